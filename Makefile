@@ -1,0 +1,48 @@
+# Everything a newcomer needs; `make help` lists it.
+PYTHON ?= python3
+BIN := .venv/bin
+SHELL := /bin/bash
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test lint format proto train-setup test-compose clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+serve: .venv/.serve ## serve the default model on 127.0.0.1:50051, metrics on 127.0.0.1:9464 (ARGS="--help" for more)
+	@exec $(BIN)/dragoman serve $(ARGS)
+
+test: .venv/.dev lint ## lint and run all tests (ARGS="-k name" for some)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: .venv/.dev ## ruff, mypy --strict, import rules, hadolint
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+	@$(BIN)/hadolint deploy/Dockerfile deploy/Dockerfile.gpu tests/compose/standins.Dockerfile
+
+format: .venv/.dev ## format the code
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+proto: .venv/.dev ## regenerate the stubs in dragoman/v1 from proto/
+	@PYTHON=$(BIN)/python proto/generate.sh
+
+train-setup: .venv/.dev ## install what train, export and evaluate need, torch among it
+
+test-compose: .venv/.dev ## build and run docker-compose.yml for real (root; skips where no engine can start)
+	@$(BIN)/python tests/compose/run.py
+
+clean: ## remove what the other targets made
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+
+# Stamps: an environment is made once, and made again when the dependencies change.
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Dragoman needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -m venv .venv
+
+.venv/.serve: pyproject.toml | .venv/bin/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu]'
+	@touch $@
+
+.venv/.dev: pyproject.toml | .venv/bin/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu,train,bench,dev]'
+	@touch .venv/.serve $@

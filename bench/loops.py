@@ -1,0 +1,83 @@
+"""The two ways to put a load on a server: open, which does not wait for it, and closed, which does."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A refused client waits a little: without this, a dead server is asked as fast as it refuses.
+PAUSE_AFTER_ERROR_S = 0.05
+
+
+class Send(Protocol):
+    """What a loop calls for each request."""
+
+    async def __call__(self, due_s: float) -> bool:
+        """Sends the next request, which is or was due at `due_s`; returns, when it ended, if it succeeded."""
+
+
+@dataclass(frozen=True)
+class OpenLoop:
+    """Sends a request at each arrival, however many are unanswered: users who do not know of each other.
+
+    Attributes:
+        arrivals_s: [requests] when each is due, in seconds since the start, ascending.
+    """
+
+    arrivals_s: NDArray[np.float64]
+
+    async def run(self, send: Send, now_s: Callable[[], float]) -> None:
+        """Returns when all requests have ended.
+
+        When this loop is late, on a busy machine, it catches up at once: no arrival is dropped or moved.
+        """
+        async with asyncio.TaskGroup() as group:
+            for due_s in self.arrivals_s.tolist():
+                if (wait_s := due_s - now_s()) > 0:
+                    await asyncio.sleep(wait_s)
+                group.create_task(send(due_s))
+
+    def offered_rate(self, from_s: float, to_s: float) -> float:
+        """Requests due per second in [from_s, to_s)."""
+        due = (self.arrivals_s >= from_s) & (self.arrivals_s < to_s)
+        return float(due.sum() / (to_s - from_s)) if to_s > from_s else 0.0
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """Sends a request when the one before is answered, as so many patient users do.
+
+    Attributes:
+        concurrency: How many requests are unanswered at any moment.
+        warmup_s: Requests sent before this moment are not counted in `requests`.
+        end_s: No request is sent from this moment on; infinite where `requests` ends the loop.
+        requests: How many requests to send after the warm-up; None where `end_s` ends the loop.
+    """
+
+    concurrency: int
+    warmup_s: float
+    end_s: float
+    requests: int | None
+
+    async def run(self, send: Send, now_s: Callable[[], float]) -> None:
+        """Returns when all requests have ended."""
+        left = self.requests
+
+        def takes_request(at_s: float) -> bool:
+            nonlocal left
+            if left is None or at_s < self.warmup_s:
+                return at_s < self.end_s
+            left -= 1
+            return left >= 0
+
+        async def client() -> None:
+            while takes_request(due_s := now_s()):
+                if not await send(due_s):
+                    await asyncio.sleep(PAUSE_AFTER_ERROR_S)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self.concurrency):
+                group.create_task(client())

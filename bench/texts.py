@@ -1,0 +1,98 @@
+"""The texts that a load test sends: read from a file, packed into requests that are ready to send."""
+
+import gzip
+import lzma
+import zlib
+from dataclasses import dataclass
+from io import BufferedIOBase
+from pathlib import Path
+
+from dragoman.v1 import translation_pb2
+
+
+class DataFileError(Exception):
+    """A data file cannot be read, or holds no text."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """The texts of a data file.
+
+    Attributes:
+        texts: The source texts, in the order of the file; never empty.
+        broken_lines: The numbers, from 1, of the lines that hold no text or are not valid UTF-8.
+    """
+
+    texts: list[str]
+    broken_lines: list[int]
+
+
+def read_data_file(path: Path) -> DataFile:
+    """Reads a file of one text a line, or of `source<TAB>target` lines, of which it takes the source.
+
+    A file is of the second kind when its name says `.tsv`, or when its first line has a tab; then a line
+    without a tab is broken. The endings `.gz` and `.xz` are decompressed.
+
+    Raises:
+        DataFileError: The file cannot be opened or decompressed, or no line of it holds a text.
+    """
+    try:
+        with _open(path) as file:
+            lines = [line.rstrip(b"\r\n") for line in file]
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise DataFileError(f"cannot read {path}: {error}") from error
+    lines[:1] = [line.removeprefix(b"\xef\xbb\xbf") for line in lines[:1]]
+    is_tsv = ".tsv" in path.suffixes or b"\t" in b"".join(lines[:1])
+    texts = [_source(line, is_tsv) for line in lines]
+    data = DataFile(
+        texts=[text for text in texts if text is not None],
+        broken_lines=[number for number, text in enumerate(texts, 1) if text is None],
+    )
+    if not data.texts:
+        raise DataFileError(f"no line of {path} holds a text")
+    return data
+
+
+def _open(path: Path) -> BufferedIOBase:
+    match path.suffix:
+        case ".gz":
+            return gzip.open(path, "rb")
+        case ".xz":
+            return lzma.open(path, "rb")
+        case _:
+            return path.open("rb")
+
+
+def _source(line: bytes, is_tsv: bool) -> str | None:
+    """The text of a line, or None when the line is broken."""
+    source, tab, _ = line.partition(b"\t") if is_tsv else (line, b"\t", b"")
+    if not tab or not source.strip():
+        return None
+    try:
+        return source.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def serialize_requests(
+    texts: list[str], texts_per_request: int, template: translation_pb2.TranslateTextRequest
+) -> list[bytes]:
+    """Packs all texts into requests, once, so that sending one costs no Python later.
+
+    Args:
+        texts: Taken in order; the last request is filled up from the beginning.
+        texts_per_request: How many texts each request holds; may exceed the number of texts.
+        template: Everything of the requests but their texts.
+
+    Returns:
+        The serialized requests: as few as hold every text.
+    """
+    head = template.SerializeToString()
+    starts = range(0, len(texts), texts_per_request)
+    return [head + _contents(texts, start, texts_per_request) for start in starts]
+
+
+def _contents(texts: list[str], start: int, count: int) -> bytes:
+    """The field `contents` alone: serialized messages that are joined are one merged message."""
+    contents = [texts[index % len(texts)] for index in range(start, start + count)]
+    return translation_pb2.TranslateTextRequest(contents=contents).SerializeToString()

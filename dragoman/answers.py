@@ -1,0 +1,110 @@
+"""What the calls of the clients return, and how it is read from the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman.v1 import translation_pb2 as pb
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """The translation of one text.
+
+    Attributes:
+        text: the text in the target language.
+        model: the name of the model that translated it.
+        source_tokens: how many tokens of the source the model read.
+        target_tokens: how many tokens the model produced.
+        finish_reason: "EOS" when complete, "LENGTH" when a segment was cut off at the limit of target tokens;
+            a later server may say others.
+        segments: into how many segments the text was split.
+    """
+
+    text: str
+    model: str
+    source_tokens: int
+    target_tokens: int
+    finish_reason: str
+    segments: int
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationDelta:
+    """One piece of a translation while it is decoded.
+
+    Attributes:
+        content_index: which of the texts it belongs to, from 0.
+        text: what to append to what has arrived of that text; nothing is ever taken back.
+        result: the whole translation, in the last piece of the text (whose `text` is empty); None before.
+    """
+
+    content_index: int
+    text: str
+    result: Translation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model that a server serves.
+
+    Attributes:
+        name: what to give as `model`.
+        source_language: BCP-47 code of the language that it reads.
+        target_language: BCP-47 code of the language that it writes.
+        precision: "fp32", "int8" or "fp16".
+        max_source_tokens: the longest segment that it reads; longer text is split.
+        max_target_tokens: the longest translation of one segment.
+        vocabulary_size: how many distinct tokens it knows.
+        checkpoint_sha256: SHA-256 of the checkpoint that it was exported from, in hexadecimal.
+    """
+
+    name: str
+    source_language: str
+    target_language: str
+    precision: str
+    max_source_tokens: int
+    max_target_tokens: int
+    vocabulary_size: int
+    checkpoint_sha256: str
+
+
+def translation_of(message: pb.TranslatedText) -> Translation:
+    """Reads one translation."""
+    return Translation(
+        text=message.translated_text,
+        model=message.model,
+        source_tokens=message.source_tokens,
+        target_tokens=message.target_tokens,
+        finish_reason=_finish_reason(message.finish_reason),
+        segments=message.segments,
+    )
+
+
+def _finish_reason(number: int) -> str:
+    """Names a finish reason; one of a later server, which this version has no name for, is its number."""
+    name = pb.FinishReason.DESCRIPTOR.values_by_number.get(number)
+    return name.name.removeprefix("FINISH_REASON_") if name else str(number)
+
+
+def translation_delta_of(message: pb.StreamTranslateTextResponse) -> TranslationDelta:
+    """Reads one piece of a stream."""
+    return TranslationDelta(
+        content_index=message.content_index,
+        text=message.text_delta,
+        result=translation_of(message.result) if message.HasField("result") else None,
+    )
+
+
+def model_of(message: pb.Model) -> Model:
+    """Reads one model of the list."""
+    return Model(
+        name=message.name,
+        source_language=message.source_language_code,
+        target_language=message.target_language_code,
+        precision=message.precision,
+        max_source_tokens=message.max_source_tokens,
+        max_target_tokens=message.max_target_tokens,
+        vocabulary_size=message.vocabulary_size,
+        checkpoint_sha256=message.checkpoint_sha256,
+    )

@@ -1,0 +1,152 @@
+"""The bundle: the folder that export writes and a server loads. The only contract between the two."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dragoman.errors import BundleError
+
+MANIFEST = "bundle.json"
+ENCODER = "encoder.onnx"
+DECODER = "decoder.onnx"
+
+# Inputs and outputs of the encoder graph ...
+SOURCE = "source"
+SOURCE_LENGTHS = "source_lengths"
+SOURCE_SIZE = "source_size"
+MEMORY = "memory"
+# ... and of the decoder graph, beside those of `cache_names` and `memory_names`.
+IDS = "ids"
+LENGTHS = "lengths"
+MEMORY_LENGTHS = "memory_lengths"
+TARGET_CAPACITY = "target_capacity"
+SOURCE_CAPACITY = "source_capacity"
+NEXT_IDS = "next_ids"
+
+Precision = Literal["fp32", "int8", "fp16"]
+
+
+class Provenance(BaseModel):
+    """Where a bundle comes from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    checkpoint_sha256: str
+    versions: dict[str, str] = Field(default_factory=dict)
+
+
+class Manifest(BaseModel):
+    """`bundle.json`: all that a server must know before it opens a graph. Lengths are in tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format_version: Literal[1] = 1
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    source_language: str = Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
+    target_language: str = Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
+    precision: Precision
+    pad_id: int
+    start_id: int
+    eos_id: int
+    unknown_id: int
+    vocabulary_size: int = Field(gt=0)
+    d_model: int = Field(gt=0)
+    heads: int = Field(gt=0)
+    head_dim: int = Field(gt=0)
+    encoder_layers: int = Field(gt=0)
+    decoder_layers: int = Field(gt=0)
+    max_source_tokens: int = Field(gt=1)
+    max_target_tokens: int = Field(gt=1)
+    parameters: int = Field(gt=0)
+    provenance: Provenance
+    files: dict[str, str]
+
+    @property
+    def content_sha256(self) -> str:
+        """One hash over the hashes of all files: two bundles that share it translate alike."""
+        return hashlib.sha256(json.dumps(sorted(self.files.items())).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle on disk whose format and hashes were checked."""
+
+    path: Path
+    manifest: Manifest
+
+    @classmethod
+    def open(cls, path: Path) -> "Bundle":
+        """Read and check a bundle.
+
+        Raises:
+            BundleError: the manifest is missing, of another format or inconsistent, or a file is missing or
+                changed; the message says which.
+        """
+        file = path / MANIFEST
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BundleError(f"{file}: cannot read: {error}") from error
+        try:
+            manifest = Manifest.model_validate_json(text)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            field = ".".join(map(str, fault["loc"])) or "content"
+            raise BundleError(f"{file}: {field}: {fault['msg']}, not {fault['input']!r:.80}") from error
+        for name in (ENCODER, DECODER):
+            if name not in manifest.files:
+                raise BundleError(f"{file}: files: no entry for {name}")
+        for name, expected in manifest.files.items():
+            _check(path, name, expected)
+        return cls(path, manifest)
+
+    @property
+    def encoder(self) -> Path:
+        """The encoder graph."""
+        return self.path / ENCODER
+
+    @property
+    def decoder(self) -> Path:
+        """The decoder graph."""
+        return self.path / DECODER
+
+
+def _check(folder: Path, name: str, expected: str) -> None:
+    if Path(name).name != name or name in ("", "..") or "\0" in name:
+        raise BundleError(f"{folder / MANIFEST}: files: {name!r} is not a plain file name")
+    try:
+        actual = sha256(folder / name)
+    except OSError as error:
+        raise BundleError(f"{folder / name}: cannot read: {error}") from error
+    if actual != expected:
+        raise BundleError(f"{folder / name}: sha256 is {actual}, the manifest says {expected}")
+
+
+def sha256(file: Path) -> str:
+    """sha256 of a file, in hex."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def find_bundles(root: Path) -> list[Path]:
+    """Folders at or below `root` that hold a manifest, sorted."""
+    return sorted(file.parent for file in root.glob(f"**/{MANIFEST}"))
+
+
+def target_limit(source_tokens: int, max_target_tokens: int) -> int:
+    """Target tokens that a source of so many tokens may have: generous, yet no loop runs to the model's limit."""
+    return min(2 * source_tokens + 20, max_target_tokens)
+
+
+def cache_names(layers: int) -> list[str]:
+    """The decoder's inputs for its own keys and values; as outputs `present_` stands before them."""
+    return [f"self_{kind}_{layer}" for layer in range(layers) for kind in ("key", "value")]
+
+
+def memory_names(layers: int) -> list[str]:
+    """The decoder's inputs for the encoder memory."""
+    return [f"memory_{kind}_{layer}" for layer in range(layers) for kind in ("key", "value")]

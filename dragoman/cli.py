@@ -1,0 +1,127 @@
+"""The command line: a table of commands, each a function elsewhere that is loaded only when called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import NamedTuple
+
+from dragoman.errors import DragomanError
+
+EXIT_OK = 0
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+
+class Command(NamedTuple):
+    """One command.
+
+    Attributes:
+        target: the function that runs it, as "module:function": from the arguments to the exit code.
+        extra: the extra of this package that installs what the command needs.
+        summary: one line for the help.
+    """
+
+    target: str
+    extra: str
+    summary: str
+
+
+COMMANDS = {
+    "serve": Command("service.cli:serve", "cpu", "serve models over gRPC"),
+    "translate": Command("service.cli:translate", "cpu", "translate arguments or standard input, line by line"),
+    "models": Command("service.cli:models", "cpu", "list the models of a folder or of a server"),
+    "train": Command("model.cli:train", "train", "train a model on a parallel corpus"),
+    "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
+    "export": Command("export.cli:export", "train", "turn a checkpoint into a bundle that can be served"),
+    "load-test": Command("bench.load_test:main", "bench", "measure the latency and throughput of a server"),
+}
+_ROOMS = ("dragoman", "service", "model", "export", "bench")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        arguments: without the program's name; those of the process if None.
+
+    Returns:
+        The exit code: the command's own; 2, with one line on standard error, for an unknown command, a
+        missing extra or a known error; 130 after Ctrl-C; 141 when the reader of the output left.
+    """
+    try:
+        code = _run(sys.argv[1:] if arguments is None else list(arguments))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader left, as `head` does; else the interpreter would meet the same pipe when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    name, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
+    if name in ("-h", "--help"):
+        print(_help())
+        return EXIT_OK
+    if name == "--version":
+        print(f"dragoman {version('dragoman')}")
+        return EXIT_OK
+    if name not in COMMANDS:
+        return _fail(f"dragoman: no command {name!r}; there are {', '.join(COMMANDS)}")
+    return _call(name, rest)
+
+
+def _call(name: str, arguments: list[str]) -> int:
+    """Loads a command and runs it; what a user can put right ends in one line, all else in its traceback."""
+    try:
+        return _load(COMMANDS[name].target)(arguments)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if not missing or missing in _ROOMS:
+            raise
+        return _fail(f"dragoman {name} needs the {_extra_of(missing, name)}")
+    except (DragomanError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        return _fail(f"dragoman {name}: {error}")
+
+
+def _load(target: str) -> Callable[[list[str]], int]:
+    module, _, function = target.partition(":")
+    command: Callable[[list[str]], int] = getattr(importlib.import_module(module), function)
+    return command
+
+
+def _extra_of(missing: str, name: str) -> str:
+    """Says how to install a missing module; onnxruntime is an extra of its own, whatever the command."""
+    extra = "cpu" if missing == "onnxruntime" else COMMANDS[name].extra
+    return f'extra "{extra}": pip install "dragoman[{extra}]" (no module {missing!r})'
+
+
+def _fail(message: str) -> int:
+    """Prints a message as one line, and gives the exit code of an error."""
+    print(" ".join(message.split()), file=sys.stderr)
+    return EXIT_ERROR
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: dragoman COMMAND [ARGUMENTS]    (dragoman COMMAND --help says more; dragoman --version)",
+            "",
+            *lines,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Text to ids and back: the same code in training, parity and serving, so that there is no skew."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sentencepiece import SentencePieceProcessor
+
+from dragoman.errors import BundleError
+
+JOINT = "tokenizer.model"
+SOURCE = "source.model"
+TARGET = "target.model"
+
+
+class Tokenizer:
+    """A SentencePiece model (Kudo and Richardson, arXiv:1808.06226), joint or one a side. Thread-safe."""
+
+    def __init__(self, source: SentencePieceProcessor, target: SentencePieceProcessor) -> None:
+        self._source = source
+        self._target = target
+
+    @classmethod
+    def open(cls, folder: Path) -> "Tokenizer":
+        """Load `tokenizer.model`, or `source.model` and `target.model`, from a checkpoint or bundle.
+
+        Raises:
+            BundleError: no tokenizer there, or an unreadable one.
+        """
+        names = tokenizer_files(folder)
+        try:
+            processors = [SentencePieceProcessor(model_file=str(folder / name)) for name in names]
+        except (OSError, RuntimeError) as error:
+            raise BundleError(f"{folder}: cannot read tokenizer {' or '.join(names)}: {error}") from error
+        return cls(processors[0], processors[-1])
+
+    @property
+    def vocabulary_sizes(self) -> tuple[int, int]:
+        """Pieces of the source and of the target side."""
+        return self._source.get_piece_size(), self._target.get_piece_size()
+
+    def encode(self, text: str) -> list[int]:
+        """Source ids of a text, without the end-of-sentence id."""
+        return self._source.encode(text)  # type: ignore[no-any-return]
+
+    def encode_target(self, text: str) -> list[int]:
+        """Target ids of a text, without the end-of-sentence id."""
+        return self._target.encode(text)  # type: ignore[no-any-return]
+
+    def candidates(self, text: str, count: int) -> list[list[int]]:
+        """The `count` best segmentations of a source text, best first (arXiv:1804.10959)."""
+        return self._source.nbest_encode(text, nbest_size=count) or [[]]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of target ids."""
+        return self._target.decode(list(ids))  # type: ignore[no-any-return]
+
+
+def tokenizer_files(folder: Path) -> list[str]:
+    """Names of the tokenizer files that lie in a folder.
+
+    Raises:
+        BundleError: none does.
+    """
+    for names in ([JOINT], [SOURCE, TARGET]):
+        if all((folder / name).is_file() for name in names):
+            return names
+    raise BundleError(f"{folder}: no {JOINT}, nor {SOURCE} and {TARGET}")

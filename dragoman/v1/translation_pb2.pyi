@@ -1,0 +1,107 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
+    FINISH_REASON_EOS: _ClassVar[FinishReason]
+    FINISH_REASON_LENGTH: _ClassVar[FinishReason]
+    FINISH_REASON_REPETITION: _ClassVar[FinishReason]
+    FINISH_REASON_DEADLINE: _ClassVar[FinishReason]
+    FINISH_REASON_CANCELLED: _ClassVar[FinishReason]
+FINISH_REASON_UNSPECIFIED: FinishReason
+FINISH_REASON_EOS: FinishReason
+FINISH_REASON_LENGTH: FinishReason
+FINISH_REASON_REPETITION: FinishReason
+FINISH_REASON_DEADLINE: FinishReason
+FINISH_REASON_CANCELLED: FinishReason
+
+class TranslateTextRequest(_message.Message):
+    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "options")
+    CONTENTS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    contents: _containers.RepeatedScalarFieldContainer[str]
+    source_language_code: str
+    target_language_code: str
+    model: str
+    mime_type: str
+    options: TranslateOptions
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ...) -> None: ...
+
+class TranslateOptions(_message.Message):
+    __slots__ = ("max_target_tokens",)
+    MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    max_target_tokens: int
+    def __init__(self, max_target_tokens: _Optional[int] = ...) -> None: ...
+
+class TranslateTextResponse(_message.Message):
+    __slots__ = ("translations",)
+    TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
+    translations: _containers.RepeatedCompositeFieldContainer[TranslatedText]
+    def __init__(self, translations: _Optional[_Iterable[_Union[TranslatedText, _Mapping]]] = ...) -> None: ...
+
+class TranslatedText(_message.Message):
+    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments")
+    TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    translated_text: str
+    model: str
+    source_tokens: int
+    target_tokens: int
+    finish_reason: FinishReason
+    segments: int
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ...) -> None: ...
+
+class StreamTranslateTextResponse(_message.Message):
+    __slots__ = ("content_index", "text_delta", "result")
+    CONTENT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    TEXT_DELTA_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    content_index: int
+    text_delta: str
+    result: TranslatedText
+    def __init__(self, content_index: _Optional[int] = ..., text_delta: _Optional[str] = ..., result: _Optional[_Union[TranslatedText, _Mapping]] = ...) -> None: ...
+
+class ListModelsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListModelsResponse(_message.Message):
+    __slots__ = ("models",)
+    MODELS_FIELD_NUMBER: _ClassVar[int]
+    models: _containers.RepeatedCompositeFieldContainer[Model]
+    def __init__(self, models: _Optional[_Iterable[_Union[Model, _Mapping]]] = ...) -> None: ...
+
+class Model(_message.Message):
+    __slots__ = ("name", "source_language_code", "target_language_code", "precision", "max_source_tokens", "max_target_tokens", "vocabulary_size", "checkpoint_sha256")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    MAX_SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    VOCABULARY_SIZE_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_SHA256_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    source_language_code: str
+    target_language_code: str
+    precision: str
+    max_source_tokens: int
+    max_target_tokens: int
+    vocabulary_size: int
+    checkpoint_sha256: str
+    def __init__(self, name: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., checkpoint_sha256: _Optional[str] = ...) -> None: ...

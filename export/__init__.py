@@ -1,0 +1,1 @@
+"""Checkpoint to bundle: encoder and decoder ONNX graphs, quantization, parity check."""

@@ -1,0 +1,67 @@
+"""How large the inputs of each linear layer get, measured on real sentences."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.tokenizer import Tokenizer
+from model.data import Corpus, pad
+from model.transformer import Transformer
+
+# Of all values a layer reads, the share that its range covers; the few beyond it saturate, and in
+# return all others are told apart more finely.
+COVERED = 0.9999
+BATCH = 125
+
+Ranges = Mapping[str, float]
+
+
+@torch.inference_mode()
+def calibrate(model: Transformer, tokenizer: Tokenizer, pairs: Corpus) -> Ranges:
+    """Run every pair through the model.
+
+    Args:
+        model: in evaluation mode, fp32.
+        tokenizer: of the model.
+        pairs: what the model is used for.
+
+    Returns:
+        The range of the absolute input values of each linear layer, by the layer's name.
+    """
+    config = model.config
+    seen: dict[str, list[Tensor]] = {}
+    for start in range(0, len(pairs), BATCH):
+        sources = [[*tokenizer.encode(text), config.eos_id] for text in pairs.sources[start : start + BATCH]]
+        targets = [[config.start_id, *tokenizer.encode_target(text)] for text in pairs.targets[start : start + BATCH]]
+        source = pad(sources, config.pad_id)[:, : config.max_positions]
+        target = pad(targets, config.pad_id)[:, : config.max_positions]
+        lengths = torch.tensor([len(ids) for ids in sources]).clamp_max(source.shape[1])
+        with _recorded(model, source != config.pad_id, target != config.pad_id, seen):
+            model(source, lengths, target)
+    return {name: _range(torch.cat(values)) for name, values in seen.items()}
+
+
+@contextmanager
+def _recorded(model: Transformer, source: Tensor, target: Tensor, seen: dict[str, list[Tensor]]) -> Iterator[None]:
+    """Keep the absolute inputs of every linear layer, at positions that are no padding, while the block runs."""
+
+    def hook(name: str, inputs: tuple[Tensor, ...]) -> None:
+        reads_source = name.startswith("encoder.") or name.endswith("cross_attention.key_value")
+        seen.setdefault(name, []).append(inputs[0][source if reads_source else target].abs().flatten())
+
+    handles = [
+        module.register_forward_pre_hook(lambda _, inputs, name=name: hook(name, inputs))
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear)
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _range(values: Tensor) -> float:
+    return float(values.kthvalue(max(1, int(COVERED * values.numel()))).values)

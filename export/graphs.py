@@ -1,0 +1,151 @@
+"""The two graphs of a bundle, as torch modules and as ONNX files."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.bundle import (
+    IDS,
+    LENGTHS,
+    MEMORY,
+    MEMORY_LENGTHS,
+    NEXT_IDS,
+    SOURCE,
+    SOURCE_CAPACITY,
+    SOURCE_LENGTHS,
+    SOURCE_SIZE,
+    TARGET_CAPACITY,
+    cache_names,
+    memory_names,
+)
+from export.operators import RowLengths, int32_scalar
+from model.transformer import KeyValue, Transformer
+
+OPSET = 20
+
+
+class EncoderGraph(nn.Module):
+    """Padded source ids and lengths to the encoder memory of every decoder layer."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+        self.memory_projection: nn.Module = model.memory_projection()
+
+    def forward(self, source: Tensor, source_lengths: Tensor, source_size: Tensor) -> Tensor:
+        """One encoder run.
+
+        Args:
+            source: int64 [batch, source], padded.
+            source_lengths: int32 [batch].
+            source_size: int32 scalar, the padded length.
+
+        Returns:
+            [batch, source, decoder_layers * 2 * d_model]: a layer's keys, its values, the next layer's keys, ...
+        """
+        rows = RowLengths(source_lengths - 1, source_size)
+        return self.memory_projection(self.model.encode(source, rows))  # type: ignore[arg-type,no-any-return]
+
+
+class DecoderGraph(nn.Module):
+    """One step of all rows: caches updated in place, one id a row out."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self,
+        ids: Tensor,
+        lengths: Tensor,
+        memory_lengths: Tensor,
+        target_capacity: Tensor,
+        source_capacity: Tensor,
+        caches: list[KeyValue],
+        memory: list[KeyValue],
+    ) -> tuple[Tensor, list[KeyValue]]:
+        """One decoder run.
+
+        Args:
+            ids: int64 [batch], the last token of each row.
+            lengths: int32 [batch], tokens decoded before it.
+            memory_lengths: int32 [batch], source tokens of each row.
+            target_capacity: int32 scalar, positions of a cache.
+            source_capacity: int32 scalar, positions of a memory buffer.
+            caches: a layer's own keys and values, each [batch, heads, target_capacity, head_dim].
+            memory: a layer's keys and values of the source, each [batch, heads, source_capacity, head_dim].
+
+        Returns:
+            The next ids, int64 [batch], and the caches.
+        """
+        states = self.model.embed_target(ids[:, None], lengths[:, None])
+        own = RowLengths(lengths, target_capacity)
+        source = RowLengths(memory_lengths - 1, source_capacity)
+        states, caches = self.model.decode_step(states, own, caches, memory, source)  # type: ignore[arg-type]
+        return self.model.output(states).argmax(dim=-1), caches
+
+
+def write_encoder(graph: EncoderGraph, file: Path) -> None:
+    """Export the encoder, dynamic in batch and length."""
+    batch, size = torch.export.Dim("batch"), torch.export.Dim("source")
+    source = torch.tensor([[5, 6, 2], [7, 2, 0]])
+    lengths = torch.tensor([3, 2], dtype=torch.int32)
+    program = torch.onnx.export(
+        graph,
+        (source, lengths, int32_scalar(3)),
+        input_names=[SOURCE, SOURCE_LENGTHS, SOURCE_SIZE],
+        output_names=[MEMORY],
+        dynamic_shapes=({0: batch, 1: size}, {0: batch}, None),
+        dynamo=True,
+        opset_version=OPSET,
+        verbose=False,
+    )
+    _save(program, file)
+
+
+def write_decoder(graph: DecoderGraph, file: Path) -> None:
+    """Export the decoder step, dynamic in rows and capacities."""
+    config = graph.model.config
+    batch = torch.export.Dim("batch")
+    target, source = torch.export.Dim("target_capacity"), torch.export.Dim("source_capacity")
+    shape = (2, config.heads, 7, config.head_dim)
+    dtype = graph.model.target_embedding.weight.dtype
+    caches = [(torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)) for _ in graph.model.decoder]
+    shape = (2, config.heads, 9, config.head_dim)
+    memory = [(torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)) for _ in graph.model.decoder]
+    lengths = torch.tensor([1, 3], dtype=torch.int32)
+    layers = config.decoder_layers
+    program = torch.onnx.export(
+        graph,
+        (torch.tensor([1, 5]), lengths, lengths + 1, int32_scalar(7), int32_scalar(9), caches, memory),
+        input_names=[
+            IDS, LENGTHS, MEMORY_LENGTHS, TARGET_CAPACITY, SOURCE_CAPACITY, *cache_names(layers), *memory_names(layers),
+        ],
+        output_names=[NEXT_IDS, *(f"present_{name}" for name in cache_names(layers))],
+        dynamic_shapes=(
+            {0: batch}, {0: batch}, {0: batch}, None, None,
+            [({0: batch, 2: target}, {0: batch, 2: target})] * layers,
+            [({0: batch, 2: source}, {0: batch, 2: source})] * layers,
+        ),
+        dynamo=True,
+        opset_version=OPSET,
+        verbose=False,
+    )  # fmt: skip
+    _save(program, file)
+
+
+def _save(program: torch.onnx.ONNXProgram | None, file: Path) -> None:
+    if program is None:  # torch gives None only for its older, non-dynamo exporter
+        raise AssertionError("torch.onnx.export returned no program")
+    _tidy(program)
+    program.save(file)
+
+
+def _tidy(program: torch.onnx.ONNXProgram) -> None:
+    """Take away what the exporter leaves: paths of this machine's source files, and outputs that nobody reads."""
+    for node in program.model.graph:
+        node.metadata_props.clear()
+        # The operator would fill whole buffers for them at each run.
+        while len(node.outputs) > 1 and not (node.outputs[-1].uses() or node.outputs[-1].is_graph_output()):
+            node.resize_outputs(len(node.outputs) - 1)

@@ -1,0 +1,109 @@
+"""The serving runtime's attention operator in place of the model's own attention.
+
+One operator does all three attentions: com.microsoft::GroupQueryAttention of ONNX Runtime. It reads
+only each row's valid length, writes new keys and values into the buffer it is given, and needs no mask.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.onnx.ops import symbolic_multi_out
+
+from model.attention import AttendSelf, AttendSource
+
+OPERATOR = "com.microsoft::GroupQueryAttention"
+CONTRIB_VERSION = 1
+
+
+class RowLengths(NamedTuple):
+    """Lengths in the operator's terms; takes the place of the tensor `lengths` in an exported model.
+
+    Attributes:
+        last: int32 [batch], the last valid position of each row once this run's keys are written.
+        size: int32 scalar, positions of the buffer.
+    """
+
+    last: Tensor
+    size: Tensor
+
+
+def group_query_attention(
+    query: Tensor, cache: tuple[Tensor, Tensor] | None, new: Tensor | None, lengths: RowLengths, heads: int, width: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One GroupQueryAttention node.
+
+    Args:
+        query: [batch, length, d_model], or queries, keys and values packed [batch, length, 3 * d_model].
+        cache: past keys and values [batch, heads, capacity, head_dim]; None for whole sequences.
+        new: empty keys and values [batch, 0, d_model] where the cache is complete; None where query is packed.
+        lengths: valid positions.
+        heads: attention heads.
+        width: d_model.
+
+    Returns:
+        [batch, length, d_model] and the present keys and values.
+    """
+    batch, length = query.shape[:2]
+    key, value = cache or (None, None)
+    capacity = length if key is None else key.shape[2]
+    present = [batch, heads, capacity, width // heads]
+    # Whole sequences see both ways; one query at the end of its row sees all of it either way.
+    attributes: dict[str, Any] = {"num_heads": heads, "kv_num_heads": heads, "causal": 0 if cache is None else 1}
+    out, keys, values = symbolic_multi_out(
+        OPERATOR,
+        [query, new, new, key, value, lengths.last, lengths.size],
+        attrs=attributes,
+        dtypes=[query.dtype] * 3,
+        shapes=[[batch, length, width], present, present],
+        version=CONTRIB_VERSION,
+    )
+    return out, keys, values
+
+
+class OperatorAttendSelf(nn.Module):
+    """`model.attention.AttendSelf` as the operator."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, packed: Tensor, lengths: RowLengths) -> Tensor:
+        """See `AttendSelf.forward`."""
+        return group_query_attention(packed, None, None, lengths, self.heads, packed.shape[-1] // 3)[0]
+
+    def step(
+        self, packed: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: RowLengths
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """See `AttendSelf.step`."""
+        cache = (key_buffer, value_buffer)
+        return group_query_attention(packed, cache, None, lengths, self.heads, packed.shape[-1] // 3)
+
+
+class OperatorAttendSource(nn.Module):
+    """`model.attention.AttendSource.step` as the operator; the past is all there is."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def step(self, query: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: RowLengths) -> Tensor:
+        """See `AttendSource.step`."""
+        nothing = query[:, :0]
+        cache = (key_buffer, value_buffer)
+        return group_query_attention(query, cache, nothing, lengths, self.heads, query.shape[-1])[0]
+
+
+def use_operators(model: nn.Module) -> None:
+    """Replace every attention of a model, in place."""
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, AttendSelf):
+                setattr(module, name, OperatorAttendSelf(child.heads))
+            elif isinstance(child, AttendSource):
+                setattr(module, name, OperatorAttendSource(child.heads))
+
+
+def int32_scalar(value: int) -> Tensor:
+    """A scalar as the operator takes it."""
+    return torch.tensor(value, dtype=torch.int32)

@@ -1,0 +1,104 @@
+"""Does a bundle translate as the checkpoint does? Decoded by the very engine that will serve it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dragoman.bundle import Bundle, target_limit
+from dragoman.tokenizer import Tokenizer
+from model.decoding import greedy
+from model.evaluate import score
+from model.transformer import Transformer
+from service.engine import Engine
+from service.mailbox import Mailbox
+from service.metrics import Metrics
+from service.request import Segment
+
+SLOTS = 32
+MAX_BLEU_LOSS = 0.3
+REFERENCE_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Parity:
+    """A bundle beside plain PyTorch greedy decoding of its checkpoint, over the same sentences.
+
+    Attributes:
+        precision: of the bundle.
+        sentences: compared.
+        equal: of them with the very same target ids.
+        checkpoint_bleu: of plain PyTorch, fp32.
+        bundle_bleu: of the bundle.
+    """
+
+    precision: str
+    sentences: int
+    equal: int
+    checkpoint_bleu: float
+    bundle_bleu: float
+
+    @property
+    def passed(self) -> bool:
+        """Fp32 must be equal in every sentence, lower precision may lose MAX_BLEU_LOSS."""
+        if self.precision == "fp32":
+            return self.equal == self.sentences
+        return self.bundle_bleu >= self.checkpoint_bleu - MAX_BLEU_LOSS
+
+    def __str__(self) -> str:
+        """One line for people."""
+        return (
+            f"{self.precision}: {self.equal} of {self.sentences} sentences equal to plain PyTorch; "
+            f"BLEU {self.bundle_bleu:.2f}, checkpoint {self.checkpoint_bleu:.2f}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def decode_with_checkpoint(model: Transformer, sources: Sequence[list[int]], max_target_tokens: int) -> list[list[int]]:
+    """Plain PyTorch greedy decoding of each source under its own limit."""
+    order = sorted(range(len(sources)), key=lambda row: len(sources[row]))
+    targets: list[list[int]] = [[] for _ in sources]
+    for start in range(0, len(order), REFERENCE_BATCH):
+        rows = order[start : start + REFERENCE_BATCH]
+        limit = target_limit(len(sources[rows[-1]]), max_target_tokens)
+        for row, target in zip(
+            rows, greedy(model, [sources[row] for row in rows], max_target_tokens=limit), strict=True
+        ):
+            targets[row] = target[: target_limit(len(sources[row]), max_target_tokens)]
+    return targets
+
+
+def decode_with_engine(bundle: Bundle, sources: Sequence[list[int]]) -> list[list[int]]:
+    """The same through the engine, on the CPU, in in-flight batches."""
+    mailbox = Mailbox(sum(map(len, sources)))
+    engine = Engine(bundle, mailbox, Metrics(), device="cpu", threads=0, slots=SLOTS)
+    limit = bundle.manifest.max_target_tokens
+    segments = [Segment(ids, max_target_tokens=target_limit(len(ids), limit)) for ids in sources]
+    engine.decode(segments)
+    return [segment.target_ids for segment in segments]
+
+
+def compare(
+    model: Transformer, tokenizer: Tokenizer, bundle: Bundle, texts: Sequence[str], references: Sequence[str]
+) -> Parity:
+    """Decode the texts both ways.
+
+    Args:
+        model: the checkpoint's, in evaluation mode, fp32.
+        tokenizer: of both.
+        bundle: made from it.
+        texts: short enough for the model each.
+        references: a translation of each.
+    """
+    sources = [[*tokenizer.encode(text), bundle.manifest.eos_id] for text in texts]
+    expected = decode_with_checkpoint(model, sources, bundle.manifest.max_target_tokens)
+    actual = decode_with_engine(bundle, sources)
+    return Parity(
+        precision=bundle.manifest.precision,
+        sentences=len(texts),
+        equal=sum(a == b for a, b in zip(expected, actual, strict=True)),
+        checkpoint_bleu=score([tokenizer.decode(ids) for ids in expected], references).bleu,
+        bundle_bleu=score([tokenizer.decode(ids) for ids in actual], references).bleu,
+    )

@@ -1,0 +1,144 @@
+"""Checkpoint in, bundle out: whole and checked, or not at all."""
+
+import copy
+import shutil
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from dragoman.bundle import DECODER, ENCODER, MANIFEST, Bundle, Manifest, Precision, Provenance, sha256
+from dragoman.errors import DataError
+from dragoman.tokenizer import Tokenizer, tokenizer_files
+from export.calibrate import Ranges, calibrate
+from export.graphs import DecoderGraph, EncoderGraph, write_decoder, write_encoder
+from export.operators import use_operators
+from export.parity import Parity, compare
+from export.quantize import QuantizedLinear, quantize
+from model.checkpoint import WEIGHTS, load_checkpoint, replacing
+from model.data import Corpus
+from model.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to make of a checkpoint.
+
+    Attributes:
+        name: under which the model is served.
+        source_language: BCP-47 code.
+        target_language: BCP-47 code.
+        precision: of both graphs.
+        max_source_tokens: a segment's limit, end-of-sentence id included.
+        max_target_tokens: a translation's limit.
+    """
+
+    name: str
+    source_language: str
+    target_language: str
+    precision: Precision
+    max_source_tokens: int
+    max_target_tokens: int
+
+
+class ParityError(DataError):
+    """A bundle does not translate as its checkpoint does; it was not written."""
+
+    reason = "PARITY_FAILED"
+
+
+def export_bundle(checkpoint: Path, out: Path, target: Target, pairs: Corpus) -> Parity:
+    """Write a bundle beside `out`, compare it with the checkpoint, then give it its name.
+
+    Args:
+        checkpoint: folder of the checkpoint.
+        out: folder of the bundle; an older one is replaced at the end.
+        target: what to make.
+        pairs: sentences to calibrate and to compare on.
+
+    Raises:
+        BundleError: the checkpoint cannot be read.
+        DataError: the limits are beyond the checkpoint's positions, or shorter than every source.
+        ParityError: the bundle is not as good as the checkpoint.
+    """
+    model, tokenizer = load_checkpoint(checkpoint)
+    positions = model.config.max_positions
+    for field, limit in (("source", target.max_source_tokens), ("target", target.max_target_tokens)):
+        if limit > positions:
+            raise DataError(f"max {field} tokens: {limit} is above the checkpoint's {positions} positions")
+    with replacing(out) as folder:
+        ranges = calibrate(model, tokenizer, pairs) if target.precision == "int8" else {}
+        write_graphs(model, target.precision, folder, ranges)
+        for name in tokenizer_files(checkpoint):
+            shutil.copyfile(checkpoint / name, folder / name)
+        manifest = _manifest(model, checkpoint, target, folder)
+        (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+        parity = _compare_fitting(model, tokenizer, Bundle.open(folder), pairs)
+        if not parity.passed:
+            raise ParityError(f"parity failed, {out} was not written: {parity}")
+    return parity
+
+
+def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges: Ranges) -> None:
+    """Export the encoder and the decoder of a model, which is left as it was.
+
+    Args:
+        model: in evaluation mode, fp32.
+        precision: of both graphs.
+        folder: where they are written.
+        ranges: from `calibrate`; read for int8 only.
+    """
+    model = copy.deepcopy(model)
+    use_operators(model)
+    encoder, decoder = EncoderGraph(model).eval(), DecoderGraph(model).eval()
+    if precision == "int8":
+        # Every layer's projection reads the same: the encoder's output.
+        memory_range = ranges["decoder.0.cross_attention.key_value"]
+        encoder.memory_projection = QuantizedLinear(model.memory_projection(), memory_range)
+        quantize(model, ranges)
+    elif precision == "fp16":
+        encoder.half()
+        decoder.half()
+    with torch.no_grad():
+        write_encoder(encoder, folder / ENCODER)
+        write_decoder(decoder, folder / DECODER)
+
+
+def _compare_fitting(model: Transformer, tokenizer: Tokenizer, bundle: Bundle, pairs: Corpus) -> Parity:
+    """Compare on the pairs whose source is short enough."""
+    limit = bundle.manifest.max_source_tokens
+    fitting = [
+        pair for pair in zip(pairs.sources, pairs.targets, strict=True) if len(tokenizer.encode(pair[0])) < limit
+    ]
+    if not fitting:
+        raise DataError(f"no pair to compare on: every source has {limit} tokens or more")
+    return compare(model, tokenizer, bundle, [source for source, _ in fitting], [target for _, target in fitting])
+
+
+def _manifest(model: Transformer, checkpoint: Path, target: Target, folder: Path) -> Manifest:
+    config = model.config
+    return Manifest(
+        name=target.name,
+        source_language=target.source_language,
+        target_language=target.target_language,
+        precision=target.precision,
+        pad_id=config.pad_id,
+        start_id=config.start_id,
+        eos_id=config.eos_id,
+        unknown_id=config.unknown_id,
+        vocabulary_size=config.target_vocabulary_size,
+        d_model=config.d_model,
+        heads=config.heads,
+        head_dim=config.head_dim,
+        encoder_layers=config.encoder_layers,
+        decoder_layers=config.decoder_layers,
+        max_source_tokens=target.max_source_tokens,
+        max_target_tokens=target.max_target_tokens,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        provenance=Provenance(
+            checkpoint_sha256=sha256(checkpoint / WEIGHTS),
+            versions={name: version(name) for name in ("dragoman", "torch", "onnx", "onnxscript", "onnxruntime")},
+        ),
+        files={file.name: sha256(file) for file in sorted(folder.iterdir())},
+    )

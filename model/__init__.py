@@ -1,0 +1,1 @@
+"""The Transformer in PyTorch: definition, tokenizer training, training, evaluation, checkpoints."""

@@ -1,0 +1,146 @@
+"""Scaled dot-product and multi-head attention, over whole sequences and one step at a time.
+
+`AttendSelf` and `AttendSource` hold no weights: export replaces them by the serving runtime's
+operator and keeps everything around them.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def length_mask(lengths: Tensor, size: int) -> Tensor:
+    """Which of `size` positions each row holds. lengths: [batch] -> bool [batch, 1, 1, size]."""
+    return torch.arange(size, device=lengths.device) < lengths[:, None, None, None]
+
+
+def split_heads(states: Tensor, heads: int) -> Tensor:
+    """[batch, length, d_model] -> [batch, heads, length, head_dim]."""
+    return states.view(*states.shape[:-1], heads, states.shape[-1] // heads).transpose(1, 2)
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """softmax(Q K^T / sqrt(head_dim)) V.
+
+    Written out: at a sentence's length PyTorch's fused CPU kernel takes longer, above all backwards.
+
+    Args:
+        query: [batch, heads, queries, head_dim].
+        key: [batch, heads, keys, head_dim].
+        value: as `key`.
+        mask: bool, broadcast to [batch, heads, queries, keys]; True where a query may look.
+
+    Returns:
+        [batch, queries, d_model].
+    """
+    scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+    scores = scores.float().masked_fill(~mask, -torch.inf)
+    return (F.softmax(scores, dim=-1).to(value.dtype) @ value).transpose(1, 2).flatten(2)
+
+
+class AttendSelf(nn.Module):
+    """Attention of a sequence to itself, queries, keys and values packed in one tensor."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, packed: Tensor, lengths: Tensor | None) -> Tensor:
+        """Whole sequences.
+
+        Args:
+            packed: [batch, length, 3 * d_model]: queries, keys, values.
+            lengths: [batch], valid positions of each row; None masks causally instead.
+
+        Returns:
+            [batch, length, d_model].
+        """
+        query, key, value = (split_heads(part, self.heads) for part in packed.chunk(3, dim=-1))
+        size = packed.shape[1]
+        if lengths is None:
+            mask = torch.ones(size, size, dtype=torch.bool, device=packed.device).tril()
+        else:
+            mask = length_mask(lengths, size)
+        return attend(query, key, value, mask)
+
+    def step(
+        self, packed: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One position a row; its key and value are written at the row's length, in place.
+
+        Args:
+            packed: [batch, 1, 3 * d_model].
+            key_buffer: [batch, heads, capacity, head_dim].
+            value_buffer: as `key_buffer`.
+            lengths: int32 [batch], positions valid before this step.
+
+        Returns:
+            The attended values [batch, 1, d_model], and the two buffers.
+        """
+        query, key, value = (split_heads(part, self.heads) for part in packed.chunk(3, dim=-1))
+        rows = torch.arange(packed.shape[0], device=packed.device)
+        key_buffer[rows, :, lengths.long()] = key.squeeze(2)
+        value_buffer[rows, :, lengths.long()] = value.squeeze(2)
+        mask = length_mask(lengths + 1, key_buffer.shape[2])
+        return attend(query, key_buffer, value_buffer, mask), key_buffer, value_buffer
+
+
+class AttendSource(nn.Module):
+    """Attention of the target to the source."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, query: Tensor, packed: Tensor, lengths: Tensor) -> Tensor:
+        """query: [batch, target, d_model]; packed: keys and values [batch, source, 2 * d_model]; lengths: [batch]."""
+        key, value = (split_heads(part, self.heads) for part in packed.chunk(2, dim=-1))
+        return self.step(query, key, value, lengths)
+
+    def step(self, query: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor) -> Tensor:
+        """query: [batch, queries, d_model]; buffers: [batch, heads, capacity, head_dim]; lengths: [batch]."""
+        mask = length_mask(lengths, key_buffer.shape[2])
+        return attend(split_heads(query, self.heads), key_buffer, value_buffer, mask)
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention of a sequence to itself; query, key and value in one projection."""
+
+    def __init__(self, d_model: int, heads: int) -> None:
+        super().__init__()
+        self.query_key_value = nn.Linear(d_model, 3 * d_model)
+        self.output = nn.Linear(d_model, d_model)
+        self.attend = AttendSelf(heads)
+
+    def forward(self, states: Tensor, lengths: Tensor | None) -> Tensor:
+        """states: [batch, length, d_model]; lengths: [batch], or None for causal. Returns the shape of states."""
+        return self.output(self.attend(self.query_key_value(states), lengths))  # type: ignore[no-any-return]
+
+    def step(
+        self, states: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One position a row: states [batch, 1, d_model]; buffers and lengths as in `AttendSelf.step`."""
+        packed = self.query_key_value(states)
+        attended, keys, values = self.attend.step(packed, key_buffer, value_buffer, lengths)
+        return self.output(attended), keys, values
+
+
+class CrossAttention(nn.Module):
+    """Multi-head attention of the target to the source; keys and values depend on the source alone."""
+
+    def __init__(self, d_model: int, heads: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(d_model, d_model)
+        self.key_value = nn.Linear(d_model, 2 * d_model)
+        self.output = nn.Linear(d_model, d_model)
+        self.attend = AttendSource(heads)
+
+    def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
+        """states: [batch, target, d_model]; source: [batch, source, d_model]. Returns the shape of states."""
+        attended = self.attend(self.query(states), self.key_value(source), source_lengths)
+        return self.output(attended)  # type: ignore[no-any-return]
+
+    def step(self, states: Tensor, key_buffer: Tensor, value_buffer: Tensor, source_lengths: Tensor) -> Tensor:
+        """states: [batch, 1, d_model], against the source's keys and values [batch, heads, capacity, head_dim]."""
+        attended = self.attend.step(self.query(states), key_buffer, value_buffer, source_lengths)
+        return self.output(attended)  # type: ignore[no-any-return]

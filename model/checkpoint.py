@@ -1,0 +1,133 @@
+"""The checkpoint on disk: configuration, weights, tokenizer, provenance, sentences to check. Nothing is pickled."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from dragoman.errors import BundleError
+from dragoman.tokenizer import Tokenizer, tokenizer_files
+from model.config import TransformerConfig
+from model.data import Corpus
+from model.transformer import Transformer
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+TRAINING = "training.json"
+PARITY = "parity.tsv"
+PARITY_PAIRS = 500
+
+
+def weights(model: Transformer) -> dict[str, Tensor]:
+    """Every weight once, by name; a tied one under its first name."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def load_weights(model: Transformer, tensors: Mapping[str, Tensor], origin: Path) -> None:
+    """Copy weights into a model.
+
+    Raises:
+        BundleError: names or shapes do not fit; all of them are listed.
+    """
+    wanted = weights(model)
+    faults = [f"missing {name}" for name in wanted.keys() - tensors.keys()]
+    faults += [f"unknown {name}" for name in tensors.keys() - wanted.keys()]
+    faults += [
+        f"{name} is {list(tensors[name].shape)}, not {list(wanted[name].shape)}"
+        for name in wanted.keys() & tensors.keys()
+        if tensors[name].shape != wanted[name].shape
+    ]
+    if faults:
+        raise BundleError(f"{origin}: weights do not fit the configuration: {'; '.join(sorted(faults))}")
+    with torch.no_grad():
+        for name, parameter in wanted.items():
+            parameter.copy_(tensors[name])
+
+
+def average(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of each weight over several checkpoints (section 6.1 of arXiv:1706.03762)."""
+    total: dict[str, Tensor] = {}
+    count = 0
+    for tensors in checkpoints:
+        count += 1
+        for name, tensor in tensors.items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: (tensor / count).float() for name, tensor in total.items()}
+
+
+def save_checkpoint(
+    folder: Path, model: Transformer, tokenizer_folder: Path, training: dict[str, Any], pairs: Corpus
+) -> None:
+    """Write a checkpoint beside `folder`, then rename: it appears whole or not at all.
+
+    The weights are stored in half precision, which halves the file.
+
+    Args:
+        folder: of the checkpoint; an older one is replaced.
+        model: whose weights are written.
+        tokenizer_folder: from which the tokenizer files are copied.
+        training: how it was trained, for training.json.
+        pairs: the first of them become parity.tsv, on which an exported bundle is compared with the checkpoint.
+    """
+    with replacing(folder) as partial:
+        save_file({n: t.half().contiguous() for n, t in weights(model).items()}, partial / WEIGHTS)
+        (partial / CONFIG).write_text(model.config.model_dump_json(indent=2) + "\n")
+        (partial / TRAINING).write_text(json.dumps(training, indent=2, ensure_ascii=False) + "\n")
+        lines = list(zip(pairs.sources, pairs.targets, strict=True))[:PARITY_PAIRS]
+        (partial / PARITY).write_text("".join(f"{source}\t{target}\n" for source, target in lines), encoding="utf-8")
+        for name in tokenizer_files(tokenizer_folder):
+            shutil.copyfile(tokenizer_folder / name, partial / name)
+
+
+class replacing:  # noqa: N801 - reads as a verb in a with statement
+    """A folder beside the target that takes the target's name once the block ends well."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._partial = target.with_name(target.name + ".partial")
+
+    def __enter__(self) -> Path:
+        shutil.rmtree(self._partial, ignore_errors=True)
+        self._partial.mkdir(parents=True)
+        return self._partial
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            shutil.rmtree(self._partial, ignore_errors=True)
+            return
+        old = self._target.with_name(self._target.name + ".old")
+        shutil.rmtree(old, ignore_errors=True)
+        if self._target.exists():
+            os.rename(self._target, old)
+        os.rename(self._partial, self._target)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def load_checkpoint(folder: Path) -> tuple[Transformer, Tokenizer]:
+    """A model in evaluation mode, fp32, and its tokenizer.
+
+    Raises:
+        BundleError: a file is missing, unreadable or does not fit the others.
+    """
+    try:
+        config = TransformerConfig.model_validate_json((folder / CONFIG).read_bytes())
+        tensors = load_file(folder / WEIGHTS)
+    except (OSError, SafetensorError) as error:
+        raise BundleError(f"{folder}: not a readable checkpoint: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BundleError(f"{folder / CONFIG}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    model = Transformer(config)
+    load_weights(model, tensors, folder / WEIGHTS)
+    tokenizer = Tokenizer.open(folder)
+    if tokenizer.vocabulary_sizes != (config.source_vocabulary_size, config.target_vocabulary_size):
+        raise BundleError(f"{folder}: tokenizer has {tokenizer.vocabulary_sizes} pieces, the model expects others")
+    return model.eval(), tokenizer

@@ -1,0 +1,50 @@
+"""What varies between Transformers of the literature, as data."""
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class TransformerConfig(BaseModel):
+    """Architecture of an encoder-decoder Transformer (Vaswani et al., 2017, arXiv:1706.03762).
+
+    Saved as ``config.json`` of a checkpoint; every weight's shape follows from it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source_vocabulary_size: int = Field(gt=3)
+    target_vocabulary_size: int = Field(gt=3)
+    d_model: int = Field(default=256, gt=0)
+    heads: int = Field(default=4, gt=0)
+    d_ff: int = Field(default=1024, gt=0)
+    encoder_layers: int = Field(default=6, gt=0)
+    decoder_layers: int = Field(default=2, gt=0)
+    norm: Literal["pre", "post"] = "pre"
+    norm_epsilon: float = Field(default=1e-5, gt=0)
+    activation: Literal["relu", "gelu", "silu"] = "relu"
+    positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
+    position_offset: int = Field(default=0, ge=0)
+    max_positions: int = Field(default=512, gt=1)
+    scale_embedding: bool = True
+    embedding_norm: bool = False
+    share_embeddings: bool = True
+    tie_output: bool = True
+    output_bias: bool = False
+    pad_id: int = Field(default=0, ge=0)
+    start_id: int = Field(default=1, ge=0)
+    eos_id: int = Field(default=2, ge=0)
+    unknown_id: int = Field(default=3, ge=0)
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one attention head."""
+        return self.d_model // self.heads
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.d_model % self.heads or self.d_model % 2:
+            raise ValueError(f"d_model {self.d_model} must be even and a multiple of heads {self.heads}")
+        if self.share_embeddings and self.source_vocabulary_size != self.target_vocabulary_size:
+            raise ValueError("share_embeddings needs one vocabulary size on both sides")
+        return self

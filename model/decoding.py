@@ -1,0 +1,42 @@
+"""Greedy decoding in plain PyTorch: the yardstick for every other way to run the model."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from model.data import pad
+from model.transformer import Transformer
+
+
+@torch.inference_mode()
+def greedy(model: Transformer, sources: Sequence[Sequence[int]], *, max_target_tokens: int) -> list[list[int]]:
+    """Decode a batch, one token a step, until every row has ended.
+
+    Args:
+        model: in evaluation mode.
+        sources: ids of each source, with the end-of-sentence id, none empty.
+        max_target_tokens: tokens of a row at most, its end-of-sentence id not counted.
+
+    Returns:
+        Target ids of each source, without start and end-of-sentence ids.
+    """
+    config = model.config
+    device = model.output.weight.device
+    source = pad(sources, config.pad_id).to(device)
+    source_lengths = torch.tensor([len(ids) for ids in sources], dtype=torch.int32, device=device)
+    memory = model.project_memory(model.encode(source, source_lengths))
+    caches = model.new_caches(len(sources), max_target_tokens + 1)
+    ids = torch.full((len(sources),), config.start_id, device=device)
+    ended = torch.zeros(len(sources), dtype=torch.bool, device=device)
+    steps: list[Tensor] = []
+    for step in range(max_target_tokens):
+        lengths = torch.full((len(sources),), step, dtype=torch.int32, device=device)
+        logits, caches = model.step(ids, lengths, caches, memory, source_lengths)
+        ids = logits.argmax(dim=-1)
+        ended |= ids == config.eos_id
+        steps.append(torch.where(ended, config.eos_id, ids))
+        if ended.all():
+            break
+    rows: list[list[int]] = torch.stack(steps, dim=1).tolist()
+    return [row[: row.index(config.eos_id)] if config.eos_id in row else row for row in rows]

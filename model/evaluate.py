@@ -1,0 +1,64 @@
+"""BLEU and chrF of translations, and of a model by plain PyTorch greedy decoding."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from dragoman.bundle import target_limit
+from dragoman.errors import DataError
+from dragoman.tokenizer import Tokenizer
+from model.decoding import greedy
+from model.transformer import Transformer
+
+BATCH_SENTENCES = 256
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Corpus scores with the signatures that make them comparable (Post, 2018)."""
+
+    bleu: float
+    bleu_signature: str
+    chrf: float
+    chrf_signature: str
+    sentences: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def score(translations: Sequence[str], references: Sequence[str]) -> Scores:
+    """BLEU (sacreBLEU) and chrF of translations against one reference each."""
+    bleu, chrf = BLEU(), CHRF()
+    return Scores(
+        bleu=round(bleu.corpus_score(translations, [references]).score, 2),
+        bleu_signature=str(bleu.get_signature()),
+        chrf=round(chrf.corpus_score(translations, [references]).score, 2),
+        chrf_signature=str(chrf.get_signature()),
+        sentences=len(translations),
+    )
+
+
+def translate(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:
+    """Translate texts greedily, those of like length together, in the order given.
+
+    Raises:
+        DataError: a text has more tokens than the model has positions.
+    """
+    sources = [[*tokenizer.encode(text), model.config.eos_id] for text in texts]
+    order = sorted(range(len(texts)), key=lambda i: len(sources[i]))
+    longest = max(map(len, sources), default=0)
+    if longest > model.config.max_positions:
+        raise DataError(f"a text has {longest} tokens, the model {model.config.max_positions} positions")
+    translations = [""] * len(texts)
+    for start in range(0, len(order), BATCH_SENTENCES):
+        rows = order[start : start + BATCH_SENTENCES]
+        limit = target_limit(len(sources[rows[-1]]), model.config.max_positions)
+        targets = greedy(model, [sources[i] for i in rows], max_target_tokens=limit)
+        for row, target in zip(rows, targets, strict=True):
+            translations[row] = tokenizer.decode(target)
+    return translations

@@ -1,0 +1,112 @@
+"""Encoder and decoder layers: attention and feed-forward, each with residual and normalization."""
+
+from collections.abc import Callable
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from model.attention import CrossAttention, SelfAttention
+from model.config import TransformerConfig
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+
+
+class FeedForward(nn.Module):
+    """Two products with an activation between, position by position."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.expand = nn.Linear(config.d_model, config.d_ff)
+        self.contract = nn.Linear(config.d_ff, config.d_model)
+        self.activation = ACTIVATIONS[config.activation]
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether what `contract` reads is never negative."""
+        return self.activation is F.relu
+
+    def forward(self, states: Tensor) -> Tensor:
+        """states: [..., d_model]. Returns the same shape."""
+        return self.contract(self.activation(self.expand(states)))  # type: ignore[no-any-return]
+
+
+class Residual(nn.Module):
+    """The normalization around one sublayer, before it or after the sum."""
+
+    def __init__(self, config: TransformerConfig, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+        self.pre = config.norm == "pre"
+        self.dropout = nn.Dropout(dropout)
+
+    def before(self, states: Tensor) -> Tensor:
+        """What the sublayer reads."""
+        return self.norm(states) if self.pre else states
+
+    def after(self, states: Tensor, update: Tensor) -> Tensor:
+        """The sum of what came in and what the sublayer made of it."""
+        total = states + self.dropout(update)
+        return total if self.pre else self.norm(total)  # type: ignore[no-any-return]
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, feed-forward."""
+
+    def __init__(self, config: TransformerConfig, dropout: float) -> None:
+        super().__init__()
+        self.self_attention = SelfAttention(config.d_model, config.heads)
+        self.self_residual = Residual(config, dropout)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_residual = Residual(config, dropout)
+
+    def forward(self, states: Tensor, lengths: Tensor) -> Tensor:
+        """states: [batch, source, d_model]; lengths: [batch]. Returns the shape of states."""
+        update = self.self_attention(self.self_residual.before(states), lengths)
+        states = self.self_residual.after(states, update)
+        update = self.feed_forward(self.feed_forward_residual.before(states))
+        return self.feed_forward_residual.after(states, update)
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the source, feed-forward."""
+
+    def __init__(self, config: TransformerConfig, dropout: float) -> None:
+        super().__init__()
+        self.self_attention = SelfAttention(config.d_model, config.heads)
+        self.self_residual = Residual(config, dropout)
+        self.cross_attention = CrossAttention(config.d_model, config.heads)
+        self.cross_residual = Residual(config, dropout)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_residual = Residual(config, dropout)
+
+    def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
+        """states: [batch, target, d_model]; source: [batch, source, d_model]. Returns the shape of states."""
+        update = self.self_attention(self.self_residual.before(states), None)
+        states = self.self_residual.after(states, update)
+        update = self.cross_attention(self.cross_residual.before(states), source, source_lengths)
+        states = self.cross_residual.after(states, update)
+        update = self.feed_forward(self.feed_forward_residual.before(states))
+        return self.feed_forward_residual.after(states, update)
+
+    def step(
+        self, states: Tensor, cache: tuple[Tensor, Tensor], lengths: Tensor, memory: tuple[Tensor, Tensor],
+        memory_lengths: Tensor,
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:  # fmt: skip
+        """One position a row.
+
+        Args:
+            states: [batch, 1, d_model].
+            cache: own keys and values, each [batch, heads, capacity, head_dim], written in place.
+            lengths: int32 [batch], positions in the cache before this step.
+            memory: the source's keys and values, each [batch, heads, capacity, head_dim].
+            memory_lengths: int32 [batch], source positions of each row.
+
+        Returns:
+            [batch, 1, d_model] and the cache.
+        """
+        update, keys, values = self.self_attention.step(self.self_residual.before(states), *cache, lengths)
+        states = self.self_residual.after(states, update)
+        update = self.cross_attention.step(self.cross_residual.before(states), *memory, memory_lengths)
+        states = self.cross_residual.after(states, update)
+        update = self.feed_forward(self.feed_forward_residual.before(states))
+        return self.feed_forward_residual.after(states, update), (keys, values)

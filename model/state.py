@@ -1,0 +1,91 @@
+"""The state of a training run on disk: what a resumed run needs to go on as if nothing had happened."""
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from dragoman.errors import DataError
+from model.checkpoint import load_weights, replacing, weights
+from model.optim import Optimizers
+from model.transformer import Transformer
+
+RNG = "rng"
+
+
+@dataclass
+class Progress:
+    """Where a run stands. `curve` rows hold step and loss, `evaluations` step and dev BLEU."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    best_bleu: float = -1.0
+    stale_evaluations: int = 0
+    curve: list[tuple[int, float]] = field(default_factory=list)
+    evaluations: list[tuple[int, float]] = field(default_factory=list)
+
+
+class RunFolder:
+    """`state/` (the newest complete state) and `snapshots/` (weights to average) of a run."""
+
+    def __init__(self, folder: Path, keep_snapshots: int) -> None:
+        self._state = folder / "state"
+        self._snapshots = folder / "snapshots"
+        self._keep = keep_snapshots
+
+    def save(self, model: Transformer, optimizers: Optimizers, progress: Progress, options: dict[str, Any]) -> None:
+        """Write everything beside the old state, then swap: a kill at any moment leaves one of the two."""
+        with replacing(self._state) as partial:
+            save_file(_contiguous(weights(model)), partial / "model.safetensors")
+            tensors = optimizers.state() | {RNG: torch.get_rng_state()}
+            save_file(_contiguous(tensors), partial / "optimizer.safetensors")
+            (partial / "progress.json").write_text(json.dumps(asdict(progress)))
+            (partial / "options.json").write_text(json.dumps(options))
+            self._snapshot(partial / "model.safetensors", progress.step)
+        # Only now: until the swap, the old state still needs the oldest.
+        for old in sorted(self._snapshots.glob("*.safetensors"))[: -self._keep]:
+            old.unlink()
+
+    def _snapshot(self, weights_file: Path, step: int) -> None:
+        self._snapshots.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(weights_file, self._snapshots / f"{step:08d}.partial")
+        (self._snapshots / f"{step:08d}.partial").rename(self._snapshots / f"{step:08d}.safetensors")
+
+    def snapshots(self, up_to_step: int) -> list[dict[str, Tensor]]:
+        """The newest snapshots' weights, none from beyond a step."""
+        files = sorted(self._snapshots.glob("*.safetensors"))
+        return [load_file(file) for file in files if int(file.stem) <= up_to_step][-self._keep :]
+
+    def exists(self) -> bool:
+        """Whether there is a state to go on from."""
+        # A kill between the two renames of `replacing` leaves the whole old state under this name.
+        old = self._state.with_name("state.old")
+        if not self._state.exists() and old.exists():
+            old.rename(self._state)
+        return self._state.exists()
+
+    def load(self, model: Transformer, optimizers: Optimizers) -> Progress:
+        """Take back the newest state, the generator of random numbers included.
+
+        Raises:
+            DataError: there is none.
+        """
+        if not self.exists():
+            raise DataError(f"{self._state}: no state to resume from")
+        load_weights(model, load_file(self._state / "model.safetensors"), self._state)
+        tensors = load_file(self._state / "optimizer.safetensors")
+        torch.set_rng_state(tensors.pop(RNG))
+        optimizers.load_state(tensors)
+        return Progress(**json.loads((self._state / "progress.json").read_text()))
+
+
+def _contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.contiguous() for name, tensor in tensors.items()}

@@ -1,0 +1,189 @@
+"""The training loop: batches in, a checkpoint out; killed at any moment, it can go on."""
+
+import platform
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from tqdm import tqdm
+
+from dragoman.bundle import sha256
+from dragoman.errors import DataError
+from dragoman.tokenizer import Tokenizer
+from model.checkpoint import average, load_weights, save_checkpoint
+from model.data import Batch, Corpus, PairDataset, SpecialIds, read_corpus
+from model.evaluate import Scores, score, translate
+from model.optim import Optimizers, Schedule
+from model.options import TrainingOptions
+from model.plot import plot_learning_curve
+from model.state import Progress, RunFolder
+from model.subwords import train_tokenizer
+from model.transformer import Transformer
+
+Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+class Trainer:
+    """One training run in a folder: `checkpoint/` (the best so far), `tokenizer/`, `state/`, `snapshots/`."""
+
+    def __init__(self, train_file: Path, dev_file: Path, out: Path, options: TrainingOptions, *, resume: bool) -> None:
+        """Read the corpora, train or load the tokenizer, build or load the model.
+
+        Raises:
+            DataError: a corpus cannot be used, or `out` does not fit `resume`.
+        """
+        if not resume and out.exists() and any(out.iterdir()):
+            raise DataError(f"{out} is not empty; --resume goes on with the run in it")
+        if resume and not (out / "tokenizer").exists():
+            raise DataError(f"{out}: nothing to resume")
+        options.transformer((options.vocabulary_size,) * 2)  # contradictions show before anything is written
+        self.out, self.options, self.device = out, options, options.torch_device
+        self.folder = RunFolder(out, options.average)
+        resume = self.folder.exists()  # a run that was killed before it saved anything begins anew
+        corpus, self.dev = read_reporting(train_file), read_reporting(dev_file)
+        if not resume:
+            train_tokenizer(corpus, out / "tokenizer", vocabulary_size=options.vocabulary_size, joint=options.joint)
+        self.tokenizer = Tokenizer.open(out / "tokenizer")
+        torch.manual_seed(options.seed)
+        config = options.transformer(self.tokenizer.vocabulary_sizes)
+        self.model = Transformer(config, options.dropout).to(self.device)
+        self.dataset = PairDataset(
+            corpus,
+            self.tokenizer,
+            SpecialIds(config.pad_id, config.start_id, config.eos_id),
+            max_tokens=options.max_tokens,
+            candidates=options.candidates,
+        )
+        if not len(self.dataset):
+            raise DataError(f"{train_file}: no pair is shorter than {options.max_tokens} tokens")
+        self.optimizers = Optimizers(
+            self.model, rate=options.rate, adam_rate=options.adam_rate, weight_decay=options.weight_decay
+        )
+        self.schedule = Schedule(options.rate, options.warmup_steps, options.decay_steps, options.steps)
+        self.progress = self.folder.load(self.model, self.optimizers) if resume else Progress()
+        self.provenance = {
+            "train": {"file": train_file.name, "sha256": sha256(train_file), "pairs": len(corpus)},
+            "dev": {"file": dev_file.name, "sha256": sha256(dev_file), "pairs": len(self.dev)},
+            "left_out": {"broken_lines": len(corpus.broken_lines), "too_long": self.dataset.too_long},
+            "options": options.model_dump(),
+            "versions": {"torch": torch.__version__, "python": platform.python_version()},
+        }
+        loss = _loss(self.model, options.label_smoothing)
+        self.loss: Loss = torch.compile(loss, dynamic=True) if options.compile else loss
+
+    def run(self) -> Progress:
+        """Train until the last step or until dev BLEU has not risen for `patience` evaluations."""
+        options, progress = self.options, self.progress
+        if self._evaluation_is_due():  # the run was killed between saving this step and the end of its evaluation
+            self._evaluate()
+        with tqdm(total=options.steps, initial=progress.step, unit="step", mininterval=1, smoothing=0.05) as bar:
+            for batch in self._batches():
+                if progress.step >= options.steps or progress.stale_evaluations >= options.patience:
+                    break
+                loss = self._update(batch)
+                progress.curve.append((progress.step, round(loss, 4)))
+                rate = progress.tokens / progress.seconds
+                bar.set_postfix_str(
+                    f"loss {loss:.3f}, {rate:,.0f} tokens/s, BLEU {progress.best_bleu:.2f}", refresh=False
+                )
+                bar.update()
+                due = self._evaluation_is_due()
+                if due or progress.step % options.save_steps == 0:
+                    self._save()
+                if due:
+                    self._evaluate()
+        plot_learning_curve(progress, self.out / "learning-curve.png")
+        return progress
+
+    def _batches(self) -> Iterator[Batch]:
+        """From where the run stands, for ever; position and batch move together."""
+        while True:
+            plan = self.dataset.epoch(self.options.seed, self.progress.epoch, self.options.batch_tokens)
+            while self.progress.batch < len(plan):
+                items = plan[self.progress.batch]
+                self.progress.batch += 1
+                yield self.dataset.collate(items)
+            self.progress.epoch += 1
+            self.progress.batch = 0
+
+    def _update(self, batch: Batch) -> float:
+        """One optimizer step; returns the loss."""
+        start = time.monotonic()
+        self.model.train()
+        tensors = [batch.source, batch.source_lengths, batch.target_in, batch.target_out]
+        bf16 = self.options.bf16 or self.device.type == "cuda"
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
+            loss = self.loss(*(tensor.to(self.device) for tensor in tensors))
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip_norm)
+        self.optimizers.step(self.schedule.rate(self.progress.step))
+        self.progress.step += 1
+        self.progress.tokens += int(batch.source_lengths.sum()) + int(
+            (batch.target_out != self.model.config.pad_id).sum()
+        )
+        value = float(loss.detach())
+        self.progress.seconds += time.monotonic() - start
+        return value
+
+    def _evaluation_is_due(self) -> bool:
+        """Whether dev is to be scored at this step, and was not yet."""
+        step, evaluations = self.progress.step, self.progress.evaluations
+        planned = step > 0 and (step == self.options.steps or step % self.options.evaluate_steps == 0)
+        return planned and (not evaluations or evaluations[-1][0] < step)
+
+    def _save(self) -> None:
+        self.folder.save(self.model, self.optimizers, self.progress, self.options.model_dump())
+
+    def _evaluate(self) -> None:
+        """Score the average of the newest snapshots on dev; the best so far becomes the checkpoint."""
+        averaged = Transformer(self.model.config).to(self.device).eval()
+        load_weights(averaged, average(self.folder.snapshots(self.progress.step)), self.out)
+        scores = score(translate(averaged, self.tokenizer, self.dev.sources), self.dev.targets)
+        self.progress.evaluations.append((self.progress.step, scores.bleu))
+        tqdm.write(f"step {self.progress.step}: dev BLEU {scores.bleu:.2f}, chrF {scores.chrf:.2f}")
+        if scores.bleu > self.progress.best_bleu:
+            self.progress.best_bleu, self.progress.stale_evaluations = scores.bleu, 0
+            save_checkpoint(self.out / "checkpoint", averaged, self.out / "tokenizer", self._report(scores), self.dev)
+        else:
+            self.progress.stale_evaluations += 1
+
+    def _report(self, scores: Scores) -> dict[str, Any]:
+        return self.provenance | {
+            "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
+            "steps": self.progress.step,
+            "epochs": round(self.progress.epoch + self.progress.batch / max(1, self._epoch_batches()), 2),
+            "seconds": round(self.progress.seconds),
+            "tokens": self.progress.tokens,
+            "device": str(self.device),
+            "dev_scores": scores.as_dict(),
+        }
+
+    def _epoch_batches(self) -> int:
+        return len(self.dataset.epoch(self.options.seed, self.progress.epoch, self.options.batch_tokens))
+
+
+def read_reporting(file: Path) -> Corpus:
+    """Read a corpus and say on standard output which lines were left out.
+
+    Raises:
+        DataError: see `read_corpus`.
+    """
+    corpus = read_corpus(file)
+    if corpus.broken_lines:
+        numbers = ", ".join(map(str, corpus.broken_lines[:10]))
+        print(f"{file}: {len(corpus.broken_lines)} broken lines left out, at line {numbers}")
+    return corpus
+
+
+def _loss(model: Transformer, smoothing: float) -> Loss:
+    def loss(source: Tensor, source_lengths: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
+        logits = model(source, source_lengths, target_in).flatten(0, 1).float()
+        return F.cross_entropy(
+            logits, target_out.flatten(), ignore_index=model.config.pad_id, label_smoothing=smoothing
+        )
+
+    return loss

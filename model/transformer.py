@@ -1,0 +1,155 @@
+"""The encoder-decoder Transformer of "Attention Is All You Need" (arXiv:1706.03762)."""
+
+import math
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from model.config import TransformerConfig
+from model.layers import DecoderLayer, EncoderLayer
+from model.positions import Positions
+
+KeyValue = tuple[Tensor, Tensor]
+
+
+class Transformer(nn.Module):
+    """One definition for training (`forward`) and for decoding (`encode`, `project_memory`, `step`)."""
+
+    def __init__(self, config: TransformerConfig, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.config = config
+        self.dropout = nn.Dropout(dropout)
+        self.source_embedding = nn.Embedding(config.source_vocabulary_size, config.d_model)
+        self.target_embedding = (
+            self.source_embedding
+            if config.share_embeddings
+            else nn.Embedding(config.target_vocabulary_size, config.d_model)
+        )
+        self.source_positions = Positions(config)
+        self.target_positions = Positions(config)
+        if config.embedding_norm:
+            self.source_norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+            self.target_norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+        self.encoder = nn.ModuleList(EncoderLayer(config, dropout) for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config, dropout) for _ in range(config.decoder_layers))
+        if config.norm == "pre":
+            self.encoder_norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+            self.decoder_norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+        self.output = nn.Linear(config.d_model, config.target_vocabulary_size, bias=config.output_bias)
+        if config.tie_output:
+            self.output.weight = self.target_embedding.weight
+        self._initialize()
+
+    def _initialize(self) -> None:
+        width = self.config.d_model
+        for name, parameter in self.named_parameters():
+            if "embedding" in name or name == "output.weight":
+                nn.init.normal_(parameter, std=width**-0.5)
+            elif parameter.dim() == 2 and "positions" not in name:
+                # Packed projections are initialized block by block, as if they lay apart.
+                for block in parameter.chunk(parameter.shape[0] // width) if "key_value" in name else [parameter]:
+                    nn.init.xavier_uniform_(block)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+
+    def embed_source(self, source: Tensor) -> Tensor:
+        """source: int [batch, source]. Returns [batch, source, d_model]."""
+        positions = torch.arange(source.shape[1], device=source.device)
+        states = self._scale(self.source_embedding(source)) + self.source_positions(positions)
+        states = self.source_norm(states) if self.config.embedding_norm else states
+        return self.dropout(states)  # type: ignore[no-any-return]
+
+    def embed_target(self, target: Tensor, positions: Tensor) -> Tensor:
+        """target: int [batch, target]; positions: int, broadcast to it. Returns [batch, target, d_model]."""
+        states = self._scale(self.target_embedding(target)) + self.target_positions(positions)
+        states = self.target_norm(states) if self.config.embedding_norm else states
+        return self.dropout(states)  # type: ignore[no-any-return]
+
+    def _scale(self, states: Tensor) -> Tensor:
+        return states * math.sqrt(self.config.d_model) if self.config.scale_embedding else states
+
+    def encode(self, source: Tensor, source_lengths: Tensor) -> Tensor:
+        """Source ids, padded: [batch, source], and their lengths [batch] -> [batch, source, d_model]."""
+        states = self.embed_source(source)
+        for layer in self.encoder:
+            states = layer(states, source_lengths)
+        return self.encoder_norm(states) if self.config.norm == "pre" else states
+
+    def decode(self, target: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
+        """The last hidden states under a causal mask.
+
+        Args:
+            target: int [batch, target], beginning with the start id.
+            source: [batch, source, d_model], from `encode`.
+            source_lengths: int [batch].
+
+        Returns:
+            [batch, target, d_model]; `output` makes logits of it.
+        """
+        states = self.embed_target(target, torch.arange(target.shape[1], device=target.device))
+        for layer in self.decoder:
+            states = layer(states, source, source_lengths)
+        return self.decoder_norm(states) if self.config.norm == "pre" else states
+
+    def forward(self, source: Tensor, source_lengths: Tensor, target: Tensor) -> Tensor:
+        """Logits of every next token: [batch, target, vocabulary]."""
+        return self.output(self.decode(target, self.encode(source, source_lengths), source_lengths))  # type: ignore[no-any-return]
+
+    def project_memory(self, source: Tensor) -> list[KeyValue]:
+        """Every decoder layer's keys and values of the source, each [batch, heads, source, head_dim]."""
+        heads = (self.config.heads, self.config.head_dim)
+        return [
+            tuple(part.unflatten(-1, heads).transpose(1, 2) for part in keys_values.chunk(2, dim=-1))
+            for keys_values in (layer.cross_attention.key_value(source) for layer in self.decoder)  # type: ignore[operator, union-attr]
+        ]
+
+    def memory_projection(self) -> nn.Linear:
+        """What `project_memory` does, for all layers in one product.
+
+        Returns:
+            d_model to decoder_layers * 2 * d_model: a layer's keys, its values, the next layer's keys, ...
+        """
+        layers = [cast(DecoderLayer, layer).cross_attention.key_value for layer in self.decoder]
+        width = self.config.d_model
+        projection = nn.Linear(width, 2 * width * len(layers))
+        with torch.no_grad():
+            projection.weight.copy_(torch.cat([layer.weight for layer in layers]))
+            projection.bias.copy_(torch.cat([layer.bias for layer in layers]))
+        return projection
+
+    def step(
+        self, ids: Tensor, lengths: Tensor, caches: list[KeyValue], memory: list[KeyValue], memory_lengths: Tensor
+    ) -> tuple[Tensor, list[KeyValue]]:
+        """One decode step of every row.
+
+        Args:
+            ids: int [batch], the last token of each row (at first the start id).
+            lengths: int32 [batch], tokens decoded before it.
+            caches: a layer's own keys and values, [batch, heads, capacity, head_dim], written in place.
+            memory: a layer's keys and values of the source, from `project_memory`.
+            memory_lengths: int32 [batch].
+
+        Returns:
+            Logits [batch, vocabulary] and the caches.
+        """
+        states = self.embed_target(ids[:, None], lengths[:, None])
+        states, caches = self.decode_step(states, lengths, caches, memory, memory_lengths)
+        return self.output(states), caches
+
+    def decode_step(
+        self, states: Tensor, lengths: Tensor, caches: list[KeyValue], memory: list[KeyValue], memory_lengths: Tensor
+    ) -> tuple[Tensor, list[KeyValue]]:
+        """`step` without embedding and output: [batch, 1, d_model] to hidden states [batch, d_model]."""
+        present = []
+        for layer, cache, source in zip(self.decoder, caches, memory, strict=True):
+            states, cache = layer.step(states, cache, lengths, source, memory_lengths)  # type: ignore[operator]
+            present.append(cache)
+        states = self.decoder_norm(states) if self.config.norm == "pre" else states
+        return states.squeeze(1), present
+
+    def new_caches(self, batch: int, capacity: int) -> list[KeyValue]:
+        """Empty caches for `batch` rows of up to `capacity` tokens, a pair a decoder layer."""
+        shape = (batch, self.config.heads, capacity, self.config.head_dim)
+        weight = self.output.weight
+        return [(weight.new_zeros(shape), weight.new_zeros(shape)) for _ in self.decoder]

@@ -1,0 +1,74 @@
+"""The models that are served, and which of them a request means."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from dragoman.bundle import Manifest
+from dragoman.errors import UnknownLanguagePairError, UnknownModelError
+from service.mailbox import Mailbox
+from service.translator import Translator
+
+
+class ServedModel(NamedTuple):
+    """One model: what it is, what turns text into its segments, and where they go."""
+
+    manifest: Manifest
+    translator: Translator
+    mailbox: Mailbox
+
+
+class Catalog:
+    """All served models, ordered by name."""
+
+    def __init__(self, models: Iterable[ServedModel]) -> None:
+        self._models = sorted(models, key=lambda model: model.manifest.name)
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        return iter(self._models)
+
+    def choose(self, name: str, source: str, target: str) -> ServedModel:
+        """Find the model of a request.
+
+        Args:
+            name: its name, or "" to choose by the languages: then the closest match, else the first by name.
+            source: BCP-47 code; "" only with a name: then any.
+            target: as `source`.
+
+        Raises:
+            UnknownModelError: no model has the name.
+            UnknownLanguagePairError: the named model, or every model, is for other languages.
+        """
+        candidates = [self._named(name)] if name else self._models
+        matching = [model for model in candidates if _translates(model.manifest, source, target)]
+        if not matching:
+            raise UnknownLanguagePairError(
+                f"no translation from {source or 'any language'!r} to {target or 'any language'!r}; "
+                f"{'the model' if name else 'the server'} has {', '.join(map(_pair, candidates))}",
+                metadata={"source_language_code": source, "target_language_code": target, "model": name},
+            )
+        return max(matching, key=_specificity)
+
+    def _named(self, name: str) -> ServedModel:
+        for model in self._models:
+            if model.manifest.name == name:
+                return model
+        names = ", ".join(model.manifest.name for model in self._models)
+        raise UnknownModelError(f"no model {name[:64]!r}; there are: {names}", metadata={"model": name})
+
+
+def _translates(manifest: Manifest, source: str, target: str) -> bool:
+    return _covers(manifest.source_language, source) and _covers(manifest.target_language, target)
+
+
+def _covers(served: str, asked: str) -> bool:
+    """Tell whether a model's language serves an asked one: en serves EN and en-US, en-US not en."""
+    served, asked = served.lower(), asked.lower()
+    return not asked or asked == served or asked.startswith(served + "-")
+
+
+def _specificity(model: ServedModel) -> int:
+    return len(model.manifest.source_language) + len(model.manifest.target_language)
+
+
+def _pair(model: ServedModel) -> str:
+    return f"{model.manifest.source_language} to {model.manifest.target_language}"

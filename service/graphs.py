@@ -1,0 +1,140 @@
+"""The encoder and decoder sessions; the only importer of onnxruntime."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from dragoman.bundle import (
+    IDS,
+    LENGTHS,
+    MEMORY,
+    MEMORY_LENGTHS,
+    NEXT_IDS,
+    SOURCE,
+    SOURCE_CAPACITY,
+    SOURCE_LENGTHS,
+    SOURCE_SIZE,
+    TARGET_CAPACITY,
+    Bundle,
+    cache_names,
+    memory_names,
+)
+from dragoman.errors import BundleError
+from service.slots import SlotTable
+
+PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
+
+
+def _session(graph: Path, device: str) -> onnxruntime.InferenceSession:
+    """Open a graph for use by several threads, each running it by itself.
+
+    Raises:
+        BundleError: the graph cannot be loaded, or the device is not there.
+    """
+    if PROVIDERS[device][0] not in onnxruntime.get_available_providers():
+        raise BundleError(f"device {device}: this onnxruntime has no {PROVIDERS[device][0]}")
+    options = onnxruntime.SessionOptions()
+    # One core a run: the engine has a thread a core, and a thread pool between them would only contend.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        # Add and LayerNormalization apart take a third of the time of the fused operator.
+        session = onnxruntime.InferenceSession(
+            graph, options, providers=PROVIDERS[device], disabled_optimizers=["SkipLayerNormFusion"]
+        )
+    except Exception as error:  # onnxruntime's exceptions share no base class of its own
+        raise BundleError(f"{graph}: {' '.join(str(error).split())}") from error
+    # onnxruntime falls back to the CPU in silence.
+    if session.get_providers()[0] != PROVIDERS[device][0]:
+        raise BundleError(f"device {device}: {PROVIDERS[device][0]} failed to start")
+    return session
+
+
+class EncoderSession:
+    """Source ids to encoder memory; thread-safe."""
+
+    def __init__(self, bundle: Bundle, device: str) -> None:
+        """Load the encoder graph.
+
+        Raises:
+            BundleError: it cannot be loaded.
+        """
+        self._session = _session(bundle.encoder, device)
+        self._pad_id = bundle.manifest.pad_id
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
+        """Run the encoder over a micro-batch.
+
+        Args:
+            sources: ids of each source, none empty.
+
+        Returns:
+            The memory of each source, [its length, decoder_layers * 2 * d_model].
+        """
+        lengths = np.array([len(ids) for ids in sources], dtype=np.int32)
+        size = int(lengths.max())
+        padded = np.full((len(sources), size), self._pad_id, dtype=np.int64)
+        for row, ids in zip(padded, sources, strict=True):
+            row[: len(ids)] = ids
+        feeds = {SOURCE: padded, SOURCE_LENGTHS: lengths, SOURCE_SIZE: np.array(size, dtype=np.int32)}
+        (memory,) = self._session.run([MEMORY], feeds)
+        return [memory[row, :length] for row, length in enumerate(lengths)]
+
+
+class DecoderSession:
+    """The decoder graph; thread-safe. What a thread runs is a `DecoderStep` of its own."""
+
+    def __init__(self, bundle: Bundle, device: str) -> None:
+        """Load the decoder graph.
+
+        Raises:
+            BundleError: it cannot be loaded.
+        """
+        self.session = _session(bundle.decoder, device)
+
+
+class DecoderStep:
+    """The decoder graph bound to the rows of one slot table."""
+
+    def __init__(self, decoder: DecoderSession, slots: SlotTable) -> None:
+        self._session = decoder.session
+        self._slots = slots
+        self._bindings: dict[int, onnxruntime.IOBinding] = {}
+
+    def run(self, rows: int) -> NDArray[np.int64]:
+        """Decode one token of the first `rows` slots: keys and values are written in place, lengths stay.
+
+        Returns:
+            The next ids, a view of [rows].
+        """
+        binding = self._bindings.get(rows)
+        if binding is None:
+            binding = self._bindings[rows] = self._bind(rows)
+        self._session.run_with_iobinding(binding)
+        return self._slots.next_ids[:rows]
+
+    def _bind(self, rows: int) -> onnxruntime.IOBinding:
+        """Bind the first rows of every buffer; caches are input and output at once."""
+        slots, binding = self._slots, self._session.io_binding()
+        inputs: dict[str, NDArray[np.generic]] = {
+            IDS: slots.ids[:rows],
+            LENGTHS: slots.lengths[:rows],
+            MEMORY_LENGTHS: slots.memory_lengths[:rows],
+            TARGET_CAPACITY: slots.target_capacity,
+            SOURCE_CAPACITY: slots.source_capacity,
+        }
+        outputs: dict[str, NDArray[np.generic]] = {NEXT_IDS: slots.next_ids[:rows]}
+        layers = slots.caches.shape[0]
+        for name, cache in zip(cache_names(layers), slots.caches.reshape(-1, *slots.caches.shape[2:]), strict=True):
+            inputs[name] = outputs[f"present_{name}"] = cache[:rows]
+        for name, memory in zip(memory_names(layers), slots.memory.reshape(-1, *slots.memory.shape[2:]), strict=True):
+            inputs[name] = memory[:rows]
+        for name, array in inputs.items():
+            binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        for name, array in outputs.items():
+            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        return binding

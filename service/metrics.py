@@ -1,0 +1,106 @@
+"""Every metric of the server, once, with its unit and buckets; prefix ``dragoman_``, base units.
+
+No label ever holds a value of the user: ``method``, ``code`` and ``reason`` come from closed sets of ours,
+``model``, ``precision`` and ``device`` from the operator's bundles and settings.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+)
+
+_PREFIX: Final = "dragoman"
+
+
+def _growing(first: float, factor: float, limit: float) -> tuple[float, ...]:
+    """Bucket bounds from ``first``, each ``factor`` times the one before, none above ``limit``."""
+    bounds = []
+    bound = first
+    while bound <= limit:
+        bounds.append(float(f"{bound:.4g}"))  # four digits: le="0.002531", not le="0.0025312500000000003"
+        bound *= factor
+    return tuple(bounds)
+
+
+LATENCY_BUCKETS_S: Final = _growing(0.0005, 1.5, 30.0)
+SLOTS_BUCKETS: Final = _growing(1, 2, 1024)
+
+
+class Metrics:
+    """The metrics of one server, in a registry of their own.
+
+    Attributes are named like the metrics without the prefix. Who sets what: the servicer and its calls
+    ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total`` and
+    ``cancelled_segments_total``; the server ``model_info`` and, with :meth:`watch_queue`, ``queue_segments`` and
+    ``queue_source_tokens``; the engine all others. Several engines share the gauges, so an engine moves them with
+    ``inc`` and ``dec`` and never sets them.
+    """
+
+    def __init__(self) -> None:
+        """Create all metrics in a fresh registry, together with the ``process_*`` metrics of this process."""
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._define_requests()
+        self._define_engine()
+
+    def _define_requests(self) -> None:
+        self.requests_total = self._counter("requests", "RPCs answered.", "method", "code")
+        self.request_duration_seconds = self._latency(
+            "request_duration_seconds", "Time from the arrival of an RPC to its answer.", "method"
+        )
+        self.time_to_first_token_seconds = self._latency(
+            "time_to_first_token_seconds", "Time from the submission of a segment to its first token."
+        )
+        self.rejected_total = self._counter("rejected", "RPCs refused before any work.", "reason")
+        self.queue_segments = self._gauge("queue_segments", "Segments waiting for a slot.")
+        self.queue_source_tokens = self._gauge("queue_source_tokens", "Source tokens waiting for a slot.")
+        self.model_info = Info("model", "What is served.", ["model"], namespace=_PREFIX, registry=self.registry)
+
+    def _define_engine(self) -> None:
+        self.queue_duration_seconds = self._latency(
+            "queue_duration_seconds", "Time from the submission of a segment to its slot."
+        )
+        self.encode_duration_seconds = self._latency("encode_duration_seconds", "Time of one run of the encoder.")
+        self.decode_step_duration_seconds = self._latency(
+            "decode_step_duration_seconds", "Time of one run of the decoder over the active slots."
+        )
+        self.decode_batch_slots = Histogram(
+            "decode_batch_slots",
+            "Active slots of a decode step.",
+            buckets=SLOTS_BUCKETS,
+            namespace=_PREFIX,
+            registry=self.registry,
+        )
+        self.slots_active = self._gauge("slots_active", "Slots that hold a segment.")
+        self.slots = self._gauge("slots", "Slots there are.")
+        self.kv_cache_bytes = self._gauge("kv_cache_bytes", "Bytes of the key and value caches of all slots.")
+        self.source_tokens_total = self._counter("source_tokens", "Source tokens encoded.")
+        self.target_tokens_total = self._counter("target_tokens", "Target tokens decoded.")
+        self.cancelled_segments_total = self._counter(
+            "cancelled_segments", "Segments withdrawn before they finished, because their call ended."
+        )
+
+    def describe_model(self, model: str, precision: str, device: str) -> None:
+        """Export ``dragoman_model_info`` for one served model."""
+        self.model_info.labels(model).info({"precision": precision, "device": device})
+
+    def watch_queue(self, segments: Callable[[], float], source_tokens: Callable[[], float]) -> None:
+        """Read the queue gauges from these functions at every scrape (called on the metrics thread)."""
+        self.queue_segments.set_function(segments)
+        self.queue_source_tokens.set_function(source_tokens)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, namespace=_PREFIX, registry=self.registry)
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(name, text, namespace=_PREFIX, registry=self.registry)
+
+    def _latency(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(name, text, labels, buckets=LATENCY_BUCKETS_S, namespace=_PREFIX, registry=self.registry)

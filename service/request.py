@@ -1,0 +1,86 @@
+"""The noun of the service: a segment, one sentence to translate, and the states of its life."""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dragoman.errors import DragomanError
+
+
+class SegmentStatus(enum.Enum):
+    """Where a segment stands."""
+
+    WAITING = "in the mailbox, no work done"
+    ENCODING = "taken by an engine thread, its memory not yet in a slot"
+    DECODING = "in a slot, a token a step"
+    FINISHED = "ended by the model, its limit or an error"
+    CANCELLED = "withdrawn by the caller"
+
+
+class FinishReason(enum.Enum):
+    """Why a segment ended."""
+
+    EOS = "the model ended it"
+    LENGTH = "it reached its limit of target tokens"
+    CANCELLED = "the caller withdrew it"
+
+
+def _ignore(_: "Segment") -> None:
+    """Nobody waits for progress."""
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """One sentence on its way through the engine; compared and hashed by identity.
+
+    The caller fills the first five fields, the engine all others. Times are of `time.monotonic`, in seconds.
+
+    Attributes:
+        source_ids: with the end-of-sentence id; not empty.
+        max_target_tokens: at which the segment ends with LENGTH.
+        deadline_s: after which it is given up with DeadlineExceededError; None: never.
+        wants_deltas: whether `on_progress` is called after every token, too (and may then see the end early).
+        on_progress: called on the event loop when the segment has finished; not after it was cancelled.
+        target_ids: so far, without the end-of-sentence id; grows by appending only.
+        status: where it stands.
+        finish_reason: why it ended, None before that and where it failed.
+        error: why it failed, None if it did not.
+        cancel_requested: set by the mailbox; heeded before the next step.
+        submitted_s: when it entered the mailbox.
+        admitted_s: when an engine thread took it.
+        first_token_s: when its first token was decoded.
+        finished_s: when it ended.
+    """
+
+    source_ids: list[int]
+    max_target_tokens: int
+    deadline_s: float | None = None
+    wants_deltas: bool = False
+    on_progress: Callable[["Segment"], None] = _ignore
+    target_ids: list[int] = field(default_factory=list)
+    status: SegmentStatus = SegmentStatus.WAITING
+    finish_reason: FinishReason | None = None
+    error: DragomanError | None = None
+    cancel_requested: bool = False
+    submitted_s: float | None = None
+    admitted_s: float | None = None
+    first_token_s: float | None = None
+    finished_s: float | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the engine is done with it."""
+        return self.status in (SegmentStatus.FINISHED, SegmentStatus.CANCELLED)
+
+    def finish(self, reason: FinishReason, now_s: float) -> None:
+        """End it, by the model, its limit or the caller."""
+        self.finish_reason = reason
+        self.finished_s = now_s
+        # Last: another thread may read everything else once the status says so.
+        self.status = SegmentStatus.CANCELLED if reason is FinishReason.CANCELLED else SegmentStatus.FINISHED
+
+    def fail(self, error: DragomanError, now_s: float) -> None:
+        """End it with an error."""
+        self.error = error
+        self.finished_s = now_s
+        self.status = SegmentStatus.FINISHED

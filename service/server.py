@@ -1,0 +1,262 @@
+"""The composition root and the life of a server: listen, load, warm up, serve, drain, exit."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import grpc.aio
+import prometheus_client
+import structlog
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from dragoman.bundle import Bundle, find_bundles
+from dragoman.errors import BundleError, DrainingError, InternalError
+from dragoman.tokenizer import Tokenizer
+from dragoman.v1 import translation_pb2
+from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
+from service import logs
+from service.catalog import Catalog, ServedModel
+from service.engine import Engine
+from service.mailbox import Mailbox
+from service.malformed import MalformedRequests
+from service.metrics import Metrics
+from service.servicer import Servicer
+from service.settings import Address, Settings
+from service.translator import Translator
+
+EXIT_OK: Final = 0
+EXIT_ENGINE_ENDED: Final = 1
+
+_SERVICE: Final = translation_pb2.DESCRIPTOR.services_by_name["Translation"].full_name
+_STOP_GRACE_S: Final = 1.0  # for answers on their way and for health watchers, after all calls have ended
+_SERVING: Final = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING: Final = health_pb2.HealthCheckResponse.NOT_SERVING
+
+_log = structlog.get_logger()
+
+
+class Loaded(NamedTuple):
+    """One served model and the engine that runs it."""
+
+    model: ServedModel
+    engine: Engine
+
+
+def serve(settings: Settings) -> int:
+    """Serve until SIGTERM or SIGINT.
+
+    Returns:
+        The exit code: 0 after a signal, 1 if an engine ended by itself.
+
+    Raises:
+        BundleError: a model cannot be served, or there is none.
+        OSError: cannot listen on an address.
+    """
+    logs.configure(settings.log_format)
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
+    return asyncio.run(_Server(settings).run())
+
+
+class _Server:
+    """The parts of one server; needs a running event loop from :meth:`run` on."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._metrics = Metrics()
+        self._loaded: list[Loaded] = []
+
+    async def run(self) -> int:
+        stop = _event_of_signals()  # first of all: a signal while the models load must not kill
+        self._servicer = Servicer(self._settings, self._metrics)
+        self._health = health.aio.HealthServicer()
+        async with self._metrics_server(), self._grpc_server():
+            try:
+                await self._load(stop)
+                if not stop.is_set():
+                    await self._open()
+                code = await self._until_ended(stop)
+            finally:
+                await self._drain()
+        return code
+
+    @asynccontextmanager
+    async def _metrics_server(self) -> AsyncIterator[None]:
+        address = Address.parse(self._settings.metrics_address)
+        try:
+            server, _ = prometheus_client.start_http_server(address.port, address.host, registry=self._metrics.registry)
+        except OSError as error:
+            raise _cannot_listen(address, error) from error
+        _log.info(f"metrics on {address._replace(port=server.server_port)}")
+        try:
+            yield
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    @asynccontextmanager
+    async def _grpc_server(self) -> AsyncIterator[None]:
+        """Listen, at first answering UNAVAILABLE and NOT_SERVING."""
+        server = grpc.aio.server(interceptors=[MalformedRequests(_SERVICE)], options=_options(self._settings))
+        add_TranslationServicer_to_server(self._servicer, server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        reflection.enable_server_reflection([_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
+        await self._set_health(_NOT_SERVING)
+        address = Address.parse(self._settings.address)
+        _check_free(address)
+        port = server.add_insecure_port(str(address))
+        await server.start()
+        _log.info(f"listening on {address._replace(port=port)}")
+        try:
+            yield
+        finally:
+            await server.stop(_STOP_GRACE_S)
+
+    async def _set_health(self, status: Any) -> None:
+        for service in ("", _SERVICE):
+            await self._health.set(service, status)
+
+    async def _load(self, stop: asyncio.Event) -> None:
+        """Load every bundle, one after the other, off the event loop; leave early if told to stop."""
+        paths = find_bundles(self._settings.models)
+        if not paths:
+            raise BundleError(f"{self._settings.models}: there is no bundle (no bundle.json in or below it)")
+        loop = asyncio.get_running_loop()
+        for path in paths:
+            if stop.is_set():
+                return
+            self._loaded.append(await asyncio.to_thread(_load_one, path, self._settings, self._metrics, loop))
+
+    async def _open(self) -> None:
+        """Take calls."""
+        models = [loaded.model for loaded in self._loaded]
+        _check_names(models)
+        mailboxes = [model.mailbox for model in models]
+        self._metrics.watch_queue(
+            lambda: sum(mailbox.queued_segments for mailbox in mailboxes),
+            lambda: sum(mailbox.queued_source_tokens for mailbox in mailboxes),
+        )
+        for model in models:
+            manifest = model.manifest
+            self._metrics.describe_model(manifest.name, manifest.precision, self._settings.device)
+        self._servicer.open(Catalog(models))
+        await self._set_health(_SERVING)
+        _log.info("serving", models=[model.manifest.name for model in models])
+
+    async def _until_ended(self, stop: asyncio.Event) -> int:
+        """Wait for a signal, or for an engine that ends though nobody told it to."""
+        stopped = asyncio.create_task(stop.wait())
+        engines = [asyncio.wrap_future(loaded.engine.ended) for loaded in self._loaded]
+        futures: list[asyncio.Future[Any]] = [stopped, *engines]
+        await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+        ended = [engine for engine in engines if engine.done()]
+        if not ended:
+            return EXIT_OK
+        stopped.cancel()
+        _log.error("an engine ended", error=type(ended[0].exception()).__name__)
+        self._servicer.close()
+        self._servicer.abandon(InternalError("the engine of the server failed"))
+        return EXIT_ENGINE_ENDED
+
+    async def _drain(self) -> None:
+        """Refuse new calls, finish those that run as long as the settings allow, stop the engines."""
+        timeout_s = self._settings.drain_timeout_s
+        await self._health.enter_graceful_shutdown()
+        self._servicer.close()
+        _log.info("draining", timeout_s=timeout_s)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._servicer.idle()
+        except TimeoutError:
+            self._servicer.abandon(DrainingError(f"not complete {timeout_s:g} s after the server had to stop"))
+            await self._servicer.idle()
+        for loaded in self._loaded:
+            loaded.model.mailbox.close()
+            await asyncio.to_thread(loaded.engine.stop)
+        _log.info("stopped")
+
+
+def _load_one(path: Path, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop) -> Loaded:
+    """Load a bundle, prove with a warm-up that it decodes, and start its engine."""
+    bundle = Bundle.open(path)
+    mailbox = Mailbox(settings.queue_source_tokens)
+    mailbox.bind(loop)
+    engine = Engine(
+        bundle,
+        mailbox,
+        metrics,
+        device=settings.device,
+        threads=settings.decoding_threads(),
+        slots=settings.slots,
+    )
+    engine.warm_up()
+    engine.start()
+    translator = Translator(bundle.manifest, Tokenizer.open(bundle.path))
+    _log.info("loaded", model=bundle.manifest.name, precision=bundle.manifest.precision, path=str(path))
+    return Loaded(ServedModel(bundle.manifest, translator, mailbox), engine)
+
+
+def _check_names(models: list[ServedModel]) -> None:
+    """Refuse two models of one name: a request could not say which it means.
+
+    Raises:
+        BundleError: there are such.
+    """
+    names = [model.manifest.name for model in models]
+    for name in names:
+        if names.count(name) > 1:
+            raise BundleError(f"{names.count(name)} bundles are called {name!r}; keep one of them")
+
+
+def _event_of_signals() -> asyncio.Event:
+    """Give an event that SIGTERM or SIGINT sets; a second SIGINT, from an impatient terminal, interrupts."""
+    event = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        event.set()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    loop.add_signal_handler(signal.SIGTERM, event.set)
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    return event
+
+
+def _options(settings: Settings) -> list[tuple[str, int]]:
+    return [
+        # Else a second server on the port would start without an error and get half of the calls.
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", settings.max_request_bytes),
+        ("grpc.max_send_message_length", -1),
+    ]
+
+
+def _check_free(address: Address) -> None:
+    """Bind and let go: gRPC itself would write about a failure to standard error and not say why.
+
+    Raises:
+        OSError: the address is unknown, not of this machine, or taken.
+    """
+    failure = None
+    try:
+        places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise _cannot_listen(address, error) from error
+    for family, kind, protocol, _, place in places:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+                return
+        except OSError as error:
+            failure = error
+    if failure is not None:
+        raise _cannot_listen(address, failure) from failure
+
+
+def _cannot_listen(address: Address, error: OSError) -> OSError:
+    return OSError(f"cannot listen on {address}: {error.strerror or error}")

@@ -1,0 +1,137 @@
+"""Every knob of the server: default, bound, unit in the name, one line why; each also a flag of `serve`."""
+
+import os
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from dragoman.errors import DragomanError
+
+PREFIX = "DRAGOMAN_"
+# Kubernetes gives every container such variables for a service that is called `dragoman`.
+_KUBERNETES = re.compile(r"DRAGOMAN(_\w+)?_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)")
+
+
+class SettingsError(DragomanError):
+    """A setting is unknown or has an impossible value; the message is one line. Never in an answer."""
+
+    reason = "SETTINGS_INVALID"
+
+
+class Address(NamedTuple):
+    """Where a server listens.
+
+    Attributes:
+        host: a name, an IPv4 address, or an IPv6 address without brackets.
+        port: 0 lets the system choose a free one.
+    """
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Read `host:port`, with the host in brackets where it is an IPv6 address.
+
+        Raises:
+            ValueError: the text is something else, or the port is above 65535.
+        """
+        match = re.fullmatch(r"(?:\[([0-9a-fA-F:.%]+)\]|([^:\s\[\]]+)):(\d{1,5})", text)
+        if match is None or int(match[3]) > 65535:
+            raise ValueError("must be host:port with a port up to 65535")
+        return cls(match[1] or match[2], int(match[3]))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Settings(BaseSettings):
+    """The settings of `dragoman serve`, from flags, else from variables DRAGOMAN_*, else defaults.
+
+    Use :func:`load`, which reports errors in one line.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
+
+    address: str = Field("127.0.0.1:50051", description="where gRPC listens, host:port; port 0: any free one")
+    metrics_address: str = Field(
+        "127.0.0.1:9464", description="where Prometheus finds the metrics over HTTP, host:port"
+    )
+    models: Path = Field(Path("models"), description="a bundle, or a folder with bundles anywhere below it")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="what the models run on")
+    threads: int = Field(0, ge=0, le=1024, description="decoding threads of each model; 0: one a CPU core")
+    slots: int = Field(
+        32,
+        ge=1,
+        le=4096,
+        description="segments that one thread decodes at a time: more throughput, longer steps",
+    )
+    queue_source_tokens: int = Field(
+        200_000,
+        ge=1,
+        description="source tokens that may wait for each model; beyond, calls are refused until some have left",
+    )
+    max_contents: int = Field(1024, ge=1, description="texts in one call")
+    max_text_bytes: int = Field(1_100_000, ge=1, description="UTF-8 bytes of one text")
+    max_request_bytes: int = Field(8_388_608, ge=1, le=2**31 - 1, description="bytes of one call on the wire")
+    drain_timeout_s: float = Field(
+        30.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="seconds that running calls have to finish after SIGTERM or SIGINT",
+    )
+    log_format: Literal["console", "json"] = Field("console", description="lines for people, or one JSON object a line")
+
+    @field_validator("address", "metrics_address")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        Address.parse(value)
+        return value
+
+    def decoding_threads(self) -> int:
+        """The number of threads, with 0 resolved to the CPU cores that this process may use."""
+        return self.threads or _cores()
+
+
+def load(flags: Mapping[str, Any] | None = None) -> Settings:
+    """Read the settings.
+
+    Args:
+        flags: values given on the command line, by field name; they win over the environment.
+
+    Raises:
+        SettingsError: at least one is unknown or impossible.
+    """
+    _refuse_unknown(os.environ)
+    try:
+        return Settings(**(flags or {}))
+    except ValidationError as error:
+        raise SettingsError("; ".join(map(_describe, error.errors()))) from error
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # not everywhere; it honours taskset and cpusets
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _refuse_unknown(environ: Mapping[str, str]) -> None:
+    """Stop at a misspelt variable, which would otherwise silently mean the default."""
+    known = [PREFIX + name.upper() for name in Settings.model_fields]
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and name not in known and not _KUBERNETES.fullmatch(name):
+            close = get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise SettingsError(f"unknown setting {name}{hint}")
+
+
+def _describe(error: Any) -> str:
+    """Say in one line which setting is wrong, why, and what was given."""
+    name = ".".join(map(str, error["loc"]))
+    message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
+    return f"{PREFIX}{name.upper()} (--{name.replace('_', '-')}): {message}; given: {error['input']!r}"

@@ -1,0 +1,169 @@
+"""What must be true of the running stack; every check is a function of the stack that raises AssertionError."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+
+import grpc
+import pytest
+from stack import ROOT, Stack, until
+
+from dragoman import Client
+from dragoman.errors import UnknownLanguagePairError
+from dragoman.v1.translation_pb2 import TranslateTextRequest
+from dragoman.v1.translation_pb2_grpc import TranslationStub
+
+SENTENCE = "How are you today?"
+_LONG_TEXT = " ".join(f"There are {number} trees in the garden." for number in range(200))
+_CALLERS = 8
+_HARDENING = {
+    "ReadonlyRootfs": True,
+    "CapDrop": ["ALL"],
+    "SecurityOpt": ["no-new-privileges:true"],
+    "Memory": 1 << 30,
+}
+_DASHBOARD = ROOT / "deploy/grafana/dashboards/dragoman.json"
+
+Translate = Callable[[str], str]
+
+
+def hardened(stack: Stack) -> None:
+    """A replica is not root, cannot write to its file system, has no capability, and no torch."""
+    [replica] = stack.replicas()
+    known = stack.inspect(replica)
+    host = {name: known["HostConfig"][name] for name in _HARDENING}
+    assert host == _HARDENING, host
+    assert known["Config"]["User"] == "10001:10001", known["Config"]["User"]
+    _fails_inside(stack, replica, "open('/opt/dragoman/probe', 'w')", "Read-only file system")
+    _fails_inside(stack, replica, "import torch", "ModuleNotFoundError")
+
+
+def _fails_inside(stack: Stack, replica: str, program: str, error: str) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        stack.docker("exec", replica, "python", "-c", program)
+    assert error in raised.value.stderr, raised.value.stderr
+
+
+def translates(stack: Stack) -> None:
+    """The balancer passes on translations, streams and precise errors."""
+    with Client(stack.address) as client:
+        [whole] = client.translate(SENTENCE, source_language="en", target_language="de")
+        assert whole.text not in ("", SENTENCE), whole
+        assert [model.name for model in client.list_models()] == [whole.model]
+        deltas = client.stream(SENTENCE, source_language="en", target_language="de")
+        assert "".join(delta.text for delta in deltas) == whole.text
+        with pytest.raises(UnknownLanguagePairError):
+            client.translate(SENTENCE, source_language="en", target_language="xx")
+
+
+def dashboard_has_data(stack: Stack) -> None:
+    """Every query of every panel finds series in Prometheus, while there is traffic."""
+    panels = json.loads(_DASHBOARD.read_text())["panels"]
+    queries = [target["expr"] for panel in panels for target in panel.get("targets", [])]
+    done = threading.Event()
+
+    def traffic() -> None:
+        while not done.is_set():
+            translates(stack)
+
+    with ThreadPoolExecutor(1) as callers:
+        future = callers.submit(traffic)
+        try:
+            for query in queries:
+                until(partial(stack.query, query.replace("$__rate_interval", "1m")), f"data for {query}")
+        finally:
+            done.set()
+    future.result()
+    assert "ok" in stack.grafana("/api/health")
+    mounted = stack.compose("exec", "--no-TTY", "grafana", "cat", "/etc/grafana/dashboards/dragoman.json")
+    assert mounted == _DASHBOARD.read_text()
+
+
+def shared_by_two(stack: Stack) -> None:
+    """With two replicas, each answers its part of the calls, and none is answered twice."""
+    before = {replica: stack.calls(replica) for replica in stack.replicas()}
+    with Client(stack.address) as client:
+        for _ in range(40):
+            client.translate(SENTENCE, model="en-de")
+    shares = [stack.calls(replica) - count for replica, count in before.items()]
+    assert sum(shares) == 40, shares
+    assert len(shares) == 2, shares
+    assert min(shares) >= 10, shares
+
+
+def survives_kill(stack: Stack) -> None:
+    """A replica that dies in the middle of its calls costs the client no call, though it does not retry."""
+    victim = stack.replicas()[0]
+    with _without_retries(stack.address) as translate, _steady_calls(translate) as answered:
+        stack.docker("kill", victim)
+        until(lambda: len(stack.replicas()) == 1, "one replica is left")
+        _more_calls(answered)
+
+
+def survives_stop(stack: Stack) -> None:
+    """A replica that is told to stop finishes its calls, exits 0, and costs a client of ours no call."""
+    victim = stack.replicas()[0]
+    with (
+        _with_retries(stack.address) as translate,
+        _steady_calls(translate) as answered,
+        ThreadPoolExecutor(2) as callers,
+    ):
+        long_answers = callers.map(translate, [_LONG_TEXT] * 2)  # one on each replica
+        stack.docker("stop", victim)
+        _more_calls(answered)
+    assert stack.inspect(victim)["State"]["ExitCode"] == 0, stack.docker("logs", victim)
+    assert len(set(long_answers)) == 1
+
+
+@contextmanager
+def _without_retries(address: str) -> Iterator[Translate]:
+    with grpc.insecure_channel(address, [("grpc.enable_retries", 0)]) as channel:
+        stub = TranslationStub(channel)  # type: ignore[no-untyped-call]
+
+        def translate(text: str) -> str:
+            request = TranslateTextRequest(contents=[text], model="en-de")
+            return str(stub.TranslateText(request, timeout=30).translations[0].translated_text)
+
+        yield translate
+
+
+@contextmanager
+def _with_retries(address: str) -> Iterator[Translate]:
+    with Client(address) as client:
+        yield lambda text: client.translate(text, model="en-de")[0].text
+
+
+@contextmanager
+def _steady_calls(translate: Translate) -> Iterator[list[str]]:
+    """Call from several threads without a pause; all answers must be the same, and none an error.
+
+    Yields:
+        The answers so far.
+    """
+    expected = translate(SENTENCE)
+    answered: list[str] = []
+    stop = threading.Event()
+
+    def call() -> None:
+        while not stop.is_set():
+            answered.append(translate(SENTENCE))
+
+    with ThreadPoolExecutor(_CALLERS) as callers:
+        futures: list[Future[None]] = [callers.submit(call) for _ in range(_CALLERS)]
+        try:
+            _more_calls(answered)
+            yield answered
+        finally:
+            stop.set()
+    for future in futures:
+        future.result()
+    assert set(answered) == {expected}, set(answered)
+
+
+def _more_calls(answered: list[str]) -> None:
+    enough = len(answered) + 300
+    until(lambda: len(answered) >= enough, "300 more answers")

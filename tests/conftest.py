@@ -1,0 +1,34 @@
+"""The synthetic model, made once for all tests that run the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.synthetic import Synthetic
+
+
+@pytest.fixture(scope="session")
+def synthetic_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tests import synthetic  # here: most tests do without torch, which takes seconds to import
+
+    return synthetic.make_checkpoint(tmp_path_factory.mktemp("synthetic"))
+
+
+@pytest.fixture(scope="session")
+def fp32(synthetic_checkpoint: Path) -> Synthetic:
+    """The synthetic model in fp32: its tokens are those of plain PyTorch."""
+    from tests import synthetic
+
+    return synthetic.make_bundle(synthetic_checkpoint, "fp32")
+
+
+@pytest.fixture(scope="session")
+def int8(synthetic_checkpoint: Path) -> Synthetic:
+    """The synthetic model in int8, the precision that is served by default."""
+    from tests import synthetic
+
+    return synthetic.make_bundle(synthetic_checkpoint, "int8")

@@ -1,0 +1,159 @@
+import signal
+import socket
+import threading
+import time
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from dragoman import Client, DrainingError, InternalError, ServerUnavailableError
+from dragoman.errors import from_rpc_error
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub
+
+LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
+MEDIUM = " ".join(f"Tom bought {number} books." for number in range(100, 400))
+
+
+# The decoder breaks once the warm-up is over, in the threads of the engine.
+BREAKING = """
+import sys, threading
+from service.batch import DecodeBatch
+decode = DecodeBatch._decode
+def break_in_a_thread(self):
+    if threading.current_thread().name.startswith("engine"):
+        raise RuntimeError("broken")
+    decode(self)
+DecodeBatch._decode = break_in_a_thread
+from dragoman.cli import main
+sys.exit(main())
+"""
+
+
+class Background(threading.Thread):
+    """One call in a thread, its outcome kept."""
+
+    def __init__(self, address: str, text: str) -> None:
+        super().__init__()
+        self.address, self.text = address, text
+        self.outcome: object = None
+        self.start()
+
+    def run(self) -> None:
+        with Client(self.address, timeout_s=120) as client:
+            try:
+                self.outcome = client.translate(self.text, model="en-de")
+            except Exception as error:
+                self.outcome = error
+
+
+def wait_until_decoding(server) -> None:
+    give_up_s = time.monotonic() + 60
+    while not server.metric("slots_active"):
+        assert time.monotonic() < give_up_s
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_an_idle_server_with_0(launch, number) -> None:
+    server = launch()
+    server.wait_until_serving()
+    server.signal(number)
+    assert server.exit_code() == 0
+
+
+def test_a_signal_while_the_models_load_ends_with_0(launch) -> None:
+    server = launch()
+    server.wait_for("listening on")
+    server.signal(signal.SIGTERM)
+    assert server.exit_code() == 0
+
+
+def test_sigterm_stops_admission_and_finishes_what_runs(launch) -> None:
+    server = launch()
+    server.wait_until_serving()
+    running = Background(server.address, MEDIUM)
+    wait_until_decoding(server)
+    with Client(server.address) as client, grpc.insecure_channel(server.address) as channel:
+        client.list_models()
+        health = health_pb2_grpc.HealthStub(channel)
+        health.Check(health_pb2.HealthCheckRequest())
+        server.signal(signal.SIGTERM)
+        server.wait_for("draining")
+        with pytest.raises(ServerUnavailableError):
+            client.translate("Good morning.", model="en-de")
+    running.join()
+    assert isinstance(running.outcome, list), running.outcome
+    assert running.outcome[0].segments == 300
+    assert server.exit_code() == 0
+
+
+def test_a_call_that_takes_too_long_to_drain_is_answered(launch) -> None:
+    server = launch("--drain-timeout-s=0.1")
+    server.wait_until_serving()
+    with grpc.insecure_channel(server.address) as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.SERVING
+        running = Background(server.address, LONG)
+        wait_until_decoding(server)
+        server.signal(signal.SIGTERM)
+    running.join()
+    # The client tries again after DRAINING, and may then find nobody at all.
+    assert isinstance(running.outcome, ServerUnavailableError), running.outcome
+    assert server.exit_code() == 0
+
+
+def test_draining_is_said_precisely(launch) -> None:
+    server = launch("--drain-timeout-s=2")
+    server.wait_until_serving()
+    running = Background(server.address, LONG)
+    wait_until_decoding(server)
+    with grpc.insecure_channel(server.address) as channel:  # this one does not try again
+        list_models = TranslationStub(channel).ListModels
+        list_models(pb.ListModelsRequest())
+        server.signal(signal.SIGTERM)
+        server.wait_for("draining")
+        health = health_pb2_grpc.HealthStub(channel)
+        status = health.Check(health_pb2.HealthCheckRequest(service="dragoman.v1.Translation")).status
+        assert status == health_pb2.HealthCheckResponse.NOT_SERVING
+        with pytest.raises(grpc.RpcError) as caught:
+            list_models(pb.ListModelsRequest())
+        assert isinstance(from_rpc_error(caught.value), DrainingError)
+    running.join()
+    assert server.exit_code() == 0
+
+
+def test_a_taken_port_ends_with_2_and_one_line(launch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for flag in ("--address", "--metrics-address"):
+            server = launch(f"{flag}={address}")
+            assert server.exit_code() == 2
+            assert server.log[-1] == f"dragoman serve: cannot listen on {address}: Address already in use\n"
+
+
+def test_two_servers_cannot_share_a_port(launch) -> None:
+    first = launch()
+    first.wait_until_serving()
+    assert launch(f"--address={first.address}").exit_code() == 2
+
+
+def test_no_bundle_ends_with_2_and_one_line(launch, tmp_path) -> None:
+    server = launch(f"--models={tmp_path}")
+    assert server.exit_code() == 2
+    assert server.log[-1].startswith(f"dragoman serve: {tmp_path}: there is no bundle")
+
+
+def test_an_engine_that_dies_answers_its_callers_and_ends_the_server_with_1(launch) -> None:
+    server = launch(program=("-c", BREAKING))
+    server.wait_until_serving()
+    calls = [Background(server.address, "Good morning.") for _ in range(3)]
+    for call in calls:
+        call.join()
+    # Those that came after the first find the server draining, or gone.
+    assert any(isinstance(call.outcome, InternalError) for call in calls), [call.outcome for call in calls]
+    assert all(isinstance(call.outcome, InternalError | ServerUnavailableError) for call in calls)
+    assert server.exit_code() == 1
+    assert any("an engine ended" in line for line in server.log)

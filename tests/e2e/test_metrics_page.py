@@ -1,0 +1,64 @@
+import urllib.request
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from dragoman import InvalidRequestError
+
+
+def test_the_page_is_openmetrics_on_a_port_of_its_own(server) -> None:
+    request = urllib.request.Request(
+        f"http://{server.metrics_address}/metrics", headers={"Accept": "application/openmetrics-text"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as response:
+        assert response.headers["Content-Type"].startswith("application/openmetrics-text")
+        page = response.read().decode()
+    assert page.endswith("# EOF\n")
+    assert list(text_string_to_metric_families(page))
+    assert server.metrics_address != server.address
+
+
+def test_the_model_is_described(server) -> None:
+    assert server.metric("model_info", model="en-de", precision="int8", device="cpu") == 1
+
+
+def test_a_call_is_counted_and_leaves_the_gauges_at_rest(client, server) -> None:
+    before = server.scrape()
+    [translation] = client.translate("Good morning. Where is the station?", model="en-de")
+    after = server.scrape()
+
+    def grown(name: str, **labels: str) -> float:
+        key = (f"dragoman_{name}", tuple(sorted(labels.items())))
+        return after[key] - before.get(key, 0.0)
+
+    assert grown("requests_total", method="TranslateText", code="OK") == 1
+    assert grown("request_duration_seconds_count", method="TranslateText") == 1
+    assert grown("queue_duration_seconds_count") == 2
+    assert grown("time_to_first_token_seconds_count") == 2
+    assert grown("encode_duration_seconds_count") >= 1
+    assert grown("decode_step_duration_seconds_count") >= translation.target_tokens / 2
+    assert grown("decode_batch_slots_count") == grown("decode_step_duration_seconds_count")
+    assert grown("source_tokens_total") >= translation.source_tokens
+    assert grown("target_tokens_total") >= translation.target_tokens
+    assert server.metric("slots") >= 32
+    assert server.metric("kv_cache_bytes") > 0
+    for gauge in ("slots_active", "queue_segments", "queue_source_tokens"):
+        assert server.metric(gauge) == 0
+
+
+def test_a_refusal_is_counted_by_its_reason(client, server) -> None:
+    count = server.metric("rejected_total", reason="INVALID_REQUEST")
+    calls = server.metric("requests_total", method="TranslateText", code="INVALID_ARGUMENT")
+    with pytest.raises(InvalidRequestError):
+        client.translate([], model="en-de")
+    assert server.metric("rejected_total", reason="INVALID_REQUEST") == count + 1
+    assert server.metric("requests_total", method="TranslateText", code="INVALID_ARGUMENT") == calls + 1
+
+
+def test_no_label_holds_a_value_of_a_user(client, server) -> None:
+    with pytest.raises(InvalidRequestError):
+        client.translate("x", model="users-model")
+    with pytest.raises(InvalidRequestError):
+        client.translate("x", source_language="xx", target_language="de")
+    values = {value for _, labels in server.scrape() for _, value in labels}
+    assert not values & {"users-model", "xx"}

@@ -1,0 +1,61 @@
+import time
+from collections import defaultdict
+
+TEXTS = [
+    "Good morning. Where is the station? I have never been to Berlin.",
+    "",
+    "She reads a book every evening.\n\nThen she sleeps! 你好。 😀 Why not?\t",
+    "   ",
+    "Nul\x00 and others.",
+]
+
+
+def collect(pieces):
+    """The joined deltas, and the results, of each text; the order within a text is checked."""
+    texts, results = defaultdict(str), {}
+    for piece in pieces:
+        assert piece.content_index not in results, "nothing comes after a result"
+        assert bool(piece.text) != (piece.result is not None)
+        texts[piece.content_index] += piece.text
+        if piece.result is not None:
+            results[piece.content_index] = piece.result
+    return texts, results
+
+
+def test_the_deltas_and_the_results_are_the_unary_answer(client) -> None:
+    texts, results = collect(client.stream(TEXTS, model="en-de"))
+    unary = client.translate(TEXTS, model="en-de")
+    assert [results[index] for index in range(len(TEXTS))] == unary
+    assert [texts[index] for index in range(len(TEXTS))] == [translation.text for translation in unary]
+
+
+def test_text_comes_before_the_end(client) -> None:
+    pieces = list(client.stream("She reads a book every evening before she goes to sleep.", model="en-de"))
+    assert len(pieces) > 2
+
+
+def test_a_limit_cuts_stream_and_unary_alike(client) -> None:
+    for tokens in (1, 2, 3):
+        texts, results = collect(client.stream(TEXTS[2], model="en-de", max_target_tokens=tokens))
+        assert [results[0]] == client.translate(TEXTS[2], model="en-de", max_target_tokens=tokens)
+        assert texts[0] == results[0].text
+
+
+def test_a_long_text_streams_in_order(client) -> None:
+    text = " ".join(f"Tom bought {number} books." for number in range(100, 300))
+    texts, results = collect(client.stream(text, model="en-de"))
+    assert results[0].segments == 200
+    assert texts[0] == results[0].text
+
+
+def test_a_client_that_leaves_frees_its_slots(client, server) -> None:
+    cancelled = server.metric("cancelled_segments_total")
+    text = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 3000))
+    pieces = client.stream(text, model="en-de")
+    next(pieces)
+    pieces.close()
+    give_up_s = time.monotonic() + 60
+    while server.metric("slots_active") or server.metric("queue_segments"):
+        assert time.monotonic() < give_up_s
+    assert server.metric("cancelled_segments_total") > cancelled
+    assert client.translate("Good morning.", model="en-de")

@@ -1,0 +1,78 @@
+"""The committed checkpoint and the committed bundle belong together: exported again, it translates the same."""
+
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import onnx
+import pytest
+
+from dragoman.bundle import Bundle, Precision, sha256
+from dragoman.tokenizer import Tokenizer
+from export.parity import Parity, decode_with_engine
+from export.write import Target, export_bundle
+from model.checkpoint import PARITY, WEIGHTS
+from model.data import Corpus, read_corpus
+
+REPOSITORY = Path(__file__).parents[2]
+CHECKPOINT = REPOSITORY / "models" / "en-de" / "checkpoint"
+BUNDLE = REPOSITORY / "models" / "en-de" / "bundle"
+PAIRS = REPOSITORY / "tests" / "data" / "en-de.tsv"
+MEBIBYTE = 2**20
+
+
+@pytest.fixture(scope="module")
+def committed() -> Bundle:
+    return Bundle.open(BUNDLE)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return read_corpus(PAIRS)
+
+
+def export(committed: Bundle, precision: Precision, out: Path, pairs: Corpus) -> Parity:
+    """Exports the committed checkpoint under the limits of the committed bundle."""
+    manifest = committed.manifest
+    target = Target(
+        manifest.name,
+        manifest.source_language,
+        manifest.target_language,
+        precision,
+        manifest.max_source_tokens,
+        manifest.max_target_tokens,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's remarks to its own developers
+        return export_bundle(CHECKPOINT, out, target, pairs)
+
+
+def test_bundle_is_of_the_checkpoint(committed: Bundle) -> None:
+    manifest = committed.manifest
+    assert manifest.provenance.checkpoint_sha256 == sha256(CHECKPOINT / WEIGHTS)
+    assert (manifest.name, manifest.source_language, manifest.target_language) == ("en-de", "en", "de")
+    assert manifest.precision == "int8"
+    assert manifest.parameters <= 15_000_000
+    assert sum(file.stat().st_size for file in CHECKPOINT.iterdir()) <= 30 * MEBIBYTE
+
+
+def test_exported_again_it_translates_the_same(committed: Bundle, corpus: Corpus, tmp_path: Path) -> None:
+    """On the pairs that the bundle was made with, since int8 is calibrated on them."""
+    assert export(committed, "int8", tmp_path / "bundle", read_corpus(CHECKPOINT / PARITY)).passed
+    again = Bundle.open(tmp_path / "bundle")
+    tokenizer = Tokenizer.open(again.path)
+    sources = [[*tokenizer.encode(text), committed.manifest.eos_id] for text in corpus.sources]
+    assert len(sources) == 500
+    expected, actual = decode_with_engine(committed, sources), decode_with_engine(again, sources)
+    assert [row for row in range(500) if expected[row] != actual[row]] == []
+    for name in ("encoder", "decoder"):
+        assert operators(getattr(again, name)) == operators(getattr(committed, name))
+
+
+def operators(file: Path) -> Counter[str]:
+    return Counter(node.op_type for node in onnx.load(file).graph.node)
+
+
+def test_fp32_is_plain_pytorch(committed: Bundle, corpus: Corpus, tmp_path: Path) -> None:
+    parity = export(committed, "fp32", tmp_path / "bundle", corpus)
+    assert (parity.sentences, parity.equal) == (500, 500)

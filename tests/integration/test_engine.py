@@ -1,0 +1,360 @@
+"""The promises of the engine, on real graphs: whoever is in the batch, a sentence is decoded as if alone."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dragoman.bundle import Bundle, find_bundles
+from dragoman.errors import DeadlineExceededError
+from dragoman.tokenizer import Tokenizer
+from service.batch import DecodeBatch
+from service.engine import Engine
+from service.graphs import DecoderSession, EncoderSession
+from service.invariants import violations
+from service.mailbox import Mailbox
+from service.metrics import Metrics
+from service.request import FinishReason, Segment, SegmentStatus
+from tests import synthetic
+from tests.synthetic import Synthetic
+
+REPOSITORY = Path(__file__).parents[2]
+SHIPPED = find_bundles(REPOSITORY / "models")
+PATIENCE_S = 60
+LIMIT = synthetic.MAX_TARGET_TOKENS
+UNBOUNDED = 1_000_000
+EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
+
+property_test = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Threads never run twice alike, so a failure is reported as it was found.
+without_shrinking = settings(property_test, max_examples=30, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+
+
+class Trace(NamedTuple):
+    """What the engine decodes, and leaves in its buffers, for one sentence alone.
+
+    caches, memory: [layers, key and value, heads, tokens, head_dim].
+    """
+
+    target_ids: list[int]
+    caches: NDArray[np.generic]
+    memory: NDArray[np.generic]
+
+
+class Subject:
+    """A bundle and its sessions, loaded once; makes batches as the engine does."""
+
+    def __init__(self, bundle: Bundle, tokenizer: Tokenizer) -> None:
+        self.bundle = bundle
+        self.encoder = EncoderSession(bundle, "cpu")
+        self.decoder = DecoderSession(bundle, "cpu")
+        self.texts = [tokenizer.encode(text) for text in synthetic.texts()]
+        self.alone = cache(self._alone)
+
+    def batch(self, mailbox: Mailbox, metrics: Metrics, slots: int, sharers: int = 1) -> DecodeBatch:
+        return DecodeBatch(
+            self.bundle.manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots, sharers=sharers
+        )
+
+    def source(self, drawn: int | Sequence[int]) -> tuple[int, ...]:
+        """A text of the test data by its number, or any ids."""
+        manifest = self.bundle.manifest
+        ids = self.texts[drawn] if isinstance(drawn, int) else [token % manifest.vocabulary_size for token in drawn]
+        return (*ids, manifest.eos_id)
+
+    def _alone(self, source: tuple[int, ...]) -> Trace:
+        mailbox = Mailbox(UNBOUNDED)
+        batch = self.batch(mailbox, Metrics(), slots=1)
+        segment = Segment(list(source), LIMIT)
+        mailbox.submit([segment])
+        for _ in range(LIMIT + 1):
+            batch.step(wait=False)
+        assert segment.finished
+        caches, memory = rows_of(batch)
+        tokens = len(segment.target_ids)
+        return Trace(segment.target_ids, caches[:, :, 0, :, :tokens].copy(), memory[:, :, 0, :, : len(source)].copy())
+
+
+def rows_of(batch: DecodeBatch) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    return batch._slots.caches, batch._slots.memory
+
+
+@pytest.fixture(scope="session")
+def fp32_subject(fp32: Synthetic) -> Subject:
+    return Subject(fp32.bundle, fp32.tokenizer)
+
+
+@pytest.fixture(scope="session", params=["fp32", "int8", *SHIPPED], ids=lambda p: str(p).removeprefix(str(REPOSITORY)))
+def subject(request: pytest.FixtureRequest) -> Subject:
+    """Each synthetic precision, and each bundle that comes with the repository."""
+    if request.param == "fp32":
+        made: Subject = request.getfixturevalue("fp32_subject")
+        return made
+    if request.param == "int8":
+        int8: Synthetic = request.getfixturevalue("int8")
+        return Subject(int8.bundle, int8.tokenizer)
+    return Subject(Bundle.open(request.param), Tokenizer.open(request.param))
+
+
+@pytest.fixture(scope="session")
+def in_pytorch(fp32: Synthetic) -> Callable[[tuple[int, ...]], synthetic.Expected]:
+    return cache(lambda source: synthetic.decode_alone(fp32.model, source))
+
+
+class Visit(NamedTuple):
+    """One segment's part in a plan."""
+
+    source: int | list[int]
+    limit: int
+    arrives: int  # before this step
+    stays: int | None  # steps until it is cancelled; None: it is not
+    wants_deltas: bool
+    expired: bool
+
+
+class Plan(NamedTuple):
+    """Who comes and goes when, and whose turn it is."""
+
+    slots: int
+    batches: int
+    visits: list[Visit]
+    turns: list[int]
+
+
+sources = st.integers(0, 15) | st.lists(st.integers(0, 10_000), max_size=synthetic.MAX_SOURCE_TOKENS - 1)
+visits = st.builds(
+    Visit,
+    source=sources,
+    limit=st.just(LIMIT) | st.integers(1, LIMIT),
+    arrives=st.integers(0, 4) | st.integers(0, 30),
+    stays=st.none() | st.none() | st.integers(0, 30),
+    wants_deltas=st.booleans(),
+    expired=st.sampled_from([False] * 9 + [True]),
+)
+plans = st.builds(
+    Plan,
+    slots=st.integers(1, 8),
+    batches=st.integers(1, 3),
+    visits=st.lists(visits, min_size=1, max_size=14),
+    turns=st.lists(st.integers(0, 2), max_size=30),
+)
+
+
+class Rehearsal:
+    """Plays a plan step by step, in one thread, and checks the books after every step."""
+
+    def __init__(self, subject: Subject, plan: Plan) -> None:
+        self.subject = subject
+        self.plan = plan
+        self.metrics = Metrics()
+        self.mailbox = Mailbox(UNBOUNDED)
+        self.batches = [
+            subject.batch(self.mailbox, self.metrics, plan.slots, sharers=plan.batches) for _ in range(plan.batches)
+        ]
+        self.told: dict[Segment, list[int]] = {}
+        self.segments = [self._segment(visit) for visit in plan.visits]
+
+    def _segment(self, visit: Visit) -> Segment:
+        segment = Segment(
+            list(self.subject.source(visit.source)),
+            visit.limit,
+            deadline_s=EXPIRED_S if visit.expired else None,
+            wants_deltas=visit.wants_deltas,
+            on_progress=lambda segment: self.told[segment].append(len(segment.target_ids)),
+        )
+        self.told[segment] = []
+        return segment
+
+    def play(self) -> None:
+        # Every step of a batch that holds a segment decodes a token of it: no plan takes longer.
+        steps = 61 + self.plan.batches * sum(visit.limit + 2 for visit in self.plan.visits)
+        for step in range(steps):
+            self._come_and_go(step)
+            turns = self.plan.turns
+            batch = self.batches[(turns[step] if step < len(turns) else step) % len(self.batches)]
+            batch.step(wait=False)
+            for each in self.batches:
+                assert violations(each.snapshot()) == []
+            self._compare_rows(batch)
+            if step > 60 and not self.mailbox.unfinished:
+                break
+        self._check_ends()
+
+    def _come_and_go(self, step: int) -> None:
+        for visit, segment in zip(self.plan.visits, self.segments, strict=True):
+            if visit.arrives == step:
+                self.mailbox.submit([segment])
+            if visit.stays is not None and visit.arrives + visit.stays == step:
+                already_told = len(self.told[segment])
+                self.mailbox.cancel([segment])
+                segment.on_progress = lambda segment, told=already_told: pytest.fail("told after it was cancelled")
+
+    def _compare_rows(self, batch: DecodeBatch) -> None:
+        """A row holds, bit for bit, what it would hold if its sentence were alone."""
+        caches, memory = rows_of(batch)
+        snapshot = batch.snapshot()
+        for slot, (segment, length) in enumerate(zip(snapshot.active, snapshot.lengths, strict=True)):
+            alone = self.subject.alone(tuple(segment.source_ids))
+            np.testing.assert_array_equal(caches[:, :, slot, :, :length], alone.caches[..., :length, :])
+            np.testing.assert_array_equal(memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
+
+    def _check_ends(self) -> None:
+        assert self.mailbox.unfinished == self.mailbox.queued_segments == self.mailbox.queued_source_tokens == 0
+        assert [batch.active for batch in self.batches] == [0] * len(self.batches)
+        assert self._metric("slots_active") == 0
+        assert self._metric("target_tokens_total") == sum(len(segment.target_ids) for segment in self.segments)
+        for visit, segment in zip(self.plan.visits, self.segments, strict=True):
+            assert segment.finished
+            if segment.status is SegmentStatus.CANCELLED:
+                assert visit.stays is not None
+            elif visit.expired:
+                assert isinstance(segment.error, DeadlineExceededError)
+            elif not segment.cancel_requested:
+                tokens = list(range(1, len(segment.target_ids) + 1)) if visit.wants_deltas else []
+                last = [len(segment.target_ids)]
+                ended_by_model = segment.finish_reason is FinishReason.EOS
+                assert self.told[segment] == (tokens + last if ended_by_model else tokens or last)
+
+    def _metric(self, name: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"dragoman_{name}")
+
+
+@property_test
+@given(plan=plans)
+def test_a_batch_decodes_what_plain_pytorch_decodes_alone(fp32_subject, in_pytorch, plan: Plan) -> None:
+    rehearsal = Rehearsal(fp32_subject, plan)
+    rehearsal.play()
+    for segment in rehearsal.segments:
+        expected = in_pytorch(tuple(segment.source_ids))
+        if segment.finish_reason in (FinishReason.EOS, FinishReason.LENGTH):
+            assert expected.agrees(segment.target_ids, segment.max_target_tokens)
+        else:
+            assert expected.agrees(segment.target_ids, len(segment.target_ids))
+
+
+@property_test
+@given(plan=plans)
+def test_a_batch_decodes_what_the_engine_decodes_alone(subject, plan: Plan) -> None:
+    rehearsal = Rehearsal(subject, plan)
+    rehearsal.play()
+    for segment in rehearsal.segments:
+        check_like_alone(subject, segment)
+
+
+def check_like_alone(subject: Subject, segment: Segment) -> None:
+    alone = subject.alone(tuple(segment.source_ids)).target_ids
+    if segment.finish_reason is FinishReason.EOS:
+        assert segment.target_ids == alone
+    elif segment.finish_reason is FinishReason.LENGTH:
+        assert segment.target_ids == alone[: segment.max_target_tokens]
+        assert len(segment.target_ids) == segment.max_target_tokens
+    else:
+        assert segment.target_ids == alone[: len(segment.target_ids)]
+
+
+def test_the_synthetic_sentences_end_at_different_steps(fp32_subject) -> None:
+    """Without this, the tests above would prove little."""
+    lengths = {len(fp32_subject.alone(fp32_subject.source(text)).target_ids) for text in range(16)}
+    assert len(lengths) >= 6
+    assert LIMIT in lengths
+
+
+class Caller(NamedTuple):
+    """One caller of a running engine: waits a few rounds of the event loop, submits, perhaps leaves."""
+
+    rounds: int
+    sources: list[int | list[int]]
+    limit: int
+    leaves_after: int | None  # words about its segments; 0: right after submission; None: it stays
+
+
+callers = st.builds(
+    Caller,
+    rounds=st.integers(0, 20),
+    sources=st.lists(sources, min_size=1, max_size=6),
+    limit=st.just(LIMIT) | st.integers(1, LIMIT),
+    leaves_after=st.none() | st.none() | st.integers(0, 40),
+)
+
+
+class Conversation:
+    """Callers on an event loop, and a running engine of two threads."""
+
+    def __init__(self, subject: Subject, slots: int) -> None:
+        self.subject = subject
+        self.mailbox = Mailbox(UNBOUNDED)
+        self.engine = Engine(subject.bundle, self.mailbox, Metrics(), device="cpu", threads=2, slots=slots)
+        self.segments: list[Segment] = []
+
+    async def hold(self, callers: list[Caller]) -> None:
+        loop = asyncio.get_running_loop()
+        faults: list[dict] = []
+        loop.set_exception_handler(lambda _, context: faults.append(context))
+        self.mailbox.bind(loop)
+        self.engine.start()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.gather(*map(self._call, callers))
+            self.mailbox.close()
+            assert await asyncio.to_thread(self.engine.drain, PATIENCE_S)
+            assert self.mailbox.unfinished == 0
+            assert not faults
+        finally:
+            await asyncio.to_thread(self.engine.stop)
+        assert self.engine.ended.result(timeout=PATIENCE_S) is None
+        for batch in self.engine.batches:
+            assert violations(batch.snapshot()) == []
+            assert batch.active == 0
+
+    async def _call(self, caller: Caller) -> None:
+        for _ in range(caller.rounds):
+            await asyncio.sleep(0)
+        words: asyncio.Queue[Segment] = asyncio.Queue()
+        left = False
+
+        def note(segment: Segment) -> None:
+            # An end may show before the word about it comes, but nothing is said of what was cancelled.
+            assert not left or segment not in waiting
+            words.put_nowait(segment)
+
+        segments = [
+            Segment(list(self.subject.source(source)), caller.limit, wants_deltas=True, on_progress=note)
+            for source in caller.sources
+        ]
+        waiting, heard = set(segments), 0
+        self.segments += segments
+        self.mailbox.submit(segments)
+        while waiting and heard != caller.leaves_after:
+            segment = await words.get()
+            heard += 1
+            if segment.finished:
+                waiting.discard(segment)
+        left = True
+        self.mailbox.cancel(waiting)
+
+
+@without_shrinking
+@given(slots=st.integers(1, 8), callers=st.lists(callers, min_size=1, max_size=8))
+def test_running_threads_decode_what_the_engine_decodes_alone(subject, slots: int, callers: list[Caller]) -> None:
+    conversation = Conversation(subject, slots)
+    asyncio.run(conversation.hold(callers))
+    for segment in conversation.segments:
+        assert segment.finished
+        assert segment.error is None
+        check_like_alone(subject, segment)
+
+
+def test_offline_decoding_gives_the_same_whatever_the_threads_and_portions(subject) -> None:
+    expected = [subject.alone(subject.source(text)).target_ids for text in range(16)]
+    for threads, slots, limit in ((1, 3, UNBOUNDED), (2, 4, UNBOUNDED), (2, 4, 40)):
+        engine = Engine(subject.bundle, Mailbox(limit), Metrics(), device="cpu", threads=threads, slots=slots)
+        segments = [Segment(list(subject.source(text)), LIMIT) for text in range(16)]
+        engine.decode(segments)
+        assert [segment.target_ids for segment in segments] == expected

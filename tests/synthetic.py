@@ -1,0 +1,120 @@
+"""A tiny but real model: random weights, the real exporter, the real onnxruntime, made in seconds.
+
+Its output is noise, yet depends on every source token and ends at different steps: what the engine needs.
+"""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from dragoman.bundle import Bundle, Precision
+from dragoman.tokenizer import Tokenizer
+from export.write import Target, export_bundle
+from model.checkpoint import PARITY, load_checkpoint, save_checkpoint
+from model.config import TransformerConfig
+from model.data import Corpus, pad, read_corpus
+from model.decoding import greedy
+from model.subwords import train_tokenizer
+from model.transformer import Transformer
+
+CORPUS = Path(__file__).parent / "data" / "en-de.tsv"
+VOCABULARY = 400
+MAX_SOURCE_TOKENS = 28
+MAX_TARGET_TOKENS = 24
+# Both chosen by trial: cross-attention counts as much as the target itself, and one sentence in six reaches the limit.
+CROSS_ATTENTION_GAIN = 3.0
+EOS_BIAS = 2.5
+# Logits of two fp32 implementations differ by some 1e-6; where the best two are closer than this, either may win.
+TIE = 1e-4
+
+
+class Synthetic(NamedTuple):
+    """A bundle and the checkpoint it was made from."""
+
+    bundle: Bundle
+    model: Transformer
+    tokenizer: Tokenizer
+
+
+class Expected(NamedTuple):
+    """What plain PyTorch decodes for one sentence alone.
+
+    Attributes:
+        target_ids: up to the model's limit.
+        certain: tokens, the end-of-sentence token counted, before the first whose choice is a tie.
+    """
+
+    target_ids: list[int]
+    certain: int
+
+    def agrees(self, target_ids: Sequence[int], limit: int) -> bool:
+        """Whether an engine may have decoded this under a limit."""
+        expected = self.target_ids[:limit]
+        if self.certain >= min(len(self.target_ids) + 1, limit):
+            return list(target_ids) == expected
+        return list(target_ids)[: self.certain] == expected[: self.certain]
+
+
+def texts() -> list[str]:
+    """English sentences that are short enough for the model."""
+    return sorted(read_corpus(CORPUS).sources, key=len)[:16]
+
+
+def make_checkpoint(folder: Path) -> Path:
+    """Write a checkpoint with random weights, always the same."""
+    tokenizer = folder / "tokenizer"
+    train_tokenizer(read_corpus(CORPUS), tokenizer, vocabulary_size=VOCABULARY, joint=True)
+    checkpoint = folder / "checkpoint"
+    # Noise has no BLEU; a reference that shares nothing with it keeps that so in every precision.
+    pairs = Corpus(texts()[:3], ["你好"] * 3, [])
+    save_checkpoint(checkpoint, _random_model(), tokenizer, {}, pairs)
+    return checkpoint
+
+
+def make_bundle(checkpoint: Path, precision: Precision) -> Synthetic:
+    """Export the checkpoint as `dragoman export` does, its parity check included."""
+    target = Target("synthetic", "en", "de", precision, MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS)
+    out = checkpoint.parent / precision
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's remarks to its own developers
+        export_bundle(checkpoint, out, target, read_corpus(checkpoint / PARITY))
+    return Synthetic(Bundle.open(out), *load_checkpoint(checkpoint))
+
+
+def decode_alone(model: Transformer, source: Sequence[int]) -> Expected:
+    """Decode one sentence in plain PyTorch, with nothing beside it."""
+    [ids] = greedy(model, [source], max_target_tokens=MAX_TARGET_TOKENS)
+    config = model.config
+    with torch.inference_mode():
+        target = torch.tensor([[config.start_id, *ids]])
+        logits = model(pad([source], config.pad_id), torch.tensor([len(source)]), target)
+    best = logits[0].topk(2).values
+    ties = (best[:, 0] - best[:, 1] < TIE).nonzero()
+    return Expected(ids, int(ties[0]) if len(ties) else len(ids) + 1)
+
+
+def _random_model() -> Transformer:
+    config = TransformerConfig(
+        source_vocabulary_size=VOCABULARY,
+        target_vocabulary_size=VOCABULARY,
+        d_model=32,
+        heads=2,
+        d_ff=64,
+        encoder_layers=1,
+        decoder_layers=2,
+        max_positions=max(MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS) + 1,
+        tie_output=False,  # else a random model repeats its last token for ever
+        output_bias=True,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        model = Transformer(config).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "cross_attention" in name and parameter.dim() == 2:
+                parameter.mul_(CROSS_ATTENTION_GAIN)
+        model.output.bias[config.eos_id] = EOS_BIAS
+    return model

@@ -1,0 +1,57 @@
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from grpc_status import rpc_status
+
+from dragoman import errors
+from dragoman.v1 import translation_pb2, translation_pb2_grpc
+
+
+class Server(translation_pb2_grpc.TranslationServicer):
+    """A real gRPC server with one worker, whose translations are the texts in capitals.
+
+    `on_request(number)`, counted from 1, may take its time, or raise the error to answer with.
+    """
+
+    def __init__(self) -> None:
+        self.on_request: Callable[[int], None] = lambda number: None
+        self.requests: list[translation_pb2.TranslateTextRequest] = []
+        self.connections: set[str] = set()
+        self.address = ""
+        self._lock = threading.Lock()
+
+    def TranslateText(self, request, context):
+        with self._lock:
+            self.requests.append(request)
+            self.connections.add(context.peer())
+            number = len(self.requests)
+        try:
+            self.on_request(number)
+        except errors.DragomanError as error:
+            context.abort_with_status(rpc_status.to_status(errors.to_status(error)))
+        return translation_pb2.TranslateTextResponse(translations=map(self._translate, request.contents))
+
+    def ListModels(self, request, context):
+        return translation_pb2.ListModelsResponse(
+            models=[translation_pb2.Model(name=name, precision="int8") for name in ("en-de", "en-fr")]
+        )
+
+    def _translate(self, text: str) -> translation_pb2.TranslatedText:
+        words = len(text.split())
+        return translation_pb2.TranslatedText(
+            translated_text=text.upper(), source_tokens=words, target_tokens=words + 1
+        )
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    servicer = Server()
+    grpc_server = grpc.server(ThreadPoolExecutor(max_workers=1))
+    translation_pb2_grpc.add_TranslationServicer_to_server(servicer, grpc_server)
+    servicer.address = f"127.0.0.1:{grpc_server.add_insecure_port('127.0.0.1:0')}"
+    grpc_server.start()
+    yield servicer
+    grpc_server.stop(grace=None).wait()

@@ -1,0 +1,47 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.cold_start import StartError, _free_ports, _memory_mib, main, measure
+
+ROOT = Path(__file__).parents[3]
+SLOW_STARTER = [sys.executable, str(Path(__file__).with_name("slow_starter.py"))]
+
+
+@pytest.fixture(autouse=True)
+def checkout_is_importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def test_start_is_measured_until_the_health_service_says_serving() -> None:
+    report = measure(SLOW_STARTER, ["One.", "Two.", "Three."])
+    # It listens at once and is not serving for half a second.
+    assert report["time_to_serving_s"] >= 0.5
+    assert report["requests"] == 3
+    assert report["first_request_ms"] > 0
+    assert report["model"] == "en-de"
+    assert 0 < report["rss_idle_mib"] <= report["rss_peak_mib"]
+    assert report["exit_code"] == 0
+
+
+def test_server_that_does_not_start_is_an_error_that_says_how_it_ended() -> None:
+    with pytest.raises(StartError, match="the server ended with exit code 2"):
+        measure([*SLOW_STARTER, "--no-such-flag"], ["One."])
+
+
+def test_command_exits_1_when_the_server_does_not_start(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--requests", "1", "--", "--no-such-flag"]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "python -m bench.cold_start: the server ended with exit code" in err
+
+
+def test_memory_of_this_process_is_what_python_needs_and_no_more_than_its_peak() -> None:
+    memory = _memory_mib(os.getpid())
+    assert 10 < memory["VmRSS"] <= memory["VmHWM"] < 10_000
+
+
+def test_free_ports_are_distinct() -> None:
+    assert len(set(_free_ports(8))) == 8

@@ -1,0 +1,242 @@
+import asyncio
+import io
+import json
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import load, progress
+from bench.load import LoadSettings, NoServerError, run_load
+from bench.load_test import main
+from dragoman import errors
+
+TEXTS = ["One two three.", "Four.", "Five six."]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    path = tmp_path / "data.txt"
+    path.write_text("\n".join(TEXTS))
+    return str(path)
+
+
+async def test_closed_loop_counts_what_the_server_answered(server: Any) -> None:
+    settings = LoadSettings(server.address, concurrency=2, requests=6, texts_per_request=3)
+    report = await run_load(settings, TEXTS)
+    assert (report["completed"], report["failed"], report["unfinished"]) == (6, 0, 0)
+    assert report["total_sentences"] == 18
+    assert report["total_input_tokens"] == 6 * 6
+    assert report["total_output_tokens"] == 6 * 9
+    assert report["mode"] == "closed"
+    assert report["offered_rate"] is None
+    assert report["max_concurrent_requests"] == 2
+    assert [model["name"] for model in report["models"]] == ["en-de", "en-fr"]
+
+
+async def test_texts_are_sent_in_turn_over_several_connections(server: Any) -> None:
+    await run_load(LoadSettings(server.address, concurrency=8, requests=32), TEXTS)
+    sent = [request.contents[0] for request in server.requests]
+    assert sorted(sent) == sorted((TEXTS * 11)[:32])
+    assert len(server.connections) == 4
+
+
+@pytest.mark.parametrize(
+    ("chosen", "model"),
+    [({}, "en-de"), ({"model": "en-fr"}, "en-fr"), ({"source_language": "en", "target_language": "fr"}, "")],
+)
+async def test_request_names_what_was_chosen_or_the_first_model(
+    server: Any, chosen: dict[str, str], model: str
+) -> None:
+    await run_load(LoadSettings(server.address, concurrency=1, requests=1, **chosen), TEXTS)
+    request = server.requests[0]
+    assert request.model == model
+    assert request.source_language_code == chosen.get("source_language", "")
+    assert request.target_language_code == chosen.get("target_language", "")
+
+
+async def test_open_loop_charges_a_stall_of_the_server_with_all_who_waited(server: Any) -> None:
+    server.on_request = lambda number: time.sleep(0.6) if number == 1 else None
+    report = await run_load(LoadSettings(server.address, rate=200, duration_s=0.3), TEXTS)
+    assert report["completed"] > 30
+    # Whoever was due in these 0.3 s is answered after the stall: a closed loop would see one slow request.
+    assert report["median_e2el_ms"] >= 300
+    assert report["max_e2el_ms"] >= 600
+
+
+async def test_open_loop_charges_its_own_lateness_too(server: Any) -> None:
+    def stall(number: int) -> None:
+        if number == 1:
+            loop.call_soon_threadsafe(time.sleep, 0.5)
+
+    loop = asyncio.get_running_loop()
+    server.on_request = stall
+    report = await run_load(LoadSettings(server.address, rate=200, duration_s=0.3), TEXTS)
+    assert report["late_sends"] > 0
+    assert report["max_send_delay_ms"] > 10
+    assert report["max_e2el_ms"] >= report["max_send_delay_ms"]
+    assert report["offered_rate"] == pytest.approx(report["num_requests"] / 0.3)
+
+
+async def test_errors_are_reported_by_code_and_reason_and_the_rest_succeeds(server: Any) -> None:
+    def refuse_every_third(number: int) -> None:
+        if number % 3 == 0:
+            raise errors.QueueFullError("the queue is full")
+
+    server.on_request = refuse_every_third
+    report = await run_load(LoadSettings(server.address, concurrency=1, requests=9), TEXTS)
+    assert (report["completed"], report["failed"]) == (6, 3)
+    assert report["errors_by_code"] == {"RESOURCE_EXHAUSTED": 3}
+    assert report["errors"] == [
+        {"code": "RESOURCE_EXHAUSTED", "reason": "QUEUE_FULL", "count": 3, "message": "the queue is full"}
+    ]
+
+
+async def test_request_that_takes_too_long_fails_with_deadline_exceeded(server: Any) -> None:
+    server.on_request = lambda number: time.sleep(0.3)
+    report = await run_load(LoadSettings(server.address, concurrency=1, requests=1, timeout_s=0.1), TEXTS)
+    assert report["errors_by_code"] == {"DEADLINE_EXCEEDED": 1}
+
+
+async def test_warm_up_is_not_counted(server: Any) -> None:
+    server.on_request = lambda number: time.sleep(0.3) if number == 1 else None
+    report = await run_load(LoadSettings(server.address, concurrency=1, requests=5, warmup_s=0.2), TEXTS)
+    assert report["warmup_requests"] >= 1
+    assert report["completed"] == 5
+    assert len(server.requests) == 5 + report["warmup_requests"]
+
+
+async def test_nobody_at_the_address_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "_CONNECT_TIMEOUT_S", 0.2)
+    with pytest.raises(NoServerError, match=r"no server answers at 127.0.0.1:1$"):
+        await run_load(LoadSettings("127.0.0.1:1", concurrency=1, requests=1), TEXTS)
+
+
+def test_command_prints_the_report_and_writes_it_with_all_settings(
+    server: Any, data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    arguments = ["--address", server.address, "--data", data, "--rate", "100", "--duration", "0.2"]
+    assert main([*arguments, "--seed", "3", "--json", str(out)]) == 0
+    report = json.loads(out.read_text())
+    assert report["settings"]["rate"] == 100
+    assert report["settings"]["seed"] == 3
+    assert report["settings"]["data"] == data
+    assert report["num_texts"] == 3
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", report["date"])
+    printed = capsys.readouterr().out
+    assert re.search(r"^latency p99: +\d+\.\d ms$", printed, re.MULTILINE)
+    assert f"{report['completed']} answered, 0 failed" in printed
+    assert sorted(os.listdir(tmp_path)) == ["data.txt", "out.json"]
+
+
+def test_command_exits_1_when_no_request_was_answered(
+    server: Any, data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(number: int) -> None:
+        raise errors.DrainingError("the server is stopping")
+
+    server.on_request = refuse
+    assert main(["--address", server.address, "--data", data, "--concurrency", "1", "--requests", "2"]) == 1
+    assert "2 UNAVAILABLE DRAINING, the first: the server is stopping" in capsys.readouterr().out
+
+
+def test_command_exits_1_in_one_line_when_there_is_no_server(
+    data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "_CONNECT_TIMEOUT_S", 0.2)
+    assert main(["--address", "127.0.0.1:1", "--data", data, "--concurrency", "1", "--requests", "1"]) == 1
+    assert capsys.readouterr().err == "dragoman load-test: no server answers at 127.0.0.1:1\n"
+
+
+def test_ctrl_c_reports_what_was_measured_so_far(
+    server: Any, data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(number: int) -> None:
+        if number == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+
+    server.on_request = interrupt
+    out = tmp_path / "out.json"
+    arguments = ["--address", server.address, "--data", data, "--concurrency", "2", "--duration", "60"]
+    assert main([*arguments, "--json", str(out)]) == 130
+    report = json.loads(out.read_text())
+    assert report["interrupted"]
+    # The ninth answer may be on its way when the signal comes.
+    assert 1 <= report["completed"] <= 9
+    assert report["unfinished"] >= 1
+    assert ", interrupted" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "one of the arguments --rate --concurrency is required"),
+        (["--rate", "1", "--concurrency", "1", "--duration", "1"], "not allowed with"),
+        (["--concurrency", "1"], "one of the arguments --duration --requests is required"),
+        (["--rate", "1", "--requests", "1"], "--requests: not allowed with argument --rate"),
+        (["--rate", "0", "--duration", "1"], "--rate: must be more than 0, not 0"),
+        (["--rate", "nan", "--duration", "1"], "--rate: 'nan' is not a number"),
+        (["--concurrency", "0", "--duration", "1"], "--concurrency: must be at least 1, not 0"),
+        (["--concurrency", "2.5", "--duration", "1"], "'2.5' is not a whole number"),
+        (["--concurrency", "1", "--duration", "1", "--warmup", "-1"], "--warmup: must be at least 0"),
+        (["--rate", "1", "--duration", "1", "--json", "/no/such/folder/x"], "cannot write a file"),
+    ],
+)
+def test_bad_arguments_are_one_line_and_exit_2(
+    data: str, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(["--data", data, *arguments])
+    assert exit_info.value.code == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_unreadable_data_is_one_line_and_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(["--data", str(tmp_path / "none.tsv"), "--concurrency", "1", "--requests", "1"])
+    assert exit_info.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_broken_lines_are_named(server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "data.tsv"
+    path.write_text("One.\tEins.\nbroken\nTwo.\tZwei.\n" + "broken\n" * 6)
+    main(["--address", server.address, "--data", str(path), "--concurrency", "1", "--requests", "1"])
+    assert "7 broken lines are left out: 2, 4, 5, 6, 7, ...\n" in capsys.readouterr().err
+
+
+def test_progress_is_lines_where_there_is_no_terminal(
+    server: Any, data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_LINE_INTERVAL_S", 0.02)
+    arguments = ["--address", server.address, "--data", data, "--concurrency", "1", "--duration", "0.2"]
+    main([*arguments, "--warmup", "0.2"])
+    lines = capsys.readouterr().err.splitlines()
+    assert any(re.fullmatch(r"\d s: warm-up, \d in flight", line) for line in lines)
+    assert re.fullmatch(r"\d s: \d+ answered, \d+\.\d/s, \d in flight, 0 failed", lines[-1])
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("end", [["--duration", "0.3"], ["--requests", "200"]])
+def test_progress_is_a_bar_on_a_terminal(
+    server: Any, data: str, monkeypatch: pytest.MonkeyPatch, end: list[str]
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "_BAR_INTERVAL_S", 0.02)
+    server.on_request = lambda number: time.sleep(0.001)
+    main(["--address", server.address, "--data", data, "--concurrency", "1", *end])
+    assert re.search(r"%\|.*\| \d+/(0\.3 s|200 requests) \[.*answered", terminal.getvalue())

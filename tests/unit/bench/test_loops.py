@@ -1,0 +1,97 @@
+import asyncio
+import math
+import time
+
+import numpy as np
+import pytest
+
+from bench.loops import ClosedLoop, OpenLoop
+
+
+class Sender:
+    """Answers after `answer_s`; knows what was sent and how many requests were unanswered at once."""
+
+    def __init__(self, answer_s: float = 0.0, succeeds: bool = True) -> None:
+        self.due_s: list[float] = []
+        self.in_flight = 0
+        self.max_in_flight = 0
+        self._answer_s = answer_s
+        self._succeeds = succeeds
+        self._start = time.perf_counter()
+
+    def now_s(self) -> float:
+        return time.perf_counter() - self._start
+
+    async def send(self, due_s: float) -> bool:
+        self.due_s.append(due_s)
+        self.in_flight += 1
+        self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        await asyncio.sleep(self._answer_s)
+        self.in_flight -= 1
+        return self._succeeds
+
+
+async def test_open_loop_sends_at_every_arrival_and_waits_for_the_answers() -> None:
+    sender = Sender(answer_s=0.05)
+    arrivals_s = [0.0, 0.001, 0.001, 0.01]
+    await OpenLoop(np.array(arrivals_s)).run(sender.send, sender.now_s)
+    assert sender.due_s == arrivals_s
+    assert sender.in_flight == 0
+
+
+async def test_open_loop_does_not_wait_for_an_answer_before_the_next_request() -> None:
+    answered = asyncio.Event()
+    due: list[float] = []
+
+    async def send(due_s: float) -> bool:
+        due.append(due_s)
+        if len(due) == 5:
+            answered.set()
+        return await answered.wait()
+
+    clock = Sender()
+    await OpenLoop(np.arange(5) * 1e-3).run(send, clock.now_s)
+    assert len(due) == 5
+
+
+async def test_open_loop_that_is_late_moves_no_arrival() -> None:
+    sender = Sender()
+    asyncio.get_running_loop().call_soon(time.sleep, 0.05)
+    arrivals_s = np.linspace(0.0, 0.04, 20)
+    await OpenLoop(arrivals_s).run(sender.send, sender.now_s)
+    assert sender.due_s == arrivals_s.tolist()
+
+
+def test_offered_rate_is_of_the_arrivals_in_the_interval() -> None:
+    loop = OpenLoop(np.array([0.5, 1.0, 1.5, 2.0, 3.0]))
+    assert loop.offered_rate(1.0, 3.0) == 1.5
+    assert loop.offered_rate(1.0, 1.0) == 0.0
+
+
+@pytest.mark.parametrize(("concurrency", "requests"), [(1, 5), (4, 10), (8, 3)])
+async def test_closed_loop_sends_so_many_requests_so_many_at_once(concurrency: int, requests: int) -> None:
+    sender = Sender(answer_s=0.001)
+    loop = ClosedLoop(concurrency, warmup_s=0.0, end_s=math.inf, requests=requests)
+    await loop.run(sender.send, sender.now_s)
+    assert len(sender.due_s) == requests
+    assert sender.max_in_flight == min(concurrency, requests)
+
+
+async def test_closed_loop_does_not_count_the_requests_of_the_warm_up() -> None:
+    sender = Sender(answer_s=0.001)
+    await ClosedLoop(2, warmup_s=0.03, end_s=math.inf, requests=7).run(sender.send, sender.now_s)
+    assert sum(due_s >= 0.03 for due_s in sender.due_s) == 7
+    assert min(sender.due_s) < 0.03
+
+
+async def test_closed_loop_sends_nothing_after_its_end() -> None:
+    sender = Sender(answer_s=0.001)
+    await ClosedLoop(2, warmup_s=0.01, end_s=0.03, requests=None).run(sender.send, sender.now_s)
+    assert max(sender.due_s) < 0.03
+    assert sender.in_flight == 0
+
+
+async def test_closed_loop_does_not_rush_at_a_server_that_refuses() -> None:
+    sender = Sender(succeeds=False)
+    await ClosedLoop(1, warmup_s=0.0, end_s=0.2, requests=None).run(sender.send, sender.now_s)
+    assert len(sender.due_s) <= 4

@@ -1,0 +1,116 @@
+"""A real gRPC server on a loopback port, whose translation of a text is that text."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+import grpc
+import pytest
+from grpc_status import rpc_status
+
+from dragoman.errors import DragomanError, to_status
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationServicer, add_TranslationServicer_to_server
+
+
+class EchoServicer(TranslationServicer):
+    """Echoes texts, after failing once with each of `errors`; with `blocks` it waits for the call's end."""
+
+    def __init__(self) -> None:
+        self.errors: list[DragomanError] = []
+        self.blocks = False
+        self.requests: list[pb.TranslateTextRequest] = []
+        self.metadata: list[dict[str, str | bytes]] = []
+        self.call_ended = Event()
+
+    def TranslateText(self, request: pb.TranslateTextRequest, context: Any) -> pb.TranslateTextResponse:
+        self._begin(request, context)
+        return pb.TranslateTextResponse(translations=[self._translated(text) for text in request.contents])
+
+    def StreamTranslateText(
+        self, request: pb.TranslateTextRequest, context: Any
+    ) -> Iterator[pb.StreamTranslateTextResponse]:
+        self._begin(request, context)
+        for position in range(max(map(len, request.contents), default=0)):
+            for index, text in enumerate(request.contents):
+                if position < len(text):
+                    yield pb.StreamTranslateTextResponse(content_index=index, text_delta=text[position])
+        for index, text in enumerate(request.contents):
+            yield pb.StreamTranslateTextResponse(content_index=index, result=self._translated(text))
+
+    def ListModels(self, request: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:
+        self._begin(None, context)
+        model = pb.Model(
+            name="en-de",
+            source_language_code="en",
+            target_language_code="de",
+            precision="int8",
+            max_source_tokens=128,
+            max_target_tokens=256,
+            vocabulary_size=8000,
+            checkpoint_sha256="ab" * 32,
+        )
+        return pb.ListModelsResponse(models=[model])
+
+    def _begin(self, request: pb.TranslateTextRequest | None, context: Any) -> None:
+        if request is not None:
+            self.requests.append(request)
+        self.metadata.append(dict(context.invocation_metadata()))
+        ended = Event()
+        if not (context.add_callback(ended.set) and context.add_callback(self.call_ended.set)):
+            ended.set()
+        if self.blocks:
+            ended.wait()
+        if self.errors:
+            context.abort_with_status(rpc_status.to_status(to_status(self.errors.pop(0))))
+
+    @staticmethod
+    def _translated(text: str) -> pb.TranslatedText:
+        return pb.TranslatedText(
+            translated_text=text,
+            model="en-de",
+            source_tokens=len(text),
+            target_tokens=len(text) + 1,
+            finish_reason=pb.FINISH_REASON_EOS,
+            segments=1,
+        )
+
+
+class EchoServer:
+    """A started server: its servicer and its address."""
+
+    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
+        self.servicer = EchoServicer()
+        self._pool = ThreadPoolExecutor(4)
+        self._server = grpc.server(self._pool, options=[("grpc.so_reuseport", 0)])
+        add_TranslationServicer_to_server(self.servicer, self._server)
+        if credentials is None:
+            port = self._server.add_insecure_port("127.0.0.1:0")
+        else:
+            port = self._server.add_secure_port("127.0.0.1:0", credentials)
+        self.address = f"127.0.0.1:{port}"
+        self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop(grace=None).wait()
+        self._pool.shutdown()
+
+
+@pytest.fixture
+def start_echo() -> Iterator[Callable[..., EchoServer]]:
+    """Starts as many servers as a test asks for."""
+    servers: list[EchoServer] = []
+
+    def start(*arguments: Any) -> EchoServer:
+        servers.append(EchoServer(*arguments))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def echo(start_echo: Callable[..., EchoServer]) -> EchoServer:
+    return start_echo()

@@ -1,0 +1,44 @@
+import dataclasses
+
+import pytest
+
+from dragoman.answers import Model, Translation, model_of, translation_delta_of, translation_of
+from dragoman.v1 import translation_pb2 as pb
+
+TRANSLATED = pb.TranslatedText(
+    translated_text="Guten Morgen.",
+    model="en-de",
+    source_tokens=4,
+    target_tokens=3,
+    finish_reason=pb.FINISH_REASON_LENGTH,
+    segments=2,
+)
+
+
+def test_translation() -> None:
+    assert translation_of(TRANSLATED) == Translation("Guten Morgen.", "en-de", 4, 3, "LENGTH", 2)
+
+
+def test_a_finish_reason_of_a_later_server_is_its_number() -> None:
+    later = pb.TranslatedText.FromString(TRANSLATED.SerializeToString() + b"\x28\x63")
+    assert translation_of(later).finish_reason == "99"
+
+
+@pytest.mark.parametrize("name", pb.FinishReason.keys())
+def test_every_finish_reason_has_its_name(name: str) -> None:
+    message = pb.TranslatedText(finish_reason=pb.FinishReason.Value(name))
+    assert "FINISH_REASON_" + translation_of(message).finish_reason == name
+
+
+def test_a_delta_has_a_result_only_when_the_message_has() -> None:
+    piece = translation_delta_of(pb.StreamTranslateTextResponse(content_index=3, text_delta="Gu"))
+    assert (piece.content_index, piece.text, piece.result) == (3, "Gu", None)
+    last = translation_delta_of(pb.StreamTranslateTextResponse(result=TRANSLATED))
+    assert (last.content_index, last.text, last.result) == (0, "", translation_of(TRANSLATED))
+
+
+def test_every_field_of_a_model_is_read() -> None:
+    values = ("en-de", "en", "de", "int8", 128, 256, 8000, "ab" * 32)
+    message = pb.Model(**dict(zip(pb.Model.DESCRIPTOR.fields_by_name, values, strict=True)))
+    assert dataclasses.astuple(model_of(message)) == values
+    assert len(dataclasses.fields(Model)) == len(values)

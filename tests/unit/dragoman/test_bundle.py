@@ -1,0 +1,176 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.bundle import Bundle, cache_names, find_bundles, memory_names, sha256, target_limit
+from dragoman.errors import BundleError
+
+CONTENT = {"encoder.onnx": b"encoder", "decoder.onnx": b"decoder", "tokenizer.model": b"pieces"}
+FIELDS = {
+    "format_version": 1,
+    "name": "en-de",
+    "source_language": "en",
+    "target_language": "de",
+    "precision": "int8",
+    "pad_id": 0,
+    "start_id": 1,
+    "eos_id": 2,
+    "unknown_id": 3,
+    "vocabulary_size": 8000,
+    "d_model": 256,
+    "heads": 4,
+    "head_dim": 64,
+    "encoder_layers": 6,
+    "decoder_layers": 2,
+    "max_source_tokens": 128,
+    "max_target_tokens": 256,
+    "parameters": 12345,
+    "provenance": {"checkpoint_sha256": "ab" * 32, "versions": {"torch": "2.13.0"}},
+}
+Edit = Callable[..., Path]
+
+
+def write(folder: Path, content: dict[str, bytes] = CONTENT) -> Path:
+    folder.mkdir(parents=True)
+    for name, data in content.items():
+        (folder / name).write_bytes(data)
+    files = {name: sha256(folder / name) for name in content}
+    (folder / "bundle.json").write_text(json.dumps(FIELDS | {"files": files}))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "bundle")
+
+
+@pytest.fixture
+def edit(folder: Path) -> Edit:
+    """Changes fields of the manifest; None takes one away."""
+
+    def edit(**fields: Any) -> Path:
+        file = folder / "bundle.json"
+        manifest = json.loads(file.read_text()) | fields
+        file.write_text(json.dumps({name: value for name, value in manifest.items() if value is not None}))
+        return folder
+
+    return edit
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(BundleError) as caught:
+        Bundle.open(folder)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_opens(folder: Path) -> None:
+    bundle = Bundle.open(folder)
+    assert bundle.path == folder
+    assert bundle.encoder.read_bytes() == b"encoder"
+    assert bundle.decoder.read_bytes() == b"decoder"
+    assert bundle.manifest.name == "en-de"
+    assert bundle.manifest.provenance.checkpoint_sha256 == "ab" * 32
+
+
+def test_a_file_beside_those_of_the_manifest_is_no_harm(folder: Path) -> None:
+    (folder / "README.md").write_text("a model card")
+    Bundle.open(folder)
+
+
+def test_no_bundle(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "missing").startswith(f"{tmp_path / 'missing' / 'bundle.json'}: cannot read")
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"[]", b"null", b"\xff\xfe", b'{"name": "en-de"'])
+def test_no_manifest(folder: Path, content: bytes) -> None:
+    (folder / "bundle.json").write_bytes(content)
+    assert "bundle.json" in refusal(folder)
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_changed_file(folder: Path, name: str) -> None:
+    data = bytearray((folder / name).read_bytes())
+    data[3] ^= 1
+    (folder / name).write_bytes(data)
+    assert refusal(folder).startswith(f"{folder / name}: sha256 is ")
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_missing_file(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    assert refusal(folder).startswith(f"{folder / name}: cannot read")
+
+
+@pytest.mark.parametrize("name", ["encoder.onnx", "decoder.onnx"])
+def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit: Edit, name: str) -> None:
+    files = json.loads((folder / "bundle.json").read_text())["files"]
+    del files[name]
+    assert f"no entry for {name}" in refusal(edit(files=files))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"format_version": 2}, "format_version: Input should be 1, not 2"),
+        ({"format_version": 0}, "format_version"),
+        ({"precision": "int4"}, "precision"),
+        ({"name": "../en-de"}, "name"),
+        ({"name": ""}, "name"),
+        ({"source_language": "english language"}, "source_language"),
+        ({"vocabulary_size": 0}, "vocabulary_size"),
+        ({"max_target_tokens": "many"}, "max_target_tokens"),
+        ({"decoder_layers": None}, "decoder_layers: Field required"),
+        ({"provenance": {}}, "provenance.checkpoint_sha256: Field required"),
+        ({"files": None}, "files: Field required"),
+        ({"layers": 3}, "layers: Extra inputs are not permitted"),
+    ],
+)
+def test_manifest_of_another_format(edit: Edit, fields: dict[str, Any], message: str) -> None:
+    assert message in refusal(edit(**fields))
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "a/b", "/etc/hostname", "..", ".", "", "encoder.onnx/", "./encoder.onnx", "a\0b"]
+)
+def test_names_that_lead_elsewhere(folder: Path, edit: Edit, name: str) -> None:
+    """Even where the file is there and its hash is right."""
+    secret = folder.parent / "secret"
+    secret.write_bytes(b"encoder")
+    (folder / "a").mkdir()
+    (folder / "a" / "b").write_bytes(b"encoder")
+    files = json.loads((folder / "bundle.json").read_text())["files"]
+    assert "bundle.json: files: " in refusal(edit(files={name: sha256(secret), **files}))
+
+
+def test_content_hash_is_that_of_the_files(folder: Path, tmp_path: Path, edit: Edit) -> None:
+    first = Bundle.open(folder).manifest.content_sha256
+    assert Bundle.open(edit(name="other")).manifest.content_sha256 == first
+    changed = write(tmp_path / "changed", CONTENT | {"decoder.onnx": b"another decoder"})
+    assert Bundle.open(changed).manifest.content_sha256 != first
+
+
+def test_find_bundles(tmp_path: Path) -> None:
+    deep, shallow = write(tmp_path / "models" / "fr" / "bundle"), write(tmp_path / "models" / "de")
+    assert find_bundles(tmp_path / "models") == [shallow, deep]
+    assert find_bundles(shallow) == [shallow]
+    assert find_bundles(tmp_path / "missing") == []
+
+
+def test_names_of_caches_and_memory() -> None:
+    assert cache_names(2) == ["self_key_0", "self_value_0", "self_key_1", "self_value_1"]
+    assert memory_names(1) == ["memory_key_0", "memory_value_0"]
+
+
+@settings(deadline=None)
+@given(source=st.integers(1, 10_000), limit=st.integers(2, 10_000))
+def test_target_limit(source: int, limit: int) -> None:
+    tokens = target_limit(source, limit)
+    assert 1 <= tokens <= limit
+    assert tokens == limit or tokens >= 2 * source
+    assert tokens <= target_limit(source + 1, limit)

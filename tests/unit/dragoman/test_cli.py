@@ -1,0 +1,141 @@
+import importlib
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli import COMMANDS, Command, main
+from dragoman.errors import BundleError
+
+PYPROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture
+def define(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Gives a command another function: `run` of a module of the given source."""
+
+    def define_command(name: str, source: str) -> None:
+        (tmp_path / "command_of_a_test.py").write_text(source)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "command_of_a_test", raising=False)
+        monkeypatch.setitem(COMMANDS, name, Command("command_of_a_test:run", COMMANDS[name].extra, ""))
+
+    return define_command
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    """Gives the only line on standard error, when nothing went to standard output."""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("\n")
+    assert err.count("\n") == 1
+    return err.rstrip("\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_a_function_that_exists(name: str) -> None:
+    module, _, function = COMMANDS[name].target.partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_names_an_extra_that_exists(name: str) -> None:
+    assert COMMANDS[name].extra in PYPROJECT["optional-dependencies"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
+def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    for name, command in COMMANDS.items():
+        assert f"  {name} " in out
+        assert command.summary in out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"dragoman {PYPROJECT['version']}\n"
+
+
+@pytest.mark.parametrize("name", ["serv", "--verbose", "", "two\nlines"])
+def test_an_unknown_command_is_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name]) == 2
+    line = one_line(capsys)
+    assert repr(name) in line
+    assert all(command in line for command in COMMANDS)
+
+
+def test_a_command_gets_its_arguments_and_gives_its_exit_code(
+    define: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    define("models", "def run(arguments):\n    print(arguments)\n    return 7\n")
+    assert main(["models", "--a", "b"]) == 7
+    assert capsys.readouterr().out == "['--a', 'b']\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "extra"),
+    [
+        ("train", "no_torch", "train"),
+        ("serve", "no_numbers", "cpu"),
+        ("load-test", "no_plots.lines", "bench"),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_missing_module_names_its_extra(name, module, extra, inside, define, capsys) -> None:
+    define(name, f"def run(arguments):\n    import {module}\n" if inside else f"import {module}\n")
+    assert main([name]) == 2
+    expected = f'dragoman {name} needs the extra "{extra}": pip install "dragoman[{extra}]"'
+    assert one_line(capsys) == f"{expected} (no module {module.partition('.')[0]!r})"
+
+
+def test_a_missing_onnxruntime_names_its_own_extra(define, capsys) -> None:
+    define("export", "raise ModuleNotFoundError(name='onnxruntime')\n")
+    assert main(["export"]) == 2
+    assert 'extra "cpu"' in one_line(capsys)
+
+
+@pytest.mark.parametrize("source", ["import service.no_such_file\n", "raise ModuleNotFoundError('by hand')\n"])
+def test_a_missing_module_of_ours_is_a_fault_and_shows_it(source: str, define) -> None:
+    define("serve", source)
+    with pytest.raises(ModuleNotFoundError):
+        main(["serve"])
+
+
+def test_a_known_error_is_one_line(define, capsys) -> None:
+    define(
+        "serve",
+        f"from {BundleError.__module__} import *\ndef run(arguments):\n    raise BundleError('a\\nb')\n",
+    )
+    assert main(["serve"]) == 2
+    assert one_line(capsys) == "dragoman serve: a b"
+
+
+def test_a_missing_file_is_one_line(define, capsys) -> None:
+    define("train", "def run(arguments):\n    open('/no/such/file')\n")
+    assert main(["train"]) == 2
+    assert one_line(capsys) == "dragoman train: [Errno 2] No such file or directory: '/no/such/file'"
+
+
+def test_ctrl_c_is_quiet(define, capsys) -> None:
+    define("train", "def run(arguments):\n    raise KeyboardInterrupt\n")
+    assert main(["train"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_any_other_error_keeps_its_traceback(define) -> None:
+    define("train", "def run(arguments):\n    return 1 / 0\n")
+    with pytest.raises(ZeroDivisionError):
+        main(["train"])
+
+
+def test_a_reader_that_left_is_quiet() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        ended = subprocess.run([sys.executable, "-m", "dragoman.cli", "--help"], stdout=pipe, stderr=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (141, b"")

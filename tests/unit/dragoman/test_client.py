@@ -1,0 +1,242 @@
+import asyncio
+import socket
+from collections import defaultdict
+from contextlib import aclosing
+from typing import Any
+
+import grpc
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dragoman import (
+    AsyncClient,
+    Client,
+    DeadlineExceededError,
+    DrainingError,
+    InvalidRequestError,
+    LoadingError,
+    Model,
+    QueueFullError,
+    RequestCancelledError,
+    ServerUnavailableError,
+    Translation,
+    TranslationDelta,
+    UnrecognizedError,
+)
+
+both = pytest.mark.parametrize("kind", [Client, AsyncClient])
+texts_lists = st.lists(st.text(st.characters(codec="utf-8"), max_size=30), max_size=5)
+
+
+def call(kind: type, address: str, method: str, *arguments: Any, settings: Any = None, **options: Any) -> Any:
+    """Makes one call with a client of either kind, and collects a stream."""
+    if kind is Client:
+        with Client(address, **(settings or {})) as client:
+            answer = getattr(client, method)(*arguments, **options)
+            return list(answer) if method == "stream" else answer
+    return asyncio.run(_call_async(address, method, arguments, settings or {}, options))
+
+
+async def _call_async(address: str, method: str, arguments: Any, settings: Any, options: Any) -> Any:
+    async with AsyncClient(address, **settings) as client:
+        answer = getattr(client, method)(*arguments, **options)
+        return [piece async for piece in answer] if method == "stream" else await answer
+
+
+@both
+def test_translates_texts_in_order(kind: type, echo) -> None:
+    answer = call(kind, echo.address, "translate", ["ab", "", "c"], model="en-de")
+    assert answer == [
+        Translation("ab", "en-de", 2, 3, "EOS", 1),
+        Translation("", "en-de", 0, 1, "EOS", 1),
+        Translation("c", "en-de", 1, 2, "EOS", 1),
+    ]
+
+
+@both
+def test_a_single_text_is_one_text(kind: type, echo) -> None:
+    assert [t.text for t in call(kind, echo.address, "translate", "Hello")] == ["Hello"]
+    assert list(echo.servicer.requests[0].contents) == ["Hello"]
+
+
+@both
+@pytest.mark.parametrize("method", ["translate", "stream"])
+def test_every_argument_reaches_its_field(kind: type, method: str, echo) -> None:
+    options = {"source_language": "en", "target_language": "de", "model": "en-de", "max_target_tokens": 7}
+    call(kind, echo.address, method, ["a"], **options)
+    call(kind, echo.address, method, ["a"])
+    given_all, given_none = echo.servicer.requests
+    assert given_all.source_language_code == "en"
+    assert given_all.target_language_code == "de"
+    assert given_all.model == "en-de"
+    assert given_all.options.max_target_tokens == 7
+    assert not given_none.options.HasField("max_target_tokens")
+    assert (given_none.model, given_none.source_language_code, given_none.mime_type) == ("", "", "")
+
+
+@both
+def test_streams_piece_by_piece(kind: type, echo) -> None:
+    assert call(kind, echo.address, "stream", ["ab", "c"]) == [
+        TranslationDelta(0, "a", None),
+        TranslationDelta(1, "c", None),
+        TranslationDelta(0, "b", None),
+        TranslationDelta(0, "", Translation("ab", "en-de", 2, 3, "EOS", 1)),
+        TranslationDelta(1, "", Translation("c", "en-de", 1, 2, "EOS", 1)),
+    ]
+
+
+@both
+@given(texts=texts_lists)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_arrives_as_sent_and_streamed_equals_unary(kind: type, texts: list[str], echo) -> None:
+    unary = call(kind, echo.address, "translate", texts)
+    assert [translation.text for translation in unary] == texts
+    joined: dict[int, str] = defaultdict(str)
+    results: dict[int, Translation | None] = {}
+    for piece in call(kind, echo.address, "stream", texts):
+        joined[piece.content_index] += piece.text
+        results[piece.content_index] = piece.result
+    assert [joined[index] for index in range(len(texts))] == texts
+    assert [results[index] for index in range(len(texts))] == unary
+
+
+@both
+def test_lists_models(kind: type, echo) -> None:
+    expected = Model("en-de", "en", "de", "int8", 128, 256, 8000, "ab" * 32)
+    assert call(kind, echo.address, "list_models") == [expected]
+
+
+@both
+@pytest.mark.parametrize(("method", "arguments"), [("translate", ["a"]), ("stream", ["a"]), ("list_models", [])])
+class TestEveryMethod:
+    def test_raises_the_error_of_the_server(self, kind, method, arguments, echo) -> None:
+        echo.servicer.errors = [InvalidRequestError("bad", violations=[("contents", "empty")])]
+        with pytest.raises(InvalidRequestError, match=r"^bad$") as caught:
+            call(kind, echo.address, method, *arguments)
+        assert caught.value.violations == [("contents", "empty")]
+
+    def test_sends_the_metadata(self, kind, method, arguments, echo) -> None:
+        call(kind, echo.address, method, *arguments, settings={"metadata": {"authorization": "Bearer x"}})
+        assert echo.servicer.metadata[0]["authorization"] == "Bearer x"
+
+    def test_tries_again_while_the_server_is_unavailable(self, kind, method, arguments, echo) -> None:
+        echo.servicer.errors = [LoadingError("loading"), DrainingError("draining")]
+        assert call(kind, echo.address, method, *arguments)
+        assert len(echo.servicer.metadata) == 3
+
+    def test_leaves_a_full_queue_alone(self, kind, method, arguments, echo) -> None:
+        echo.servicer.errors = [QueueFullError("full", retry_delay_s=2.0)]
+        with pytest.raises(QueueFullError) as caught:
+            call(kind, echo.address, method, *arguments)
+        assert caught.value.retry_delay_s == 2.0
+        assert len(echo.servicer.metadata) == 1
+
+    def test_the_deadline_ends_the_call(self, kind, method, arguments, echo) -> None:
+        echo.servicer.blocks = True
+        with pytest.raises(DeadlineExceededError):
+            call(kind, echo.address, method, *arguments, timeout_s=0.05)
+        with pytest.raises(DeadlineExceededError):
+            call(kind, echo.address, method, *arguments, settings={"timeout_s": 0.05})
+
+
+@both
+def test_gives_up_on_a_server_that_is_not_there(kind: type) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(ServerUnavailableError) as caught:
+            call(kind, address, "translate", "a")
+    assert caught.value.retryable
+    assert caught.value.reason == "SERVER_UNAVAILABLE"
+
+
+@both
+def test_spreads_its_calls_over_all_addresses(kind: type, start_echo) -> None:
+    servers = [start_echo(), start_echo()]
+    address = "ipv4:" + ",".join(server.address for server in servers)
+
+    async def translate_until_both_were_called() -> None:
+        async with AsyncClient(address) as client:
+            while not all(server.servicer.requests for server in servers):
+                await client.translate("a")
+
+    if kind is AsyncClient:
+        asyncio.run(asyncio.wait_for(translate_until_both_were_called(), timeout=30))
+        return
+    with Client(address) as client:
+        for _ in range(1000):
+            client.translate("a")
+            if all(server.servicer.requests for server in servers):
+                return
+    pytest.fail("one of the servers was never called")
+
+
+@both
+def test_speaks_to_a_server_with_credentials(kind: type, start_echo) -> None:
+    server = start_echo(grpc.local_server_credentials())
+    settings = {"credentials": grpc.local_channel_credentials()}
+    assert call(kind, server.address, "translate", "a", settings=settings)[0].text == "a"
+
+
+@both
+def test_takes_an_answer_of_many_megabytes(kind: type, echo) -> None:
+    text = "ä" * 500_000
+    assert [t.text for t in call(kind, echo.address, "translate", [text] * 3, timeout_s=60)] == [text] * 3
+
+
+def test_closing_a_stream_cancels_its_call(echo) -> None:
+    with Client(echo.address) as client:
+        pieces = client.stream("a" * 100_000)
+        assert next(pieces).text == "a"
+        pieces.close()
+        assert echo.servicer.call_ended.wait(30)
+    assert len(echo.servicer.requests) == 1
+
+
+async def test_closing_an_async_stream_cancels_its_call(echo) -> None:
+    async with AsyncClient(echo.address) as client:
+        async with aclosing(client.stream("a" * 100_000)) as pieces:
+            assert (await anext(pieces)).text == "a"
+        assert await asyncio.to_thread(echo.servicer.call_ended.wait, 30)
+
+
+async def test_cancelling_a_task_cancels_its_call(echo) -> None:
+    echo.servicer.blocks = True
+    async with AsyncClient(echo.address) as client:
+        task = asyncio.create_task(client.translate("a"))
+        while not echo.servicer.requests:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(echo.servicer.call_ended.wait, 30)
+
+
+async def test_many_calls_share_one_client(echo) -> None:
+    async with AsyncClient(echo.address) as client:
+        answers = await asyncio.gather(*(client.translate(str(number)) for number in range(50)))
+    assert [translation.text for [translation] in answers] == [str(number) for number in range(50)]
+
+
+@both
+@pytest.mark.parametrize("method", ["translate", "stream"])
+def test_what_no_message_can_hold_is_not_sent(kind: type, method: str, echo) -> None:
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        call(kind, echo.address, method, "\ud800")
+    with pytest.raises(ValueError, match="out of range"):
+        call(kind, echo.address, method, "a", max_target_tokens=-1)
+    assert not echo.servicer.requests
+
+
+def test_a_broken_server_is_unrecognized(echo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(echo.servicer, "_translated", None)
+    with Client(echo.address) as client, pytest.raises(UnrecognizedError) as caught:
+        client.translate("a")
+    assert caught.value.code is grpc.StatusCode.UNKNOWN
+
+
+def test_a_cancelled_answer_is_an_error_of_its_own(echo) -> None:
+    echo.servicer.errors = [RequestCancelledError("cancelled by the server")]
+    with Client(echo.address) as client, pytest.raises(RequestCancelledError):
+        client.translate("a")

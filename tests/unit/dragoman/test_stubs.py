@@ -1,0 +1,65 @@
+import ast
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1 import translation_pb2_grpc
+
+ROOT = Path(__file__).parents[3]
+COMMITTED = ROOT / "dragoman" / "v1"
+GENERATED = ["translation_pb2.py", "translation_pb2.pyi", "translation_pb2_grpc.py"]
+SERVICE = pb.DESCRIPTOR.services_by_name["Translation"]
+
+
+@pytest.fixture(scope="module")
+def regenerated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("stubs")
+    subprocess.run([ROOT / "proto" / "generate.sh", out], check=True, env={**os.environ, "PYTHON": sys.executable})
+    return out / "dragoman" / "v1"
+
+
+def test_the_generator_writes_the_files_that_are_committed(regenerated: Path) -> None:
+    assert sorted(path.name for path in regenerated.iterdir()) == sorted(GENERATED)
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_committed_stubs_are_those_of_the_proto(name: str, regenerated: Path) -> None:
+    assert (COMMITTED / name).read_text() == (regenerated / name).read_text(), "stale: run proto/generate.sh"
+
+
+def test_registered_under_the_path_that_users_generate_from() -> None:
+    assert pb.DESCRIPTOR.name == "dragoman/v1/translation.proto"
+    assert pb.DESCRIPTOR.package == "dragoman.v1"
+
+
+def test_the_types_of_the_service_name_its_methods() -> None:
+    tree = ast.parse((COMMITTED / "translation_pb2_grpc.pyi").read_text())
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    stub = {node.target.id for node in ast.walk(classes["TranslationStub"]) if isinstance(node, ast.AnnAssign)}
+    servicer = {
+        node.name: ast.unparse(node.args.args[1].annotation)
+        for node in ast.walk(classes["TranslationServicer"])
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert stub == set(SERVICE.methods_by_name)
+    assert servicer == {m.name: f"translation_pb2.{m.input_type.name}" for m in SERVICE.methods}
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert all(hasattr(translation_pb2_grpc, name) for name in functions | set(classes))
+
+
+def test_every_field_of_the_proto_has_a_comment() -> None:
+    lines = (ROOT / "proto" / "dragoman" / "v1" / "translation.proto").read_text().splitlines()
+    declarations = [
+        (above.strip(), line.strip())
+        for above, line in pairwise(lines)
+        if line.strip().endswith(";") and "=" in line and "syntax" not in line
+    ]
+    fields = sum(len(message.fields) for message in pb.DESCRIPTOR.message_types_by_name.values())
+    values = len(pb.FinishReason.keys())
+    assert len(declarations) == fields + values
+    assert [line for above, line in declarations if not above.startswith("//")] == []

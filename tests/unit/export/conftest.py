@@ -1,0 +1,118 @@
+"""A model of random weights, exported once in every precision, with the parity check over 500 sentences."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from dragoman.bundle import Bundle, Precision
+from dragoman.tokenizer import Tokenizer
+from export.parity import Parity
+from export.write import Target, export_bundle
+from model.checkpoint import load_checkpoint, save_checkpoint
+from model.config import TransformerConfig
+from model.data import Corpus, read_corpus
+from model.subwords import train_tokenizer
+from model.transformer import Transformer
+
+PAIRS = Path(__file__).parents[2] / "data" / "en-de.tsv"
+VOCABULARY = 400
+# By trial: translations differ, some end by themselves, and the best two logits are never closer than 7e-5.
+SEED = 5
+CROSS_ATTENTION_GAIN = 3.0
+
+
+class Exported(NamedTuple):
+    """A bundle and what its parity check said."""
+
+    bundle: Bundle
+    parity: Parity
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True)
+def _quiet_exporter() -> Iterator[None]:
+    """Torch's exporter warns of matters of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    return read_corpus(PAIRS)
+
+
+@pytest.fixture(scope="session")
+def random_model() -> Callable[..., Transformer]:
+    def random_model(encoder_layers: int, decoder_layers: int) -> Transformer:
+        torch.manual_seed(SEED)
+        config = TransformerConfig(
+            source_vocabulary_size=VOCABULARY,
+            target_vocabulary_size=VOCABULARY,
+            d_model=32,
+            heads=2,
+            d_ff=64,
+            encoder_layers=encoder_layers,
+            decoder_layers=decoder_layers,
+            max_positions=160,
+            tie_output=False,  # else a random model repeats its last token for ever
+        )
+        model = Transformer(config).eval()
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter += 0.05 * torch.randn_like(parameter)
+                if "cross_attention" in name and parameter.dim() == 2:
+                    parameter *= CROSS_ATTENTION_GAIN
+        return model
+
+    return random_model
+
+
+@pytest.fixture(scope="session")
+def checkpoint(
+    random_model: Callable[..., Transformer], corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("export")
+    train_tokenizer(corpus, folder / "tokenizer", vocabulary_size=VOCABULARY, joint=True)
+    save_checkpoint(folder / "checkpoint", random_model(1, 2), folder / "tokenizer", {}, corpus)
+    return folder / "checkpoint"
+
+
+@pytest.fixture(scope="session")
+def loaded(checkpoint: Path) -> tuple[Transformer, Tokenizer]:
+    return load_checkpoint(checkpoint)
+
+
+@pytest.fixture(scope="session")
+def target() -> Callable[..., Target]:
+    def target(precision: Precision, *, source: int = 128, target: int = 40) -> Target:
+        return Target("random", "en", "de", precision, source, target)
+
+    return target
+
+
+@pytest.fixture(scope="session")
+def exported(checkpoint: Path, target: Callable[..., Target], corpus: Corpus) -> Callable[[Precision], Exported]:
+    """Exports in a precision, once."""
+
+    @cache
+    def exported(precision: Precision) -> Exported:
+        out = checkpoint.parent / precision
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            parity = export_bundle(checkpoint, out, target(precision), corpus)
+        return Exported(Bundle.open(out), parity)
+
+    return exported

@@ -1,0 +1,237 @@
+"""What the graphs consist of: an operator too many in a layer costs time at every step of every sentence."""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+from dragoman.bundle import Bundle, Precision
+from dragoman.tokenizer import Tokenizer
+from export.write import write_graphs
+from model.transformer import Transformer
+from service.graphs import EncoderSession
+
+PRECISIONS: list[Precision] = ["fp32", "int8"]
+# Data that moves for nothing, and control flow.
+FORBIDDEN = {"Transpose", "Expand", "If", "Loop", "Scan", "MemcpyFromHost", "MemcpyToHost", "Identity", "Tile", "Where"}
+each = pytest.mark.parametrize("precision", PRECISIONS)
+
+
+class Exported(Protocol):
+    """Of the fixture `exported`."""
+
+    bundle: Bundle
+
+
+class Counts(NamedTuple):
+    """Operators of one layer, and of all that is outside of layers."""
+
+    layer: dict[str, int]
+    outside: dict[str, int]
+
+
+# fp32 adds the bias of a product by an operator of its own.
+PINNED: dict[tuple[str, str], Counts] = {
+    ("encoder", "fp32"): Counts(
+        layer={"LayerNormalization": 2, "MatMul": 4, "GroupQueryAttention": 1, "Relu": 1, "Add": 4 + 2},
+        outside={"Gather": 2, "Mul": 1, "Add": 2, "LayerNormalization": 1, "MatMul": 1}
+        | {"Shape": 1, "Squeeze": 1, "Range": 1, "Sub": 1},
+    ),
+    ("encoder", "int8"): Counts(
+        layer={"LayerNormalization": 2, "QuantizeLinear": 4, "MatMulIntegerToFloat": 4}
+        | {"GroupQueryAttention": 1, "Relu": 1, "Add": 2},
+        outside={"Gather": 2, "Mul": 1, "Add": 1, "LayerNormalization": 1}
+        | {"QuantizeLinear": 1, "MatMulIntegerToFloat": 1}
+        | {"Shape": 1, "Squeeze": 1, "Range": 1, "Sub": 1},
+    ),
+    # The slice is the empty tensor of new keys and values that the attention to the source is given.
+    ("decoder", "fp32"): Counts(
+        layer={"LayerNormalization": 3, "MatMul": 6, "GroupQueryAttention": 2, "Slice": 1, "Relu": 1, "Add": 6 + 3},
+        outside={"Gather": 2, "Mul": 1, "Add": 1, "LayerNormalization": 1, "Gemm": 1, "ArgMax": 1}
+        | {"Unsqueeze": 2, "Squeeze": 1, "Sub": 1},
+    ),
+    ("decoder", "int8"): Counts(
+        layer={"LayerNormalization": 3, "QuantizeLinear": 6, "MatMulIntegerToFloat": 6}
+        | {"GroupQueryAttention": 2, "Slice": 1, "Relu": 1, "Add": 3},
+        outside={"Gather": 2, "Mul": 1, "Add": 1, "LayerNormalization": 1, "ArgMax": 1}
+        | {"QuantizeLinear": 1, "MatMulIntegerToFloat": 1}
+        | {"Unsqueeze": 2, "Squeeze": 1, "Sub": 1},
+    ),
+}
+Graphs = dict[tuple[str, str, int], ModelProto]
+
+
+@pytest.fixture(scope="module")
+def graphs(
+    random_model: Callable[..., Transformer],
+    exported: Callable[[Precision], Exported],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Graphs:
+    """By name, precision and number of layers: each graph with one layer and with two."""
+    model = random_model(2, 1)
+    ranges = {name: 4.0 for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
+    graphs: Graphs = {}
+    for precision in PRECISIONS:
+        other = tmp_path_factory.mktemp(precision)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            write_graphs(model, precision, other, ranges)
+        bundle = exported(precision).bundle  # one encoder layer, two decoder layers
+        graphs["encoder", precision, 1], graphs["decoder", precision, 2] = map(
+            onnx.load, (bundle.encoder, bundle.decoder)
+        )
+        graphs["encoder", precision, 2] = onnx.load(other / "encoder.onnx")
+        graphs["decoder", precision, 1] = onnx.load(other / "decoder.onnx")
+    return graphs
+
+
+def operators(graph: ModelProto) -> Counter[str]:
+    return Counter(node.op_type for node in graph.graph.node)
+
+
+def difference(expected: dict[str, int], actual: Counter[str]) -> str:
+    """Which operators there are too many or too few of, for people."""
+    names = sorted(expected.keys() | actual.keys())
+    return "; ".join(f"{n}: {actual[n]}, pinned {expected.get(n, 0)}" for n in names if actual[n] != expected.get(n, 0))
+
+
+@pytest.mark.parametrize(("name", "precision"), PINNED)
+def test_operator_counts(graphs: Graphs, name: str, precision: str) -> None:
+    one, two = operators(graphs[name, precision, 1]), operators(graphs[name, precision, 2])
+    layer = Counter(two)
+    layer.subtract(one)
+    outside = Counter(one)
+    outside.subtract(layer)
+    pinned = PINNED[name, precision]
+    assert not difference(pinned.layer, layer), f"{precision} {name} layer: {difference(pinned.layer, layer)}"
+    assert not difference(pinned.outside, outside), (
+        f"{precision} {name}, outside: {difference(pinned.outside, outside)}"
+    )
+
+
+@pytest.mark.parametrize(("name", "precision"), PINNED)
+def test_nothing_moves_data_for_nothing(graphs: Graphs, name: str, precision: str) -> None:
+    for layers in (1, 2):
+        graph = graphs[name, precision, layers]
+        assert not FORBIDDEN & operators(graph).keys()
+        assert not graph.functions
+        assert {node.domain for node in graph.graph.node} == {"", "com.microsoft"}
+
+
+@pytest.mark.parametrize(("name", "precision"), PINNED)
+def test_nor_what_onnxruntime_makes_of_it(
+    exported: Callable[[Precision], Exported], tmp_path: Path, name: str, precision: Precision
+) -> None:
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    options.log_severity_level = 3
+    onnxruntime.InferenceSession(
+        getattr(exported(precision).bundle, name),
+        options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=["SkipLayerNormFusion"],  # as service.graphs
+    )
+    optimized = operators(onnx.load(tmp_path / "optimized.onnx"))
+    assert optimized["GroupQueryAttention"]
+    assert not FORBIDDEN & optimized.keys()
+
+
+def attentions(graph: ModelProto) -> list[NodeProto]:
+    return [node for node in graph.graph.node if node.op_type == "GroupQueryAttention"]
+
+
+def attributes(node: NodeProto) -> dict[str, int]:
+    return {attribute.name: attribute.i for attribute in node.attribute}
+
+
+@each
+def test_encoder_attention_sees_both_ways(graphs: Graphs, precision: str) -> None:
+    for node in attentions(graphs["encoder", precision, 2]):
+        assert attributes(node) == {"num_heads": 2, "kv_num_heads": 2, "causal": 0}
+        assert len(node.output) == 1
+
+
+@each
+def test_decoder_attentions_write_their_own_cache_and_nothing_else(graphs: Graphs, precision: str) -> None:
+    """The attention to the source has no present outputs: else it would copy the whole memory at every step."""
+    nodes = attentions(graphs["decoder", precision, 2])
+    for layer in range(2):
+        own, source = nodes[2 * layer : 2 * layer + 2]
+        assert list(own.input[3:5]) == [f"self_key_{layer}", f"self_value_{layer}"]
+        assert list(own.output[1:]) == [f"present_self_key_{layer}", f"present_self_value_{layer}"]
+        assert list(source.input[3:5]) == [f"memory_key_{layer}", f"memory_value_{layer}"]
+        assert len(source.output) == 1
+
+
+def types(values: Iterable[ValueInfoProto]) -> dict[str, tuple[int, list[str | int]]]:
+    """Element type and shape by name, in order."""
+    return {
+        value.name: (
+            value.type.tensor_type.elem_type,
+            [size.dim_param or size.dim_value for size in value.type.tensor_type.shape.dim],
+        )
+        for value in values
+    }
+
+
+@each
+def test_encoder_inputs_and_outputs(graphs: Graphs, precision: str) -> None:
+    graph = graphs["encoder", precision, 1].graph
+    assert types(graph.input) == {
+        "source": (TensorProto.INT64, ["batch", "source"]),
+        "source_lengths": (TensorProto.INT32, ["batch"]),
+        "source_size": (TensorProto.INT32, []),
+    }
+    assert types(graph.output) == {"memory": (TensorProto.FLOAT, ["batch", "source", 2 * 2 * 32])}
+
+
+@each
+def test_decoder_inputs_and_outputs(graphs: Graphs, precision: str) -> None:
+    graph = graphs["decoder", precision, 2].graph
+    own = TensorProto.FLOAT, ["batch", 2, "target_capacity", 16]
+    source = TensorProto.FLOAT, ["batch", 2, "source_capacity", 16]
+    caches = ["self_key_0", "self_value_0", "self_key_1", "self_value_1"]
+    memory = ["memory_key_0", "memory_value_0", "memory_key_1", "memory_value_1"]
+    assert types(graph.input) == {
+        "ids": (TensorProto.INT64, ["batch"]),
+        "lengths": (TensorProto.INT32, ["batch"]),
+        "memory_lengths": (TensorProto.INT32, ["batch"]),
+        "target_capacity": (TensorProto.INT32, []),
+        "source_capacity": (TensorProto.INT32, []),
+        **dict.fromkeys(caches, own),
+        **dict.fromkeys(memory, source),
+    }
+    presents = dict.fromkeys((f"present_{name}" for name in caches), own)
+    assert types(graph.output) == {"next_ids": (TensorProto.INT64, ["batch"]), **presents}
+
+
+@each
+def test_graphs_are_whole_and_valid(exported: Callable[[Precision], Exported], precision: Precision) -> None:
+    bundle = exported(precision).bundle
+    for file in (bundle.encoder, bundle.decoder):
+        model = onnx.load(file, load_external_data=False)
+        assert all(tensor.data_location == TensorProto.DEFAULT for tensor in model.graph.initializer)
+        assert {entry.domain: entry.version for entry in model.opset_import} == {"": 20, "com.microsoft": 1}
+
+
+@torch.inference_mode()
+def test_encoder_computes_the_memory_of_the_checkpoint(
+    exported: Callable[[Precision], Exported], loaded: tuple[Transformer, Tokenizer]
+) -> None:
+    model, _ = loaded
+    sources = [[5, 6, 7, 2], [8, 2], [*range(9, 60), 2]]
+    memories = EncoderSession(exported("fp32").bundle, "cpu").encode(sources)
+    for source, memory in zip(sources, memories, strict=True):
+        states = model.encode(torch.tensor([source]), torch.tensor([len(source)]))
+        expected = torch.cat(
+            [part.transpose(1, 2).flatten(2) for pair in model.project_memory(states) for part in pair], -1
+        )
+        np.testing.assert_allclose(np.asarray(memory, np.float32), expected[0], atol=2e-5)

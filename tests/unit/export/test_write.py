@@ -1,0 +1,189 @@
+"""A bundle appears whole and checked, or not at all."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import numpy_helper
+from pydantic import ValidationError
+
+from dragoman.bundle import Bundle, Precision, sha256
+from dragoman.errors import BundleError, DataError
+from dragoman.tokenizer import Tokenizer
+from export.parity import Parity, decode_with_checkpoint
+from export.write import ParityError, Target, export_bundle, write_graphs
+from model.data import Corpus
+from model.transformer import Transformer
+
+
+class Exported(Protocol):
+    """Of the fixture `exported`."""
+
+    bundle: Bundle
+    parity: Parity
+
+
+Export = Callable[[Precision], Exported]
+NewTarget = Callable[..., Target]
+
+
+def test_manifest(exported: Export, checkpoint: Path, loaded: tuple[Transformer, Tokenizer]) -> None:
+    bundle, config = exported("int8").bundle, loaded[0].config
+    manifest = bundle.manifest
+    assert (manifest.name, manifest.source_language, manifest.target_language) == ("random", "en", "de")
+    assert manifest.precision == "int8"
+    assert (manifest.max_source_tokens, manifest.max_target_tokens) == (128, 40)
+    assert (manifest.pad_id, manifest.start_id, manifest.eos_id, manifest.unknown_id) == (0, 1, 2, 3)
+    assert (manifest.d_model, manifest.heads, manifest.head_dim) == (config.d_model, config.heads, config.head_dim)
+    assert (manifest.encoder_layers, manifest.decoder_layers, manifest.vocabulary_size) == (1, 2, 400)
+    assert manifest.parameters == sum(parameter.numel() for parameter in loaded[0].parameters())
+    assert manifest.provenance.checkpoint_sha256 == sha256(checkpoint / "model.safetensors")
+    assert {"torch", "onnxruntime", "dragoman"} <= manifest.provenance.versions.keys()
+
+
+def test_every_file_is_in_the_manifest(exported: Export, checkpoint: Path) -> None:
+    bundle = exported("fp32").bundle
+    names = {file.name for file in bundle.path.iterdir()}
+    assert names == {"bundle.json", "encoder.onnx", "decoder.onnx", "tokenizer.model"}
+    assert bundle.manifest.files == {name: sha256(bundle.path / name) for name in names - {"bundle.json"}}
+    assert (bundle.path / "tokenizer.model").read_bytes() == (checkpoint / "tokenizer.model").read_bytes()
+
+
+def test_no_path_of_this_machine_is_in_a_bundle(exported: Export) -> None:
+    """The exporter notes by default where each line of the model stands."""
+    bundle = exported("int8").bundle
+    for file in bundle.path.iterdir():
+        assert str(Path(__file__).parents[3]).encode() not in file.read_bytes(), file.name
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch, exported: Export) -> Callable[..., None]:
+    """Takes the graphs of the session in place of exporting them again, with a weight of them changed."""
+
+    def quick(precision: Precision, graph: str, change: float) -> None:
+        bundle = exported(precision).bundle
+
+        def copy_graphs(model: Transformer, precision: Precision, folder: Path, ranges: object) -> None:
+            for file in (bundle.encoder, bundle.decoder):
+                content = onnx.load(file)
+                if file.stem == graph:
+                    shift(content, change)
+                onnx.save(content, folder / file.name)
+
+        monkeypatch.setattr("export.write.write_graphs", copy_graphs)
+
+    return quick
+
+
+def shift(model: onnx.ModelProto, change: float) -> None:
+    """Adds noise to the last normalization of a graph."""
+    norm = [node for node in model.graph.node if node.op_type == "LayerNormalization"][-1]
+    (tensor,) = (tensor for tensor in model.graph.initializer if tensor.name == norm.input[1])
+    values = numpy_helper.to_array(tensor)
+    noise = np.random.default_rng(0).standard_normal(values.shape) * change
+    tensor.CopyFrom(numpy_helper.from_array((values + noise).astype(values.dtype), tensor.name))
+
+
+def test_an_older_bundle_is_replaced(
+    quick: Callable[..., None], checkpoint: Path, target: NewTarget, corpus: Corpus, tmp_path: Path
+) -> None:
+    out = tmp_path / "bundle"
+    out.mkdir()
+    (out / "old.txt").write_text("old")
+    quick("fp32", "encoder", 0.0)
+    parity = export_bundle(checkpoint, out, target("fp32"), Corpus(corpus.sources[:20], corpus.targets[:20], []))
+    assert (parity.sentences, parity.equal) == (20, 20)
+    assert not (out / "old.txt").exists()
+    assert Bundle.open(out).manifest.precision == "fp32"
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+
+
+@pytest.mark.parametrize("graph", ["encoder", "decoder"])
+def test_a_changed_weight_is_refused_and_the_old_bundle_stays(
+    quick: Callable[..., None], checkpoint: Path, target: NewTarget, corpus: Corpus, tmp_path: Path, graph: str
+) -> None:
+    pairs = Corpus(corpus.sources[:50], corpus.targets[:50], [])
+    out = tmp_path / "bundle"
+    quick("fp32", graph, 0.1)
+    with pytest.raises(ParityError, match=r"was not written: fp32: \d+ of 50 sentences equal"):
+        export_bundle(checkpoint, out, target("fp32"), pairs)
+    assert list(tmp_path.iterdir()) == []
+    out.mkdir()
+    (out / "old.txt").write_text("old")
+    with pytest.raises(ParityError):
+        export_bundle(checkpoint, out, target("fp32"), pairs)
+    assert [path.name for path in out.iterdir()] == ["old.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+
+
+def test_int8_that_loses_bleu_is_refused(
+    quick: Callable[..., None],
+    checkpoint: Path,
+    target: NewTarget,
+    loaded: tuple[Transformer, Tokenizer],
+    corpus: Corpus,
+    tmp_path: Path,
+) -> None:
+    """Against its own translations the checkpoint has a BLEU of 100; a bundle that decodes otherwise has less."""
+    model, tokenizer = loaded
+    sources = [[*tokenizer.encode(text), 2] for text in corpus.sources[:60]]
+    own = [tokenizer.decode(ids) for ids in decode_with_checkpoint(model, sources, 40)]
+    quick("int8", "decoder", 0.5)
+    with pytest.raises(ParityError, match=r"int8: .* checkpoint 100\.00"):
+        export_bundle(checkpoint, tmp_path / "bundle", target("int8"), Corpus(corpus.sources[:60], own, []))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"source": 161}, "max source tokens: 161 is above the checkpoint's 160 positions"),
+        ({"target": 161}, "max target tokens: 161 is above the checkpoint's 160 positions"),
+    ],
+)
+def test_limits_beyond_the_positions(
+    checkpoint: Path, target: NewTarget, corpus: Corpus, tmp_path: Path, limits: dict[str, int], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        export_bundle(checkpoint, tmp_path / "bundle", target("fp32", **limits), corpus)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_to_compare_is_no_parity(
+    quick: Callable[..., None], checkpoint: Path, target: NewTarget, corpus: Corpus, tmp_path: Path
+) -> None:
+    quick("fp32", "encoder", 0.1)
+    with pytest.raises(DataError, match="no pair"):
+        export_bundle(checkpoint, tmp_path / "bundle", target("fp32", source=2), corpus)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_checkpoint(target: NewTarget, corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="not a readable checkpoint"):
+        export_bundle(tmp_path / "missing", tmp_path / "bundle", target("fp32"), corpus)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_no_server_would_take(
+    quick: Callable[..., None], checkpoint: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    quick("fp32", "encoder", 0.0)
+    with pytest.raises(ValidationError, match="name"):
+        export_bundle(checkpoint, tmp_path / "bundle", Target("../x", "en", "de", "fp32", 128, 40), corpus)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_model_is_left_as_it_was_and_the_files_are_always_the_same(
+    exported: Export, loaded: tuple[Transformer, Tokenizer], tmp_path: Path
+) -> None:
+    model, _ = loaded
+    source = torch.tensor([[5, 6, 2]]), torch.tensor([3]), torch.tensor([[1, 4]])
+    before = model(*source)
+    write_graphs(model, "fp32", tmp_path, {})
+    assert torch.equal(model(*source), before)
+    for file in (exported("fp32").bundle.encoder, exported("fp32").bundle.decoder):
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes()

@@ -1,0 +1,179 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from dragoman.errors import BundleError
+from model.checkpoint import average, load_checkpoint, load_weights, replacing, save_checkpoint, weights
+from model.data import Corpus, read_corpus
+from model.transformer import Transformer
+
+Build = Callable[..., Transformer]
+FIELDS = {"source_vocabulary_size": 400, "target_vocabulary_size": 400}
+CORPUS = Corpus(["good morning", "yes\u2028no"], ["guten Morgen", "schön"], [])
+
+
+@pytest.fixture
+def checkpoint(build: Build, tokenizer_folder: Path, tmp_path: Path) -> Path:
+    training = {"steps": 7, "note": "schön"}
+    save_checkpoint(tmp_path / "checkpoint", build(**FIELDS), tokenizer_folder, training, CORPUS)
+    return tmp_path / "checkpoint"
+
+
+def test_round_trip(build: Build, checkpoint: Path) -> None:
+    model, tokenizer = load_checkpoint(checkpoint)
+    original = build(**FIELDS)
+    assert model.config == original.config
+    assert not model.training
+    assert tokenizer.vocabulary_sizes == (400, 400)
+    for (name, expected), actual in zip(original.named_parameters(), model.parameters(), strict=True):
+        assert actual.dtype == torch.float32
+        assert torch.equal(actual, expected.half().float()), name
+    assert json.loads((checkpoint / "training.json").read_text()) == {"steps": 7, "note": "schön"}
+
+
+def test_saved_again_it_is_the_same(checkpoint: Path, tokenizer_folder: Path, tmp_path: Path) -> None:
+    model, _ = load_checkpoint(checkpoint)
+    save_checkpoint(tmp_path / "again", model, tokenizer_folder, {}, CORPUS)
+    for name in ("model.safetensors", "config.json", "tokenizer.model"):
+        assert (tmp_path / "again" / name).read_bytes() == (checkpoint / name).read_bytes()
+
+
+def test_half_precision_and_tied_weights_once(checkpoint: Path) -> None:
+    tensors = load_file(checkpoint / "model.safetensors")
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float16}
+    assert "source_embedding.weight" in tensors
+    assert "output.weight" not in tensors
+    assert "target_embedding.weight" not in tensors
+    assert sorted(path.name for path in checkpoint.iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "parity.tsv",
+        "tokenizer.model",
+        "training.json",
+    ]
+
+
+def test_pairs_for_the_parity_check(build: Build, checkpoint: Path, tokenizer_folder: Path, tmp_path: Path) -> None:
+    assert read_corpus(checkpoint / "parity.tsv") == CORPUS
+    many = Corpus(["a"] * 600, ["b"] * 600, [])
+    save_checkpoint(tmp_path / "many", build(**FIELDS), tokenizer_folder, {}, many)
+    assert len(read_corpus(tmp_path / "many" / "parity.tsv")) == 500
+
+
+def test_all_faults_of_the_weights_in_one_message(checkpoint: Path) -> None:
+    file = checkpoint / "model.safetensors"
+    tensors = load_file(file)
+    del tensors["encoder.0.self_attention.output.bias"], tensors["decoder_norm.weight"]
+    tensors["encoder.9.weight"] = torch.zeros(1)
+    tensors["encoder_norm.bias"] = torch.zeros(2, 3)
+    save_file(tensors, file)
+    with pytest.raises(BundleError) as caught:
+        load_checkpoint(checkpoint)
+    assert str(caught.value) == (
+        f"{file}: weights do not fit the configuration: encoder_norm.bias is [2, 3], not [16]; "
+        "missing decoder_norm.weight; missing encoder.0.self_attention.output.bias; unknown encoder.9.weight"
+    )
+
+
+def test_misfit_leaves_the_model_as_it_was(build: Build) -> None:
+    model = build()
+    before = {name: tensor.clone() for name, tensor in weights(model).items()}
+    with pytest.raises(BundleError):
+        load_weights(model, weights(build(1, d_ff=48)), Path("origin"))
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(model).items())
+
+
+def damage(checkpoint: Path, name: str, content: bytes | None) -> None:
+    if content is None:
+        (checkpoint / name).unlink()
+    else:
+        (checkpoint / name).write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.model"])
+@pytest.mark.parametrize("content", [None, b"", b"nonsense", b"\xff\xfe{}"])
+def test_missing_or_unreadable_file(checkpoint: Path, name: str, content: bytes | None) -> None:
+    damage(checkpoint, name, content)
+    with pytest.raises(BundleError, match="checkpoint"):
+        load_checkpoint(checkpoint)
+
+
+def test_configuration_with_an_unknown_field(checkpoint: Path) -> None:
+    config = json.loads((checkpoint / "config.json").read_text())
+    damage(checkpoint, "config.json", json.dumps(config | {"moe": 8}).encode())
+    with pytest.raises(BundleError, match=r"config\.json: moe: Extra inputs are not permitted"):
+        load_checkpoint(checkpoint)
+
+
+def test_tokenizer_of_another_model(build: Build, tokenizer_folder: Path, tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "checkpoint", build(), tokenizer_folder, {}, CORPUS)
+    with pytest.raises(BundleError, match=r"tokenizer has \(400, 400\) pieces"):
+        load_checkpoint(tmp_path / "checkpoint")
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="not a readable checkpoint"):
+        load_checkpoint(tmp_path / "missing")
+
+
+def test_replacing_an_old_folder(tmp_path: Path) -> None:
+    target = tmp_path / "folder"
+    for content in ("first", "second"):
+        with replacing(target) as partial:
+            (partial / f"{content}.txt").write_text(content)
+            assert partial.parent == tmp_path
+    assert [path.name for path in target.iterdir()] == ["second.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_replacing_leaves_the_old_folder_when_the_block_raises(tmp_path: Path, error: type[BaseException]) -> None:
+    target = tmp_path / "folder"
+    with replacing(target) as partial:
+        (partial / "old.txt").write_text("old")
+
+    def fail() -> None:
+        with replacing(target) as partial:
+            (partial / "new.txt").write_text("new")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert [path.name for path in target.iterdir()] == ["old.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_replacing_clears_what_a_kill_left(tmp_path: Path) -> None:
+    (tmp_path / "folder.partial").mkdir()
+    (tmp_path / "folder.partial" / "half.txt").write_text("half")
+    (tmp_path / "folder.old").mkdir()
+    with replacing(tmp_path / "folder") as partial:
+        (partial / "whole.txt").write_text("whole")
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["whole.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_average() -> None:
+    tensors = [
+        {"a": torch.tensor([1.0, 2.0]), "b": torch.tensor(3.0)},
+        {"a": torch.tensor([3.0, 4.0]), "b": torch.tensor(5.0)},
+    ]
+    mean = average(tensors)
+    assert mean["a"].tolist() == [2.0, 3.0]
+    assert mean["b"].item() == 4.0
+    assert mean["a"].dtype == torch.float32
+    assert tensors[0]["a"].tolist() == [1.0, 2.0]
+
+
+def test_average_of_one_is_itself(build: Build) -> None:
+    own = weights(build())
+    assert all(torch.equal(tensor, own[name]) for name, tensor in average([own]).items())
+
+
+def test_average_does_not_lose_small_differences() -> None:
+    mean = average([{"a": torch.tensor(1.0)}] * 999 + [{"a": torch.tensor(1.0 + 2**-20)}])
+    assert mean["a"].item() == pytest.approx(1.0 + 2**-20 / 1000, abs=2**-24)

@@ -1,0 +1,60 @@
+from collections.abc import Callable
+
+import pytest
+
+from dragoman.bundle import target_limit
+from dragoman.errors import DataError
+from dragoman.tokenizer import Tokenizer
+from model.data import Corpus
+from model.decoding import greedy
+from model.evaluate import score, translate
+from model.transformer import Transformer
+
+REFERENCES = ["Der Zug fährt um acht Uhr ab.", "Wo ist hier bitte der Bahnhof?"]
+
+
+def test_signatures_make_scores_comparable() -> None:
+    scores = score(REFERENCES, REFERENCES)
+    assert scores.bleu_signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert scores.chrf_signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
+
+
+def test_the_reference_scores_100() -> None:
+    scores = score(REFERENCES, REFERENCES)
+    assert (scores.bleu, scores.chrf, scores.sentences) == (100, 100, 2)
+
+
+def test_worse_scores_less() -> None:
+    close = score(["Der Zug fährt um neun Uhr ab.", REFERENCES[1]], REFERENCES)
+    assert 0 < close.bleu < 100
+    assert 0 < close.chrf < 100
+    far = score(["Nein.", "Nie."], REFERENCES)
+    assert far.bleu < close.bleu
+    assert far.chrf < close.chrf
+
+
+def test_as_dict_is_all_of_it() -> None:
+    scores = score(REFERENCES, REFERENCES)
+    assert type(scores)(**scores.as_dict()) == scores
+
+
+@pytest.mark.parametrize("count", [1, 5, 300])
+def test_translations_come_in_the_order_of_the_texts(
+    build: Callable[..., Transformer], tokenizer: Tokenizer, corpus: Corpus, count: int
+) -> None:
+    model = build(source_vocabulary_size=400, target_vocabulary_size=400, max_positions=99, encoder_layers=1)
+    texts = corpus.sources[:count]
+    translations = translate(model, tokenizer, texts)
+    assert len(translations) == count
+    for row in range(0, count, 50):
+        source = [*tokenizer.encode(texts[row]), model.config.eos_id]
+        limit = target_limit(len(source), model.config.max_positions)
+        alone = tokenizer.decode(greedy(model, [source], max_target_tokens=limit)[0])
+        assert translations[row].startswith(alone)
+
+
+def test_a_text_beyond_the_positions(build: Callable[..., Transformer], tokenizer: Tokenizer) -> None:
+    model = build(source_vocabulary_size=400, target_vocabulary_size=400, max_positions=20)
+    translate(model, tokenizer, ["a " * 9])
+    with pytest.raises(DataError, match=r"a text has \d+ tokens, the model 20 positions"):
+        translate(model, tokenizer, ["short", "a " * 99])

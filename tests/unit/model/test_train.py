@@ -1,0 +1,245 @@
+"""The training loop in this process; tests/integration/test_training.py kills a real one."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from dragoman.errors import DataError
+from model.checkpoint import load_checkpoint
+from model.data import Corpus
+from model.evaluate import translate
+from model.options import TrainingOptions
+from model.train import Trainer
+
+TINY: dict[str, Any] = {
+    "vocabulary_size": 350,
+    "d_model": 32,
+    "heads": 2,
+    "d_ff": 48,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "batch_tokens": 400,
+    "steps": 12,
+    "warmup_steps": 3,
+    "decay_steps": 4,
+    "save_steps": 3,
+    "evaluate_steps": 6,
+    "average": 2,
+    "device": "cpu",
+}
+DICTIONARY = {
+    "the": "der",
+    "train": "Zug",
+    "station": "Bahnhof",
+    "bakery": "Bäckerei",
+    "opens": "öffnet",
+    "closes": "schließt",
+    "at": "um",
+    "six": "sechs",
+    "today": "heute",
+    "and": "und",
+}
+NewTrainer = Callable[..., Trainer]
+
+
+def write(file: Path, pairs: list[tuple[str, str]]) -> Path:
+    file.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def files(corpus: Corpus, tmp_path: Path) -> tuple[Path, Path]:
+    pairs = list(zip(corpus.sources, corpus.targets, strict=True))
+    return write(tmp_path / "train.tsv", pairs[:90]), write(tmp_path / "dev.tsv", pairs[90:98])
+
+
+@pytest.fixture
+def trainer(files: tuple[Path, Path]) -> NewTrainer:
+    def trainer(out: Path, *, resume: bool = False, **options: Any) -> Trainer:
+        return Trainer(*files, out, TrainingOptions(**TINY | options), resume=resume)
+
+    return trainer
+
+
+def final_weights(out: Path) -> dict[str, torch.Tensor]:
+    return load_file(out / "state" / "model.safetensors")
+
+
+def assert_same_end(out: Path, other: Path) -> None:
+    """The same weights bit by bit, the same progress and the same checkpoint."""
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        mine, others = load_file(out / "state" / name), load_file(other / "state" / name)
+        assert mine.keys() == others.keys()
+        assert not [key for key in mine if not torch.equal(mine[key], others[key])]
+    progress = [json.loads((folder / "state" / "progress.json").read_text()) for folder in (out, other)]
+    reports = [json.loads((folder / "checkpoint" / "training.json").read_text()) for folder in (out, other)]
+    for run in progress + reports:
+        del run["seconds"]
+    assert progress[0] == progress[1]
+    assert reports[0] == reports[1]
+    checkpoints = [(folder / "checkpoint" / "model.safetensors").read_bytes() for folder in (out, other)]
+    assert checkpoints[0] == checkpoints[1]
+
+
+def sentence(words: random.Random) -> tuple[str, str]:
+    chosen = words.choices(list(DICTIONARY), k=words.randint(4, 7))
+    return " ".join(chosen), " ".join(DICTIONARY[word] for word in chosen)
+
+
+def test_really_learns(tmp_path: Path) -> None:
+    """A dictionary of ten words, applied in order to sentences that were not seen."""
+    words = random.Random(1)
+    pairs = [sentence(words) for _ in range(1020)]
+    train_file, dev_file = write(tmp_path / "train.tsv", pairs[:1000]), write(tmp_path / "dev.tsv", pairs[1000:])
+    assert not {source for source, _ in pairs[:1000]} >= {source for source, _ in pairs[1000:]}
+    plan = {"steps": 250, "warmup_steps": 20, "decay_steps": 100, "save_steps": 10, "evaluate_steps": 250}
+    rates = {"rate": 2e-2, "adam_rate": 5e-3, "dropout": 0.0, "weight_decay": 0.0}
+    options = TrainingOptions(**TINY | plan | rates | {"vocabulary_size": 306, "batch_tokens": 600, "d_ff": 64})
+    progress = Trainer(train_file, dev_file, tmp_path / "out", options, resume=False).run()
+    assert progress.best_bleu > 90
+    model, tokenizer = load_checkpoint(tmp_path / "out" / "checkpoint")
+    assert translate(model, tokenizer, ["the bakery opens at six today"]) == ["der Bäckerei öffnet um sechs heute"]
+
+
+def test_what_a_run_leaves(trainer: NewTrainer, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    progress = trainer(out).run()
+    assert [step for step, _ in progress.evaluations] == [6, 12]
+    assert [step for step, _ in progress.curve] == list(range(1, 13))
+    assert (out / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
+    report = json.loads((out / "checkpoint" / "training.json").read_text())
+    assert report["dev_scores"]["bleu"] == progress.best_bleu
+    assert report["train"]["pairs"] == 90
+    assert report["dev"]["pairs"] == 8
+    assert report["left_out"] == {"broken_lines": 0, "too_long": 0}
+    assert report["options"]["seed"] == 1
+    assert report["tokens"] > 0
+    model, _ = load_checkpoint(out / "checkpoint")
+    assert report["parameters"] == sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_another_seed_is_another_run(trainer: NewTrainer, tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        trainer(tmp_path / name, seed=seed, steps=3).run()
+    first, same, other = (final_weights(tmp_path / name) for name in "abc")
+    assert all(torch.equal(first[key], same[key]) for key in first)
+    assert not torch.equal(first["encoder_norm.weight"], other["encoder_norm.weight"])
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing after it is written."""
+
+
+@pytest.mark.parametrize("when", ["_update", "_save", "_evaluate"])
+@pytest.mark.parametrize("calls", [1, 2])
+def test_resumed_anywhere_it_ends_alike(
+    trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, calls: int
+) -> None:
+    """Killed as a step, a save or an evaluation begins, or right behind it."""
+    trainer(tmp_path / "whole").run()
+    for moment in ("before", "after"):
+        out = tmp_path / moment
+        monkeypatch.setattr(Trainer, when, dying(getattr(Trainer, when), calls, moment))
+        with pytest.raises(Killed):
+            trainer(out).run()
+        monkeypatch.undo()
+        trainer(out, resume=True).run()
+        assert_same_end(tmp_path / "whole", out)
+
+
+def dying(method: Callable[..., Any], calls: int, moment: str) -> Callable[..., Any]:
+    """The method, until its `calls`th call."""
+    count = 0
+
+    def call(self: Trainer, *arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == calls and moment == "before":
+            raise Killed
+        result = method(self, *arguments)
+        if count == calls:
+            raise Killed
+        return result
+
+    return call
+
+
+def test_resumed_after_the_end_it_does_nothing(trainer: NewTrainer, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    trainer(out).run()
+    shutil.copytree(out, tmp_path / "copy")
+    progress = trainer(out, resume=True).run()
+    assert [step for step, _ in progress.evaluations] == [6, 12]
+    assert_same_end(out, tmp_path / "copy")
+
+
+def test_resumed_for_more_steps(trainer: NewTrainer, tmp_path: Path) -> None:
+    trainer(tmp_path / "out").run()
+    assert trainer(tmp_path / "out", resume=True, steps=15).run().step == 15
+
+
+def test_early_stop(trainer: NewTrainer, tmp_path: Path) -> None:
+    """At a rate of nearly nothing BLEU stays what it is."""
+    progress = trainer(
+        tmp_path / "out", steps=60, save_steps=2, evaluate_steps=2, patience=3, rate=1e-12, adam_rate=1e-12
+    ).run()
+    assert progress.step == 8
+    assert progress.stale_evaluations == 3
+
+
+def test_an_evaluation_between_two_saves(trainer: NewTrainer, tmp_path: Path) -> None:
+    progress = trainer(tmp_path / "out", steps=6, save_steps=5, evaluate_steps=2).run()
+    assert [step for step, _ in progress.evaluations] == [2, 4, 6]
+
+
+def test_vocabularies_apart(trainer: NewTrainer, tmp_path: Path) -> None:
+    trainer(tmp_path / "out", steps=3, joint=False, vocabulary_size=340).run()
+    assert not load_checkpoint(tmp_path / "out" / "checkpoint")[0].config.share_embeddings
+
+
+def test_broken_lines_are_reported(
+    trainer: NewTrainer, files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = files[0].read_text().splitlines(keepends=True)
+    files[0].write_text("".join([*lines[:40], "no tab\n", *lines[40:]]))
+    left_out = trainer(tmp_path / "out").provenance["left_out"]
+    assert capsys.readouterr().out == f"{files[0]}: 1 broken lines left out, at line 41\n"
+    assert left_out == {"broken_lines": 1, "too_long": 0}
+
+
+def test_refuses_a_folder_with_something_in_it(trainer: NewTrainer, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("precious")
+    with pytest.raises(DataError, match="is not empty; --resume goes on with the run in it"):
+        trainer(tmp_path / "out")
+
+
+def test_refuses_to_resume_what_never_began(trainer: NewTrainer, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothing to resume"):
+        trainer(tmp_path / "out", resume=True)
+
+
+def test_resumes_a_run_killed_before_its_first_save(trainer: NewTrainer, tmp_path: Path) -> None:
+    trainer(tmp_path / "whole").run()
+    shutil.copytree(tmp_path / "whole" / "tokenizer", tmp_path / "out" / "tokenizer")
+    (tmp_path / "out" / "tokenizer" / "tokenizer.model").write_bytes(b"half")
+    trainer(tmp_path / "out", resume=True).run()
+    assert_same_end(tmp_path / "whole", tmp_path / "out")
+
+
+def test_contradictory_options_leave_no_trace(trainer: NewTrainer, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="multiple of heads"):
+        trainer(tmp_path / "out", heads=3)
+    assert not (tmp_path / "out").exists()
+
+
+def test_refuses_a_corpus_of_long_pairs_alone(trainer: NewTrainer, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no pair"):
+        trainer(tmp_path / "out", max_tokens=2)

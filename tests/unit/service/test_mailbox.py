@@ -1,0 +1,300 @@
+"""The mailbox and its event loop; the tests themselves play the engine."""
+
+import asyncio
+import threading
+
+import pytest
+
+from dragoman.errors import DrainingError, InternalError, QueueFullError
+from service.mailbox import Mailbox
+from service.request import FinishReason, Segment, SegmentStatus
+
+
+def segments(*lengths: int, **fields) -> list[Segment]:
+    return [Segment([2] * length, 9, **fields) for length in lengths]
+
+
+def finish(mailbox: Mailbox, *ended: Segment) -> None:
+    """What an engine does at the end of segments."""
+    for segment in ended:
+        segment.finish(FinishReason.EOS, 0.0)
+    mailbox.deliver(list(ended))
+
+
+def test_segments_are_taken_in_order_of_arrival() -> None:
+    mailbox = Mailbox(100)
+    first, second, third = segments(5, 1, 3)
+    mailbox.submit([first, second])
+    mailbox.submit([third])
+    assert mailbox.take(2, 1, wait=False) == [first, second]
+    assert mailbox.take(2, 1, wait=False) == [third]
+    assert mailbox.take(2, 1, wait=False) == []
+
+
+def test_the_books_follow() -> None:
+    mailbox = Mailbox(100)
+    first, second, third = segments(5, 1, 3)
+    mailbox.submit([first, second, third])
+    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (3, 9, 3)
+    mailbox.take(1, 1, wait=False)
+    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (2, 4, 3)
+    mailbox.cancel([third])
+    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (1, 1, 2)
+    finish(mailbox, first)
+    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (1, 1, 1)
+
+
+def test_submission_has_its_time() -> None:
+    mailbox = Mailbox(100)
+    first, second = segments(1, 1)
+    mailbox.submit([first])
+    mailbox.submit([second])
+    assert first.submitted_s is not None
+    assert second.submitted_s is not None
+    assert first.submitted_s <= second.submitted_s
+
+
+def test_a_request_above_the_limit_is_refused_whole() -> None:
+    mailbox = Mailbox(10)
+    mailbox.submit(segments(4, 4))
+    with pytest.raises(QueueFullError) as caught:
+        mailbox.submit(segments(1, 2))
+    assert caught.value.metadata == {
+        "queued_source_tokens": "8",
+        "request_source_tokens": "3",
+        "limit_source_tokens": "10",
+    }
+    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (2, 8, 2)
+    mailbox.submit(segments(2))  # as much as there is room for
+    assert mailbox.queued_source_tokens == mailbox.limit_source_tokens == 10
+
+
+def test_an_empty_mailbox_takes_even_what_is_above_the_limit() -> None:
+    mailbox = Mailbox(10)
+    mailbox.submit(segments(9, 9))
+    with pytest.raises(QueueFullError):
+        mailbox.submit(segments(1))
+    mailbox.take(2, 1, wait=False)
+    mailbox.submit(segments(9, 9))  # what is running does not count
+
+
+def test_nothing_is_nothing() -> None:
+    mailbox = Mailbox(10)
+    mailbox.submit([])
+    mailbox.deliver([])
+    mailbox.cancel([])
+    assert mailbox.unfinished == mailbox.queued_segments == 0
+
+
+def test_a_waiting_segment_is_cancelled_at_once_and_in_silence() -> None:
+    mailbox = Mailbox(10)
+    [segment] = segments(4, on_progress=lambda _: pytest.fail("told"))
+    mailbox.submit([segment])
+    mailbox.cancel([segment])
+    assert (segment.status, segment.finish_reason) == (SegmentStatus.CANCELLED, FinishReason.CANCELLED)
+    assert mailbox.take(1, 1, wait=False) == []
+    assert mailbox.unfinished == 0
+    mailbox.cancel([segment])  # again: nothing happens
+    assert mailbox.unfinished == 0
+
+
+def test_a_running_segment_is_marked_and_no_more_told_of() -> None:
+    mailbox = Mailbox(10)
+    [segment] = segments(4, on_progress=lambda _: pytest.fail("told"))
+    mailbox.submit([segment])
+    mailbox.take(1, 1, wait=False)
+    mailbox.cancel([segment])
+    assert segment.cancel_requested
+    assert not segment.finished  # that is for the engine to do
+    assert mailbox.unfinished == 1
+    finish(mailbox, segment)
+    assert mailbox.unfinished == 0
+
+
+def test_to_cancel_what_has_finished_changes_no_outcome() -> None:
+    mailbox = Mailbox(10)
+    [segment] = segments(4)
+    mailbox.submit([segment])
+    mailbox.take(1, 1, wait=False)
+    finish(mailbox, segment)
+    mailbox.cancel([segment])
+    assert segment.finish_reason is FinishReason.EOS
+    assert mailbox.unfinished == 0
+
+
+def test_a_cancelled_segment_makes_room() -> None:
+    mailbox = Mailbox(10)
+    old = segments(6, 4)
+    mailbox.submit(old)
+    mailbox.cancel(old[:1])
+    mailbox.submit(segments(6))
+    assert mailbox.queued_source_tokens == 10
+
+
+@pytest.mark.parametrize(
+    ("waiting", "free", "sharers", "shares"),
+    [
+        (8, 8, 2, [4, 2, 1, 1, 0]),
+        (5, 8, 2, [3, 1, 1, 0]),
+        (7, 2, 2, [2, 2, 2, 1, 0]),
+        (1, 8, 4, [1, 0]),
+        (9, 9, 1, [9, 0]),
+        (3, 0, 1, [0]),
+    ],
+)
+def test_a_thread_leaves_the_others_their_share(waiting: int, free: int, sharers: int, shares: list[int]) -> None:
+    mailbox = Mailbox(100)
+    mailbox.submit(segments(*[1] * waiting))
+    assert [len(mailbox.take(free, sharers, wait=False) or []) for _ in shares] == shares
+
+
+def test_a_closed_mailbox_refuses_and_still_gives() -> None:
+    mailbox = Mailbox(10)
+    mailbox.submit(segments(1))
+    mailbox.close()
+    mailbox.close()
+    with pytest.raises(DrainingError):
+        mailbox.submit(segments(1))
+    assert len(mailbox.take(1, 1, wait=False) or []) == 1
+
+
+def test_a_stopped_mailbox_gives_nothing_more() -> None:
+    mailbox = Mailbox(10)
+    mailbox.submit(segments(1))
+    mailbox.stop()
+    assert mailbox.take(1, 1, wait=False) is None
+    assert mailbox.take(1, 1, wait=True) is None
+
+
+def test_failure_ends_what_waits_and_refuses_what_comes() -> None:
+    mailbox, told = Mailbox(10), []
+    running, waiting, withdrawn = segments(1, 1, 1, on_progress=told.append)
+    mailbox.submit([running, waiting, withdrawn])
+    mailbox.take(1, 1, wait=False)
+    mailbox.cancel([withdrawn])
+    failure = InternalError("broken")
+    mailbox.fail(failure)
+    assert told == [waiting]
+    assert waiting.error is failure
+    assert running.error is withdrawn.error is None
+    assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (0, 0, 1)
+    for _ in range(2):
+        with pytest.raises(InternalError, match="broken") as caught:
+            mailbox.submit(segments(1))
+        assert caught.value is failure
+    assert len(caught.traceback) == 2  # this test and `submit`, not those of earlier callers too
+
+
+def test_a_failed_mailbox_stays_failed_when_it_is_closed() -> None:
+    mailbox = Mailbox(10)
+    mailbox.fail(InternalError("broken"))
+    mailbox.close()
+    with pytest.raises(InternalError):
+        mailbox.submit(segments(1))
+
+
+def test_without_a_loop_progress_is_told_at_once() -> None:
+    mailbox, told = Mailbox(10), []
+    [segment] = segments(1, on_progress=told.append)
+    mailbox.submit([segment])
+    mailbox.deliver([segment])
+    assert told == [segment]
+    assert mailbox.unfinished == 1  # progress is no end
+
+
+def test_a_listener_may_use_the_mailbox() -> None:
+    mailbox = Mailbox(10)
+    later = segments(1)
+    [segment] = segments(1, on_progress=lambda _: mailbox.submit(later))
+    mailbox.submit([segment])
+    finish(mailbox, *(mailbox.take(1, 1, wait=False) or []))
+    assert mailbox.take(1, 1, wait=False) == later
+
+
+def test_a_faulty_listener_keeps_the_news_from_nobody_else() -> None:
+    mailbox, told = Mailbox(10), []
+
+    def stumble(_: Segment) -> None:
+        raise LookupError("stumbled")
+
+    faulty, sound = segments(1, 1)
+    faulty.on_progress, sound.on_progress = stumble, told.append
+    mailbox.submit([faulty, sound])
+    with pytest.raises(LookupError, match="stumbled"):
+        finish(mailbox, *(mailbox.take(2, 1, wait=False) or []))
+    assert told == [sound]
+    assert mailbox.unfinished == 0
+
+
+async def test_a_faulty_listener_on_the_loop_is_the_loops_to_report() -> None:
+    mailbox, told, faults = Mailbox(10), asyncio.Queue[Segment](), []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: faults.append(context["exception"]))
+    mailbox.bind(loop)
+
+    def stumble(_: Segment) -> None:
+        raise LookupError("stumbled")
+
+    faulty, sound = segments(1, 1)
+    faulty.on_progress, sound.on_progress = stumble, told.put_nowait
+    mailbox.submit([faulty, sound])
+    finish(mailbox, *(mailbox.take(2, 1, wait=False) or []))
+    assert await told.get() is sound
+    assert [type(fault) for fault in faults] == [LookupError]
+
+
+async def test_progress_is_told_on_the_loop_in_order_with_one_wake_up() -> None:
+    loop, mailbox, told = asyncio.get_running_loop(), Mailbox(100), []
+    mailbox.bind(loop)
+
+    def note(segment: Segment) -> None:
+        assert asyncio.get_running_loop() is loop
+        assert threading.current_thread() is threading.main_thread()
+        told.append(segment)
+
+    all_of_them = segments(1, 1, 1, 1, on_progress=note)
+    mailbox.submit(all_of_them)
+    await asyncio.to_thread(mailbox.deliver, all_of_them[:3])
+    await asyncio.to_thread(mailbox.deliver, all_of_them[3:])
+    assert told == all_of_them
+    mailbox.deliver(all_of_them)
+    assert len(told) == 4  # not before the loop's next round ...
+    await asyncio.sleep(0)
+    assert len(told) == 8  # ... and all in that
+
+
+async def test_older_news_on_their_way_show_an_end_already() -> None:
+    mailbox, told = Mailbox(100), []
+    mailbox.bind(asyncio.get_running_loop())
+    [segment] = segments(1, wants_deltas=True, on_progress=lambda segment: told.append(segment.finished))
+    mailbox.submit([segment])
+    mailbox.take(1, 1, wait=False)
+    mailbox.deliver([segment])
+    finish(mailbox, segment)
+    await asyncio.sleep(0)
+    assert told == [True, True]
+    assert mailbox.unfinished == 0
+
+
+async def test_cancellation_on_the_loop_overtakes_news_on_their_way() -> None:
+    mailbox, told = Mailbox(100), []
+    mailbox.bind(asyncio.get_running_loop())
+    first, second = segments(1, 1, on_progress=told.append)
+    mailbox.submit([first, second])
+    finish(mailbox, *(mailbox.take(2, 1, wait=False) or []))
+    mailbox.cancel([first])
+    await asyncio.sleep(0)
+    assert told == [second]
+    assert first.finish_reason is FinishReason.EOS
+    assert mailbox.unfinished == 0
+
+
+def test_news_for_a_closed_loop_are_dropped() -> None:
+    mailbox, loop = Mailbox(100), asyncio.new_event_loop()
+    mailbox.bind(loop)
+    [segment] = segments(1, on_progress=lambda _: pytest.fail("told"))
+    mailbox.submit([segment])
+    loop.close()
+    finish(mailbox, *(mailbox.take(1, 1, wait=False) or []))
+    assert mailbox.unfinished == 0
+    assert mailbox.wait_idle(0)

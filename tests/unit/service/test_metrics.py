@@ -1,0 +1,85 @@
+import itertools
+
+import pytest
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from service.metrics import LATENCY_BUCKETS_S, Metrics
+
+PROMISED = {
+    "requests",
+    "request_duration_seconds",
+    "time_to_first_token_seconds",
+    "queue_duration_seconds",
+    "encode_duration_seconds",
+    "decode_step_duration_seconds",
+    "decode_batch_slots",
+    "slots_active",
+    "slots",
+    "queue_segments",
+    "queue_source_tokens",
+    "source_tokens",
+    "target_tokens",
+    "kv_cache_bytes",
+    "rejected",
+    "cancelled_segments",
+    "model",
+}
+
+
+def page(metrics: Metrics) -> str:
+    return generate_latest(metrics.registry).decode()
+
+
+def test_the_page_is_openmetrics_with_all_promised_names() -> None:
+    families = {family.name: family for family in text_string_to_metric_families(page(Metrics()))}
+    ours = {name.removeprefix("dragoman_") for name in families if name.startswith("dragoman_")}
+    assert ours == PROMISED
+    assert all(family.documentation for family in families.values())
+    assert "process_resident_memory_bytes" in families
+
+
+@pytest.mark.parametrize("name", sorted(PROMISED))
+def test_attributes_are_named_like_the_metrics(name: str) -> None:
+    suffix = {"counter": "_total", "info": "_info"}
+    types = {family.name: family.type for family in text_string_to_metric_families(page(Metrics()))}
+    assert hasattr(Metrics(), name + suffix.get(types[f"dragoman_{name}"], ""))
+
+
+def test_latency_buckets_grow_by_half_from_half_a_millisecond_to_30_s() -> None:
+    assert LATENCY_BUCKETS_S[0] == 0.0005
+    assert 20 < LATENCY_BUCKETS_S[-1] <= 30
+    for small, large in itertools.pairwise(LATENCY_BUCKETS_S):
+        assert large / small == pytest.approx(1.5, rel=1e-3)
+
+
+def test_labels_are_from_closed_sets_only() -> None:
+    metrics = Metrics()
+    metrics.requests_total.labels("TranslateText", "OK").inc()
+    metrics.request_duration_seconds.labels("TranslateText").observe(0.1)
+    metrics.rejected_total.labels("QUEUE_FULL").inc()
+    metrics.describe_model("en-de", "int8", "cpu")
+    families = text_string_to_metric_families(page(metrics))
+    labels = {label for family in families for sample in family.samples for label in sample.labels}
+    assert labels == {"method", "code", "reason", "model", "precision", "device", "le"}
+
+
+def test_queue_gauges_are_read_at_the_scrape() -> None:
+    metrics = Metrics()
+    waiting = [3.0]
+    metrics.watch_queue(lambda: waiting[0], lambda: 10 * waiting[0])
+    assert "dragoman_queue_segments 3.0" in page(metrics)
+    waiting[0] = 5.0
+    assert "dragoman_queue_source_tokens 50.0" in page(metrics)
+
+
+def test_models_are_described() -> None:
+    metrics = Metrics()
+    metrics.describe_model("en-de", "int8", "cpu")
+    assert 'dragoman_model_info{device="cpu",model="en-de",precision="int8"} 1.0' in page(metrics)
+
+
+def test_two_servers_in_one_process_do_not_share_metrics() -> None:
+    first, second = Metrics(), Metrics()
+    first.source_tokens_total.inc(7)
+    assert "dragoman_source_tokens_total 0.0" in page(second)

@@ -1,0 +1,244 @@
+"""The servicer on a real gRPC server and mailbox; the tests themselves play the engine, token by token."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import NamedTuple
+
+import grpc.aio
+import pytest
+from structlog.testing import capture_logs
+
+from dragoman import (
+    AsyncClient,
+    DeadlineExceededError,
+    DrainingError,
+    InternalError,
+    LoadingError,
+    RequestCancelledError,
+)
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub, add_TranslationServicer_to_server
+from service.catalog import Catalog, ServedModel
+from service.mailbox import Mailbox
+from service.metrics import Metrics
+from service.request import FinishReason, Segment
+from service.servicer import Servicer
+from service.settings import Settings
+from service.translator import Translator
+
+PATIENCE_S = 120
+
+
+class House(NamedTuple):
+    """One server and its parts."""
+
+    servicer: Servicer
+    mailbox: Mailbox
+    metrics: Metrics
+    client: AsyncClient
+    stub: TranslationStub
+
+    async def taken(self, count: int) -> list[Segment]:
+        """Takes segments as an engine does, as soon as so many wait."""
+        await until(lambda: self.mailbox.queued_segments >= count)
+        return self.mailbox.take(count, 1, wait=False) or []
+
+    def step(self, segment: Segment) -> None:
+        """Decodes one token, which is the next of the source, or the end."""
+        position = len(segment.target_ids)
+        if position == len(segment.source_ids) - 1:
+            segment.finish(FinishReason.EOS, 0.0)
+        else:
+            segment.target_ids.append(segment.source_ids[position])
+        if segment.finished or segment.wants_deltas:
+            self.mailbox.deliver([segment])
+
+    def exhaust(self, segment: Segment) -> None:
+        while not segment.finished:
+            self.step(segment)
+
+    def count(self, name: str, *labels: str) -> float:
+        return getattr(self.metrics, name).labels(*labels)._value.get()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+@pytest.fixture
+async def closed_house() -> AsyncIterator[House]:
+    metrics, mailbox = Metrics(), Mailbox(1000)
+    servicer = Servicer(Settings(), metrics)
+    server = grpc.aio.server()
+    add_TranslationServicer_to_server(servicer, server)
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    mailbox.bind(asyncio.get_running_loop())
+    async with (
+        AsyncClient(address, timeout_s=PATIENCE_S) as client,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        yield House(servicer, mailbox, metrics, client, TranslationStub(channel))
+    await server.stop(None)
+
+
+@pytest.fixture
+def house(closed_house, manifest, tokenizer) -> House:
+    model = ServedModel(manifest, Translator(manifest, tokenizer), closed_house.mailbox)
+    closed_house.servicer.open(Catalog([model]))
+    return closed_house
+
+
+def translate(house: House, *texts: str, **options) -> asyncio.Task:
+    return asyncio.create_task(house.client.translate(texts, model="en-de", **options))
+
+
+async def test_texts_are_answered_when_their_last_segment_is_finished(house) -> None:
+    call = translate(house, "tom. Good tom.", " ", "tom")
+    segments = await house.taken(3)
+    for segment in reversed(segments):
+        assert not call.done()
+        house.exhaust(segment)
+    assert [translation.text for translation in await call] == ["tom. Good tom.", " ", "tom"]
+    assert house.count("requests_total", "TranslateText", "OK") == 1
+
+
+async def test_deltas_come_in_order_whatever_finishes_first(house) -> None:
+    stream = aiter(house.client.stream("tom. Good tom.", model="en-de"))
+    first_delta = asyncio.create_task(anext(stream))
+    first, second = await house.taken(2)
+    house.exhaust(second)
+    house.step(first)
+    begun = (await first_delta).text
+    assert begun
+    assert "tom.".startswith(begun)
+    house.exhaust(first)
+    rest = [delta async for delta in stream]
+    assert begun + "".join(delta.text for delta in rest) == "tom. Good tom."
+    assert rest[-1].result.text == "tom. Good tom."
+
+
+@pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
+async def test_a_client_that_leaves_withdraws_its_segments(house, method) -> None:
+    request = pb.TranslateTextRequest(contents=["tom. Good tom."], model="en-de")
+    call = getattr(house.stub, method)(request)
+    running = house.mailbox.take(1, 2, wait=False) or await house.taken(1)
+    call.cancel()
+    await until(lambda: house.count("requests_total", method, "CANCELLED") == 1)
+    assert house.mailbox.queued_segments == 0
+    assert all(segment.cancel_requested for segment in running)
+    with contextlib.suppress(asyncio.CancelledError):
+        await call.code()
+
+
+@pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
+async def test_a_passed_deadline_withdraws_the_segments(house, method) -> None:
+    request = pb.TranslateTextRequest(contents=["tom. Good tom."], model="en-de")
+    while not house.count("requests_total", method, "DEADLINE_EXCEEDED"):  # on a busy machine it may not arrive at all
+        call = getattr(house.stub, method)(request, timeout=0.2)
+        assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    await house.servicer.idle()
+    assert house.mailbox.queued_segments == 0
+
+
+async def test_the_engine_may_tell_of_the_deadline_first(house) -> None:
+    call = translate(house, "tom")
+    [segment] = await house.taken(1)
+    assert segment.deadline_s is not None
+    segment.fail(DeadlineExceededError("passed in the queue"), 0.0)
+    house.mailbox.deliver([segment])
+    with pytest.raises(DeadlineExceededError, match="passed in the queue"):
+        await call
+
+
+async def test_a_failed_segment_ends_its_call_at_once_and_no_other(house) -> None:
+    bad = translate(house, "tom. Good tom.")
+    poisonous, sibling = await house.taken(2)
+    good = translate(house, "tom")
+    [healthy] = await house.taken(1)
+    poisonous.fail(InternalError("poisonous"), 0.0)
+    house.mailbox.deliver([poisonous])
+    with pytest.raises(InternalError, match="poisonous"):
+        await bad
+    assert sibling.cancel_requested
+    house.exhaust(healthy)
+    assert (await good)[0].text == "tom"
+
+
+async def test_calls_are_refused_while_loading(closed_house) -> None:
+    for call in (
+        closed_house.client.translate("tom", model="en-de", timeout_s=0.5),
+        closed_house.client.list_models(timeout_s=0.5),
+    ):
+        # The client tries again until its deadline.
+        with pytest.raises((LoadingError, DeadlineExceededError)):
+            await call
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await closed_house.stub.ListModels(pb.ListModelsRequest())
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert closed_house.count("rejected_total", "LOADING") >= 3
+
+
+async def test_closing_refuses_what_is_new_and_finishes_what_runs(house) -> None:
+    running = translate(house, "tom")
+    [segment] = await house.taken(1)
+    house.servicer.close()
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await house.stub.TranslateText(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert house.count("rejected_total", "DRAINING") == 1
+    idle = asyncio.create_task(house.servicer.idle())
+    await asyncio.sleep(0)
+    assert not idle.done()
+    house.exhaust(segment)
+    assert (await running)[0].text == "tom"
+    await idle
+
+
+async def test_abandoned_calls_are_answered(house) -> None:
+    request = pb.TranslateTextRequest(contents=["tom"], model="en-de")
+    calls = [house.stub.TranslateText(request), house.stub.StreamTranslateText(request)]
+    await house.taken(2)
+    house.servicer.abandon(DrainingError("took too long"))
+    for call in calls:
+        assert await call.code() is grpc.StatusCode.UNAVAILABLE
+        assert await call.details() == "took too long"
+    await house.servicer.idle()
+
+
+async def test_a_fault_of_ours_is_internal_and_its_log_holds_no_text(house, monkeypatch) -> None:
+    def explode(self, text, *arguments, **options) -> None:
+        raise ValueError(f"cannot do {text}")
+
+    monkeypatch.setattr(Translator, "prepare", explode)
+    with capture_logs() as log, pytest.raises(InternalError) as caught:
+        await translate(house, "my secret")
+    assert "secret" not in str(caught.value)
+    assert [entry["error"] for entry in log] == ["ValueError"]
+    assert "secret" not in repr(log)
+    assert house.count("requests_total", "TranslateText", "INTERNAL") == 1
+
+
+async def test_large_texts_do_not_hold_up_others(house) -> None:
+    large = "tom " * 20_000
+    call = translate(house, large, timeout_s=PATIENCE_S)
+    small = translate(house, "   ")
+    assert (await small)[0].text == "   "
+    segments = await house.taken(1)
+    call.cancel()
+    with pytest.raises((asyncio.CancelledError, RequestCancelledError)):
+        await call
+    await until(lambda: house.mailbox.queued_segments == 0)
+    assert segments
+
+
+async def test_time_to_the_first_token_is_observed_once_a_segment(house) -> None:
+    call = translate(house, "tom. Good tom.")
+    for segment in await house.taken(2):
+        segment.first_token_s = segment.submitted_s + 0.25
+        house.exhaust(segment)
+    await call
+    assert house.metrics.time_to_first_token_seconds._sum.get() == pytest.approx(0.5)

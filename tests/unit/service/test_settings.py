@@ -1,0 +1,131 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.cli import main
+from service.settings import Address, Settings, SettingsError, load
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"DRAGOMAN_{name.upper()}", raising=False)
+
+
+def test_defaults_are_those_of_the_documentation() -> None:
+    settings = load()
+    assert settings.address == "127.0.0.1:50051"
+    assert settings.metrics_address == "127.0.0.1:9464"
+    assert str(settings.models) == "models"
+    assert settings.device == "cpu"
+
+
+def test_flag_wins_over_variable_wins_over_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SLOTS", "7")
+    monkeypatch.setenv("DRAGOMAN_DEVICE", "cuda")
+    settings = load({"slots": "9"})
+    assert (settings.slots, settings.device, settings.threads) == (9, "cuda", 0)
+
+
+def test_an_empty_variable_means_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SLOTS", "")
+    assert load().slots == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("device", "tpu", "must be 'cpu' or 'cuda'"),
+        ("slots", "0", "greater than or equal to 1"),
+        ("slots", "many", "valid integer"),
+        ("threads", "-1", "greater than or equal to 0"),
+        ("address", "localhost", "must be host:port"),
+        ("metrics_address", "localhost:65536", "port up to 65535"),
+        ("drain_timeout_s", "inf", "finite"),
+        ("log_format", "xml", "must be 'console' or 'json'"),
+    ],
+)
+def test_an_impossible_value_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, why: str) -> None:
+    monkeypatch.setenv(f"DRAGOMAN_{name.upper()}", value)
+    with pytest.raises(SettingsError) as caught:
+        load()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert f"DRAGOMAN_{name.upper()}" in message
+    assert f"--{name.replace('_', '-')}" in message
+    assert why in message
+    assert repr(value) in message
+
+
+def test_all_impossible_values_are_named_at_once() -> None:
+    with pytest.raises(SettingsError, match=r"DRAGOMAN_SLOTS.*; DRAGOMAN_MAX_CONTENTS"):
+        load({"slots": "0", "max_contents": "0"})
+
+
+def test_a_misspelt_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SLOT", "4")
+    with pytest.raises(SettingsError, match="unknown setting DRAGOMAN_SLOT; did you mean DRAGOMAN_SLOTS"):
+        load()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "DRAGOMAN_SERVICE_HOST",
+        "DRAGOMAN_SERVICE_PORT",
+        "DRAGOMAN_SERVICE_PORT_GRPC",
+        "DRAGOMAN_PORT",
+        "DRAGOMAN_PORT_50051_TCP",
+        "DRAGOMAN_PORT_50051_TCP_ADDR",
+        "DRAGOMAN_METRICS_SERVICE_HOST",
+    ],
+)
+def test_variables_of_kubernetes_are_not_settings(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "10.0.0.1")
+    load()
+
+
+def test_zero_threads_means_the_cores() -> None:
+    assert load().decoding_threads() >= 1
+    assert load({"threads": "3"}).decoding_threads() == 3
+
+
+@given(st.from_regex(r"[a-z0-9.-]{1,20}", fullmatch=True), st.integers(0, 65535))
+def test_address_round_trip(host: str, port: int) -> None:
+    address = Address.parse(f"{host}:{port}")
+    assert address == (host, port)
+    assert Address.parse(str(address)) == address
+
+
+def test_address_of_ipv6_has_brackets() -> None:
+    address = Address.parse("[::1]:50051")
+    assert address == ("::1", 50051)
+    assert str(address) == "[::1]:50051"
+
+
+@pytest.mark.parametrize("text", ["", ":1", "host", "host:", "host:x", "::1:50051", "a:b:1", "host:-1", "h :1"])
+def test_address_refuses(text: str) -> None:
+    with pytest.raises(ValueError, match="host:port"):
+        Address.parse(text)
+
+
+def test_every_setting_is_a_flag_and_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [f"--{name.replace('_', '-')}={field.default}" for name, field in Settings.model_fields.items()]
+    assert main(["serve", *flags, "--print-config"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(Settings.model_construct().model_dump_json())
+
+
+@pytest.mark.parametrize("arguments", [["--slots", "0"], ["--no-such-flag"], ["surplus"]])
+def test_a_bad_command_line_gives_one_line_and_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    try:
+        code = main(["serve", *arguments])
+    except SystemExit as left:
+        code = left.code
+    assert code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("dragoman serve: ")
+    assert captured.err.count("\n") == 1

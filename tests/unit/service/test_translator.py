@@ -1,0 +1,159 @@
+import random
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dragoman.bundle import target_limit
+from dragoman.errors import InternalError
+from service.request import FinishReason, Segment
+from service.translator import Translator
+
+# U+2581 is the tokenizer's own sign for a space.
+TEXTS = st.text(
+    st.one_of(
+        st.sampled_from(" \n\t\x00\u00a0.!?,。goodmrnigschö你好😀\u200d\u0301\ufffd"),
+        st.characters(exclude_categories=["Cs"], exclude_characters="\u2581"),
+    ),
+    max_size=120,
+)
+
+
+class Echo:
+    """Decodes every segment to its source: the translation of a text is that text."""
+
+    def decode(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            while not segment.finished:
+                step(segment)
+
+
+def step(segment: Segment) -> None:
+    """Adds one token, or ends."""
+    position = len(segment.target_ids)
+    if position == segment.max_target_tokens:
+        segment.finish(FinishReason.LENGTH, 0.0)
+    elif position == len(segment.source_ids) - 1:
+        segment.finish(FinishReason.EOS, 0.0)
+    else:
+        segment.target_ids.append(segment.source_ids[position])
+
+
+@pytest.fixture(scope="session")
+def translator(manifest, tokenizer) -> Translator:
+    return Translator(manifest, tokenizer)
+
+
+@given(TEXTS)
+@example("")
+@example(" \x00 ")
+@example("😀" * 20 + " tom")
+@example("tom\u200b. \ufeffgood")
+def test_an_identity_translation_is_the_text(translator, text) -> None:
+    [result] = translator.translate_offline(Echo(), [text])
+    assert result.text == text
+    assert result.finish_reason is FinishReason.EOS
+    assert result.source_tokens == result.target_tokens
+
+
+@given(TEXTS, st.randoms(use_true_random=False), st.integers(1, 32))
+@example("😀a" * 3, random.Random(0), 3)
+def test_deltas_never_retract_and_join_to_the_result(translator, text, chance, limit) -> None:
+    document = translator.prepare(text, limit, wants_deltas=True)
+    running = list(document.segments)
+    deltas = [document.grow()]
+    while running:
+        segment = chance.choice(running)
+        step(segment)
+        if segment.finished:
+            running.remove(segment)
+        deltas.append(document.grow())
+    while delta := document.grow():
+        deltas.append(delta)
+    assert "".join(deltas) == document.result().text
+
+
+def test_text_comes_out_while_it_is_decoded_and_in_order(translator) -> None:
+    document = translator.prepare("  tom. Good tom.\n")
+    first, second = document.segments
+    assert document.grow() == "  "
+    for _ in second.source_ids:
+        step(second)
+    assert second.finished
+    assert document.grow() == ""
+    step(first)
+    begun = document.grow()
+    assert begun
+    while not first.finished:
+        step(first)
+    assert begun + document.grow() == "tom. Good tom.\n"
+    assert document.grow() == ""
+
+
+def test_half_of_a_character_is_held_back(translator, tokenizer) -> None:
+    document = translator.prepare("a 😀")
+    [segment] = document.segments
+    grown = []
+    while not segment.finished:
+        step(segment)
+        grown.append(document.grow())
+    assert "".join(grown) == "a 😀"
+    assert "\ufffd" not in "".join(grown)
+
+
+def test_half_of_a_character_that_is_cut_off_is_what_the_unary_answer_has(translator) -> None:
+    document = translator.prepare("😀a", 2)
+    [segment] = document.segments
+    while not segment.finished:
+        step(segment)
+    assert document.grow() == document.result().text
+
+
+def test_segments_end_with_eos_and_fit_the_model(translator, manifest) -> None:
+    document = translator.prepare("good morning " * 50 + "x" * 200 + "你" * 99)
+    assert len(document.segments) > 10
+    for segment in document.segments:
+        assert segment.source_ids[-1] == manifest.eos_id
+        assert 1 < len(segment.source_ids) <= manifest.max_source_tokens
+
+
+def test_options_reach_the_segments(translator, manifest) -> None:
+    [segment] = translator.prepare("tom", 5, deadline_s=7.0, wants_deltas=True).segments
+    assert (segment.max_target_tokens, segment.deadline_s, segment.wants_deltas) == (5, 7.0, True)
+    [segment] = translator.prepare("tom").segments
+    assert segment.max_target_tokens == target_limit(len(segment.source_ids), manifest.max_target_tokens)
+    assert segment.deadline_s is None
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_one_segment_at_its_limit_makes_the_text_so(translator, limit) -> None:
+    [result] = translator.translate_offline(Echo(), ["Tom. Where is the station?"], limit)
+    assert result.finish_reason is FinishReason.LENGTH
+    assert result.segments == 2
+
+
+def test_counts_leave_the_end_of_sentence_out(translator, tokenizer) -> None:
+    [result] = translator.translate_offline(Echo(), ["good morning"])
+    assert result.source_tokens == result.target_tokens == len(tokenizer.encode("good morning"))
+
+
+def test_the_error_of_a_segment_is_raised(translator) -> None:
+    document = translator.prepare("Tom. Where is the station?")
+    document.segments[1].fail(InternalError("broken"), 0.0)
+    with pytest.raises(InternalError, match="broken"):
+        document.result()
+
+
+def test_a_text_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, tokenizer) -> None:
+    monkeypatch.setattr(tokenizer, "encode", lambda text: [] if "ㅤ" in text else [5])
+    document = translator.prepare("tom\nㅤ\ntom")
+    assert document.separators == ["", "\nㅤ\n", ""]
+    assert len(document.segments) == 2
+
+
+def test_a_bounded_number_of_segments_is_handed_out_at_a_time(translator) -> None:
+    document = translator.prepare("Tom.\n" * 1000)
+    Echo().decode(document.segments)
+    deltas = list(iter(document.grow, ""))
+    assert len(deltas) > 10
+    assert "".join(deltas) == "Tom.\n" * 1000

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dragoman.errors import BundleError
+from dragoman.tokenizer import tokenizer_files
 
 MANIFEST = "bundle.json"
 ENCODER = "encoder.onnx"
@@ -97,11 +98,11 @@ class Bundle:
             fault = error.errors()[0]
             field = ".".join(map(str, fault["loc"])) or "content"
             raise BundleError(f"{file}: {field}: {fault['msg']}, not {fault['input']!r:.80}") from error
-        for name in (ENCODER, DECODER):
-            if name not in manifest.files:
-                raise BundleError(f"{file}: files: no entry for {name}")
         for name, expected in manifest.files.items():
             _check(path, name, expected)
+        for name in (ENCODER, DECODER, *tokenizer_files(path)):
+            if name not in manifest.files:
+                raise BundleError(f"{file}: files: no entry for {name}")
         return cls(path, manifest)
 
     @property

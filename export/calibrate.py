@@ -64,4 +64,6 @@ def _recorded(model: Transformer, source: Tensor, target: Tensor, seen: dict[str
 
 
 def _range(values: Tensor) -> float:
-    return float(values.kthvalue(max(1, int(COVERED * values.numel()))).values)
+    covered = float(values.kthvalue(max(1, int(COVERED * values.numel()))).values)
+    # Three digits, so that another processor's rounding does not make another bundle.
+    return float(f"{covered:.3g}")

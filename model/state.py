@@ -16,6 +16,12 @@ from model.optim import Optimizers
 from model.transformer import Transformer
 
 RNG = "rng"
+CUDA_RNG = "cuda_rng"
+# What a resumed run may do differently: how long, how often, where. All else must stay.
+FREE_OPTIONS = {
+    *("steps", "decay_steps", "save_steps", "evaluate_steps", "average", "patience"),
+    *("bf16", "compile", "device"),
+}
 
 
 @dataclass
@@ -45,7 +51,7 @@ class RunFolder:
         """Write everything beside the old state, then swap: a kill at any moment leaves one of the two."""
         with replacing(self._state) as partial:
             save_file(_contiguous(weights(model)), partial / "model.safetensors")
-            tensors = optimizers.state() | {RNG: torch.get_rng_state()}
+            tensors = optimizers.state() | _random_states()
             save_file(_contiguous(tensors), partial / "optimizer.safetensors")
             (partial / "progress.json").write_text(json.dumps(asdict(progress)))
             (partial / "options.json").write_text(json.dumps(options))
@@ -72,19 +78,39 @@ class RunFolder:
             old.rename(self._state)
         return self._state.exists()
 
-    def load(self, model: Transformer, optimizers: Optimizers) -> Progress:
-        """Take back the newest state, the generator of random numbers included.
+    def load(self, model: Transformer, optimizers: Optimizers, options: dict[str, Any]) -> Progress:
+        """Take back the newest state, the generators of random numbers included.
 
         Raises:
-            DataError: there is none.
+            DataError: there is none, or it is of a run with other options.
         """
         if not self.exists():
             raise DataError(f"{self._state}: no state to resume from")
+        self._check(options)
         load_weights(model, load_file(self._state / "model.safetensors"), self._state)
         tensors = load_file(self._state / "optimizer.safetensors")
         torch.set_rng_state(tensors.pop(RNG))
+        cuda_state = tensors.pop(CUDA_RNG, None)
+        if cuda_state is not None and torch.cuda.is_available():
+            torch.cuda.set_rng_state(cuda_state)
         optimizers.load_state(tensors)
         return Progress(**json.loads((self._state / "progress.json").read_text()))
+
+    def _check(self, options: dict[str, Any]) -> None:
+        """Raise a DataError that names every option that must be as it was and is not."""
+        before = json.loads((self._state / "options.json").read_text())
+        changed = [
+            f"{name} was {before[name]}, is {value}"
+            for name, value in options.items()
+            if name not in FREE_OPTIONS and before[name] != value
+        ]
+        if changed:
+            raise DataError(f"{self._state}: cannot resume with other options: {'; '.join(changed)}")
+
+
+def _random_states() -> dict[str, Tensor]:
+    states = {RNG: torch.get_rng_state()}
+    return states | ({CUDA_RNG: torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})
 
 
 def _contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -64,7 +64,7 @@ class Trainer:
             self.model, rate=options.rate, adam_rate=options.adam_rate, weight_decay=options.weight_decay
         )
         self.schedule = Schedule(options.rate, options.warmup_steps, options.decay_steps, options.steps)
-        self.progress = self.folder.load(self.model, self.optimizers) if resume else Progress()
+        self.progress = self.folder.load(self.model, self.optimizers, options.model_dump()) if resume else Progress()
         self.provenance = {
             "train": {"file": train_file.name, "sha256": sha256(train_file), "pairs": len(corpus)},
             "dev": {"file": dev_file.name, "sha256": sha256(dev_file), "pairs": len(self.dev)},

@@ -174,3 +174,12 @@ def test_target_limit(source: int, limit: int) -> None:
     assert 1 <= tokens <= limit
     assert tokens == limit or tokens >= 2 * source
     assert tokens <= target_limit(source + 1, limit)
+
+
+def test_a_tokenizer_without_a_hash_is_refused(folder: Path) -> None:
+    file = folder / "bundle.json"
+    manifest = json.loads(file.read_text())
+    del manifest["files"]["tokenizer.model"]
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match=r"files: no entry for tokenizer\.model"):
+        Bundle.open(folder)

@@ -44,7 +44,7 @@ def test_ranges_are_those_of_the_sentences_alone(loaded: tuple[Transformer, Toke
     assert ranges.keys() == alone.keys()
     for name, values in alone.items():
         expected = float(values.sort().values[int(COVERED * values.numel()) - 1])
-        assert ranges[name] == pytest.approx(expected, rel=1e-4), name
+        assert ranges[name] == pytest.approx(expected, rel=5e-3), name  # rounded to three digits
 
 
 def test_it_does_not_matter_what_is_in_a_batch(loaded: tuple[Transformer, Tokenizer], pairs: Corpus) -> None:

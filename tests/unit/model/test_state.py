@@ -12,6 +12,7 @@ from model.state import Progress, RunFolder
 from model.transformer import Transformer
 
 Build = Callable[..., Transformer]
+OPTIONS = {"seed": 1, "steps": 100}
 
 
 class Run:
@@ -31,7 +32,7 @@ class Run:
             self.progress.step += 1
 
     def save(self) -> None:
-        self.folder.save(self.model, self.optimizers, self.progress, {"seed": 1})
+        self.folder.save(self.model, self.optimizers, self.progress, OPTIONS)
 
     def same_weights(self, other: "Run") -> bool:
         mine, others = weights(self.model), weights(other.model)
@@ -46,7 +47,7 @@ def test_a_loaded_state_goes_on_bitwise(build: Build, tmp_path: Path) -> None:
     run.save()
     run.train(2)
     torch.manual_seed(77)
-    resumed.progress = resumed.folder.load(resumed.model, resumed.optimizers)
+    resumed.progress = resumed.folder.load(resumed.model, resumed.optimizers, OPTIONS)
     assert resumed.progress.step == 2
     assert [tuple(point) for point in resumed.progress.curve] == [(2, 1.5)]
     resumed.train(2)
@@ -58,7 +59,7 @@ def test_progress_is_kept_whole(build: Build, tmp_path: Path) -> None:
     run.train(1)
     run.progress = Progress(1, 2, 3, 4.5, 6, 7.5, 8, [(1, 0.5)], [(1, 12.25)])
     run.save()
-    loaded = run.folder.load(run.model, run.optimizers)
+    loaded = run.folder.load(run.model, run.optimizers, OPTIONS)
     assert asdict(loaded) | {"curve": [], "evaluations": []} == asdict(run.progress) | {"curve": [], "evaluations": []}
     assert [tuple(point) for point in loaded.evaluations] == [(1, 12.25)]
 
@@ -105,7 +106,7 @@ def test_an_interrupted_save_leaves_what_the_old_state_needs(
         patch.setattr("model.checkpoint.os.rename", killed)
         with pytest.raises(KeyboardInterrupt):
             run.save()
-    assert run.folder.load(run.model, run.optimizers).step == 2
+    assert run.folder.load(run.model, run.optimizers, OPTIONS).step == 2
     assert torch.equal(weights(run.model)["encoder_norm.bias"], old)
     assert len(run.folder.snapshots(2)) == 2
 
@@ -116,14 +117,22 @@ def test_a_kill_between_the_two_renames(build: Build, tmp_path: Path) -> None:
     run.save()
     (tmp_path / "state").rename(tmp_path / "state.old")
     (tmp_path / "state.partial").mkdir()
-    assert run.folder.load(run.model, run.optimizers).step == 1
+    assert run.folder.load(run.model, run.optimizers, OPTIONS).step == 1
     run.train(1)
     run.save()
-    assert run.folder.load(run.model, run.optimizers).step == 2
+    assert run.folder.load(run.model, run.optimizers, OPTIONS).step == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["snapshots", "state"]
 
 
 def test_nothing_to_resume_from(build: Build, tmp_path: Path) -> None:
     run = Run(build, tmp_path)
     with pytest.raises(DataError, match="no state to resume from"):
-        run.folder.load(run.model, run.optimizers)
+        run.folder.load(run.model, run.optimizers, OPTIONS)
+
+
+def test_a_run_may_go_on_longer_but_not_as_another_run(build: Build, tmp_path: Path) -> None:
+    run = Run(build, tmp_path)
+    run.save()
+    run.folder.load(run.model, run.optimizers, OPTIONS | {"steps": 200})
+    with pytest.raises(DataError, match="seed was 1, is 2"):
+        run.folder.load(run.model, run.optimizers, OPTIONS | {"seed": 2})

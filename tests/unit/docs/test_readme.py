@@ -1,0 +1,23 @@
+"""What the README says of settings and files is so."""
+
+import re
+from pathlib import Path
+
+from service.settings import Settings
+
+ROOT = Path(__file__).parents[3]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_setting_stands_in_the_readme_with_its_default() -> None:
+    expected = [
+        f"| `--{name.replace('_', '-')}` | `DRAGOMAN_{name.upper()}` | `{field.default}` | {field.description} |"
+        for name, field in Settings.model_fields.items()
+    ]
+    assert [line for line in README.splitlines() if line.startswith("| `--")] == expected
+
+
+def test_links_lead_somewhere() -> None:
+    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in target]
+    assert targets
+    assert [target for target in targets if not (ROOT / target).exists()] == []

@@ -77,10 +77,6 @@ class Engine:
         for thread in self._threads:
             thread.start()
 
-    def drain(self, timeout_s: float) -> bool:
-        """Block until everything submitted has ended; False if it has not in time."""
-        return self._mailbox.wait_idle(timeout_s)
-
     def stop(self) -> None:
         """End the threads after their current step; what is unfinished fails."""
         self._mailbox.stop()

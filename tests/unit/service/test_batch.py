@@ -260,7 +260,7 @@ def test_an_idle_batch_holds_nobodys_segment(house: House, sources: list[list[in
 
     listener = Listener()
     gone = weakref.ref(listener)
-    house.submit(Segment(sources[0], 2, on_progress=listener.note))
+    house.submit(Segment(sources[0], 1, on_progress=listener.note))
     house.exhaust()
     del listener
     gc.collect()

@@ -134,7 +134,7 @@ def test_offline_decoding_raises_what_a_step_raises(make: Make, gate: Gate) -> N
 def test_an_engine_without_work_stops(make: Make, mailbox: Mailbox) -> None:
     engine = make()
     engine.start()
-    assert engine.drain(PATIENCE_S)
+    assert mailbox.wait_idle(PATIENCE_S)
     engine.stop()
     assert engine.ended.result(PATIENCE_S) is None
     with pytest.raises(InternalError, match="stopped"):
@@ -153,9 +153,9 @@ def test_draining_waits_for_what_runs(make: Make, mailbox: Mailbox, gate: Gate) 
     mailbox.submit([segment])
     gate.wait()
     mailbox.close()
-    assert not engine.drain(0)
+    assert not mailbox.wait_idle(0)
     with ThreadPoolExecutor(1) as pool:
-        drained = pool.submit(engine.drain, PATIENCE_S)
+        drained = pool.submit(mailbox.wait_idle, PATIENCE_S)
         gate.opened.set()
         assert drained.result(PATIENCE_S)
     assert segment.finished
@@ -197,7 +197,7 @@ async def test_failure_answers_every_waiter_and_ends_the_engine(make: Make, mail
     assert "in a step" not in str(segments[0].error)  # what a runtime says may hold a caller's data
     with pytest.raises(InternalError):
         mailbox.submit([Segment([2], 4)])
-    assert await asyncio.to_thread(engine.drain, PATIENCE_S)
+    assert await asyncio.to_thread(mailbox.wait_idle, PATIENCE_S)
     await asyncio.to_thread(engine.stop)
     assert engine.ended.exception(PATIENCE_S) is gate.error
     assert [batch.active for batch in engine.batches] == [0] * THREADS
@@ -256,7 +256,7 @@ def test_an_engine_outlives_its_event_loop(make: Make, mailbox: Mailbox, gate: G
     loop.close()
     gate.error = PlantedError() if fails else None
     gate.opened.set()
-    assert engine.drain(PATIENCE_S)
+    assert mailbox.wait_idle(PATIENCE_S)
     assert all(segment.finished for segment in segments)
     engine.stop()
     assert engine.ended.exception(PATIENCE_S) is gate.error

@@ -41,10 +41,12 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 @pytest.fixture
 def mailbox(pool: ThreadPoolExecutor) -> Iterator[Mailbox]:
-    """Stopped at the end, so that a thread that nobody woke does not hold up the tests."""
+    """At the end it wakes whoever still waits, so that a test that fails does not hang."""
     mailbox = Mailbox(1_000_000)
     yield mailbox
     mailbox.stop()
+    with mailbox._idle:
+        mailbox._idle.notify_all()
 
 
 def test_a_waiting_thread_is_woken_by_a_segment(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
@@ -73,7 +75,7 @@ def test_idle_is_when_everything_has_ended(mailbox: Mailbox, pool: ThreadPoolExe
     assert mailbox.wait_idle(0)
     finished, withdrawn, failed = segments(1, 1, 1)
     mailbox.submit([finished, withdrawn, failed])
-    idle = pool.submit(mailbox.wait_idle, PATIENCE_S)
+    idle = pool.submit(mailbox.wait_idle)
     until_blocked(mailbox, 1)
     assert not mailbox.wait_idle(0)
     mailbox.take(1, 1, wait=False)
@@ -89,7 +91,7 @@ def test_idle_is_when_everything_has_ended(mailbox: Mailbox, pool: ThreadPoolExe
 def test_cancellation_alone_can_make_it_idle(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
     waiting = segments(1, 1)
     mailbox.submit(waiting)
-    idle = pool.submit(mailbox.wait_idle, PATIENCE_S)
+    idle = pool.submit(mailbox.wait_idle)
     until_blocked(mailbox, 1)
     mailbox.cancel(waiting)
     assert idle.result(PATIENCE_S)

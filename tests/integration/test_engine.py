@@ -303,7 +303,7 @@ class Conversation:
             async with asyncio.timeout(PATIENCE_S):
                 await asyncio.gather(*map(self._call, callers))
             self.mailbox.close()
-            assert await asyncio.to_thread(self.engine.drain, PATIENCE_S)
+            assert await asyncio.to_thread(self.mailbox.wait_idle, PATIENCE_S)
             assert self.mailbox.unfinished == 0
             assert not faults
         finally:

@@ -83,8 +83,18 @@ def save_checkpoint(
         (partial / TRAINING).write_text(json.dumps(training, indent=2, ensure_ascii=False) + "\n")
         lines = list(zip(pairs.sources, pairs.targets, strict=True))[:PARITY_PAIRS]
         (partial / PARITY).write_text("".join(f"{source}\t{target}\n" for source, target in lines), encoding="utf-8")
-        for name in tokenizer_files(tokenizer_folder):
-            shutil.copyfile(tokenizer_folder / name, partial / name)
+        copy_tokenizer(tokenizer_folder, partial)
+
+
+def copy_tokenizer(folder: Path, out: Path) -> None:
+    """Copy the tokenizer files of a checkpoint or a run.
+
+    Raises:
+        BundleError: there are none.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    for name in tokenizer_files(folder):
+        shutil.copyfile(folder / name, out / name)
 
 
 class replacing:  # noqa: N801 - reads as a verb in a with statement

@@ -30,6 +30,9 @@ def train(argv: list[str]) -> int:
         help="folder of the run; the result is DIR/checkpoint",
     )
     parser.add_argument("--resume", action="store_true", help="go on with the run in DIR; give the same options")
+    parser.add_argument(
+        "--init", type=Path, metavar="CHECKPOINT", help="start from these weights and this tokenizer (fine-tuning)"
+    )
     for name, field in TrainingOptions.model_fields.items():
         flag, text = f"--{name.replace('_', '-')}", f"{field.description} (default: {field.default})"
         if field.annotation is bool:
@@ -42,9 +45,9 @@ def train(argv: list[str]) -> int:
             parser.add_argument(flag, type=_number(field.default), default=field.default, help=text)
     arguments = vars(parser.parse_args(argv))
     train_file, dev_file, out = (arguments.pop(name) for name in ("train", "dev", "out"))
-    resume = arguments.pop("resume")
+    resume, init = arguments.pop("resume"), arguments.pop("init")
     try:
-        progress = Trainer(train_file, dev_file, out, TrainingOptions(**arguments), resume=resume).run()
+        progress = Trainer(train_file, dev_file, out, TrainingOptions(**arguments), resume=resume, init=init).run()
     except ValidationError as error:
         fault = error.errors()[0]
         raise DataError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, not {fault['input']!r}") from error

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer
-from model.checkpoint import average, load_weights, save_checkpoint
+from model.checkpoint import WEIGHTS, average, copy_tokenizer, load_checkpoint, load_weights, save_checkpoint, weights
 from model.data import Batch, Corpus, PairDataset, SpecialIds, read_corpus
 from model.evaluate import Scores, score, translate
 from model.optim import Optimizers, Schedule
@@ -30,11 +30,29 @@ Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 class Trainer:
     """One training run in a folder: `checkpoint/` (the best so far), `tokenizer/`, `state/`, `snapshots/`."""
 
-    def __init__(self, train_file: Path, dev_file: Path, out: Path, options: TrainingOptions, *, resume: bool) -> None:
+    def __init__(
+        self,
+        train_file: Path,
+        dev_file: Path,
+        out: Path,
+        options: TrainingOptions,
+        *,
+        resume: bool,
+        init: Path | None = None,
+    ) -> None:
         """Read the corpora, train or load the tokenizer, build or load the model.
 
+        Args:
+            train_file: source<TAB>target lines.
+            dev_file: as `train_file`; chooses the weights that are kept.
+            out: folder of the run.
+            options: how to train.
+            resume: go on with the run in `out`.
+            init: checkpoint whose tokenizer and weights a new run starts from.
+
         Raises:
-            DataError: a corpus cannot be used, or `out` does not fit `resume`.
+            DataError: a corpus cannot be used, `out` does not fit `resume`, or `init` does not fit `options`.
+            BundleError: `init` is no checkpoint.
         """
         if not resume and out.exists() and any(out.iterdir()):
             raise DataError(f"{out} is not empty; --resume goes on with the run in it")
@@ -45,12 +63,17 @@ class Trainer:
         self.folder = RunFolder(out, options.average)
         resume = self.folder.exists()  # a run that was killed before it saved anything begins anew
         corpus, self.dev = read_reporting(train_file), read_reporting(dev_file)
-        if not resume:
+        start = initial_model(init, options) if init and not resume else None
+        if init and start:
+            copy_tokenizer(init, out / "tokenizer")
+        elif not resume:
             train_tokenizer(corpus, out / "tokenizer", vocabulary_size=options.vocabulary_size, joint=options.joint)
         self.tokenizer = Tokenizer.open(out / "tokenizer")
         torch.manual_seed(options.seed)
         config = options.transformer(self.tokenizer.vocabulary_sizes)
         self.model = Transformer(config, options.dropout).to(self.device)
+        if init and start:
+            load_weights(self.model, weights(start), init)
         self.dataset = PairDataset(
             corpus,
             self.tokenizer,
@@ -69,6 +92,7 @@ class Trainer:
             "train": {"file": train_file.name, "sha256": sha256(train_file), "pairs": len(corpus)},
             "dev": {"file": dev_file.name, "sha256": sha256(dev_file), "pairs": len(self.dev)},
             "left_out": {"broken_lines": len(corpus.broken_lines), "too_long": self.dataset.too_long},
+            "init": init and {"sha256": sha256(init / WEIGHTS)},
             "options": options.model_dump(),
             "versions": {"torch": torch.__version__, "python": platform.python_version()},
         }
@@ -164,6 +188,21 @@ class Trainer:
 
     def _epoch_batches(self) -> int:
         return len(self.dataset.epoch(self.options.seed, self.progress.epoch, self.options.batch_tokens))
+
+
+def initial_model(init: Path, options: TrainingOptions) -> Transformer:
+    """The model of the checkpoint that a new run starts from.
+
+    Raises:
+        BundleError: there is none.
+        DataError: the options ask for another architecture; all differences are named.
+    """
+    model, tokenizer = load_checkpoint(init)
+    wanted = options.transformer(tokenizer.vocabulary_sizes).model_dump()
+    faults = [f"{k} is {v!r} there, {wanted[k]!r} here" for k, v in model.config.model_dump().items() if v != wanted[k]]
+    if faults:
+        raise DataError(f"{init}: cannot start from another architecture: {'; '.join(faults)}")
+    return model
 
 
 def read_reporting(file: Path) -> Corpus:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from dragoman.bundle import sha256
 from dragoman.errors import DataError
 from model.checkpoint import load_checkpoint
 from model.data import Corpus
@@ -62,8 +63,8 @@ def files(corpus: Corpus, tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.fixture
 def trainer(files: tuple[Path, Path]) -> NewTrainer:
-    def trainer(out: Path, *, resume: bool = False, **options: Any) -> Trainer:
-        return Trainer(*files, out, TrainingOptions(**TINY | options), resume=resume)
+    def trainer(out: Path, *, resume: bool = False, init: Path | None = None, **options: Any) -> Trainer:
+        return Trainer(*files, out, TrainingOptions(**TINY | options), resume=resume, init=init)
 
     return trainer
 
@@ -212,6 +213,27 @@ def test_broken_lines_are_reported(
     left_out = trainer(tmp_path / "out").provenance["left_out"]
     assert capsys.readouterr().out == f"{files[0]}: 1 broken lines left out, at line 41\n"
     assert left_out == {"broken_lines": 1, "too_long": 0}
+
+
+def test_starts_from_a_checkpoint(trainer: NewTrainer, tmp_path: Path) -> None:
+    trainer(tmp_path / "first").run()
+    init = tmp_path / "first" / "checkpoint"
+    second = trainer(tmp_path / "second", init=init, seed=2)
+    expected, _ = load_checkpoint(init)
+    actual = dict(second.model.named_parameters())
+    assert all(torch.equal(parameter, actual[name]) for name, parameter in expected.named_parameters())
+    second.run()
+    report = json.loads((tmp_path / "second" / "checkpoint" / "training.json").read_text())
+    assert report["init"] == {"sha256": sha256(init / "model.safetensors")}
+    tokenizers = [tmp_path / run / "checkpoint" / "tokenizer.model" for run in ("first", "second")]
+    assert tokenizers[0].read_bytes() == tokenizers[1].read_bytes()
+
+
+def test_refuses_to_start_from_another_architecture(trainer: NewTrainer, tmp_path: Path) -> None:
+    trainer(tmp_path / "first").run()
+    with pytest.raises(DataError, match="cannot start from another architecture: norm is 'pre' there, 'post' here"):
+        trainer(tmp_path / "second", init=tmp_path / "first" / "checkpoint", norm="post")
+    assert not (tmp_path / "second").exists()
 
 
 def test_refuses_a_folder_with_something_in_it(trainer: NewTrainer, tmp_path: Path) -> None:

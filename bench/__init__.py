@@ -1,1 +1,1 @@
-"""Measurements of a running server, taken from outside."""
+"""Measurements: of a running server, of the engine beside other programs, of what the machine could do."""

@@ -5,7 +5,7 @@ requests are serialized before the test, and an answer is parsed for its counts 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 import grpc
@@ -15,7 +15,9 @@ from bench.samples import Samples
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 
-_TRANSLATE_TEXT = "/dragoman.v1.Translation/TranslateText"
+TRANSLATE_TEXT = "/dragoman.v1.Translation/TranslateText"
+
+Check = Callable[[int, Sequence[translation_pb2.TranslatedText]], None]
 
 _CHANNEL_OPTIONS = [
     # Without its own pool every channel to one address would be the same connection.
@@ -49,15 +51,26 @@ class Generator:
         requests: Sequence[bytes],
         timeout_s: float,
         samples: Samples,
+        check: Check | None = None,
     ) -> None:
+        """Sends nothing yet.
+
+        Args:
+            channels: To the server.
+            requests: Serialized.
+            timeout_s: Of each request.
+            samples: Where it is recorded how requests end.
+            check: Is given the number of each request that is answered, and its translations.
+        """
         self.sent = 0
         self.in_flight = 0
         self.max_in_flight = 0
         # Without serializers a call takes and gives bytes.
-        self._calls = [channel.unary_unary(_TRANSLATE_TEXT) for channel in channels]
+        self._calls = [channel.unary_unary(TRANSLATE_TEXT) for channel in channels]
         self._requests = requests
         self._timeout_s = timeout_s
         self._samples = samples
+        self._check = check
         self._start = time.perf_counter()
 
     def now_s(self) -> float:
@@ -67,22 +80,22 @@ class Generator:
     async def send(self, due_s: float) -> bool:
         """Sends the next request, records how it ends, and returns whether it succeeded."""
         call = self._calls[self.sent % len(self._calls)]
-        request = self._requests[self.sent % len(self._requests)]
+        number = self.sent % len(self._requests)
         self.sent += 1
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
         sent_s = self.now_s()
         try:
-            answer = await call(request, timeout=self._timeout_s)
+            answer = await call(self._requests[number], timeout=self._timeout_s)
         except grpc.aio.AioRpcError as error:
             self._record_error(error, due_s, sent_s)
             return False
         finally:
             self.in_flight -= 1
-        self._record_answer(answer, due_s, sent_s)
+        self._record_answer(number, answer, due_s, sent_s)
         return True
 
-    def _record_answer(self, answer: bytes, due_s: float, sent_s: float) -> None:
+    def _record_answer(self, number: int, answer: bytes, due_s: float, sent_s: float) -> None:
         ended_s = self.now_s()
         translations = translation_pb2.TranslateTextResponse.FromString(answer).translations
         self._samples.succeeded(
@@ -93,6 +106,8 @@ class Generator:
             source_tokens=sum(translation.source_tokens for translation in translations),
             target_tokens=sum(translation.target_tokens for translation in translations),
         )
+        if self._check is not None:
+            self._check(number, translations)
 
     def _record_error(self, error: grpc.aio.AioRpcError, due_s: float, sent_s: float) -> None:
         self._samples.ended_in_error(

@@ -10,12 +10,13 @@ import grpc.aio
 from google.protobuf.json_format import MessageToDict
 
 from bench.arrivals import poisson_arrivals
-from bench.generator import Generator, open_channels
+from bench.generator import TRANSLATE_TEXT, Generator, open_channels
 from bench.loops import ClosedLoop, OpenLoop
-from bench.progress import show_progress
+from bench.progress import show_count, show_progress
 from bench.report import summarize
 from bench.samples import Samples
 from bench.texts import serialize_requests
+from bench.verify import Verifier, distinct
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 
 # One HTTP/2 connection is one thread's work in gRPC: a few keep the client from being what is measured.
@@ -40,6 +41,8 @@ class LoadSettings:
         model: Sent with each request; empty, and no language either: the first model of the server.
         timeout_s: When a request that is not answered fails with DEADLINE_EXCEEDED.
         seed: Of the arrivals of the open loop.
+        verify_texts: Only so many distinct texts are sent, each first alone, and every later answer is compared
+            with that one; 0: all texts, and nothing is compared.
     """
 
     address: str
@@ -54,6 +57,7 @@ class LoadSettings:
     model: str = ""
     timeout_s: float = 30.0
     seed: int = 0
+    verify_texts: int = 0
 
 
 class NoServerError(Exception):
@@ -70,10 +74,17 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
         count = min(_CHANNELS, settings.concurrency or _CHANNELS)
         channels = await open_channels(settings.address, count, stack)
         models = await _list_models(channels, settings.address)
-        requests = serialize_requests(texts, settings.texts_per_request, _template(settings, models))
+        template = _template(settings, models)
+        if settings.verify_texts:
+            texts = distinct(texts, settings.verify_texts)
+        requests = serialize_requests(texts, settings.texts_per_request, template)
+        verifier = Verifier(texts, settings.texts_per_request) if settings.verify_texts else None
+        if verifier:
+            await _learn(verifier, channels[0], template, len(texts), settings.timeout_s)
         loop = _open_loop(settings) or _closed_loop(settings)
         samples = Samples(settings.warmup_s)
-        generator = Generator(channels, requests, settings.timeout_s, samples)
+        check = verifier.check if verifier else None
+        generator = Generator(channels, requests, settings.timeout_s, samples, check)
         interrupted = await _run_with_progress(loop, generator, samples, settings)
         ended_s = generator.now_s()
     return {
@@ -82,7 +93,24 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
         "interrupted": interrupted,
         **_load_figures(loop, generator, samples, settings, ended_s),
         **summarize(samples),
+        **(verifier.figures() if verifier else {}),
     }
+
+
+async def _learn(
+    verifier: Verifier,
+    channel: grpc.aio.Channel,
+    template: translation_pb2.TranslateTextRequest,
+    texts: int,
+    timeout_s: float,
+) -> None:
+    """Sends every text alone, and shows how far that is."""
+    call = channel.unary_unary(TRANSLATE_TEXT)
+    progress = asyncio.create_task(show_count(lambda: verifier.learnt, texts, "texts alone"))
+    try:
+        await verifier.learn(lambda request: call(request, timeout=timeout_s), template)
+    finally:
+        progress.cancel()
 
 
 async def _list_models(channels: list[grpc.aio.Channel], address: str) -> list[translation_pb2.Model]:

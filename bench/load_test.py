@@ -20,14 +20,16 @@ from bench.load import LoadSettings, NoServerError, run_load
 from bench.report import to_text
 from bench.texts import DataFile, DataFileError, read_data_file
 
-EXIT_OK, EXIT_NO_ANSWER, EXIT_BAD_ARGUMENTS, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_OK, EXIT_NO_ANSWER, EXIT_BAD_ARGUMENTS, EXIT_DIFFERENT, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+_VERIFIED_TEXTS = 500
 
 
 def main(argv: list[str]) -> int:
     """Runs the command and prints its report; Ctrl-C ends the load and reports what there is.
 
     Returns:
-        0; 1 when no request was answered; 130 after Ctrl-C.
+        0; 1 when no request was answered; 3 when an answer was not the one given alone, or none could be compared;
+        130 after Ctrl-C.
 
     Raises:
         SystemExit: With 2, after one line on stderr, when an argument or the data file is no good.
@@ -48,9 +50,17 @@ def main(argv: list[str]) -> int:
     print(to_text(measured))
     if arguments.json:
         _write_json(arguments.json, _with_context(measured, started, arguments, data))
+    return _exit_code(measured)
+
+
+def _exit_code(measured: dict[str, Any]) -> int:
+    if measured.get("verify_different"):
+        return EXIT_DIFFERENT
     if measured["interrupted"]:
         return EXIT_INTERRUPTED
-    return EXIT_OK if measured["completed"] else EXIT_NO_ANSWER
+    if not measured["completed"]:
+        return EXIT_NO_ANSWER
+    return EXIT_OK if measured.get("verify_compared", 1) else EXIT_DIFFERENT
 
 
 class _Parser(argparse.ArgumentParser):
@@ -78,6 +88,17 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", default="", metavar="NAME", help="default: of the languages; without any, the first")
     add("--timeout", type=_positive, default=30.0, metavar="S", help="of each request (%(default)g)")
     add("--seed", type=_whole, default=0, metavar="N", help="of the arrivals (%(default)s)")
+    add(
+        "--verify",
+        type=_count,
+        nargs="?",
+        const=_VERIFIED_TEXTS,
+        default=0,
+        metavar="N",
+        help="send only the first N distinct texts (%(const)s), each first alone, and compare every answer under load "
+        "with that one; exit code 3 when any differs. The server must run without its result cache "
+        "(--result-cache-mb 0), else equal answers prove nothing",
+    )
     add("--json", type=Path, metavar="OUT", help="also write the report, with all settings, to this file")
     return parser
 
@@ -140,6 +161,7 @@ def _load_settings(arguments: argparse.Namespace) -> LoadSettings:
         model=arguments.model,
         timeout_s=arguments.timeout,
         seed=arguments.seed,
+        verify_texts=arguments.verify,
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 
 from tqdm import tqdm
 
@@ -19,6 +20,18 @@ async def show_progress(generator: Generator, samples: Samples, end_s: float, re
         await _show_bar(generator, samples, end_s, requests)
     else:
         await _show_lines(generator, samples)
+
+
+async def show_count(done: Callable[[], int], total: int, what: str) -> None:
+    """Shows until cancelled how many of `total` are done, before there is a load."""
+    if not sys.stderr.isatty():
+        while True:
+            await asyncio.sleep(_LINE_INTERVAL_S)
+            print(f"{done()} of {total} {what}", file=sys.stderr, flush=True)
+    with tqdm(total=total, unit=what, bar_format=_BAR_FORMAT) as bar:
+        while True:
+            await asyncio.sleep(_BAR_INTERVAL_S)
+            bar.update(done() - bar.n)
 
 
 async def _show_bar(generator: Generator, samples: Samples, end_s: float, requests: int | None) -> None:

@@ -84,7 +84,8 @@ def _errors(samples: Samples) -> dict[str, Any]:
 
 def to_text(report: dict[str, Any]) -> str:
     """The report of one load test for people, in lines of `name: figure`."""
-    return "\n".join([*_load_lines(report), *_throughput_lines(report), *_latency_lines(report), *_error_lines(report)])
+    parts = (_load_lines, _throughput_lines, _latency_lines, _error_lines, _verify_lines)
+    return "\n".join(line for part in parts for line in part(report))
 
 
 def _load_lines(report: dict[str, Any]) -> list[str]:
@@ -127,6 +128,24 @@ def _error_lines(report: dict[str, Any]) -> list[str]:
         _line("error", f"{error['count']} {error['code']} {error['reason']}, the first: {error['message']}")
         for error in report["errors"]
     ]
+
+
+def _verify_lines(report: dict[str, Any]) -> list[str]:
+    """What `bench.verify` found, where it was asked."""
+    if "verify_texts" not in report:
+        return []
+    compared, different = report["verify_compared"], report["verify_different"]
+    lines = [_line("compared", f"{compared} answers with those of {report['verify_texts']} texts given alone")]
+    if report["verify_unanswered"]:
+        lines.append(_line("not compared", f"{report['verify_unanswered']} texts that got no answer alone"))
+    lines.append(_line("different", str(different)))
+    for example in report["verify_examples"]:
+        shown = {name: example[name]["text"] for name in ("alone", "under_load")}
+        if shown["alone"] == shown["under_load"]:  # they differ in what is counted
+            shown = {name: str(example[name]) for name in shown}
+        lines += [_line("text", example["text"]), _line("  alone", shown["alone"])]
+        lines.append(_line("  under load", shown["under_load"]))
+    return lines
 
 
 def _line(name: str, figure: str) -> str:

@@ -37,7 +37,7 @@ def read_data_file(path: Path) -> DataFile:
         DataFileError: The file cannot be opened or decompressed, or no line of it holds a text.
     """
     try:
-        with _open(path) as file:
+        with open_data_file(path) as file:
             lines = [line.rstrip(b"\r\n") for line in file]
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DataFileError(f"cannot read {path}: {error}") from error
@@ -53,7 +53,8 @@ def read_data_file(path: Path) -> DataFile:
     return data
 
 
-def _open(path: Path) -> BufferedIOBase:
+def open_data_file(path: Path) -> BufferedIOBase:
+    """Opens a file for reading, decompressed where its name ends in `.gz` or `.xz`."""
     match path.suffix:
         case ".gz":
             return gzip.open(path, "rb")

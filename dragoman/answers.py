@@ -16,8 +16,8 @@ class Translation:
         model: the name of the model that translated it.
         source_tokens: how many tokens of the source the model read.
         target_tokens: how many tokens the model produced.
-        finish_reason: "EOS" when complete, "LENGTH" when a segment was cut off at the limit of target tokens;
-            a later server may say others.
+        finish_reason: "EOS" when complete, "LENGTH" when a segment was cut off at the limit of target tokens,
+            "REPETITION" when one went round in circles and was stopped; a later server may say others.
         segments: into how many segments the text was split.
     """
 

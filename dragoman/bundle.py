@@ -27,6 +27,7 @@ MEMORY_LENGTHS = "memory_lengths"
 TARGET_CAPACITY = "target_capacity"
 SOURCE_CAPACITY = "source_capacity"
 NEXT_IDS = "next_ids"
+LOGITS = "logits"
 
 Precision = Literal["fp32", "int8", "fp16"]
 
@@ -45,7 +46,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format_version: Literal[1] = 1
+    format_version: Literal[2] = 2
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     source_language: str = Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
     target_language: str = Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
@@ -65,6 +66,25 @@ class Manifest(BaseModel):
     parameters: int = Field(gt=0)
     provenance: Provenance
     files: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> "Manifest":
+        """Read the manifest of a bundle, whose files remain unchecked.
+
+        Raises:
+            BundleError: it is missing, of another format or inconsistent.
+        """
+        file = path / MANIFEST
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BundleError(f"{file}: cannot read: {error}") from error
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            field = ".".join(map(str, fault["loc"])) or "content"
+            raise BundleError(f"{file}: {field}: {fault['msg']}, not {fault['input']!r:.80}") from error
 
     @property
     def content_sha256(self) -> str:
@@ -87,17 +107,7 @@ class Bundle:
             BundleError: the manifest is missing, of another format or inconsistent, or a file is missing or
                 changed; the message says which.
         """
-        file = path / MANIFEST
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BundleError(f"{file}: cannot read: {error}") from error
-        try:
-            manifest = Manifest.model_validate_json(text)
-        except ValidationError as error:
-            fault = error.errors()[0]
-            field = ".".join(map(str, fault["loc"])) or "content"
-            raise BundleError(f"{file}: {field}: {fault['msg']}, not {fault['input']!r:.80}") from error
+        file, manifest = path / MANIFEST, Manifest.read(path)
         for name, expected in manifest.files.items():
             _check(path, name, expected)
         for name in (ENCODER, DECODER, *tokenizer_files(path)):
@@ -138,9 +148,23 @@ def find_bundles(root: Path) -> list[Path]:
     return sorted(file.parent for file in root.glob(f"**/{MANIFEST}"))
 
 
-def target_limit(source_tokens: int, max_target_tokens: int) -> int:
-    """Target tokens that a source of so many tokens may have: generous, yet no loop runs to the model's limit."""
-    return min(2 * source_tokens + 20, max_target_tokens)
+# Generous, yet nothing runs to the model's limit that never ends.
+TARGET_FACTOR = 2.0
+TARGET_OFFSET = 20
+
+
+def target_limit(
+    source_tokens: int, max_target_tokens: int, factor: float = TARGET_FACTOR, offset: int = TARGET_OFFSET
+) -> int:
+    """Target tokens that a source of so many tokens may have: `factor` times as many, and `offset`.
+
+    Args:
+        source_tokens: the end-of-sentence token counted.
+        max_target_tokens: never more.
+        factor: what a longer source adds.
+        offset: what every source may have.
+    """
+    return min(int(factor * source_tokens) + offset, max_target_tokens)
 
 
 def cache_names(layers: int) -> list[str]:

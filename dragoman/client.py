@@ -35,7 +35,11 @@ _SERVICE_CONFIG = {
     "loadBalancingConfig": [{"round_robin": {}}],
     "methodConfig": [
         {
-            "name": [{"service": "dragoman.v1.Translation"}],
+            # Not the stream: gRPC has been seen to wait for ever where the server of a retried stream died.
+            "name": [
+                {"service": "dragoman.v1.Translation", "method": "TranslateText"},
+                {"service": "dragoman.v1.Translation", "method": "ListModels"},
+            ],
             # Overload is not among the statuses (it is RESOURCE_EXHAUSTED), so retries cannot feed it. gRPC
             # jitters each pause, so that clients do not come back in step.
             "retryPolicy": {
@@ -168,7 +172,8 @@ class Client(_Base):
     ) -> Iterator[TranslationDelta]:
         """Translates like `translate`, and yields each translation piece by piece while it is decoded.
 
-        The call starts when the first piece is asked for, and is cancelled when the iterator is closed early.
+        The call starts when the first piece is asked for, and is cancelled when the iterator is closed early. Unlike
+        `translate` it does not try again by itself where the server is unavailable.
 
         Args:
             texts: as in `translate`.

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from dragoman.bundle import (
     IDS,
     LENGTHS,
+    LOGITS,
     MEMORY,
     MEMORY_LENGTHS,
     NEXT_IDS,
@@ -19,6 +20,7 @@ from dragoman.bundle import (
     cache_names,
     memory_names,
 )
+from export.argmax import argmax
 from export.operators import RowLengths, int32_scalar
 from model.transformer import KeyValue, Transformer
 
@@ -49,7 +51,7 @@ class EncoderGraph(nn.Module):
 
 
 class DecoderGraph(nn.Module):
-    """One step of all rows: caches updated in place, one id a row out."""
+    """One step of all rows: caches updated in place, one id a row out, and the logits for whoever wants to see them."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
@@ -64,7 +66,7 @@ class DecoderGraph(nn.Module):
         source_capacity: Tensor,
         caches: list[KeyValue],
         memory: list[KeyValue],
-    ) -> tuple[Tensor, list[KeyValue]]:
+    ) -> tuple[Tensor, Tensor, list[KeyValue]]:
         """One decoder run.
 
         Args:
@@ -77,13 +79,14 @@ class DecoderGraph(nn.Module):
             memory: a layer's keys and values of the source, each [batch, heads, source_capacity, head_dim].
 
         Returns:
-            The next ids, int64 [batch], and the caches.
+            The next ids, int64 [batch], the logits [batch, vocabulary] they are the largest of, and the caches.
         """
         states = self.model.embed_target(ids[:, None], lengths[:, None])
         own = RowLengths(lengths, target_capacity)
         source = RowLengths(memory_lengths - 1, source_capacity)
         states, caches = self.model.decode_step(states, own, caches, memory, source)  # type: ignore[arg-type]
-        return self.model.output(states).argmax(dim=-1), caches
+        logits = self.model.output(states)
+        return argmax(logits), logits, caches
 
 
 def write_encoder(graph: EncoderGraph, file: Path) -> None:
@@ -122,7 +125,7 @@ def write_decoder(graph: DecoderGraph, file: Path) -> None:
         input_names=[
             IDS, LENGTHS, MEMORY_LENGTHS, TARGET_CAPACITY, SOURCE_CAPACITY, *cache_names(layers), *memory_names(layers),
         ],
-        output_names=[NEXT_IDS, *(f"present_{name}" for name in cache_names(layers))],
+        output_names=[NEXT_IDS, LOGITS, *(f"present_{name}" for name in cache_names(layers))],
         dynamic_shapes=(
             {0: batch}, {0: batch}, {0: batch}, None, None,
             [({0: batch, 2: target}, {0: batch, 2: target})] * layers,

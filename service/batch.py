@@ -1,17 +1,32 @@
 """The decode batch of one thread and its step, read aloud."""
 
 import time
-from collections.abc import Sequence
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
+from service.encoder_memory import EncoderMemoryCache, RememberingEncoder
 from service.graphs import DecoderSession, DecoderStep, EncoderSession
 from service.invariants import Snapshot
+from service.isolation import run_isolated
 from service.mailbox import Mailbox
 from service.metrics import Metrics
+from service.micro_batches import RUN_TOKENS
 from service.request import Segment
 from service.scheduler import Scheduler
 from service.slots import SlotTable
+
+# Segments that are encoded before there is a slot for them, so that the encoder's runs, each of which reads all its
+# weights and drives the decoder's out of the processor's cache, are few.
+AHEAD = 32
+
+_log = structlog.get_logger()
 
 
 class DecodeBatch:
@@ -27,48 +42,98 @@ class DecodeBatch:
         *,
         slots: int,
         sharers: int,
+        cache: EncoderMemoryCache | None = None,
     ) -> None:
         self._encoder = encoder
+        self._memories = RememberingEncoder(encoder, cache or EncoderMemoryCache(0, metrics), metrics)
         self._mailbox = mailbox
         self._metrics = metrics
         self._sharers = sharers
         self._slots = SlotTable(manifest, slots)
         self._scheduler = Scheduler(slots, manifest.eos_id)
-        self._arrivals: list[Segment] = []  # taken, and perhaps not yet in a slot
+        self._arrivals: list[Segment] = []  # taken, and perhaps not yet encoded
+        self._ready: deque[tuple[Segment, NDArray[np.generic]]] = deque()  # encoded, not yet in a slot
+        self._began_s: float | None = None  # when the current step did
         self._shown = 0  # active slots, as the metrics have them
         self._decoder_step = DecoderStep(decoder, self._slots)
+        self._probe_ids = [manifest.eos_id]  # the shortest source there is: if it fails, everything does
         metrics.slots.inc(slots)
         metrics.kv_cache_bytes.inc(self._slots.cache_bytes)
 
     def step(self, *, wait: bool) -> bool:
         """Admit, decode one token of every active slot, deliver. Nothing is visible before the commit.
 
+        A segment that makes a run fail ends with an InternalError; the others do not notice.
+
         Args:
             wait: block while there is nothing to do.
 
         Returns:
             False once the mailbox was stopped.
+
+        Raises:
+            Exception: runs fail whatever the segment: the engine is broken.
         """
-        arrivals = self._mailbox.take(self._scheduler.free, self._sharers, wait=wait and not self._scheduler.active)
+        arrivals = self._take(wait=wait and not self.busy)
         if arrivals is None:
             return False
+        self._began_s = time.monotonic()
+        try:
+            self._work(arrivals)
+        finally:
+            self._began_s = None
+        return True
+
+    def _work(self, arrivals: list[Segment]) -> None:
         self._arrivals = arrivals
         rows = self.active
         plan = self._scheduler.plan(arrivals, time.monotonic())
         self._vacate(plan.vacated, rows)
         self._mailbox.deliver(plan.ended)
-        for segments in plan.encode:
-            self._admit(segments)
+        self._prepare(plan.encode)
         self._arrivals = []
+        self._admit()
         if self._scheduler.active:
             self._decode()
         self._show_active()
-        return True
+
+    @property
+    def step_age_s(self) -> float:
+        """Seconds since the current step began, 0 between two; for any thread."""
+        began_s = self._began_s  # once: the step may end meanwhile
+        return 0.0 if began_s is None else time.monotonic() - began_s
 
     @property
     def active(self) -> int:
         """Segments in slots."""
         return len(self._scheduler.active)
+
+    @property
+    def busy(self) -> bool:
+        """Whether segments are in slots or ready for one."""
+        return bool(self._scheduler.active or self._ready)
+
+    def rehearse(self, waves: Sequence[Sequence[Segment]]) -> None:
+        """Decode segments to their ends, before the thread runs: mailbox, metrics and caches hear nothing of it.
+
+        Args:
+            waves: one joins a step after the other.
+
+        Raises:
+            Exception: as `step`.
+        """
+        kept = self._mailbox, self._metrics, self._memories
+        tokens = sum(len(segment.source_ids) for wave in waves for segment in wave)
+        self._mailbox, self._metrics = Mailbox(tokens), Metrics()
+        self._memories = RememberingEncoder(self._encoder, EncoderMemoryCache(0, self._metrics), self._metrics)
+        try:
+            for wave in waves:
+                self._mailbox.submit(wave)
+                self.step(wait=False)
+            while self._mailbox.unfinished:
+                self.step(wait=False)
+        finally:
+            self._mailbox, self._metrics, self._memories = kept
 
     def snapshot(self) -> Snapshot:
         """For `invariants.violations`."""
@@ -84,26 +149,55 @@ class DecodeBatch:
     def fail(self, error: DragomanError) -> None:
         """End every segment that this batch holds with an error."""
         active, self._scheduler.active = self._scheduler.active, []
-        failed = [segment for segment in {*active, *self._arrivals} if not segment.finished]
+        ready, self._ready = self._ready, deque()
+        held = {*active, *self._arrivals, *(segment for segment, _ in ready)}
+        failed = [segment for segment in held if not segment.finished]
+        now_s = time.monotonic()
         for segment in failed:
-            segment.fail(error, time.monotonic())
+            if not segment.end_if_unwanted(now_s):
+                segment.fail(error, now_s)
         self._show_active()
         self._mailbox.deliver(failed)
 
-    def _admit(self, segments: Sequence[Segment]) -> None:
+    def _take(self, *, wait: bool) -> list[Segment] | None:
+        """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that."""
+        free = self._scheduler.free - len(self._ready)
+        room = free + AHEAD if free > 0 else 0
+        return self._mailbox.take(room, self._sharers, wait=wait, source_tokens=RUN_TOKENS)
+
+    def _prepare(self, runs: Sequence[Sequence[Segment]]) -> None:
+        """Get the memories of the arrivals, and queue them in the order of their arrival."""
         start_s = time.monotonic()
-        memories = self._encoder.encode([segment.source_ids for segment in segments])
-        self._metrics.encode_duration_seconds.observe(time.monotonic() - start_s)
-        for segment, memory in zip(segments, memories, strict=True):
-            self._slots.fill(self._scheduler.admit(segment), memory)
-            self._metrics.source_tokens_total.inc(len(segment.source_ids))
+        memories: dict[Segment, NDArray[np.generic] | None] = {}
+        for segments in runs:
+            memories.update(zip(segments, self._encode(segments), strict=True))
+        for segment in self._arrivals:
+            if segment not in memories:  # ended by the plan
+                continue
+            memory = memories[segment]
+            if memory is None:
+                segment.fail_alone(time.monotonic())
+                self._mailbox.deliver([segment])
+                continue
+            self._ready.append((segment, memory))
             if segment.submitted_s is not None:
                 self._metrics.queue_duration_seconds.observe(start_s - segment.submitted_s)
+
+    def _admit(self) -> None:
+        """Put what is ready into free slots; drop what nobody waits for any more."""
+        now_s = time.monotonic()
+        ended = [segment for segment, _ in self._ready if segment.end_if_unwanted(now_s)]
+        self._mailbox.deliver(ended)
+        if ended:
+            self._ready = deque(pair for pair in self._ready if not pair[0].finished)
+        while self._ready and self._scheduler.free:
+            segment, memory = self._ready.popleft()
+            self._slots.fill(self._scheduler.admit(segment), memory)
 
     def _decode(self) -> None:
         rows = len(self._scheduler.active)
         start_s = time.monotonic()
-        ids = self._decoder_step.run(rows).tolist()
+        ids = self._next_ids(rows)
         now_s = time.monotonic()
         self._slots.advance(rows)
         result = self._scheduler.commit(ids, now_s)
@@ -112,6 +206,44 @@ class DecodeBatch:
         self._metrics.decode_step_duration_seconds.observe(now_s - start_s)
         self._metrics.decode_batch_slots.observe(rows)
         self._metrics.target_tokens_total.inc(result.tokens)
+
+    def _encode(self, segments: Sequence[Segment]) -> list[NDArray[np.generic] | None]:
+        """Look up or make the encoder memory of each segment; None where the encoder fails on it."""
+        memories: list[NDArray[np.generic] | None] = [None] * len(segments)
+
+        def run(start: int, stop: int) -> None:
+            memories[start:stop] = self._memories.encode([segment.source_ids for segment in segments[start:stop]])
+
+        self._isolate(run, len(segments), "encoder", lambda: self._encoder.encode([self._probe_ids]))
+        return memories
+
+    def _next_ids(self, rows: int) -> list[int | None]:
+        """Run the decoder; None for a slot on which it fails."""
+        ids: list[int | None] = [None] * rows
+
+        def run(start: int, stop: int) -> None:
+            ids[start:stop] = self._decoder_step.run(stop - start, start).tolist()
+
+        self._isolate(run, rows, "decoder", self._probe_decoder)
+        return ids
+
+    def _isolate(self, run: Callable[[int, int], None], count: int, graph: str, probe: Callable[[], object]) -> None:
+        """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound."""
+
+        def note(error: Exception) -> None:
+            # Not its message: what a runtime says may hold a caller's data.
+            where = traceback.format_tb(error.__traceback__)[-1]
+            _log.error("a run failed", graph=graph, error=type(error).__name__, at=where)
+            self._metrics.failed_runs_total.labels(graph).inc()
+
+        if len(run_isolated(run, 0, count, note)) == count:
+            probe()
+
+    def _probe_decoder(self) -> None:
+        """Take a step that must succeed, in the row of a segment that is lost anyway."""
+        [memory] = self._encoder.encode([self._probe_ids])
+        self._slots.fill(0, memory)
+        self._decoder_step.run(1)
 
     def _show_active(self) -> None:
         self._metrics.slots_active.inc(self.active - self._shown)

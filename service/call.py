@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from dragoman.errors import DragomanError
-from service.mailbox import Mailbox
+from service.catalog import Intake
 from service.metrics import Metrics
 from service.request import Segment
 from service.translator import Document
@@ -17,9 +17,9 @@ class Call:
     :meth:`complete` once or :meth:`moved` again and again, and at its end, however that comes, cancels.
     """
 
-    def __init__(self, mailbox: Mailbox, metrics: Metrics) -> None:
+    def __init__(self, intake: Intake, metrics: Metrics) -> None:
         self.documents: list[Document] = []
-        self._mailbox = mailbox
+        self._intake = intake
         self._metrics = metrics
         self._unfinished: list[dict[int, Segment]] = []  # of each document, by identity
         self._left = 0  # unfinished segments of all documents
@@ -37,7 +37,7 @@ class Call:
         self.documents = list(documents)
         segments = [segment for document in documents for segment in document.segments]
         if segments:
-            self._mailbox.submit(segments)
+            self._intake.submit(segments)
         self._unfinished = [{id(segment): segment for segment in document.segments} for document in documents]
         self._left = len(segments)
 
@@ -87,8 +87,9 @@ class Call:
         """Withdraw what is unfinished; nothing happens where nothing is."""
         left = [segment for unfinished in self._unfinished for segment in unfinished.values()]
         if left:
-            self._mailbox.cancel(left)
+            # Counted first: once slots are seen to be free, so is the count.
             self._metrics.cancelled_segments_total.inc(len(left))
+            self._intake.cancel(left)
 
     def _observe(self, segment: Segment) -> None:
         if segment.first_token_s is not None and segment.submitted_s is not None:

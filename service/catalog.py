@@ -1,20 +1,45 @@
 """The models that are served, and which of them a request means."""
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
 from service.mailbox import Mailbox
+from service.request import Segment
+from service.result_cache import ResultCache
 from service.translator import Translator
 
 
+class Intake(Protocol):
+    """Where the segments of a call go: a mailbox, or what stands before it."""
+
+    def submit(self, segments: Sequence[Segment]) -> None:
+        """Take all segments, or none; raises a DragomanError for none."""
+
+    def cancel(self, segments: Iterable[Segment]) -> None:
+        """Withdraw segments; `on_progress` is not called for them any more."""
+
+
 class ServedModel(NamedTuple):
-    """One model: what it is, what turns text into its segments, and where they go."""
+    """One model: what it is, what turns text into its segments, and where they go.
+
+    Attributes:
+        manifest: of its bundle.
+        translator: from text to segments and back.
+        mailbox: of its engine.
+        results: what stands before the mailbox; None: nothing is kept or shared.
+    """
 
     manifest: Manifest
     translator: Translator
     mailbox: Mailbox
+    results: ResultCache | None = None
+
+    @property
+    def intake(self) -> Intake:
+        """Where the segments of a call go."""
+        return self.mailbox if self.results is None else self.results
 
 
 class Catalog:

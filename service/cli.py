@@ -4,6 +4,7 @@ The engine is imported only where it runs: a client of a server needs no onnxrun
 """
 
 import argparse
+import json
 import os
 import stat
 import sys
@@ -19,10 +20,11 @@ from dragoman.bundle import Bundle, Manifest, find_bundles
 from dragoman.client import Client
 from dragoman.errors import BundleError, QueueFullError
 from dragoman.tokenizer import Tokenizer
+from service import capacity
 from service.mailbox import Mailbox
-from service.metrics import Metrics
+from service.metrics import KV_CACHE_FORMULA, Metrics
 from service.settings import PREFIX, Settings, load
-from service.translator import Translator
+from service.translator import Limits, Translator
 
 EXIT_OK: Final = 0
 EXIT_ERROR: Final = 2
@@ -62,7 +64,7 @@ def serve(arguments: list[str]) -> int:
     print_config = flags.pop("print_config")
     settings = load(flags)
     if print_config:
-        print(settings.model_dump_json(indent=2))
+        print(json.dumps({**settings.model_dump(mode="json"), "kv_cache": _kv_cache(settings)}, indent=2))
         return EXIT_OK
     from service import server
 
@@ -110,6 +112,18 @@ def _add_models_arguments(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--address", help="host:port of a server to ask, instead of working in this process")
 
 
+def _kv_cache(settings: Settings) -> dict[str, Any]:
+    """How much memory the slots of each model will take, or why it cannot be served."""
+    models: dict[str, Any] = {}
+    for path in find_bundles(settings.models):
+        try:
+            manifest = Manifest.read(path)
+            models[manifest.name] = capacity.describe(manifest, settings)
+        except BundleError as error:
+            models[path.name] = {"error": str(error)}
+    return {"formula": KV_CACHE_FORMULA, "models": models}
+
+
 def _remote(options: argparse.Namespace) -> TranslateLines:
     client = Client(options.address, timeout_s=_CALL_TIMEOUT_S)
     model = options.model or client.list_models()[0].name
@@ -135,9 +149,9 @@ def _in_process(options: argparse.Namespace) -> TranslateLines:
         Metrics(),
         device=settings.device,
         threads=settings.decoding_threads(),
-        slots=settings.slots,
+        slots=capacity.slots_of(bundle.manifest, settings),
     )
-    translator = Translator(bundle.manifest, Tokenizer.open(bundle.path))
+    translator = Translator(bundle.manifest, Tokenizer.open(bundle.path), Limits.of(settings))
 
     def translate_lines(lines: list[str]) -> list[str]:
         return [result.text for result in translator.translate_offline(engine, lines)]

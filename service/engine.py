@@ -5,17 +5,18 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+import structlog
+
 from dragoman.bundle import Bundle
 from dragoman.errors import InternalError
 from service.batch import DecodeBatch
+from service.encoder_memory import EncoderMemoryCache
 from service.graphs import DecoderSession, EncoderSession
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import Segment
 
-# Source lengths of the warm-up, in tokens: a short sentence, a usual one, a long one.
-WARM_UP_LENGTHS = (3, 10, 30)
-WARM_UP_TOKENS = 4
+_log = structlog.get_logger()
 
 
 class Engine:
@@ -25,7 +26,16 @@ class Engine:
     """
 
     def __init__(
-        self, bundle: Bundle, mailbox: Mailbox, metrics: Metrics, *, device: str, threads: int, slots: int
+        self,
+        bundle: Bundle,
+        mailbox: Mailbox,
+        metrics: Metrics,
+        *,
+        device: str,
+        threads: int,
+        slots: int,
+        encoder_cache_bytes: int = 0,
+        patience_s: float | None = None,
     ) -> None:
         """Load the graphs and reserve the slots.
 
@@ -36,16 +46,19 @@ class Engine:
             device: cpu or cuda.
             threads: decoding threads; 0: one a core.
             slots: segments that one thread decodes at a time.
+            encoder_cache_bytes: of encoder memories that are kept for sources that come again.
+            patience_s: how long `stop` waits for a thread, before it leaves it behind in its step; None: for ever.
 
         Raises:
             BundleError: a graph cannot be loaded on the device.
         """
         self._mailbox = mailbox
-        self._manifest = bundle.manifest
+        self._patience_s = patience_s
         encoder, decoder = EncoderSession(bundle, device), DecoderSession(bundle, device)
         count = threads or len(os.sched_getaffinity(0))
+        cache = EncoderMemoryCache(encoder_cache_bytes, metrics)
         self.batches = [
-            DecodeBatch(bundle.manifest, encoder, decoder, mailbox, metrics, slots=slots, sharers=count)
+            DecodeBatch(bundle.manifest, encoder, decoder, mailbox, metrics, slots=slots, sharers=count, cache=cache)
             for _ in range(count)
         ]
         self._threads = [
@@ -57,19 +70,6 @@ class Engine:
         self._error: BaseException | None = None
         self.ended: Future[None] = Future()
 
-    def warm_up(self) -> None:
-        """Decode a few segments on every batch, so that the first caller does not pay for first times.
-
-        Raises:
-            Exception: whatever the runtime raises; the bundle does not run.
-        """
-        tokens = min(WARM_UP_TOKENS, self._manifest.max_target_tokens)
-        lengths = [min(length, self._manifest.max_source_tokens) for length in WARM_UP_LENGTHS]
-        for batch in self.batches:
-            self._mailbox.submit([Segment([self._manifest.eos_id] * length, tokens) for length in lengths])
-            while self._mailbox.unfinished:
-                batch.step(wait=False)
-
     def start(self) -> None:
         """Start the threads."""
         self._running = len(self._threads)
@@ -77,17 +77,24 @@ class Engine:
         for thread in self._threads:
             thread.start()
 
+    def step_age_s(self) -> float:
+        """Seconds since the oldest step that runs began; 0 where none runs."""
+        return max(batch.step_age_s for batch in self.batches)
+
     def stop(self) -> None:
         """End the threads after their current step; what is unfinished fails."""
         self._mailbox.stop()
         for thread in self._threads:
             if thread.ident is not None:
-                thread.join()
+                thread.join(self._patience_s)
+                if thread.is_alive():
+                    _log.error("a thread does not end", thread=thread.name)
 
     def decode(self, segments: Sequence[Segment]) -> None:
         """Decode offline until all segments have ended; the engine must not have been started.
 
         Raises:
+            InternalError: the graphs fail on a segment; the others have been decoded.
             Exception: whatever a step raises.
         """
         with ThreadPoolExecutor(len(self.batches)) as pool:
@@ -95,6 +102,9 @@ class Engine:
                 self._mailbox.submit(portion)
                 for finished in [pool.submit(self._exhaust, batch) for batch in self.batches]:
                     finished.result()
+        for segment in segments:
+            if segment.error is not None:
+                raise segment.error
 
     def _portions(self, segments: Sequence[Segment]) -> list[list[Segment]]:
         """Parts that the mailbox takes."""
@@ -109,7 +119,7 @@ class Engine:
         return portions
 
     def _exhaust(self, batch: DecodeBatch) -> None:
-        while batch.active or self._mailbox.queued_segments:
+        while batch.busy or self._mailbox.queued_segments:
             batch.step(wait=False)
 
     def _run(self, batch: DecodeBatch) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dragoman.bundle import (
     IDS,
     LENGTHS,
+    LOGITS,
     MEMORY,
     MEMORY_LENGTHS,
     NEXT_IDS,
@@ -28,8 +29,13 @@ from service.slots import SlotTable
 PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
 
 
-def _session(graph: Path, device: str) -> onnxruntime.InferenceSession:
+def _session(graph: Path, device: str, profile: Path | None = None) -> onnxruntime.InferenceSession:
     """Open a graph for use by several threads, each running it by itself.
+
+    Args:
+        graph: of a bundle.
+        device: cpu or cuda.
+        profile: how the name of the file begins that onnxruntime writes the time of every operator to.
 
     Raises:
         BundleError: the graph cannot be loaded, or the device is not there.
@@ -41,6 +47,9 @@ def _session(graph: Path, device: str) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    if profile is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
     try:
         # Add and LayerNormalization apart take a third of the time of the fused operator.
         session = onnxruntime.InferenceSession(
@@ -103,36 +112,36 @@ class DecoderStep:
     def __init__(self, decoder: DecoderSession, slots: SlotTable) -> None:
         self._session = decoder.session
         self._slots = slots
-        self._bindings: dict[int, onnxruntime.IOBinding] = {}
+        self._bindings: dict[tuple[int, int], onnxruntime.IOBinding] = {}
 
-    def run(self, rows: int) -> NDArray[np.int64]:
-        """Decode one token of the first `rows` slots: keys and values are written in place, lengths stay.
+    def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
+        """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.
 
         Returns:
             The next ids, a view of [rows].
         """
-        binding = self._bindings.get(rows)
+        binding = self._bindings.get((start, rows))
         if binding is None:
-            binding = self._bindings[rows] = self._bind(rows)
+            binding = self._bindings[start, rows] = self._bind(slice(start, start + rows))
         self._session.run_with_iobinding(binding)
-        return self._slots.next_ids[:rows]
+        return self._slots.next_ids[start : start + rows]
 
-    def _bind(self, rows: int) -> onnxruntime.IOBinding:
-        """Bind the first rows of every buffer; caches are input and output at once."""
+    def _bind(self, rows: slice) -> onnxruntime.IOBinding:
+        """Bind some rows of every buffer; caches are input and output at once."""
         slots, binding = self._slots, self._session.io_binding()
         inputs: dict[str, NDArray[np.generic]] = {
-            IDS: slots.ids[:rows],
-            LENGTHS: slots.lengths[:rows],
-            MEMORY_LENGTHS: slots.memory_lengths[:rows],
+            IDS: slots.ids[rows],
+            LENGTHS: slots.lengths[rows],
+            MEMORY_LENGTHS: slots.memory_lengths[rows],
             TARGET_CAPACITY: slots.target_capacity,
             SOURCE_CAPACITY: slots.source_capacity,
         }
-        outputs: dict[str, NDArray[np.generic]] = {NEXT_IDS: slots.next_ids[:rows]}
+        outputs: dict[str, NDArray[np.generic]] = {NEXT_IDS: slots.next_ids[rows], LOGITS: slots.logits[rows]}
         layers = slots.caches.shape[0]
         for name, cache in zip(cache_names(layers), slots.caches.reshape(-1, *slots.caches.shape[2:]), strict=True):
-            inputs[name] = outputs[f"present_{name}"] = cache[:rows]
+            inputs[name] = outputs[f"present_{name}"] = cache[rows]
         for name, memory in zip(memory_names(layers), slots.memory.reshape(-1, *slots.memory.shape[2:]), strict=True):
-            inputs[name] = memory[:rows]
+            inputs[name] = memory[rows]
         for name, array in inputs.items():
             binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
         for name, array in outputs.items():

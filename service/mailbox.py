@@ -6,9 +6,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from dragoman.errors import DragomanError, DrainingError, QueueFullError
-from service.request import FinishReason, Segment
+from service.ledger import Ledger
+from service.request import Segment
 
 
 class Mailbox:
@@ -17,12 +19,14 @@ class Mailbox:
     Every method may be called from any thread.
     """
 
-    def __init__(self, limit_source_tokens: int) -> None:
+    def __init__(self, limit_source_tokens: int, ledger: Ledger | None = None) -> None:
         """An open, empty mailbox.
 
         Args:
             limit_source_tokens: tokens that may wait; an empty mailbox takes a larger request all the same.
+            ledger: of its own, where every end is entered once; None: nobody counts.
         """
+        self._ledger = ledger
         self._limit_source_tokens = limit_source_tokens
         # Ordered: a plain dict finds its first key by passing over all that were removed before it.
         self._waiting: OrderedDict[Segment, None] = OrderedDict()
@@ -93,13 +97,11 @@ class Mailbox:
         now_s = time.monotonic()
         with self._lock:
             for segment in segments:
+                segment.cancel_requested = True
                 if segment in self._waiting:
                     self._remove(segment)
-                    segment.finish(FinishReason.CANCELLED, now_s)
-                    self._unfinished -= 1
-                else:
-                    segment.cancel_requested = True
-            self._announce_idle()
+                    segment.end_if_unwanted(now_s)
+                    self._note_ends([segment])
 
     def close(self) -> None:
         """Refuse whatever comes from now on; what was submitted goes on."""
@@ -113,9 +115,9 @@ class Mailbox:
             self._arrived.notify_all()
 
     def fail(self, error: DragomanError) -> None:
-        """End every segment that waits, and refuse whatever comes, with an error."""
+        """End every segment that waits, and refuse whatever comes, with an error; one that was closed says so still."""
         with self._lock:
-            self._refusal = error
+            self._refusal = self._refusal or error
             failed = list(self._waiting)
             self._waiting.clear()
             self._waiting_tokens = 0
@@ -123,13 +125,14 @@ class Mailbox:
             segment.fail(error, time.monotonic())
         self.deliver(failed)
 
-    def take(self, free_slots: int, sharers: int, *, wait: bool) -> list[Segment] | None:
+    def take(self, room: int, sharers: int, *, wait: bool, source_tokens: int | None = None) -> list[Segment] | None:
         """Take the oldest segments, for an engine thread.
 
         Args:
-            free_slots: how many the thread has room for.
+            room: how many the thread has room for.
             sharers: threads that take from here; one leaves the others their share of what waits.
             wait: block until there is one.
+            source_tokens: beyond which no further segment is taken.
 
         Returns:
             The segments, perhaps none; None once the engine is to stop.
@@ -140,7 +143,13 @@ class Mailbox:
             if self._stopped:
                 return None
             share = -(-len(self._waiting) // sharers)
-            taken = [segment for segment, _ in zip(self._waiting, range(min(free_slots, share)), strict=False)]
+            taken: list[Segment] = []
+            for segment in islice(self._waiting, min(room, share)):
+                if taken and source_tokens is not None and source_tokens < len(segment.source_ids):
+                    break
+                taken.append(segment)
+                if source_tokens is not None:
+                    source_tokens -= len(segment.source_ids)
             for segment in taken:
                 self._remove(segment)
             return taken
@@ -149,17 +158,16 @@ class Mailbox:
         """Tell whoever waits for these segments, with one wake-up of the event loop for all."""
         if not progressed:
             return
-        finished = sum(segment.finished for segment in progressed)
+        finished = [segment for segment in progressed if segment.finished]
         try:
             if self._loop is None:
-                _notify(progressed)
+                notify(progressed)
             else:
                 with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-                    self._loop.call_soon_threadsafe(_notify, progressed)
+                    self._loop.call_soon_threadsafe(notify, progressed)
         finally:
             with self._lock:
-                self._unfinished -= finished
-                self._announce_idle()
+                self._note_ends(finished)
 
     def wait_idle(self, timeout_s: float | None = None) -> bool:
         """Block until everything submitted has ended; False if it has not in time."""
@@ -175,12 +183,20 @@ class Mailbox:
         del self._waiting[segment]
         self._waiting_tokens -= len(segment.source_ids)
 
-    def _announce_idle(self) -> None:
+    def _note_ends(self, segments: Sequence[Segment]) -> None:
+        if self._ledger is not None:
+            self._ledger.enter(segments)
+        self._unfinished -= len(segments)
         if not self._unfinished:
             self._idle.notify_all()
 
 
-def _notify(segments: Sequence[Segment]) -> None:
+def notify(segments: Sequence[Segment]) -> None:
+    """Call `on_progress` of all, but of those that were cancelled.
+
+    Raises:
+        Exception: what the last of them raised that failed.
+    """
     failure: Exception | None = None
     for segment in segments:
         if segment.cancel_requested:

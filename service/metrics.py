@@ -1,6 +1,6 @@
 """Every metric of the server, once, with its unit and buckets; prefix ``dragoman_``, base units.
 
-No label ever holds a value of the user: ``method``, ``code`` and ``reason`` come from closed sets of ours,
+No label ever holds a value of the user: ``method``, ``code``, ``reason`` and ``graph`` come from closed sets of ours,
 ``model``, ``precision`` and ``device`` from the operator's bundles and settings.
 """
 
@@ -17,6 +17,11 @@ from prometheus_client import (
 )
 
 _PREFIX: Final = "dragoman"
+
+# How many bytes the keys and values of one model take, see service/capacity.py.
+KV_CACHE_FORMULA: Final = (
+    "threads * slots * decoder_layers * 2 * d_model * (max_target_tokens + max_source_tokens) * bytes of a number"
+)
 
 
 def _growing(first: float, factor: float, limit: float) -> tuple[float, ...]:
@@ -38,9 +43,11 @@ class Metrics:
 
     Attributes are named like the metrics without the prefix. Who sets what: the servicer and its calls
     ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total`` and
-    ``cancelled_segments_total``; the server ``model_info`` and, with :meth:`watch_queue`, ``queue_segments`` and
-    ``queue_source_tokens``; the engine all others. Several engines share the gauges, so an engine moves them with
-    ``inc`` and ``dec`` and never sets them.
+    ``cancelled_segments_total``; the result cache ``result_cache_*`` and ``coalesced_*``; the ledger
+    ``segments_total`` and ``cancelled_tokens_saved_total``; the watchdog ``stalled_steps_total``; the server
+    ``model_info`` and, with :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``, with
+    :meth:`watch_steps` ``step_age_seconds``; the engine all others. Several engines and caches share the gauges, so
+    each moves them with ``inc`` and ``dec`` and never sets them.
     """
 
     def __init__(self) -> None:
@@ -49,6 +56,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self._define_requests()
         self._define_engine()
+        self._define_caches()
 
     def _define_requests(self) -> None:
         self.requests_total = self._counter("requests", "RPCs answered.", "method", "code")
@@ -80,11 +88,59 @@ class Metrics:
         )
         self.slots_active = self._gauge("slots_active", "Slots that hold a segment.")
         self.slots = self._gauge("slots", "Slots there are.")
-        self.kv_cache_bytes = self._gauge("kv_cache_bytes", "Bytes of the key and value caches of all slots.")
+        self.kv_cache_bytes = self._gauge(
+            "kv_cache_bytes", f"Bytes reserved for the keys and values of all slots: {KV_CACHE_FORMULA}, of each model."
+        )
         self.source_tokens_total = self._counter("source_tokens", "Source tokens encoded.")
         self.target_tokens_total = self._counter("target_tokens", "Target tokens decoded.")
+        self.step_age_seconds = self._gauge(
+            "step_age_seconds", "Time since the oldest step that runs began; 0 when idle."
+        )
+        self.stalled_steps_total = self._counter("stalled_steps", "Steps that took so long that health was withdrawn.")
+        self.failed_runs_total = self._counter(
+            "failed_runs", "Runs of a graph that failed and were run again in halves, or were of one segment.", "graph"
+        )
         self.cancelled_segments_total = self._counter(
             "cancelled_segments", "Segments withdrawn before they finished, because their call ended."
+        )
+        self.cancelled_tokens_saved_total = self._counter(
+            "cancelled_tokens_saved",
+            "Target tokens not decoded because a segment was cancelled or past its deadline. An estimate: each would "
+            "have had as many tokens a source token as those that the model itself has ended so far.",
+        )
+        self.segments_total = self._counter(
+            "segments", "Segments that left an engine or its queue: why they ended, INTERNAL where it failed.", "reason"
+        )
+
+    def _define_caches(self) -> None:
+        name = "encoder_memory_cache"
+        self.encoder_memory_cache_hits_total = self._counter(f"{name}_hits", "Sources whose memory was there.")
+        self.encoder_memory_cache_misses_total = self._counter(f"{name}_misses", "Sources that were encoded.")
+        self.encoder_memory_cache_evictions_total = self._counter(
+            f"{name}_evictions", "Encoder memories forgotten to make room for others."
+        )
+        self.encoder_memory_cache_bytes = self._gauge(f"{name}_bytes", "Bytes of the encoder memories that are kept.")
+        self.encoder_memory_cache_saved_seconds_total = self._counter(
+            f"{name}_saved_seconds",
+            "Seconds of encoder runs that hits saved: what those memories took to make, of a run over several "
+            "sources the share by source tokens.",
+        )
+        self.result_cache_hits_total = self._counter("result_cache_hits", "Segments whose result was there.")
+        self.result_cache_misses_total = self._counter(
+            "result_cache_misses", "Segments that had to be decoded; those that shared a decoding are neither."
+        )
+        self.result_cache_bytes = self._gauge("result_cache_bytes", "Bytes of the results that are kept.")
+        self.result_cache_saved_seconds_total = self._counter(
+            "result_cache_saved_seconds",
+            "Engine time that hits saved: the seconds that those segments took from leaving the queue to their end.",
+        )
+        self.coalesced_segments_total = self._counter(
+            "coalesced_segments", "Segments that shared the decoding of an identical one in flight."
+        )
+        self.coalesced_saved_seconds_total = self._counter(
+            "coalesced_saved_seconds",
+            "Engine time that sharing saved: the seconds that the shared segment took from leaving the queue to its "
+            "end, once for each of the others.",
         )
 
     def describe_model(self, model: str, precision: str, device: str) -> None:
@@ -95,6 +151,10 @@ class Metrics:
         """Read the queue gauges from these functions at every scrape (called on the metrics thread)."""
         self.queue_segments.set_function(segments)
         self.queue_source_tokens.set_function(source_tokens)
+
+    def watch_steps(self, age_s: Callable[[], float]) -> None:
+        """Read ``step_age_seconds`` from this function at every scrape (called on the metrics thread)."""
+        self.step_age_seconds.set_function(age_s)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, namespace=_PREFIX, registry=self.registry)

@@ -4,7 +4,8 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DeadlineExceededError, DragomanError, InternalError
+from service.repetition import FEWEST_TOKENS, ends_in_cycle, fewest_cycle_tokens
 
 
 class SegmentStatus(enum.Enum):
@@ -22,7 +23,9 @@ class FinishReason(enum.Enum):
 
     EOS = "the model ended it"
     LENGTH = "it reached its limit of target tokens"
+    REPETITION = "it went round in circles"
     CANCELLED = "the caller withdrew it"
+    DEADLINE = "its deadline passed"
 
 
 def _ignore(_: "Segment") -> None:
@@ -33,19 +36,21 @@ def _ignore(_: "Segment") -> None:
 class Segment:
     """One sentence on its way through the engine; compared and hashed by identity.
 
-    The caller fills the first five fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    The caller fills the first six fields, the engine all others. Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
         max_target_tokens: at which the segment ends with LENGTH.
-        deadline_s: after which it is given up with DeadlineExceededError; None: never.
+        deadline_s: after which it is given up with DEADLINE and a DeadlineExceededError; None: never.
         wants_deltas: whether `on_progress` is called after every token, too (and may then see the end early).
         on_progress: called on the event loop when the segment has finished; not after it was cancelled.
+        stops_at_repetition: whether it ends with REPETITION where it goes round in circles.
         target_ids: so far, without the end-of-sentence id; grows by appending only.
         status: where it stands.
-        finish_reason: why it ended, None before that and where it failed.
+        finish_reason: why it ended, None before that and where the engine failed.
         error: why it failed, None if it did not.
         cancel_requested: set by the mailbox; heeded before the next step.
+        cycle_tokens: how long a cycle has to be, as far as is known, to end it.
         submitted_s: when it entered the mailbox.
         admitted_s: when an engine thread took it.
         first_token_s: when its first token was decoded.
@@ -57,11 +62,13 @@ class Segment:
     deadline_s: float | None = None
     wants_deltas: bool = False
     on_progress: Callable[["Segment"], None] = _ignore
+    stops_at_repetition: bool = False
     target_ids: list[int] = field(default_factory=list)
     status: SegmentStatus = SegmentStatus.WAITING
     finish_reason: FinishReason | None = None
     error: DragomanError | None = None
     cancel_requested: bool = False
+    cycle_tokens: int = FEWEST_TOKENS
     submitted_s: float | None = None
     admitted_s: float | None = None
     first_token_s: float | None = None
@@ -81,6 +88,34 @@ class Segment:
 
     def fail(self, error: DragomanError, now_s: float) -> None:
         """End it with an error."""
+        self.finish_reason = FinishReason.DEADLINE if isinstance(error, DeadlineExceededError) else None
         self.error = error
         self.finished_s = now_s
         self.status = SegmentStatus.FINISHED
+
+    def end_if_unwanted(self, now_s: float) -> bool:
+        """End it if its deadline has passed or it was cancelled; says whether it is finished."""
+        if self.deadline_s is not None and now_s >= self.deadline_s:
+            done = "its first token" if not self.target_ids else f"token {len(self.target_ids) + 1}"
+            self.fail(DeadlineExceededError(f"the deadline passed before {done}"), now_s)
+        elif self.cancel_requested:
+            self.finish(FinishReason.CANCELLED, now_s)
+        return self.finished
+
+    def extend(self, token: int, now_s: float) -> None:
+        """Append a token, and end it if that was its last."""
+        self.target_ids.append(token)
+        if len(self.target_ids) >= self.max_target_tokens:
+            self.finish(FinishReason.LENGTH, now_s)
+        elif self.stops_at_repetition and self._goes_round():
+            self.finish(FinishReason.REPETITION, now_s)
+
+    def fail_alone(self, now_s: float) -> None:
+        """End it because a graph fails on it, and on it alone."""
+        self.fail(InternalError("the engine fails on this text"), now_s)
+
+    def _goes_round(self) -> bool:
+        if not ends_in_cycle(self.target_ids, self.cycle_tokens):
+            return False
+        self.cycle_tokens = fewest_cycle_tokens(self.source_ids)  # only now: few sentences come here
+        return ends_in_cycle(self.target_ids, self.cycle_tokens)

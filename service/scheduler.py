@@ -3,12 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.errors import DeadlineExceededError
+from service.micro_batches import micro_batches
 from service.request import FinishReason, Segment, SegmentStatus
-
-# Source tokens, padding counted, of one run of the encoder: enough to use a core well, and while it
-# runs those who decode wait, so not more.
-ENCODE_TOKENS = 512
 
 
 @dataclass(frozen=True)
@@ -60,18 +56,19 @@ class Scheduler:
 
     def plan(self, arrivals: Sequence[Segment], now_s: float) -> StepPlan:
         """Drop what nobody waits for any more, and group the arrivals for the encoder."""
-        dropped = [slot for slot, segment in enumerate(self.active) if _end_if_dead(segment, now_s)]
+        dropped = [slot for slot, segment in enumerate(self.active) if segment.end_if_unwanted(now_s)]
         ended = [self.active[slot] for slot in dropped]
         vacated = self._vacate(dropped)
         admitted = []
         for segment in arrivals:
-            if _end_if_dead(segment, now_s):
+            if segment.end_if_unwanted(now_s):
                 ended.append(segment)
             else:
                 segment.status = SegmentStatus.ENCODING
                 segment.admitted_s = now_s
                 admitted.append(segment)
-        return StepPlan(vacated, _micro_batches(admitted), ended)
+        runs = micro_batches([len(segment.source_ids) for segment in admitted])
+        return StepPlan(vacated, [[admitted[index] for index in run] for run in runs], ended)
 
     def admit(self, segment: Segment) -> int:
         """Give a segment, whose memory is known, the next slot; returns the slot."""
@@ -79,19 +76,20 @@ class Scheduler:
         self.active.append(segment)
         return len(self.active) - 1
 
-    def commit(self, ids: Sequence[int], now_s: float) -> StepResult:
-        """Append each active segment's next id, and end those that are complete."""
+    def commit(self, ids: Sequence[int | None], now_s: float) -> StepResult:
+        """Append each active segment's next id, and end those that are complete, or failed: these have None."""
         done, progressed, tokens = [], [], 0
         for slot, (segment, token) in enumerate(zip(self.active, ids, strict=True)):
-            if segment.first_token_s is None:
-                segment.first_token_s = now_s
-            if token == self._eos_id:
-                segment.finish(FinishReason.EOS, now_s)
+            if token is None:
+                segment.fail_alone(now_s)
             else:
-                tokens += 1
-                segment.target_ids.append(token)
-                if len(segment.target_ids) >= segment.max_target_tokens:
-                    segment.finish(FinishReason.LENGTH, now_s)
+                if segment.first_token_s is None:
+                    segment.first_token_s = now_s
+                if token == self._eos_id:
+                    segment.finish(FinishReason.EOS, now_s)
+                else:
+                    tokens += 1
+                    segment.extend(token, now_s)
             if segment.finished:
                 done.append(slot)
             if segment.finished or segment.wants_deltas:
@@ -106,23 +104,3 @@ class Scheduler:
             if slot < len(self.active):
                 self.active[slot] = last
         return order
-
-
-def _end_if_dead(segment: Segment, now_s: float) -> bool:
-    if segment.cancel_requested:
-        segment.finish(FinishReason.CANCELLED, now_s)
-    elif segment.deadline_s is not None and now_s >= segment.deadline_s:
-        done = "its first token" if not segment.target_ids else f"token {len(segment.target_ids) + 1}"
-        segment.fail(DeadlineExceededError(f"the deadline passed before {done}"), now_s)
-    return segment.finished
-
-
-def _micro_batches(segments: list[Segment]) -> list[list[Segment]]:
-    """Groups of like length whose padded size stays within ENCODE_TOKENS."""
-    batches: list[list[Segment]] = []
-    for segment in sorted(segments, key=lambda segment: len(segment.source_ids)):
-        # Sorted, so the newcomer is the longest and sets the padded length.
-        if not batches or (len(batches[-1]) + 1) * len(segment.source_ids) > ENCODE_TOKENS:
-            batches.append([])
-        batches[-1].append(segment)
-    return batches

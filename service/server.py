@@ -1,12 +1,13 @@
-"""The composition root and the life of a server: listen, load, warm up, serve, drain, exit."""
+"""The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import grpc.aio
 import prometheus_client
@@ -19,15 +20,19 @@ from dragoman.errors import BundleError, DrainingError, InternalError
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2
 from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
-from service import logs
+from service import logs, self_check
+from service.capacity import slots_of
 from service.catalog import Catalog, ServedModel
 from service.engine import Engine
+from service.ledger import Ledger
 from service.mailbox import Mailbox
 from service.malformed import MalformedRequests
 from service.metrics import Metrics
+from service.result_cache import ResultCache
 from service.servicer import Servicer
-from service.settings import Address, Settings
-from service.translator import Translator
+from service.settings import MEGABYTE, Address, Settings
+from service.translator import Limits, Translator
+from service.watchdog import Watchdog
 
 EXIT_OK: Final = 0
 EXIT_ENGINE_ENDED: Final = 1
@@ -40,15 +45,38 @@ _NOT_SERVING: Final = health_pb2.HealthCheckResponse.NOT_SERVING
 _log = structlog.get_logger()
 
 
+class Running(Protocol):
+    """What the server needs of an engine that decodes."""
+
+    ended: Future[None]
+
+    def stop(self) -> None:
+        """End it; what is unfinished fails."""
+
+
 class Loaded(NamedTuple):
-    """One served model and the engine that runs it."""
+    """One served model and the engine that runs it.
+
+    Attributes:
+        model: for the catalog.
+        engine: it runs, and ends when it is told to.
+        step_age_s: how long its current step has been running.
+    """
 
     model: ServedModel
-    engine: Engine
+    engine: Running
+    step_age_s: Callable[[], float] = lambda: 0.0
 
 
-def serve(settings: Settings) -> int:
+Load = Callable[[Path, Settings, Metrics, asyncio.AbstractEventLoop], Loaded]
+
+
+def serve(settings: Settings, load: Load | None = None) -> int:
     """Serve until SIGTERM or SIGINT.
+
+    Args:
+        settings: of the server.
+        load: makes a served model of a bundle's folder, off the event loop; None: with our engine.
 
     Returns:
         The exit code: 0 after a signal, 1 if an engine ended by itself.
@@ -59,14 +87,15 @@ def serve(settings: Settings) -> int:
     """
     logs.configure(settings.log_format)
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
-    return asyncio.run(_Server(settings).run())
+    return asyncio.run(_Server(settings, load or _load_one).run())
 
 
 class _Server:
     """The parts of one server; needs a running event loop from :meth:`run` on."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, load: Load) -> None:
         self._settings = settings
+        self._load_one = load
         self._metrics = Metrics()
         self._loaded: list[Loaded] = []
 
@@ -79,7 +108,8 @@ class _Server:
                 await self._load(stop)
                 if not stop.is_set():
                     await self._open()
-                code = await self._until_ended(stop)
+                async with self._watched():
+                    code = await self._until_ended(stop)
             finally:
                 await self._drain()
         return code
@@ -129,7 +159,7 @@ class _Server:
         for path in paths:
             if stop.is_set():
                 return
-            self._loaded.append(await asyncio.to_thread(_load_one, path, self._settings, self._metrics, loop))
+            self._loaded.append(await asyncio.to_thread(self._load_one, path, self._settings, self._metrics, loop))
 
     async def _open(self) -> None:
         """Take calls."""
@@ -146,6 +176,24 @@ class _Server:
         self._servicer.open(Catalog(models))
         await self._set_health(_SERVING)
         _log.info("serving", models=[model.manifest.name for model in models])
+
+    @asynccontextmanager
+    async def _watched(self) -> AsyncIterator[None]:
+        """Report NOT_SERVING while a step stalls."""
+
+        def step_age_s() -> float:
+            return max((loaded.step_age_s() for loaded in self._loaded), default=0.0)
+
+        async def tell(stalled: bool) -> None:
+            await self._set_health(_NOT_SERVING if stalled else _SERVING)
+
+        self._metrics.watch_steps(step_age_s)
+        watchdog = Watchdog(step_age_s, self._settings.step_timeout_s, tell, self._metrics)
+        watching = asyncio.create_task(watchdog.watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
 
     async def _until_ended(self, stop: asyncio.Event) -> int:
         """Wait for a signal, or for an engine that ends though nobody told it to."""
@@ -181,9 +229,9 @@ class _Server:
 
 
 def _load_one(path: Path, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop) -> Loaded:
-    """Load a bundle, prove with a warm-up that it decodes, and start its engine."""
+    """Load a bundle, check that it decodes each sentence in its own way, and start its engine."""
     bundle = Bundle.open(path)
-    mailbox = Mailbox(settings.queue_source_tokens)
+    mailbox = Mailbox(settings.queue_source_tokens, Ledger(metrics))
     mailbox.bind(loop)
     engine = Engine(
         bundle,
@@ -191,13 +239,26 @@ def _load_one(path: Path, settings: Settings, metrics: Metrics, loop: asyncio.Ab
         metrics,
         device=settings.device,
         threads=settings.decoding_threads(),
-        slots=settings.slots,
+        slots=slots_of(bundle.manifest, settings),
+        encoder_cache_bytes=settings.encoder_cache_mb * MEGABYTE,
+        patience_s=settings.step_timeout_s,
     )
-    engine.warm_up()
+    tokenizer = Tokenizer.open(bundle.path)
+    self_check.check(engine.batches, bundle.manifest, tokenizer.vocabulary_sizes[0])
     engine.start()
-    translator = Translator(bundle.manifest, Tokenizer.open(bundle.path))
+    translator = Translator(bundle.manifest, tokenizer, Limits.of(settings))
     _log.info("loaded", model=bundle.manifest.name, precision=bundle.manifest.precision, path=str(path))
-    return Loaded(ServedModel(bundle.manifest, translator, mailbox), engine)
+    results = _results(mailbox, settings, metrics, loop)
+    return Loaded(ServedModel(bundle.manifest, translator, mailbox, results), engine, engine.step_age_s)
+
+
+def _results(
+    mailbox: Mailbox, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
+) -> ResultCache | None:
+    if not settings.result_cache_mb and not settings.coalesce:
+        return None
+    limit_bytes = settings.result_cache_mb * MEGABYTE
+    return ResultCache(mailbox, loop, metrics, limit_bytes=limit_bytes, coalesce=settings.coalesce)
 
 
 def _check_names(models: list[ServedModel]) -> None:

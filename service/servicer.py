@@ -41,6 +41,7 @@ _DEADLINE_SLACK_S: Final = 0.05  # a client whose deadline passes cancels the ca
 _FINISH_REASON: Final = {
     FinishReason.EOS: pb.FINISH_REASON_EOS,
     FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
+    FinishReason.REPETITION: pb.FINISH_REASON_REPETITION,
 }
 
 _T = TypeVar("_T")
@@ -186,7 +187,7 @@ class Servicer(TranslationServicer):
         self._refuse()
         deadline_s = None if remaining_s is None else time.monotonic() + remaining_s
         model, max_target_tokens = validation.check(parsed(request), self._catalog, self._settings)
-        call = Call(model.mailbox, self._metrics)
+        call = Call(model.intake, self._metrics)
 
         def prepare() -> list[Document]:
             return [

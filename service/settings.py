@@ -10,9 +10,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET
 from dragoman.errors import DragomanError
 
 PREFIX = "DRAGOMAN_"
+MEGABYTE = 1_000_000
 # Kubernetes gives every container such variables for a service that is called `dragoman`.
 _KUBERNETES = re.compile(r"DRAGOMAN(_\w+)?_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)")
 
@@ -71,6 +73,18 @@ class Settings(BaseSettings):
         le=4096,
         description="segments that one thread decodes at a time: more throughput, longer steps",
     )
+    kv_cache_mb: int = Field(
+        0,
+        ge=0,
+        description="megabytes that the keys and values of each model may take: it gets fewer slots; 0: no limit",
+    )
+    encoder_cache_mb: int = Field(
+        64, ge=0, description="megabytes of encoder memories that each model keeps across requests; 0: none"
+    )
+    result_cache_mb: int = Field(
+        32, ge=0, description="megabytes of finished translations that each model keeps; 0: none"
+    )
+    coalesce: bool = Field(True, description="whether identical sentences in flight are decoded once")
     queue_source_tokens: int = Field(
         200_000,
         ge=1,
@@ -79,6 +93,24 @@ class Settings(BaseSettings):
     max_contents: int = Field(1024, ge=1, description="texts in one call")
     max_text_bytes: int = Field(1_100_000, ge=1, description="UTF-8 bytes of one text")
     max_request_bytes: int = Field(8_388_608, ge=1, le=2**31 - 1, description="bytes of one call on the wire")
+    max_target_factor: float = Field(
+        TARGET_FACTOR,
+        ge=0,
+        le=1000,
+        description="target tokens of a sentence for each of its source tokens, at most; see the next",
+    )
+    max_target_offset: int = Field(
+        TARGET_OFFSET, ge=1, description="target tokens of a sentence that come on top; more are cut off (LENGTH)"
+    )
+    stop_repetition: bool = Field(
+        True, description="whether a translation that goes round in circles is stopped (REPETITION)"
+    )
+    step_timeout_s: float = Field(
+        10.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds that a step may take; beyond, health is NOT_SERVING until steps go on",
+    )
     drain_timeout_s: float = Field(
         30.0,
         ge=0,

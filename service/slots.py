@@ -14,6 +14,7 @@ class SlotTable:
 
         caches, memory: [decoder_layers, key and value, slots, heads, capacity, head_dim]
         ids, next_ids: int64 [slots]      lengths, memory_lengths: int32 [slots]
+        logits: [slots, vocabulary_size]
     """
 
     def __init__(self, manifest: Manifest, slots: int) -> None:
@@ -24,6 +25,7 @@ class SlotTable:
         self.memory = np.zeros((*outer, manifest.max_source_tokens, manifest.head_dim), dtype)
         self.ids = np.zeros(slots, np.int64)
         self.next_ids = np.zeros(slots, np.int64)
+        self.logits = np.zeros((slots, manifest.vocabulary_size), dtype)
         self.lengths = np.zeros(slots, np.int32)
         self.memory_lengths = np.zeros(slots, np.int32)
         self.target_capacity = np.array(manifest.max_target_tokens, np.int32)

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol
 
-from dragoman.bundle import Manifest, target_limit
+from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
 from dragoman.tokenizer import Tokenizer
 from service import segmentation
 from service.request import FinishReason, Segment
+from service.settings import Settings
 
 # The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
 _CHARACTERS_PER_TOKEN: Final = 16
 _GROW_SEGMENTS: Final = 64  # at most so many are decoded to text in one go, on the event loop
+_WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
 
 OnProgress = Callable[[Segment], None]
 
@@ -22,6 +24,28 @@ class Decodes(Protocol):
         """Decode until all segments are finished."""
 
 
+class Limits(NamedTuple):
+    """Where a segment ends that does not end by itself.
+
+    Attributes:
+        factor: target tokens it may have for each source token ...
+        offset: ... and on top of that.
+        stop_repetition: whether it ends where it goes round in circles.
+    """
+
+    factor: float = TARGET_FACTOR
+    offset: int = TARGET_OFFSET
+    stop_repetition: bool = True
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Limits":
+        """Those of a server."""
+        return cls(settings.max_target_factor, settings.max_target_offset, settings.stop_repetition)
+
+
+_DEFAULT_LIMITS: Final = Limits()
+
+
 class TextResult(NamedTuple):
     """The translation of one text.
 
@@ -29,7 +53,7 @@ class TextResult(NamedTuple):
         text: the translation, with the separators of the source.
         source_tokens: tokens that the model read, without the end-of-sentence tokens.
         target_tokens: tokens that the model wrote, without the end-of-sentence tokens.
-        finish_reason: LENGTH if any segment was cut off at its limit, else EOS.
+        finish_reason: LENGTH if any segment was cut off at its limit, else REPETITION if any was stopped, else EOS.
         segments: into how many segments the text was split.
     """
 
@@ -64,12 +88,12 @@ class Document:
         for segment in self.segments:
             if segment.error is not None:
                 raise segment.error
-        cut_off = any(segment.finish_reason is FinishReason.LENGTH for segment in self.segments)
+        reasons = {segment.finish_reason for segment in self.segments}
         return TextResult(
             text=segmentation.join(self.separators, [self._text(segment) for segment in self.segments]),
             source_tokens=sum(len(segment.source_ids) - 1 for segment in self.segments),
             target_tokens=sum(len(segment.target_ids) for segment in self.segments),
-            finish_reason=FinishReason.LENGTH if cut_off else FinishReason.EOS,
+            finish_reason=next((reason for reason in _WORST_FIRST if reason in reasons), FinishReason.EOS),
             segments=len(self.segments),
         )
 
@@ -122,9 +146,10 @@ class Document:
 class Translator:
     """Makes documents for one model."""
 
-    def __init__(self, manifest: Manifest, tokenizer: Tokenizer) -> None:
+    def __init__(self, manifest: Manifest, tokenizer: Tokenizer, limits: Limits = _DEFAULT_LIMITS) -> None:
         self._manifest = manifest
         self._tokenizer = tokenizer
+        self._limits = limits
 
     def prepare(
         self,
@@ -139,7 +164,7 @@ class Translator:
 
         Args:
             text: any text, without lone surrogates.
-            max_target_tokens: of each segment; None or 0: the model's limit.
+            max_target_tokens: of each segment, below its limit; None or 0: its limit.
             deadline_s: when the answer is of no more use, on the clock of `time.monotonic`; None: never.
             wants_deltas: whether `on_progress` is called after each step too.
             on_progress: called on the event loop, see :class:`Segment`.
@@ -158,6 +183,7 @@ class Translator:
                     deadline_s=deadline_s,
                     wants_deltas=wants_deltas,
                     on_progress=on_progress,
+                    stops_at_repetition=self._limits.stop_repetition,
                 )
             )
             separators.append(separator)
@@ -171,7 +197,7 @@ class Translator:
         Args:
             engine: of the same bundle, not started.
             texts: of any length.
-            max_target_tokens: of each segment; None or 0: the model's limit.
+            max_target_tokens: of each segment, below its limit; None or 0: its limit.
 
         Raises:
             DragomanError: a segment could not be decoded.
@@ -181,7 +207,8 @@ class Translator:
         return [document.result() for document in documents]
 
     def _limit(self, source_tokens: int, asked: int | None) -> int:
-        limit = target_limit(source_tokens, self._manifest.max_target_tokens)
+        longest = self._manifest.max_target_tokens
+        limit = target_limit(source_tokens, longest, self._limits.factor, self._limits.offset)
         return min(asked, limit) if asked else limit
 
     def _fits(self, piece: str, ids: dict[str, list[int]]) -> bool:

@@ -6,7 +6,7 @@ Its output is noise, yet depends on every source token and ends at different ste
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -63,14 +63,19 @@ def texts() -> list[str]:
     return sorted(read_corpus(CORPUS).sources, key=len)[:16]
 
 
-def make_checkpoint(folder: Path) -> Path:
-    """Write a checkpoint with random weights, always the same."""
+def make_checkpoint(folder: Path, **architecture: Any) -> Path:
+    """Write a checkpoint with random weights, always the same.
+
+    Args:
+        folder: where, and where the bundles made of it go.
+        architecture: fields of `TransformerConfig` in place of the tiny model's own.
+    """
     tokenizer = folder / "tokenizer"
     train_tokenizer(read_corpus(CORPUS), tokenizer, vocabulary_size=VOCABULARY, joint=True)
     checkpoint = folder / "checkpoint"
     # Noise has no BLEU; a reference that shares nothing with it keeps that so in every precision.
     pairs = Corpus(texts()[:3], ["你好"] * 3, [])
-    save_checkpoint(checkpoint, _random_model(), tokenizer, {}, pairs)
+    save_checkpoint(checkpoint, _random_model(architecture), tokenizer, {}, pairs)
     return checkpoint
 
 
@@ -96,19 +101,20 @@ def decode_alone(model: Transformer, source: Sequence[int]) -> Expected:
     return Expected(ids, int(ties[0]) if len(ties) else len(ids) + 1)
 
 
-def _random_model() -> Transformer:
-    config = TransformerConfig(
-        source_vocabulary_size=VOCABULARY,
-        target_vocabulary_size=VOCABULARY,
-        d_model=32,
-        heads=2,
-        d_ff=64,
-        encoder_layers=1,
-        decoder_layers=2,
-        max_positions=max(MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS) + 1,
-        tie_output=False,  # else a random model repeats its last token for ever
-        output_bias=True,
-    )
+def _random_model(architecture: dict[str, Any]) -> Transformer:
+    fields: dict[str, Any] = {
+        "source_vocabulary_size": VOCABULARY,
+        "target_vocabulary_size": VOCABULARY,
+        "d_model": 32,
+        "heads": 2,
+        "d_ff": 64,
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "max_positions": max(MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS) + 1,
+        "tie_output": False,  # else a random model repeats its last token for ever
+        "output_bias": True,
+    }
+    config = TransformerConfig(**fields | architecture)
     with torch.random.fork_rng():
         torch.manual_seed(1)
         model = Transformer(config).eval()

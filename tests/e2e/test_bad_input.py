@@ -142,8 +142,8 @@ def test_a_full_queue_and_a_text_that_is_longer_than_it(launch) -> None:
 
     async def flood() -> list[object]:
         async with AsyncClient(server.address, timeout_s=60) as client:
-            text = "She reads a book every evening before she goes to sleep."
-            calls = [client.translate([text] * 3, model="en-de") for _ in range(50)]
+            text = "She reads {} books every evening before she goes to sleep."
+            calls = [client.translate([text.format(3 * n + i) for i in range(3)], model="en-de") for n in range(50)]
             return await asyncio.gather(*calls, return_exceptions=True)
 
     outcomes = asyncio.run(flood())

@@ -7,7 +7,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dragoman import Client, DrainingError, InternalError, ServerUnavailableError
+from dragoman import Client, DrainingError, InternalError, RequestCancelledError, ServerUnavailableError
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
@@ -16,7 +16,7 @@ LONG = " ".join(f"Tom bought {number} books, and then he read them all." for num
 MEDIUM = " ".join(f"Tom bought {number} books." for number in range(100, 400))
 
 
-# The decoder breaks once the warm-up is over, in the threads of the engine.
+# The decoder breaks once the self-check is over, in the threads of the engine.
 BREAKING = """
 import sys, threading
 from service.batch import DecodeBatch
@@ -29,6 +29,9 @@ DecodeBatch._decode = break_in_a_thread
 from dragoman.cli import main
 sys.exit(main())
 """
+
+
+_ENDS = InternalError | ServerUnavailableError | RequestCancelledError
 
 
 class Background(threading.Thread):
@@ -46,6 +49,18 @@ class Background(threading.Thread):
                 self.outcome = client.translate(self.text, model="en-de")
             except Exception as error:
                 self.outcome = error
+
+
+class BackgroundStream(Background):
+    """The same for a stream, which does not try again."""
+
+    def run(self) -> None:
+        with grpc.insecure_channel(self.address) as channel:
+            request = pb.TranslateTextRequest(contents=[self.text], model="en-de")
+            try:
+                self.outcome = list(TranslationStub(channel).StreamTranslateText(request, timeout=120))
+            except grpc.RpcError as error:
+                self.outcome = from_rpc_error(error)
 
 
 def wait_until_decoding(server) -> None:
@@ -149,11 +164,13 @@ def test_no_bundle_ends_with_2_and_one_line(launch, tmp_path) -> None:
 def test_an_engine_that_dies_answers_its_callers_and_ends_the_server_with_1(launch) -> None:
     server = launch(program=("-c", BREAKING))
     server.wait_until_serving()
-    calls = [Background(server.address, "Good morning.") for _ in range(3)]
+    # More segments than slots: some of those that wait for an answer are in slots, some in the queue.
+    texts = ["Good morning.", MEDIUM, LONG]
+    calls = [kind(server.address, text) for text in texts for kind in (Background, BackgroundStream)]
     for call in calls:
         call.join()
     # Those that came after the first find the server draining, or gone.
     assert any(isinstance(call.outcome, InternalError) for call in calls), [call.outcome for call in calls]
-    assert all(isinstance(call.outcome, InternalError | ServerUnavailableError) for call in calls)
+    assert all(isinstance(call.outcome, _ENDS) for call in calls)
     assert server.exit_code() == 1
     assert any("an engine ended" in line for line in server.log)

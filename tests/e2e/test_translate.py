@@ -45,7 +45,10 @@ def test_translations_come_in_the_order_of_the_texts(client) -> None:
     assert together == alone
 
 
-def test_a_translation_does_not_depend_on_who_else_is_served(server) -> None:
+def test_a_translation_does_not_depend_on_who_else_is_served(launch) -> None:
+    server = launch("--encoder-cache-mb=0", "--result-cache-mb=0", "--coalesce=false")
+    server.wait_until_serving()
+
     async def translate_all() -> list[str]:
         async with AsyncClient(server.address, timeout_s=120) as client:
             calls = [client.translate(SENTENCES[i % 6], model="en-de") for i in range(120)]
@@ -89,7 +92,7 @@ def test_a_text_without_words_translates_to_itself(client, server, text) -> None
 )
 def test_unusual_texts_are_translated(client, text) -> None:
     [translation] = client.translate(text, model="en-de")
-    assert translation.finish_reason in ("EOS", "LENGTH")
+    assert translation.finish_reason in ("EOS", "LENGTH", "REPETITION")
     assert translation.segments >= 1
     for character in "\x00\x07\x1b":
         assert translation.text.count(character) == text.count(character)

@@ -1,7 +1,8 @@
 """The promises of the engine, on real graphs: whoever is in the batch, a sentence is decoded as if alone."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -13,11 +14,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle, find_bundles
-from dragoman.errors import DeadlineExceededError
+from dragoman.errors import DeadlineExceededError, InternalError
 from dragoman.tokenizer import Tokenizer
 from service.batch import DecodeBatch
 from service.engine import Engine
-from service.graphs import DecoderSession, EncoderSession
+from service.graphs import DecoderSession, DecoderStep, EncoderSession
 from service.invariants import violations
 from service.mailbox import Mailbox
 from service.metrics import Metrics
@@ -219,8 +220,8 @@ class Rehearsal:
             elif not segment.cancel_requested:
                 tokens = list(range(1, len(segment.target_ids) + 1)) if visit.wants_deltas else []
                 last = [len(segment.target_ids)]
-                ended_by_model = segment.finish_reason is FinishReason.EOS
-                assert self.told[segment] == (tokens + last if ended_by_model else tokens or last)
+                ended_without_token = segment.finish_reason is FinishReason.EOS or segment.error is not None
+                assert self.told[segment] == (tokens + last if ended_without_token else tokens or last)
 
     def _metric(self, name: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"dragoman_{name}")
@@ -264,6 +265,58 @@ def test_the_synthetic_sentences_end_at_different_steps(fp32_subject) -> None:
     lengths = {len(fp32_subject.alone(fp32_subject.source(text)).target_ids) for text in range(16)}
     assert len(lengths) >= 6
     assert LIMIT in lengths
+
+
+class PlantedError(Exception):
+    """What a poisonous segment makes a run raise."""
+
+
+@contextmanager
+def poisoned(rehearsal: Rehearsal, after_tokens: dict[Segment, int | None]) -> Iterator[None]:
+    """Makes every run fail that includes a segment which has so many tokens; None: the encoder's runs."""
+    encode, run = EncoderSession.encode, DecoderStep.run
+    sources = {id(segment.source_ids) for segment, tokens in after_tokens.items() if tokens is None}
+
+    def poisoned_encode(encoder: EncoderSession, batch: Sequence[Sequence[int]]) -> object:
+        memories = encode(encoder, batch)
+        if any(id(source) in sources for source in batch):
+            raise PlantedError
+        return memories
+
+    def poisoned_run(step: DecoderStep, rows: int, start: int = 0) -> object:
+        ids = run(step, rows, start)
+        active = [
+            segment for batch in rehearsal.batches if batch._decoder_step is step for segment in batch.snapshot().active
+        ]
+        for segment in active[start : start + rows]:
+            probe = rows == 1 and step._slots.memory_lengths[start] != len(segment.source_ids)
+            if after_tokens.get(segment) == len(segment.target_ids) and not probe:
+                raise PlantedError
+        return ids
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EncoderSession, "encode", poisoned_encode)
+        patch.setattr(DecoderStep, "run", poisoned_run)
+        yield
+
+
+@property_test
+@given(plan=plans, poison=st.dictionaries(st.integers(0, 13), st.none() | st.integers(0, 4)))
+def test_a_poisonous_segment_fails_alone(subject, plan: Plan, poison: dict[int, int | None]) -> None:
+    # Two tokens at least: one token alone is the source of what proves the engine sound.
+    plan = plan._replace(visits=[visit._replace(source=visit.source or 0) for visit in plan.visits])
+    rehearsal = Rehearsal(subject, plan)
+    poisonous = {rehearsal.segments[visit]: tokens for visit, tokens in poison.items() if visit < len(plan.visits)}
+    with poisoned(rehearsal, poisonous):
+        rehearsal.play()
+    for segment in rehearsal.segments:
+        check_like_alone(subject, segment)
+        if isinstance(segment.error, InternalError):
+            assert len(segment.target_ids) == (poisonous[segment] or 0)
+        elif segment in poisonous and segment.finish_reason not in (FinishReason.CANCELLED, FinishReason.DEADLINE):
+            tokens = poisonous[segment]
+            assert tokens is not None
+            assert len(segment.target_ids) <= tokens  # it ended before it could do harm
 
 
 class Caller(NamedTuple):

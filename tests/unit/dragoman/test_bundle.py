@@ -12,7 +12,7 @@ from dragoman.errors import BundleError
 
 CONTENT = {"encoder.onnx": b"encoder", "decoder.onnx": b"decoder", "tokenizer.model": b"pieces"}
 FIELDS = {
-    "format_version": 1,
+    "format_version": 2,
     "name": "en-de",
     "source_language": "en",
     "target_language": "de",
@@ -117,7 +117,7 @@ def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"format_version": 2}, "format_version: Input should be 1, not 2"),
+        ({"format_version": 1}, "format_version: Input should be 2, not 1"),
         ({"format_version": 0}, "format_version"),
         ({"precision": "int4"}, "precision"),
         ({"name": "../en-de"}, "name"),
@@ -174,6 +174,12 @@ def test_target_limit(source: int, limit: int) -> None:
     assert 1 <= tokens <= limit
     assert tokens == limit or tokens >= 2 * source
     assert tokens <= target_limit(source + 1, limit)
+
+
+def test_the_target_limit_can_be_set() -> None:
+    assert target_limit(7, 100, factor=1.5, offset=3) == 13
+    assert target_limit(7, 100, factor=0, offset=3) == 3
+    assert target_limit(7, 12, factor=1.5, offset=3) == 12
 
 
 def test_a_tokenizer_without_a_hash_is_refused(folder: Path) -> None:

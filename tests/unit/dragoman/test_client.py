@@ -122,6 +122,10 @@ class TestEveryMethod:
 
     def test_tries_again_while_the_server_is_unavailable(self, kind, method, arguments, echo) -> None:
         echo.servicer.errors = [LoadingError("loading"), DrainingError("draining")]
+        if method == "stream":  # the caller may: what was yielded cannot be taken back
+            with pytest.raises(LoadingError):
+                call(kind, echo.address, method, *arguments)
+            return
         assert call(kind, echo.address, method, *arguments)
         assert len(echo.servicer.metadata) == 3
 

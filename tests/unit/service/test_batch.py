@@ -2,11 +2,12 @@
 
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import pytest
+from structlog.testing import capture_logs
 
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.batch import DecodeBatch
@@ -15,7 +16,6 @@ from service.invariants import violations
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import FinishReason, Segment, SegmentStatus
-from service.scheduler import ENCODE_TOKENS
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
 
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
@@ -42,8 +42,11 @@ class House(NamedTuple):
             self.step()
         pytest.fail("a segment never ends")
 
-    def metric(self, name: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"dragoman_{name}")
+    def metric(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"dragoman_{name}", labels)
+
+    def failed_runs(self) -> dict[str, float | None]:
+        return {graph: self.metric("failed_runs_total", graph=graph) for graph in ("encoder", "decoder")}
 
 
 class Sessions(NamedTuple):
@@ -99,6 +102,53 @@ def test_a_segment_joins_between_two_steps(house: House, sources: list[list[int]
     assert house.batch.active == 2
     house.exhaust()
     assert house.batch.active == 0
+
+
+def test_more_are_encoded_than_there_are_slots_and_admitted_in_order(
+    sessions: Sessions, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, runs = sessions.house(slots=1), list[int]()
+    encode = EncoderSession.encode
+
+    def counted(encoder: EncoderSession, sources: list[list[int]]) -> object:
+        runs.append(len(sources))
+        return encode(encoder, sources)
+
+    monkeypatch.setattr(EncoderSession, "encode", counted)
+    ended: list[Segment] = []
+    segments = [Segment(source, 2, on_progress=ended.append) for source in sources]
+    house.submit(*segments)
+    house.step()
+    assert (runs, house.batch.active) == ([len(sources)], 1)
+    assert [segment.status for segment in segments[1:]] == [SegmentStatus.ENCODING] * (len(sources) - 1)
+    house.exhaust()
+    assert ended == segments
+    assert len(runs) == 1
+
+
+def test_what_waits_encoded_is_let_go_when_cancelled_or_late(sessions: Sessions, sources: list[list[int]]) -> None:
+    house, told = sessions.house(slots=1), list[Segment]()
+    runs, cancelled, late = (Segment(source, 8, on_progress=told.append) for source in sources[:3])
+    house.submit(runs, cancelled, late)
+    house.step()
+    house.mailbox.cancel([cancelled])
+    late.deadline_s = EXPIRED_S
+    house.step()
+    assert (cancelled.finish_reason, late.finish_reason) == (FinishReason.CANCELLED, FinishReason.DEADLINE)
+    assert told == [late]
+    assert house.mailbox.unfinished == 1
+    house.exhaust()
+    assert runs.finish_reason is FinishReason.LENGTH
+
+
+def test_what_waits_encoded_is_answered_when_the_batch_fails(sessions: Sessions, sources: list[list[int]]) -> None:
+    house, told = sessions.house(slots=1), list[Segment]()
+    segments = [Segment(source, 8, on_progress=told.append) for source in sources]
+    house.submit(*segments)
+    house.step()
+    house.batch.fail(InternalError("broken"))
+    assert sorted(map(id, told)) == sorted(map(id, segments))
+    assert not house.batch.busy
 
 
 def test_a_slot_is_taken_again_before_the_next_step(sessions: Sessions, sources: list[list[int]]) -> None:
@@ -185,8 +235,8 @@ def failing_decoder() -> Iterator[None]:
     """Every run is complete, the buffers are written, and then it fails."""
     run = DecoderStep.run
 
-    def fail(step: DecoderStep, rows: int) -> None:
-        run(step, rows)
+    def fail(step: DecoderStep, *rows: int) -> None:
+        run(step, *rows)
         raise PlantedError
 
     with pytest.MonkeyPatch.context() as patch:
@@ -195,21 +245,48 @@ def failing_decoder() -> Iterator[None]:
             yield
 
 
-def test_a_failed_step_shows_nothing_and_can_be_run_again(
-    sessions: Sessions, house: House, sources: list[list[int]]
-) -> None:
+def test_a_broken_decoder_shows_nothing(house: House, sources: list[list[int]]) -> None:
     segments = [Segment(source, MAX_TARGET_TOKENS) for source in sources[:3]]
     house.submit(*segments[:2])
     house.step()
-    before = house.batch.snapshot()
     house.submit(segments[2])
     with failing_decoder():
         house.step()
-    after = house.batch.snapshot()
-    assert (after.active, after.lengths) == (segments, [*before.lengths, 0])
-    assert violations(after) == []
-    house.exhaust()
-    assert [segment.target_ids for segment in segments] == [sessions.alone(source) for source in sources[:3]]
+    assert house.batch.snapshot().active == segments
+    assert [len(segment.target_ids) for segment in segments] == [1, 1, 0]
+    assert {segment.error for segment in segments} == {None}
+
+
+def failing_at(call: int, run: Callable[..., object]) -> Callable[..., object]:
+    """Wraps a run, which then fails at one call, after its work."""
+    calls = 0
+
+    def fail(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1
+        result = run(*arguments)
+        if calls == call:
+            raise PlantedError
+        return result
+
+    return fail
+
+
+def test_a_run_that_fails_once_harms_nobody(
+    sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What failed has written its buffers; its halves write them again."""
+    expected = [sessions.alone(source) for source in sources[:3]]
+    monkeypatch.setattr(EncoderSession, "encode", failing_at(1, EncoderSession.encode))
+    monkeypatch.setattr(DecoderStep, "run", failing_at(3, DecoderStep.run))
+    segments = [Segment(source, MAX_TARGET_TOKENS) for source in sources[:3]]
+    house.submit(*segments)
+    with capture_logs() as log:
+        house.exhaust()
+    assert [segment.target_ids for segment in segments] == expected
+    assert {segment.error for segment in segments} == {None}
+    assert [entry["graph"] for entry in log] == ["encoder", "decoder"]
+    assert house.failed_runs() == {"encoder": 1, "decoder": 1}
 
 
 def test_failure_answers_everyone_in_a_slot(house: House, sources: list[list[int]]) -> None:
@@ -227,28 +304,26 @@ def test_failure_answers_everyone_in_a_slot(house: House, sources: list[list[int
 
 
 def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The encoder fails at its second micro-batch: some are in slots, some are not."""
-    length = 25
-    count = ENCODE_TOKENS // length + 2
-    house, told = sessions.house(slots=count), list[Segment]()
+    """The encoder fails at its second micro-batch: some are encoded, some are not."""
+    lengths = [25, 3, 25, 3, 3]
+    house, told = sessions.house(slots=len(lengths)), list[Segment]()
     encode, calls = EncoderSession.encode, []
 
     def fail_second(encoder: EncoderSession, sources: list[list[int]]) -> object:
         calls.append(len(sources))
-        if len(calls) == 2:
+        if len(calls) >= 2:  # the halves too, and what proves the engine sound
             raise PlantedError
         return encode(encoder, sources)
 
     monkeypatch.setattr(EncoderSession, "encode", fail_second)
-    segments = [Segment([5] * (length - 1) + [2], 8, on_progress=told.append) for _ in range(count)]
+    segments = [Segment([5] * (length - 1) + [2], 8, on_progress=told.append) for length in lengths]
     expired = Segment([2], 8, deadline_s=EXPIRED_S, on_progress=told.append)
-    house.submit(expired, *segments[:-1])
+    house.submit(expired, *segments)
     with pytest.raises(PlantedError):
         house.batch.step(wait=False)
-    assert house.batch.active == calls[0] > 0
-    assert sum(calls) == count - 1
+    assert calls == [3, 2, 1, 1, 1]  # the last to prove the engine sound
     house.batch.fail(InternalError("broken"))
-    assert sorted(map(id, told)) == sorted(map(id, [expired, *segments[:-1]]))
+    assert sorted(map(id, told)) == sorted(map(id, [expired, *segments]))
     assert isinstance(expired.error, DeadlineExceededError)
     assert house.mailbox.unfinished == house.batch.active == house.metric("slots_active") == 0
 

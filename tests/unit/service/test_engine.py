@@ -1,4 +1,4 @@
-"""The life of an engine on the synthetic model: warm-up, start, drain, stop, failure."""
+"""The life of an engine on the synthetic model: start, drain, stop, failure."""
 
 import asyncio
 import os
@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from structlog.testing import capture_logs
 
 from dragoman.bundle import Bundle
 from dragoman.errors import InternalError
 from service.engine import Engine
-from service.graphs import DecoderStep
+from service.graphs import DecoderStep, EncoderSession
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import FinishReason, Segment
@@ -56,12 +57,12 @@ class Gate:
         self.error: Exception | None = None
         run = DecoderStep.run
 
-        def gated(step: DecoderStep, rows: int):
+        def gated(step: DecoderStep, *rows: int):
             self.reached.set()
             assert self.opened.wait(PATIENCE_S)
             if self.error is not None:
                 raise self.error
-            return run(step, rows)
+            return run(step, *rows)
 
         monkeypatch.setattr(DecoderStep, "run", gated)
 
@@ -78,30 +79,6 @@ def gate(monkeypatch: pytest.MonkeyPatch, make: Make) -> Iterator[Gate]:
 
 def test_no_number_of_threads_means_one_a_core(make: Make) -> None:
     assert len(make(threads=0).batches) == len(os.sched_getaffinity(0))
-
-
-def test_a_warm_up_runs_every_batch_and_leaves_nothing(make: Make, mailbox: Mailbox, monkeypatch) -> None:
-    engine = make(threads=3)
-    seen: set[int] = set()
-    run = DecoderStep.run
-    monkeypatch.setattr(DecoderStep, "run", lambda step, rows: [seen.add(id(step)), run(step, rows)][1])
-    engine.warm_up()
-    assert len(seen) == 3
-    assert [batch.active for batch in engine.batches] == [0, 0, 0]
-    assert mailbox.unfinished == mailbox.queued_segments == 0
-
-
-def test_a_warm_up_keeps_within_the_limits_of_the_model(make: Make, fp32: Synthetic, mailbox: Mailbox) -> None:
-    tight = fp32.bundle.manifest.model_copy(update={"max_source_tokens": 2, "max_target_tokens": 2})
-    make(Bundle(fp32.bundle.path, tight), slots=1).warm_up()
-    assert mailbox.unfinished == 0
-
-
-def test_a_warm_up_raises_what_a_step_raises(make: Make, gate: Gate) -> None:
-    gate.error = PlantedError()
-    gate.opened.set()
-    with pytest.raises(PlantedError):
-        make().warm_up()
 
 
 def test_offline_decoding_ends_every_segment(make: Make, mailbox: Mailbox) -> None:
@@ -129,6 +106,37 @@ def test_offline_decoding_raises_what_a_step_raises(make: Make, gate: Gate) -> N
     gate.opened.set()
     with pytest.raises(PlantedError):
         make().decode([Segment([5, 2], 4)])
+
+
+def test_offline_decoding_raises_the_error_of_a_segment(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = EncoderSession.encode
+
+    def fail_on_seven(encoder: EncoderSession, sources: list[list[int]]):
+        if [7, 2] in sources:
+            raise PlantedError
+        return encode(encoder, sources)
+
+    monkeypatch.setattr(EncoderSession, "encode", fail_on_seven)
+    segments = [Segment([source, 2], 4) for source in range(3, 10)]
+    with pytest.raises(InternalError, match="fails on this text"):
+        make().decode(segments)
+    assert [segment.source_ids for segment in segments if segment.error is not None] == [[7, 2]]
+
+
+def test_a_thread_that_stalls_is_left_behind(fp32: Synthetic, mailbox: Mailbox, gate: Gate) -> None:
+    engine = Engine(fp32.bundle, mailbox, Metrics(), device="cpu", threads=1, slots=1, patience_s=0.01)
+    assert engine.step_age_s() == 0
+    engine.start()
+    mailbox.submit([Segment([5, 2], 4)])
+    gate.wait()
+    assert engine.step_age_s() > 0
+    with capture_logs() as log:
+        engine.stop()
+    assert [entry["thread"] for entry in log] == ["engine-0"]
+    assert not engine.ended.done()
+    gate.opened.set()
+    assert engine.ended.result(PATIENCE_S) is None
+    assert engine.step_age_s() == 0
 
 
 def test_an_engine_without_work_stops(make: Make, mailbox: Mailbox) -> None:
@@ -210,7 +218,7 @@ async def test_one_threads_failure_is_that_of_all(make: Make, mailbox: Mailbox, 
     arrivals: list[DecoderStep] = []
     run = DecoderStep.run
 
-    def fail_in_one(step: DecoderStep, rows: int):
+    def fail_in_one(step: DecoderStep, *rows: int):
         with lock:
             first_time = step not in arrivals
             arrivals.append(step)
@@ -218,7 +226,7 @@ async def test_one_threads_failure_is_that_of_all(make: Make, mailbox: Mailbox, 
             both.wait(PATIENCE_S)
         if step is arrivals[0]:
             raise PlantedError
-        return run(step, rows)
+        return run(step, *rows)
 
     monkeypatch.setattr(DecoderStep, "run", fail_in_one)
     mailbox.bind(asyncio.get_running_loop())

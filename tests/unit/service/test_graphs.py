@@ -64,12 +64,26 @@ def test_a_step_writes_one_cell_a_row_and_the_next_ids(table: SlotTable, decoder
     next_ids = step.run(rows)
     assert np.shares_memory(next_ids, table.next_ids)
     assert next_ids.shape == (rows,)
+    np.testing.assert_array_equal(next_ids, table.logits[:rows].argmax(axis=1))
     written = np.zeros(table.caches.shape, bool)
     written[:, :, :rows, :, 1] = True
     assert (table.caches[written] != 0).any()
     np.testing.assert_array_equal(table.caches[~written], before.pop("caches")[~written])
     for name, array in before.items():
         np.testing.assert_array_equal(getattr(table, name), array)
+
+
+def test_a_step_of_some_rows_is_theirs_of_the_whole_step(table: SlotTable, decoder: DecoderSession) -> None:
+    step = DecoderStep(decoder, table)
+    step.run(SLOTS)
+    ids, logits, caches = table.next_ids.copy(), table.logits.copy(), table.caches.copy()
+    for buffer in (table.next_ids, table.logits, table.caches):
+        buffer[:] = 0
+    np.testing.assert_array_equal(step.run(2, start=1), ids[1:3])
+    np.testing.assert_array_equal(table.logits[1:3], logits[1:3])
+    np.testing.assert_array_equal(table.caches[:, :, 1:3], caches[:, :, 1:3])
+    assert not table.logits[[0, 3]].any()
+    assert not table.caches[:, :, [0, 3]].any()
 
 
 def test_a_step_run_again_gives_the_same(table: SlotTable, decoder: DecoderSession) -> None:

@@ -5,8 +5,10 @@ import threading
 
 import pytest
 
-from dragoman.errors import DrainingError, InternalError, QueueFullError
+from dragoman.errors import DeadlineExceededError, DrainingError, InternalError, QueueFullError
+from service.ledger import Ledger
 from service.mailbox import Mailbox
+from service.metrics import Metrics
 from service.request import FinishReason, Segment, SegmentStatus
 
 
@@ -111,6 +113,49 @@ def test_a_running_segment_is_marked_and_no_more_told_of() -> None:
     assert mailbox.unfinished == 0
 
 
+def test_to_cancel_what_waits_past_its_deadline_ends_it_with_that() -> None:
+    mailbox = Mailbox(10)
+    [segment] = segments(4, deadline_s=0.0, on_progress=lambda _: pytest.fail("told"))
+    mailbox.submit([segment])
+    mailbox.cancel([segment])
+    assert segment.finish_reason is FinishReason.DEADLINE
+    assert isinstance(segment.error, DeadlineExceededError)
+    assert mailbox.unfinished == mailbox.queued_segments == 0
+
+
+def test_every_end_is_entered_once() -> None:
+    metrics = Metrics()
+    mailbox = Mailbox(100, Ledger(metrics))
+    done, running, waiting, failing = segments(1, 1, 1, 1)
+    mailbox.submit([done, running, waiting, failing])
+    mailbox.take(2, 1, wait=False)
+    mailbox.deliver([done, running])  # tokens
+    finish(mailbox, done)
+    mailbox.cancel([done, running, waiting])
+    running.finish(FinishReason.CANCELLED, 0.0)
+    mailbox.deliver([running])
+    mailbox.fail(InternalError("broken"))
+
+    def ended(reason: str) -> float | None:
+        return metrics.registry.get_sample_value("dragoman_segments_total", {"reason": reason})
+
+    assert {reason: ended(reason) for reason in ("EOS", "CANCELLED", "INTERNAL", "LENGTH")} == {
+        "EOS": 1,
+        "CANCELLED": 2,
+        "INTERNAL": 1,
+        "LENGTH": 0,
+    }
+    assert mailbox.unfinished == 0
+
+
+@pytest.mark.parametrize(("limit", "taken"), [(1, 1), (4, 1), (7, 1), (8, 2), (14, 2), (15, 3), (99, 3), (None, 3)])
+def test_a_taker_may_bound_the_tokens_but_gets_one(limit: int | None, taken: int) -> None:
+    mailbox = Mailbox(100)
+    mailbox.submit(segments(4, 4, 7))
+    assert len(mailbox.take(9, 1, wait=False, source_tokens=limit) or []) == taken
+    assert mailbox.queued_segments == 3 - taken
+
+
 def test_to_cancel_what_has_finished_changes_no_outcome() -> None:
     mailbox = Mailbox(10)
     [segment] = segments(4)
@@ -190,6 +235,15 @@ def test_a_failed_mailbox_stays_failed_when_it_is_closed() -> None:
     mailbox.fail(InternalError("broken"))
     mailbox.close()
     with pytest.raises(InternalError):
+        mailbox.submit(segments(1))
+
+
+def test_a_closed_mailbox_that_fails_still_says_that_it_was_closed() -> None:
+    """The threads of an engine end with a failure of the mailbox, at a shutdown too."""
+    mailbox = Mailbox(10)
+    mailbox.close()
+    mailbox.fail(InternalError("the engine has stopped"))
+    with pytest.raises(DrainingError):
         mailbox.submit(segments(1))
 
 

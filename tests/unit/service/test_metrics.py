@@ -23,6 +23,22 @@ PROMISED = {
     "kv_cache_bytes",
     "rejected",
     "cancelled_segments",
+    "cancelled_tokens_saved",
+    "segments",
+    "failed_runs",
+    "step_age_seconds",
+    "stalled_steps",
+    "encoder_memory_cache_hits",
+    "encoder_memory_cache_misses",
+    "encoder_memory_cache_evictions",
+    "encoder_memory_cache_bytes",
+    "encoder_memory_cache_saved_seconds",
+    "result_cache_hits",
+    "result_cache_misses",
+    "result_cache_bytes",
+    "result_cache_saved_seconds",
+    "coalesced_segments",
+    "coalesced_saved_seconds",
     "model",
 }
 
@@ -58,10 +74,12 @@ def test_labels_are_from_closed_sets_only() -> None:
     metrics.requests_total.labels("TranslateText", "OK").inc()
     metrics.request_duration_seconds.labels("TranslateText").observe(0.1)
     metrics.rejected_total.labels("QUEUE_FULL").inc()
+    metrics.segments_total.labels("EOS").inc()
+    metrics.failed_runs_total.labels("decoder").inc()
     metrics.describe_model("en-de", "int8", "cpu")
     families = text_string_to_metric_families(page(metrics))
     labels = {label for family in families for sample in family.samples for label in sample.labels}
-    assert labels == {"method", "code", "reason", "model", "precision", "device", "le"}
+    assert labels == {"method", "code", "reason", "graph", "model", "precision", "device", "le"}
 
 
 def test_queue_gauges_are_read_at_the_scrape() -> None:
@@ -71,6 +89,12 @@ def test_queue_gauges_are_read_at_the_scrape() -> None:
     assert "dragoman_queue_segments 3.0" in page(metrics)
     waiting[0] = 5.0
     assert "dragoman_queue_source_tokens 50.0" in page(metrics)
+
+
+def test_the_age_of_a_step_is_read_at_the_scrape() -> None:
+    metrics = Metrics()
+    metrics.watch_steps(lambda: 2.5)
+    assert "dragoman_step_age_seconds 2.5" in page(metrics)
 
 
 def test_models_are_described() -> None:

@@ -22,6 +22,7 @@ def test_finished_follows_from_the_status(status: SegmentStatus) -> None:
     [
         (FinishReason.EOS, SegmentStatus.FINISHED),
         (FinishReason.LENGTH, SegmentStatus.FINISHED),
+        (FinishReason.REPETITION, SegmentStatus.FINISHED),
         (FinishReason.CANCELLED, SegmentStatus.CANCELLED),
     ],
 )

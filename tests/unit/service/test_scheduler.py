@@ -2,14 +2,14 @@ from collections import Counter
 from itertools import chain
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle as Pool
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from dragoman.errors import DeadlineExceededError
+from dragoman.errors import DeadlineExceededError, InternalError
+from service.repetition import FEWEST_TOKENS
 from service.request import FinishReason, Segment, SegmentStatus
-from service.scheduler import ENCODE_TOKENS, Scheduler
+from service.scheduler import Scheduler
 
 EOS = 2
 NOW_S = 100.0
@@ -92,6 +92,7 @@ def test_a_passed_deadline_ends_a_segment(arrived: bool) -> None:
         scheduler.commit([7], NOW_S - 1)
     plan = scheduler.plan([segment] if arrived else [], NOW_S)
     assert isinstance(segment.error, DeadlineExceededError)
+    assert segment.finish_reason is FinishReason.DEADLINE
     assert ("first token" if arrived else "token 2") in segment.error.message
     assert (plan.vacated, plan.ended, plan.encode) == ([] if arrived else [0], [segment], [])
 
@@ -101,23 +102,54 @@ def test_a_deadline_to_come_ends_nothing() -> None:
     assert scheduler.plan([segment], NOW_S - 1e-6).encode == [[segment]]
 
 
-def test_cancellation_is_heeded_before_a_deadline() -> None:
+@pytest.mark.parametrize(
+    ("late_s", "reason"), [(-1, FinishReason.CANCELLED), (0, FinishReason.DEADLINE), (1, FinishReason.DEADLINE)]
+)
+def test_what_was_cancelled_after_its_deadline_ended_by_it(late_s: float, reason: FinishReason) -> None:
     scheduler, segment = Scheduler(1, EOS), Segment([EOS], 9, deadline_s=NOW_S, cancel_requested=True)
-    assert scheduler.plan([segment], NOW_S).ended == [segment]
-    assert (segment.finish_reason, segment.error) == (FinishReason.CANCELLED, None)
+    assert scheduler.plan([segment], NOW_S + late_s).ended == [segment]
+    assert segment.finish_reason is reason
     assert segment.admitted_s is None
 
 
-@given(st.lists(st.integers(1, 700), max_size=60))
-def test_micro_batches_are_of_like_length_and_bounded(lengths: list[int]) -> None:
-    segments = [Segment([EOS] * length, 9) for length in lengths]
-    batches = Scheduler(len(segments), EOS).plan(segments, NOW_S).encode
-    assert Counter(map(id, chain.from_iterable(batches))) == Counter(map(id, segments))
-    for batch in batches:
-        longest = max(len(segment.source_ids) for segment in batch)
-        assert len(batch) == 1 or len(batch) * longest <= ENCODE_TOKENS
-    in_order = [len(segment.source_ids) for batch in batches for segment in batch]
-    assert in_order == sorted(lengths)
+def test_a_segment_on_which_a_graph_fails_ends_alone_and_without_a_token() -> None:
+    scheduler, (sound, poisonous) = running(9, 9)
+    result = scheduler.commit([7, None], NOW_S)
+    assert (result.vacated, result.progressed, result.tokens) == ([1], [poisonous], 1)
+    assert isinstance(poisonous.error, InternalError)
+    assert (poisonous.target_ids, poisonous.finish_reason, poisonous.first_token_s) == ([], None, None)
+    assert scheduler.active == [sound]
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_segment_that_goes_round_in_circles_ends(stops: bool) -> None:
+    scheduler, [segment] = running(50)
+    segment.stops_at_repetition = stops
+    while not segment.finished:
+        scheduler.commit([7], NOW_S)
+    assert segment.finish_reason is (FinishReason.REPETITION if stops else FinishReason.LENGTH)
+    assert segment.target_ids == [7] * (FEWEST_TOKENS if stops else 50)  # nothing is taken back
+
+
+def test_the_limit_comes_first() -> None:
+    scheduler, [segment] = running(FEWEST_TOKENS)
+    segment.stops_at_repetition = True
+    for _ in range(FEWEST_TOKENS):
+        scheduler.commit([7], NOW_S)
+    assert segment.finish_reason is FinishReason.LENGTH
+
+
+def test_what_its_source_repeats_a_segment_may_repeat() -> None:
+    scheduler, [segment] = running(99)
+    segment.stops_at_repetition, segment.source_ids = True, [5] * 20 + [EOS]
+    while not segment.finished:
+        scheduler.commit([7], NOW_S)
+    assert (segment.finish_reason, len(segment.target_ids)) == (FinishReason.REPETITION, 41)
+
+
+def test_segments_of_like_length_are_encoded_together() -> None:
+    segments = [Segment([EOS] * length, 9) for length in (9, 30, 10)]
+    assert Scheduler(3, EOS).plan(segments, NOW_S).encode == [[segments[0], segments[2]], [segments[1]]]
 
 
 class SchedulerMachine(RuleBasedStateMachine):
@@ -161,7 +193,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.now_s += 1
         self._admit()
         size = len(self.scheduler.active)
-        self._decode(data.draw(st.lists(st.sampled_from([EOS, 7, 8]), min_size=size, max_size=size)))
+        self._decode(data.draw(st.lists(st.sampled_from([EOS, 7, 8, None]), min_size=size, max_size=size)))
 
     def _admit(self) -> None:
         free = self.scheduler.free
@@ -173,14 +205,14 @@ class SchedulerMachine(RuleBasedStateMachine):
             assert self.scheduler.admit(segment) == len(self.rows)
             self.rows.append(segment)
 
-    def _decode(self, ids: list[int]) -> None:
+    def _decode(self, ids: list[int | None]) -> None:
         active = list(self.scheduler.active)
         before = [list(segment.target_ids) for segment in active]
         result = self.scheduler.commit(ids, self.now_s)
         self._vacate(result.vacated)
         self._note_ends([segment for segment in result.progressed if segment.finished])
         for segment, token, tokens in zip(active, ids, before, strict=True):
-            assert segment.target_ids == (tokens if token == EOS else [*tokens, token])
+            assert segment.target_ids == (tokens if token in (EOS, None) else [*tokens, token])
 
     def _vacate(self, slots: list[int]) -> None:
         """What is asked of the owner of the rows."""
@@ -192,7 +224,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     def _note_ends(self, segments: list[Segment]) -> None:
         for segment in segments:
             assert segment.finished
-            assert (segment.finish_reason is None) != (segment.error is None)
+            assert (segment.error is None) is (segment.finish_reason not in (None, FinishReason.DEADLINE))
             self.ends[id(segment)] += 1
 
     @invariant()

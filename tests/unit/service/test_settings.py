@@ -115,6 +115,7 @@ def test_every_setting_is_a_flag_and_is_printed(capsys: pytest.CaptureFixture[st
     flags = [f"--{name.replace('_', '-')}={field.default}" for name, field in Settings.model_fields.items()]
     assert main(["serve", *flags, "--print-config"]) == 0
     printed = json.loads(capsys.readouterr().out)
+    assert printed.pop("kv_cache")["models"]["en-de"]["bytes"] > 0
     assert printed == json.loads(Settings.model_construct().model_dump_json())
 
 

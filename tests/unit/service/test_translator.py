@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from dragoman.bundle import target_limit
 from dragoman.errors import InternalError
 from service.request import FinishReason, Segment
-from service.translator import Translator
+from service.settings import Settings
+from service.translator import Limits, Translator
 
 # U+2581 is the tokenizer's own sign for a space.
 TEXTS = st.text(
@@ -28,9 +29,12 @@ class Echo:
                 step(segment)
 
 
-def step(segment: Segment) -> None:
-    """Adds one token, or ends."""
+def step(segment: Segment, circles_at: int | None = None) -> None:
+    """Adds one token, or ends; with REPETITION once it has so many."""
     position = len(segment.target_ids)
+    if position == circles_at:
+        segment.finish(FinishReason.REPETITION, 0.0)
+        return
     if position == segment.max_target_tokens:
         segment.finish(FinishReason.LENGTH, 0.0)
     elif position == len(segment.source_ids) - 1:
@@ -56,15 +60,16 @@ def test_an_identity_translation_is_the_text(translator, text) -> None:
     assert result.source_tokens == result.target_tokens
 
 
-@given(TEXTS, st.randoms(use_true_random=False), st.integers(1, 32))
-@example("😀a" * 3, random.Random(0), 3)
-def test_deltas_never_retract_and_join_to_the_result(translator, text, chance, limit) -> None:
+@given(TEXTS, st.randoms(use_true_random=False), st.integers(1, 32), st.none() | st.integers(0, 9))
+@example("😀a" * 3, random.Random(0), 3, None)
+@example("😀a" * 3, random.Random(0), 9, 3)
+def test_deltas_never_retract_and_join_to_the_result(translator, text, chance, limit, circles_at) -> None:
     document = translator.prepare(text, limit, wants_deltas=True)
     running = list(document.segments)
     deltas = [document.grow()]
     while running:
         segment = chance.choice(running)
-        step(segment)
+        step(segment, circles_at)
         if segment.finished:
             running.remove(segment)
         deltas.append(document.grow())
@@ -123,6 +128,40 @@ def test_options_reach_the_segments(translator, manifest) -> None:
     [segment] = translator.prepare("tom").segments
     assert segment.max_target_tokens == target_limit(len(segment.source_ids), manifest.max_target_tokens)
     assert segment.deadline_s is None
+
+
+def test_the_limits_of_the_server_reach_the_segments(manifest, tokenizer) -> None:
+    longest = manifest.max_target_tokens
+    limits = Limits.of(Settings(max_target_factor=1.5, max_target_offset=3, stop_repetition=False))
+    translator = Translator(manifest, tokenizer, limits)
+    for text in ("tom", "good morning tom. ", "x" * 20):
+        [segment] = translator.prepare(text).segments
+        assert segment.max_target_tokens == min(len(segment.source_ids) * 3 // 2 + 3, longest)
+        assert not segment.stops_at_repetition
+        [segment] = translator.prepare(text, 1).segments
+        assert segment.max_target_tokens == 1
+    assert Limits.of(Settings()) == Limits()
+
+
+def test_who_goes_round_in_circles_is_stopped_by_default(translator) -> None:
+    [segment] = translator.prepare("tom").segments
+    assert segment.stops_at_repetition
+
+
+@pytest.mark.parametrize(
+    ("reasons", "reason"),
+    [
+        ("EOS EOS EOS", "EOS"),
+        ("EOS REPETITION EOS", "REPETITION"),
+        ("REPETITION EOS LENGTH", "LENGTH"),
+        ("LENGTH REPETITION EOS", "LENGTH"),
+    ],
+)
+def test_a_text_ends_as_the_worst_of_its_segments(translator, reasons: str, reason: str) -> None:
+    document = translator.prepare("Tom. Good. Where?")
+    for segment, name in zip(document.segments, reasons.split(), strict=True):
+        segment.finish(FinishReason[name], 0.0)
+    assert document.result().finish_reason is FinishReason[reason]
 
 
 @pytest.mark.parametrize("limit", [1, 3])

@@ -1,0 +1,1 @@
+"""Dragoman beside other programs that run the same weights: `dragoman bench compare`."""

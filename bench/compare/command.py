@@ -1,0 +1,152 @@
+"""The command `dragoman bench compare`: Dragoman beside other programs that run the same weights.
+
+    dragoman bench compare --data test.tsv.xz --plot compare.png --results RESULTS.md    everything
+    dragoman bench compare --data test.tsv.xz --parts offline,single --models default    some of it
+    dragoman bench compare --models base --peers ctranslate2 --parts offline --quick     a first impression
+
+Both sides are measured in one run and in turn, each at the best settings that a small sweep finds, with the same
+weights and sentences, greedily; ratios are of neighbouring rounds. What Dragoman could remember of earlier requests
+is switched off. In process tokenizing is left out; served, both sides tokenize by the same code.
+
+  offline   all sentences at once: sentences a second
+  single    one sentence after another: median latency
+  served    the highest rate of requests, one sentence each, of which 95 of 100 are answered within 5 times the
+            latency of an idle server; CTranslate2 stands behind the same gRPC servicer with a batcher that collects
+            up to N sentences or W ms
+
+  default   the model of --model-folder, on the sentences of --data
+  base      6+6 layers, width 512, vocabulary 32,000, random weights; 25 tokens in and out
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from bench.compare.inprocess import Outcome, Say
+from bench.compare.report import as_json, as_markdown
+from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
+from bench.compare.server import ServerError
+from bench.texts import DataFileError
+
+EXIT_OK, EXIT_NO_SERVER, EXIT_BAD_ARGUMENTS = 0, 1, 2
+
+
+def main(argv: list[str]) -> int:
+    """Runs the comparison and prints a Markdown table.
+
+    Returns:
+        The exit code: 0; 1 when a server did not start, or was too slow to be measured.
+
+    Raises:
+        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
+    """
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if "default" in arguments.models and arguments.data is None:
+        parser.error("argument --data: the default model is measured on real sentences; give a file of them")
+    plan = Plan(**{name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__})
+    try:
+        with tempfile.TemporaryDirectory(prefix="dragoman-compare-") as scratch:
+            outcomes = list(run(plan, arguments.work or Path(scratch), _teller()))
+    except DataFileError as error:
+        parser.error(str(error))
+    except ServerError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return EXIT_NO_SERVER
+    _report(outcomes, arguments)
+    return EXIT_OK
+
+
+def _report(outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
+    table = as_markdown(outcomes)
+    print(table)
+    if arguments.results:
+        with arguments.results.open("a", encoding="utf-8") as file:
+            file.write(f"\n{table}\n")
+    if arguments.json:
+        arguments.json.write_text(as_json(outcomes, vars(arguments)) + "\n", encoding="utf-8")
+    if arguments.plot and outcomes:
+        from bench.compare.plot import plot  # here: matplotlib takes a second
+
+        plot(outcomes, arguments.plot)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_BAD_ARGUMENTS, f"{self.prog}: {message}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="dragoman bench compare",
+        description=__doc__,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--data", type=_file, metavar="FILE", help="sentences: source<TAB>target or text lines; .gz, .xz")
+    add("--model-folder", type=Path, default=Path("models/en-de"), metavar="DIR", help="default model (%(default)s)")
+    for name, known in (("parts", PARTS), ("models", MODELS), ("peers", PEERS)):
+        text = ",".join(known)
+        add(f"--{name}", type=_some_of(known), default=known, metavar="NAME,...", help=f"some of {text} (all)")
+    served = ("default",)  # searching rates takes minutes a model
+    add("--served-models", type=_some_of(MODELS), default=served, metavar="NAME,...", help="as servers (default)")
+    add("--precision", choices=("int8", "fp32"), default="int8", help="transformers run in fp32 (%(default)s)")
+    add("--rounds", type=_count, default=5, metavar="N", help="measurements of each side (%(default)s)")
+    add("--quick", action="store_true", help="fewer settings and shorter measurements")
+    add("--work", type=Path, metavar="DIR", help="keep bundles and converted models here, and use those that are here")
+    add("--json", type=_output, metavar="OUT", help="write all figures, with settings and sweeps, to this file")
+    add("--plot", type=_output, metavar="OUT", help="draw the ratios into this PNG")
+    add("--results", type=_output, metavar="OUT", help="append the table to this file")
+    return parser
+
+
+def _some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
+    """A parser of comma-separated names."""
+
+    def parse(text: str) -> list[str]:
+        chosen = text.split(",")
+        if unknown := [name for name in chosen if name not in known]:
+            raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; there are {', '.join(known)}")
+        return chosen
+
+    return parse
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def _file(text: str) -> Path:
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"no file {text}")
+    return Path(text)
+
+
+def _output(text: str) -> Path:
+    """Found now, not after all has been measured."""
+    path = Path(text)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"cannot write a file {text}")
+    return path
+
+
+def _teller() -> Say:
+    start_s = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"{time.monotonic() - start_s:6.1f} s  {text}", file=sys.stderr, flush=True)
+
+    return say
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

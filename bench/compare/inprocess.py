@@ -1,0 +1,181 @@
+"""Two parts of the comparison that need no server: all sentences at once, and one sentence at a time."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import median
+
+from bench.compare.search import Ratio, Trial, best_of, in_turn
+from bench.peers.contender import Contender, Program, Sentences, Settings
+
+# A thread pool may spin for a while after its work, and would take a core from whoever is measured next.
+PAUSE_S = 0.3
+WARM_UP = 64
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One way to measure a program in this process.
+
+    Attributes:
+        name: for reports.
+        unit: of the figure.
+        higher_is_better: whether a larger figure is.
+        choices: the settings of a program that are tried.
+        measure: takes the figure of a loaded program.
+    """
+
+    name: str
+    unit: str
+    higher_is_better: bool
+    choices: Callable[[Program], Sequence[Settings]]
+    measure: Callable[[Contender, Sentences], float]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether two sides did the same work; in int8 each rounds in its own way.
+
+    Attributes:
+        sentences: that both translated.
+        equal: of them with the very same target ids.
+        target_tokens: of the two sides, ours first.
+    """
+
+    sentences: int
+    equal: int
+    target_tokens: tuple[int, int]
+
+    @classmethod
+    def of(cls, ours: Sequence[list[int]], theirs: Sequence[list[int]]) -> "Agreement":
+        """Compare target ids, sentence by sentence."""
+        equal = sum(one == other for one, other in zip(ours, theirs, strict=True))
+        return cls(len(ours), equal, (sum(map(len, ours)), sum(map(len, theirs))))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out for one part, model and peer.
+
+    Attributes:
+        model: which model.
+        part: which part.
+        unit: of the figures.
+        higher_is_better: whether a larger figure is.
+        names: of the two sides, ours first.
+        precisions: of the two sides.
+        settings: at which the sides were measured: the best of the sweeps.
+        sweeps: all settings that were tried.
+        figures: [sides][rounds].
+        agreement: of what they translated; None where that was not looked at.
+    """
+
+    model: str
+    part: str
+    unit: str
+    higher_is_better: bool
+    names: tuple[str, str]
+    precisions: tuple[str, str]
+    settings: tuple[Settings, Settings]
+    sweeps: tuple[Sequence[Trial], Sequence[Trial]]
+    figures: tuple[Sequence[float], Sequence[float]]
+    agreement: Agreement | None = None
+
+    @property
+    def ratio(self) -> Ratio:
+        """Ours over theirs."""
+        return Ratio.of(*self.figures)
+
+
+def sentences_per_second(contender: Contender, sentences: Sentences) -> float:
+    """All at once."""
+    start_s = time.perf_counter()
+    contender.translate(sentences)
+    return len(sentences) / (time.perf_counter() - start_s)
+
+
+def median_latency_ms(contender: Contender, sentences: Sentences) -> float:
+    """One after another."""
+    latencies_ms = []
+    for source, limit in zip(sentences.sources, sentences.limits, strict=True):
+        start_s = time.perf_counter()
+        contender.translate_one(source, limit)
+        latencies_ms.append((time.perf_counter() - start_s) * 1e3)
+    return median(latencies_ms)
+
+
+OFFLINE = Part("offline", "sentences/s", True, lambda program: program.offline, sentences_per_second)
+SINGLE = Part("single", "ms", False, lambda program: program.single, median_latency_ms)
+
+
+def sweep(part: Part, program: Program, sentences: Sentences, say: Say) -> list[Trial]:
+    """Try all settings of a program."""
+    trials = []
+    for settings in part.choices(program):
+        with ExitStack() as stack:
+            figure = part.measure(_open(part, program, settings, sentences, stack), sentences)
+        trials.append(Trial(dict(settings), figure))
+        say(f"sweep {part.name} {program.name} {describe(settings)}: {figure:.4g} {part.unit}")
+        time.sleep(PAUSE_S)
+    return trials
+
+
+def compare(
+    part: Part, model: str, programs: tuple[Program, Program], sentences: Sentences, rounds: int, say: Say
+) -> Outcome:
+    """Sweep both programs, then measure each at its best, in turn.
+
+    Args:
+        part: what to measure.
+        model: its name, for the report.
+        programs: ours, then theirs.
+        sentences: what both translate.
+        rounds: how often each is measured.
+        say: told about progress.
+    """
+    trials = [sweep(part, program, sentences, say) for program in programs]
+    best = [best_of(tried, higher_is_better=part.higher_is_better).settings for tried in trials]
+
+    def measure(program: Program, contender: Contender) -> float:
+        time.sleep(PAUSE_S)
+        figure = part.measure(contender, sentences)
+        say(f"{model} {part.name} {program.name}: {figure:.4g} {part.unit}")
+        return figure
+
+    with ExitStack() as stack:
+        opened = [
+            _open(part, program, settings, sentences, stack) for program, settings in zip(programs, best, strict=True)
+        ]
+        figures = in_turn(
+            [lambda p=p, c=c: measure(p, c) for p, c in zip(programs, opened, strict=True)],  # type: ignore[misc]
+            rounds,
+        )
+        agreement = Agreement.of(*(side.translate(sentences) for side in opened)) if part is OFFLINE else None
+    return Outcome(
+        model=model,
+        part=part.name,
+        unit=part.unit,
+        higher_is_better=part.higher_is_better,
+        names=(programs[0].name, programs[1].name),
+        precisions=(programs[0].precision, programs[1].precision),
+        settings=(best[0], best[1]),
+        sweeps=(trials[0], trials[1]),
+        figures=(figures[0], figures[1]),
+        agreement=agreement,
+    )
+
+
+def describe(settings: Settings) -> str:
+    """Settings in a line."""
+    return " ".join(f"{name}={value}" for name, value in settings.items()) or "-"
+
+
+def _open(part: Part, program: Program, settings: Settings, sentences: Sentences, stack: ExitStack) -> Contender:
+    """Load and warm up; closed with the stack."""
+    contender = program.open(settings)
+    stack.callback(contender.close)
+    part.measure(contender, sentences.pick(WARM_UP))
+    return contender

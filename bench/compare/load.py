@@ -1,0 +1,70 @@
+"""Short loads on a server, one after another: its idle latency, and whether it holds a rate."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from bench.arrivals import poisson_arrivals
+from bench.generator import Generator, open_channels
+from bench.loops import ClosedLoop, OpenLoop
+from bench.report import summarize
+from bench.samples import Samples
+
+_CHANNELS = 4
+_CONNECT_TIMEOUT_S = 10.0
+# Beyond any latency that could hold: such a request fails, and the trial with it.
+_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one short load showed.
+
+    Attributes:
+        p50_ms: latency from the moment a request was due; None where none was answered.
+        p95_ms: as p50_ms.
+        rate: answers a second.
+        failed: requests that were not answered.
+    """
+
+    p50_ms: float | None
+    p95_ms: float | None
+    rate: float
+    failed: int
+
+    def holds(self, bound_ms: float) -> bool:
+        """Whether every request was answered, and 95 of 100 within the bound."""
+        return not self.failed and self.p95_ms is not None and self.p95_ms <= bound_ms
+
+
+def open_load(address: str, requests: Sequence[bytes], rate: float, warmup_s: float, seconds: float, seed: int) -> Load:
+    """Poisson arrivals at a rate; those of the warm-up do not count.
+
+    Args:
+        address: of the server.
+        requests: serialized, sent in turn.
+        rate: requests a second on average.
+        warmup_s: before any request counts.
+        seconds: after the warm-up.
+        seed: of the arrivals.
+    """
+    loop = OpenLoop(poisson_arrivals(rate, warmup_s + seconds, seed))
+    return asyncio.run(_run(address, requests, loop, warmup_s))
+
+
+def closed_load(address: str, requests: Sequence[bytes], clients: int, warmup_s: float, seconds: float) -> Load:
+    """So many clients, each of which sends when it has its answer; arguments else as `open_load`."""
+    return asyncio.run(_run(address, requests, ClosedLoop(clients, warmup_s, warmup_s + seconds, None), warmup_s))
+
+
+async def _run(address: str, requests: Sequence[bytes], loop: OpenLoop | ClosedLoop, warmup_s: float) -> Load:
+    samples = Samples(warmup_s)
+    async with AsyncExitStack() as stack:
+        channels = await open_channels(address, _CHANNELS, stack)
+        async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+            await asyncio.gather(*(channel.channel_ready() for channel in channels))
+        generator = Generator(channels, requests, _TIMEOUT_S, samples)
+        await loop.run(generator.send, generator.now_s)
+    found = summarize(samples)
+    return Load(found["p50_e2el_ms"], found["p95_e2el_ms"], found["request_throughput"], found["failed"])

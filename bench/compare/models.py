@@ -1,0 +1,118 @@
+"""The models that are compared: for each its bundle, its checkpoint, its CTranslate2 model and its sentences."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.exported import exported
+from bench.peers import random_model
+from bench.peers.checkpoint import Checkpoint
+from bench.peers.contender import Sentences
+from bench.peers.convert import convert
+from bench.peers.ours import ended_by_model
+from bench.texts import read_data_file
+from dragoman.bundle import Bundle, target_limit
+from dragoman.tokenizer import Tokenizer
+
+# Of the model with random weights: tokens of each sentence, and of each translation.
+BASE_TOKENS = 25
+_BASE_SENTENCES = 512
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class Model:
+    """The same weights in every form that is compared.
+
+    Attributes:
+        name: for reports.
+        bundle: folder, as Dragoman serves it.
+        checkpoint: what all was made from.
+        ctranslate2: folder, as CTranslate2 loads it.
+        sentences: what is translated in process.
+        texts: the same as text, for requests.
+        max_target_tokens: that requests ask for; None: the model's limit.
+    """
+
+    name: str
+    bundle: Path
+    checkpoint: Checkpoint
+    ctranslate2: Path
+    sentences: Sentences
+    texts: list[str]
+    max_target_tokens: int | None = None
+
+
+def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
+    """The sentences of a file that the model ends by itself.
+
+    Some sentence may lead the model into a loop up to its limit, which the programs set in different ways; those
+    are left out, and so is what is too long to be one segment.
+
+    Args:
+        bundle: folder of the bundle.
+        data: source<TAB>target or text lines.
+
+    Returns:
+        The sentences and their texts.
+
+    Raises:
+        BundleError: the bundle cannot be read.
+        DataFileError: the file cannot be.
+    """
+    manifest, tokenizer = Bundle.open(bundle).manifest, Tokenizer.open(bundle)
+    texts = read_data_file(data).texts
+    sources = [[*tokenizer.encode(text), manifest.eos_id] for text in texts]
+    fitting = [index for index, ids in enumerate(sources) if 1 < len(ids) <= manifest.max_source_tokens]
+    sentences = Sentences(
+        [sources[index] for index in fitting],
+        [target_limit(len(sources[index]), manifest.max_target_tokens) for index in fitting],
+    )
+    ended = ended_by_model(bundle, sentences)
+    return sentences.take(ended), [texts[fitting[place]] for place in ended]
+
+
+def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model:
+    """The committed model on real sentences.
+
+    Args:
+        folder: with its `checkpoint` and its int8 `bundle`.
+        data: source<TAB>target or text lines.
+        precision: of the bundle; other than int8, it is exported now.
+        work: where converted models are kept.
+
+    Raises:
+        BundleError: a bundle cannot be read or made.
+        DataFileError: the file cannot be read.
+    """
+    checkpoint = Checkpoint.open(folder / "checkpoint")
+    bundle = folder / "bundle" if precision == "int8" else exported(checkpoint.folder, precision, work / "default")
+    sentences, texts = real_sentences(bundle, data)
+    return Model("default", bundle, checkpoint, converted(checkpoint, work / "default"), sentences, texts)
+
+
+def base_model(precision: str, work: Path) -> Model:
+    """6+6 layers of random weights on sentences of a fixed length.
+
+    Args:
+        precision: of the bundle.
+        work: where the models are kept.
+
+    Raises:
+        BundleError: the bundle cannot be made.
+    """
+    config, folder = random_model.BASE, work / "base"
+    if not (folder / "checkpoint").exists():
+        random_model.write_checkpoint(folder / "checkpoint", config, BASE_TOKENS, _SEED)
+    checkpoint = Checkpoint.open(folder / "checkpoint")
+    bundle = exported(checkpoint.folder, precision, folder)
+    tokenizer, eos_id = Tokenizer.open(bundle), config["eos_id"]
+    texts = random_model.sentences(config, BASE_TOKENS, _BASE_SENTENCES, _SEED)
+    sources = [[*tokenizer.encode(text), eos_id] for text in texts]
+    sentences = Sentences(sources, [BASE_TOKENS] * len(sources))
+    return Model("base", bundle, checkpoint, converted(checkpoint, folder), sentences, texts, BASE_TOKENS)
+
+
+def converted(checkpoint: Checkpoint, work: Path) -> Path:
+    """The CTranslate2 model of a checkpoint, made if it is not in the folder."""
+    out = work / "ctranslate2"
+    return out if out.exists() else convert(checkpoint, out)

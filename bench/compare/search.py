@@ -1,0 +1,116 @@
+"""The arithmetic of a comparison: the best of a sweep, ratios of figures taken in turn, the highest rate that holds."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One choice of settings and what it gave."""
+
+    settings: dict[str, object]
+    figure: float
+
+
+def best_of(trials: Sequence[Trial], *, higher_is_better: bool) -> Trial:
+    """The best trial; of equals the first."""
+    return (max if higher_is_better else min)(trials, key=lambda trial: trial.figure)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ours over theirs, of figures that were taken in turn.
+
+    Attributes:
+        median: of the rounds' ratios.
+        low: the smallest of them.
+        high: the largest of them.
+    """
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, ours: Sequence[float], theirs: Sequence[float]) -> "Ratio":
+        """Compare round by round; what disturbs the machine for longer than a round disturbs both sides.
+
+        Args:
+            ours: [rounds].
+            theirs: [rounds], none zero.
+        """
+        ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
+        return cls(median(ratios), min(ratios), max(ratios))
+
+    def __str__(self) -> str:
+        """Median and spread, for people."""
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def in_turn(measures: Sequence[Callable[[], float]], rounds: int) -> list[list[float]]:
+    """Measure A, B, A, B, ...: [measures][rounds]."""
+    figures: list[list[float]] = [[] for _ in measures]
+    for _ in range(rounds):
+        for measure, taken in zip(measures, figures, strict=True):
+            taken.append(measure())
+    return figures
+
+
+def survivors(
+    candidates: Sequence[T], holds: Callable[[T, float], bool], rate: float, growth: float
+) -> tuple[T, float]:
+    """The candidate that holds the highest rate of a ladder, and the highest rate that it held.
+
+    All start at `rate`; each rung is `growth` times the one before, and who fails a rung leaves. Where none holds
+    the first rung, the ladder goes down until one does, and ends there.
+
+    Args:
+        candidates: at least one.
+        holds: whether a candidate holds a rate; each must hold some.
+        rate: the first rung, positive.
+        growth: above 1.
+    """
+    left, step = [candidate for candidate in candidates if holds(candidate, rate)], growth
+    if not left:
+        left, step = list(candidates), 1 / growth
+    while True:
+        rate *= step
+        holding = [candidate for candidate in left if holds(candidate, rate)]
+        if step < 1 and holding:
+            return holding[0], rate
+        if step > 1 and not holding:
+            return left[0], rate / step
+        left = holding or left
+
+
+def highest_rate(holds: Callable[[float], bool], guess: float, *, growth: float, precision: float) -> float:
+    """The highest rate that holds, by bisection on a logarithmic scale.
+
+    Args:
+        holds: whether a rate holds; taken to be true up to some rate and false beyond.
+        guess: where the search begins, positive.
+        growth: by which the bracket is widened, above 1.
+        precision: the result is below the truth by at most this share of it.
+
+    Returns:
+        A rate that held.
+    """
+    low = high = guess
+    if holds(guess):
+        while holds(high := low * growth):
+            low = high
+    else:
+        while not holds(low := high / growth):
+            high = low
+    while high / low > 1 + precision:
+        middle = math.sqrt(low * high)
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,229 @@
+"""The part of the comparison that needs servers: the highest rate of requests at which latency stays near idle."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+
+from bench.compare.inprocess import Outcome, Say, describe
+from bench.compare.load import Load, closed_load, open_load
+from bench.compare.search import Trial, highest_rate, in_turn, survivors
+from bench.compare.server import ServerError, serving
+from bench.peers.contender import Settings
+from bench.peers.servers import Server
+from bench.texts import serialize_requests
+from dragoman.v1 import translation_pb2
+
+# p95 from the scheduled arrival stays below so many idle latencies.
+FACTOR = 5.0
+UNIT = "requests/s"
+# A p95 within so many bounds is a near miss.
+_NEAR = 2.0
+# Clients at once that keep a server busy, to see where to begin.
+_MANY = 32
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long each load lasts, in seconds, and how fine the search is.
+
+    Attributes:
+        warmup_s: of each load.
+        idle_s: of one client alone.
+        sweep_s: of a load of the sweep.
+        trial_s: of a load of a round.
+        growth: from rung to rung of the sweep.
+        precision: of the highest rate, as a share of it.
+    """
+
+    warmup_s: float = 0.6
+    idle_s: float = 1.2
+    sweep_s: float = 2.0
+    trial_s: float = 4.0
+    growth: float = 1.25
+    precision: float = 0.04
+
+
+QUICK = Timing(warmup_s=0.4, idle_s=0.8, sweep_s=1.2, trial_s=1.5, growth=1.4, precision=0.1)
+
+
+@dataclass
+class _Side:
+    """A server of one choice of settings that runs.
+
+    Attributes:
+        idle_ms: median latency of one client alone.
+        held: the highest rate that it held so far.
+    """
+
+    server: Server
+    settings: Settings
+    address: str
+    requests: Sequence[bytes]
+    timing: Timing
+    say: Say
+    idle_ms: float = 0.0
+    held: float = 0.0
+    seeds: Iterator[int] = field(default_factory=count)
+
+    def measure_idle(self) -> None:
+        load = closed_load(self.address, self.requests, 1, self.timing.warmup_s, self.timing.idle_s)
+        if load.failed or load.p50_ms is None:
+            raise ServerError(f"{self._name} answers one client with errors")
+        self.idle_ms = load.p50_ms
+        self.say(f"idle {self._name}: {self.idle_ms:.2f} ms")
+
+    def holds(self, rate: float, bound_ms: float, seconds: float) -> bool:
+        """Whether it holds a rate; a near miss has a second try, for something else may have taken the machine."""
+        load = self._load(rate, bound_ms, seconds)
+        if load.holds(_NEAR * bound_ms) and not load.holds(bound_ms):
+            load = self._load(rate, bound_ms, seconds)
+        if load.holds(bound_ms):
+            self.held = max(self.held, rate)
+        return load.holds(bound_ms)
+
+    def _load(self, rate: float, bound_ms: float, seconds: float) -> Load:
+        if rate * seconds < 1:
+            raise ServerError(f"{self._name} holds no rate at all: p95 is above {bound_ms:.1f} ms whatever is asked")
+        load = open_load(self.address, self.requests, rate, self.timing.warmup_s, seconds, next(self.seeds))
+        self.say(f"{self._name} at {rate:.0f}/s: {_describe(load, bound_ms)}")
+        return load
+
+    @property
+    def _name(self) -> str:
+        return f"{self.server.name} {describe(self.settings)}"
+
+
+@dataclass
+class _Search:
+    """The highest rate of one side under one bound; each search begins where the one before ended."""
+
+    side: _Side
+    bound_ms: float
+    guess: float
+    growth: float
+
+    def __call__(self) -> float:
+        timing = self.side.timing
+        self.guess = highest_rate(
+            lambda rate: self.side.holds(rate, self.bound_ms, timing.trial_s),
+            self.guess,
+            growth=self.growth,
+            precision=timing.precision,
+        )
+        self.growth = 1 + 2 * timing.precision
+        self.side.say(f"{self.side.server.name} holds {self.guess:.0f}/s with p95 <= {self.bound_ms:.1f} ms")
+        return self.guess
+
+
+@dataclass(frozen=True)
+class Best:
+    """What a sweep chose.
+
+    Attributes:
+        settings: that hold the highest rate.
+        idle_ms: the lowest idle latency of all settings, so that none is let off for being slow when idle.
+        rate: that the settings held in the sweep.
+        trials: the settings tried, and the highest rate that each held before it dropped out.
+    """
+
+    settings: Settings
+    idle_ms: float
+    rate: float
+    trials: list[Trial]
+
+
+def sweep(server: Server, requests: Sequence[bytes], timing: Timing, say: Say) -> Best:
+    """Find the settings that hold the highest rate: a ladder of rates, from which settings drop out."""
+    with ExitStack() as stack:
+        sides = [stack.enter_context(_running(server, settings, requests, timing, say)) for settings in server.choices]
+        for side in sides:
+            side.measure_idle()
+        idle_ms = min(side.idle_ms for side in sides)
+        most = closed_load(sides[-1].address, requests, _MANY, timing.warmup_s, timing.idle_s).rate
+        best, rate = survivors(
+            sides,
+            lambda side, rate: side.holds(rate, FACTOR * idle_ms, timing.sweep_s),
+            rate=most / 2,
+            growth=timing.growth,
+        )
+    return Best(best.settings, idle_ms, rate, [Trial(dict(side.settings), side.held) for side in sides])
+
+
+def compare_served(
+    model: str,
+    servers: tuple[Server, Server],
+    requests: Sequence[bytes],
+    rounds: int,
+    timing: Timing,
+    say: Say,
+) -> Iterator[Outcome]:
+    """Sweep both servers, then search the highest rate of each at its best, in turn.
+
+    Args:
+        model: its name, for the report.
+        servers: ours, then theirs.
+        requests: serialized, one sentence each.
+        rounds: how often each is measured.
+        timing: of all loads.
+        say: told about progress.
+
+    Yields:
+        The outcome under 5 times each side's own idle latency, and that under 5 times ours for both.
+
+    Raises:
+        ServerError: a server did not start, or holds no rate.
+    """
+    best = [sweep(server, requests, timing, say) for server in servers]
+    with ExitStack() as stack:
+        ours, theirs = (
+            stack.enter_context(_running(server, chosen.settings, requests, timing, say))
+            for server, chosen in zip(servers, best, strict=True)
+        )
+        our_bound, their_bound = (FACTOR * chosen.idle_ms for chosen in best)
+        searches = [
+            _Search(ours, our_bound, best[0].rate, timing.growth),
+            _Search(theirs, their_bound, best[1].rate, timing.growth),
+            _Search(theirs, our_bound, best[1].rate, timing.growth),
+        ]
+        figures = in_turn(searches, rounds)
+    for name, bound_ms, taken in (
+        ("served, p95 below 5x own idle", their_bound, figures[1]),
+        ("served, p95 below 5x our idle", our_bound, figures[2]),
+    ):
+        yield Outcome(
+            model=model,
+            part=name,
+            unit=f"{UNIT}, p95 <= {our_bound:.1f} and {bound_ms:.1f} ms",
+            higher_is_better=True,
+            names=(servers[0].name, servers[1].name),
+            precisions=(servers[0].precision, servers[1].precision),
+            settings=(best[0].settings, best[1].settings),
+            sweeps=(best[0].trials, best[1].trials),
+            figures=(figures[0], taken),
+        )
+
+
+def requests_of(texts: list[str], model: str, max_target_tokens: int | None) -> list[bytes]:
+    """One request a text, ready to send.
+
+    Args:
+        texts: one sentence each.
+        model: name of the bundle.
+        max_target_tokens: of each; None: the model's limit.
+    """
+    options = translation_pb2.TranslateOptions(max_target_tokens=max_target_tokens)
+    return serialize_requests(texts, 1, translation_pb2.TranslateTextRequest(model=model, options=options))
+
+
+@contextmanager
+def _running(
+    server: Server, settings: Settings, requests: Sequence[bytes], timing: Timing, say: Say
+) -> Iterator[_Side]:
+    with serving(server.command(settings)) as address:
+        yield _Side(server, settings, address, requests, timing, say)
+
+
+def _describe(load: Load, bound_ms: float) -> str:
+    p95 = "no answer" if load.p95_ms is None else f"p95 {load.p95_ms:.1f} ms"
+    return f"{p95} of {bound_ms:.1f}, {load.failed} failed: {'holds' if load.holds(bound_ms) else 'fails'}"

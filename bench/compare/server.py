@@ -1,0 +1,88 @@
+"""Server processes of a comparison: started on a free port, ready when they say so, stopped at the end."""
+
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import IO
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 40.0
+_POLL_S = 0.02
+
+
+class ServerError(Exception):
+    """A server ended, or was not ready in time; the message holds the end of its log."""
+
+
+@contextmanager
+def serving(command: Sequence[str]) -> Iterator[str]:
+    """A server for the time of the block.
+
+    Args:
+        command: starts it, once `--address` and `--metrics-address` are appended.
+
+    Yields:
+        Its address.
+
+    Raises:
+        ServerError: it ended or was not ready in time.
+    """
+    address, metrics_address = (f"127.0.0.1:{port}" for port in _free_ports(2))
+    addresses = ["--address", address, "--metrics-address", metrics_address]
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen([*command, *addresses], stdout=log, stderr=log) as process,
+    ):
+        try:
+            _await_serving(process, address, log)
+            yield address
+            process.send_signal(signal.SIGTERM)
+            process.wait(STOP_TIMEOUT_S)
+        finally:
+            process.kill()
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now; all are held at once, so no two are equal."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [held.getsockname()[1] for held in sockets]
+    for held in sockets:
+        held.close()
+    return ports
+
+
+def _await_serving(process: subprocess.Popen[bytes], address: str, log: IO[bytes]) -> None:
+    """Wait for a listener without gRPC, whose first retry takes a second, then for its health."""
+    deadline_s = time.monotonic() + START_TIMEOUT_S
+    while not _listens(address):
+        _pause(process, deadline_s, log)
+    with grpc.insecure_channel(address) as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        while (
+            health.Check(health_pb2.HealthCheckRequest(), timeout=START_TIMEOUT_S).status
+            != health_pb2.HealthCheckResponse.SERVING
+        ):
+            _pause(process, deadline_s, log)
+
+
+def _listens(address: str) -> bool:
+    host, port = address.split(":")
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+def _pause(process: subprocess.Popen[bytes], deadline_s: float, log: IO[bytes]) -> None:
+    if process.poll() is not None:
+        log.seek(0)
+        said = log.read().decode(errors="replace").strip().splitlines()
+        raise ServerError(f"a server ended with exit code {process.returncode}: {said[-1] if said else 'no word'}")
+    if time.monotonic() > deadline_s:
+        raise ServerError(f"a server was not ready after {START_TIMEOUT_S:g} s")
+    time.sleep(_POLL_S)

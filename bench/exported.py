@@ -1,0 +1,27 @@
+"""Bundles for measurements, made by `dragoman export` in a process of its own: what measures needs no torch."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from dragoman.errors import BundleError
+
+
+def exported(checkpoint: Path, precision: str, work: Path) -> Path:
+    """The bundle of a checkpoint, made if it is not in the folder.
+
+    Args:
+        checkpoint: folder of the checkpoint.
+        precision: of the bundle.
+        work: folder where it is kept.
+
+    Raises:
+        BundleError: the export failed; what it said is on stderr.
+    """
+    out = work / f"bundle-{precision}"
+    if not out.exists():
+        command = [sys.executable, "-m", "dragoman.cli", "export", str(checkpoint)]
+        done = subprocess.run([*command, "--precision", precision, "--out", str(out)], stdout=sys.stderr, check=False)
+        if done.returncode:
+            raise BundleError(f"{checkpoint}: dragoman export failed with exit code {done.returncode}")
+    return out

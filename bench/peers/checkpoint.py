@@ -1,0 +1,75 @@
+"""A checkpoint's folder as plain arrays, read without torch: what the converters for the peers start from."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from dragoman.tokenizer import JOINT, SOURCE, TARGET
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The configuration and weights of a trained model.
+
+    Attributes:
+        folder: where it lies.
+        config: the fields of its config.json, by name.
+        weights: fp32, by the names of the training code.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    weights: dict[str, Array]
+
+    @classmethod
+    def open(cls, folder: Path) -> "Checkpoint":
+        """Read a checkpoint.
+
+        Raises:
+            OSError: a file of it cannot be read.
+        """
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        tensors = load_file(folder / "model.safetensors")
+        return cls(folder, config, {name: tensor.astype(np.float32) for name, tensor in tensors.items()})
+
+    @property
+    def target_embedding(self) -> Array:
+        """[target vocabulary, d_model]."""
+        return self.weights.get("target_embedding.weight", self.weights["source_embedding.weight"])
+
+    @property
+    def output_weight(self) -> Array:
+        """Of the projection to logits: [target vocabulary, d_model]."""
+        return self.weights.get("output.weight", self.target_embedding)
+
+    def positions(self, side: str) -> Array:
+        """The rows added to the embeddings of a side ("source" or "target"), from position 0: [positions, d_model]."""
+        rows, offset = self.config["max_positions"], self.config["position_offset"]
+        learned = self.weights.get(f"{side}_positions.table")
+        table = _sinusoids(rows + offset, self.config) if learned is None else learned
+        return table[offset:]
+
+    def tokenizer_files(self) -> tuple[Path, Path]:
+        """The SentencePiece models of source and target, which may be one."""
+        joint = self.folder / JOINT
+        return (joint, joint) if joint.is_file() else (self.folder / SOURCE, self.folder / TARGET)
+
+
+def _sinusoids(rows: int, config: dict[str, Any]) -> Array:
+    """Section 3.5 of arXiv:1706.03762, or with all sines before all cosines as tensor2tensor has it."""
+    width = config["d_model"]
+    half = width // 2
+    halves = config["positions"] == "sinusoidal_halves"
+    exponent = np.arange(half, dtype=np.float64)
+    exponent = exponent / (half - 1) if halves and half > 1 else exponent * 2 / width
+    angles = np.arange(rows, dtype=np.float64)[:, None] * np.exp(-np.log(10_000.0) * exponent)
+    parts = [np.sin(angles), np.cos(angles)]
+    table = np.concatenate(parts, axis=1) if halves else np.stack(parts, axis=2).reshape(rows, width)
+    return table.astype(np.float32)

@@ -1,0 +1,95 @@
+"""CTranslate2 as a side of a comparison, in this process."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+
+from bench.peers.checkpoint import Checkpoint
+from bench.peers.contender import Program, Sentences, Settings
+from bench.peers.convert import vocabulary
+
+NAME = "ctranslate2"
+_COMPUTE_TYPES = {"fp32": "float32", "int8": "int8"}
+
+
+def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool = False) -> Program:
+    """A converted model, and the settings worth a try.
+
+    Args:
+        model: folder that `convert` wrote.
+        checkpoint: from which it was made.
+        precision: fp32 or int8.
+        quick: offer fewer settings.
+    """
+    cores = len(os.sched_getaffinity(0))
+    one, together = {"inter_threads": 1, "intra_threads": 1}, {"inter_threads": 1, "intra_threads": cores}
+    side_by_side = {"inter_threads": cores, "intra_threads": 1}
+    offline = [(side_by_side, "examples", size) for size in ((32, 64) if quick else (8, 16, 32, 64, 128))]
+    if not quick:
+        offline += [(side_by_side, "tokens", size) for size in (512, 1024)]
+        offline += [(together, "examples", size) for size in (32, 64)]
+    return Program(
+        NAME,
+        precision,
+        offline=[{**threads, "batch_type": kind, "max_batch_size": size} for threads, kind, size in offline],
+        single=[one, together],
+        open=lambda settings: _InProcess(Ids(model, checkpoint, precision, settings), settings),
+    )
+
+
+class Ids:
+    """A translator that takes and gives ids, as all others here, where CTranslate2 has pieces."""
+
+    def __init__(self, model: Path, checkpoint: Checkpoint, precision: str, settings: Settings) -> None:
+        """Load a converted model.
+
+        Args:
+            model: folder that `convert` wrote.
+            checkpoint: from which it was made.
+            precision: fp32 or int8.
+            settings: `inter_threads`, batches decoded at a time, and `intra_threads` of each.
+        """
+        source, target = checkpoint.tokenizer_files()
+        self._pieces = vocabulary(source)
+        self._ids = {piece: index for index, piece in enumerate(vocabulary(target))}
+        self.translator = ctranslate2.Translator(
+            str(model),
+            compute_type=_COMPUTE_TYPES[precision],
+            inter_threads=settings["inter_threads"],
+            intra_threads=settings["intra_threads"],
+        )
+
+    def translate(self, sources: Sequence[list[int]], limit: int, **batching: Any) -> list[list[int]]:
+        """Greedily.
+
+        Args:
+            sources: ids of each sentence, with the end-of-sentence id.
+            limit: target tokens of each at most.
+            batching: `max_batch_size` and `batch_type`; without, all are one batch.
+
+        Returns:
+            Target ids of each.
+        """
+        pieces = [[self._pieces[index] for index in ids] for ids in sources]
+        results = self.translator.translate_batch(pieces, beam_size=1, max_decoding_length=limit, **batching)
+        return [[self._ids[piece] for piece in result.hypotheses[0]] for result in results]
+
+
+class _InProcess:
+    def __init__(self, model: Ids, settings: Settings) -> None:
+        self._model = model
+        self._batching = {name: settings[name] for name in ("batch_type", "max_batch_size") if name in settings}
+
+    def translate(self, sentences: Sentences) -> list[list[int]]:
+        # One limit for all is the only one there is; where it matters, sentences that reach theirs are left out.
+        return self._model.translate(sentences.sources, max(sentences.limits), **self._batching)
+
+    def translate_one(self, source: list[int], limit: int) -> list[int]:
+        [target] = self._model.translate([source], limit)
+        return target
+
+    def close(self) -> None:
+        self._model.translator.unload_model()

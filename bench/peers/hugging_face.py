@@ -1,0 +1,171 @@
+"""Hugging Face transformers as a side of a comparison, in this process: generate() over static batches, in fp32."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor, nn
+
+from bench.peers.checkpoint import Array, Checkpoint
+from bench.peers.contender import Program, Sentences, Settings
+
+NAME = "transformers"
+# What the class that holds the weights does not leave open.
+_GIVEN = {"norm": "pre", "norm_epsilon": 1e-5, "embedding_norm": False, "share_embeddings": True}
+
+
+def program(checkpoint: Checkpoint, *, quick: bool = False) -> Program:
+    """The checkpoint's weights in a model of that library, and the settings worth a try.
+
+    Args:
+        checkpoint: with normalization before each part, as the class that holds it has.
+        quick: offer fewer settings.
+    """
+    cores = len(os.sched_getaffinity(0))
+    model = load(checkpoint)
+    return Program(
+        NAME,
+        "fp32",
+        offline=[{"threads": cores, "batch_size": size} for size in ((64,) if quick else (32, 64, 128))],
+        single=[{"threads": threads} for threads in sorted({1, cores})],
+        open=lambda settings: _InProcess(model, settings),
+    )
+
+
+def load(checkpoint: Checkpoint) -> Any:
+    """A PegasusForConditionalGeneration with the checkpoint's weights: pre-norm, positions from a table.
+
+    Raises:
+        ValueError: the class cannot hold the checkpoint.
+    """
+    config = checkpoint.config
+    unfit = [f"{name} {config[name]}" for name, value in _GIVEN.items() if config[name] != value]
+    if unfit:
+        raise ValueError(f"{checkpoint.folder}: the class has no {', '.join(unfit)}")
+    with torch.device("meta"):  # weights come from the checkpoint: draw none
+        model = transformers.PegasusForConditionalGeneration(_config(config))
+    state = {name: torch.from_numpy(array) for name, array in _state(checkpoint).items()}
+    model.load_state_dict(state, strict=True, assign=True)
+    model.eval()  # type: ignore[no-untyped-call]
+    return model
+
+
+class _InProcess:
+    def __init__(self, model: Any, settings: Settings) -> None:
+        torch.set_num_threads(settings["threads"])
+        self._model = model
+        self._size = settings.get("batch_size", 1)
+
+    def translate(self, sentences: Sentences) -> list[list[int]]:
+        """Batches of like length, as its users make them."""
+        order = sorted(range(len(sentences)), key=lambda index: len(sentences.sources[index]))
+        targets: list[list[int]] = [[] for _ in order]
+        for start in range(0, len(order), self._size):
+            rows = order[start : start + self._size]
+            limit = max(sentences.limits[row] for row in rows)
+            for row, ids in zip(rows, self._generate([sentences.sources[row] for row in rows], limit), strict=True):
+                targets[row] = ids
+        return targets
+
+    def translate_one(self, source: list[int], limit: int) -> list[int]:
+        [target] = self._generate([source], limit)
+        return target
+
+    def close(self) -> None:
+        """The model is shared with those that come after."""
+
+    @torch.inference_mode()
+    def _generate(self, sources: list[list[int]], limit: int) -> list[list[int]]:
+        config = self._model.config
+        rows = [torch.tensor(ids) for ids in sources]
+        padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=config.pad_token_id)
+        lengths = torch.tensor([len(ids) for ids in sources])
+        mask = torch.arange(padded.shape[1]) < lengths[:, None]
+        out: Tensor = self._model.generate(
+            padded, attention_mask=mask.long(), do_sample=False, num_beams=1, max_new_tokens=limit
+        )
+        # Behind the start id.
+        return [_until(config.eos_token_id, ids) for ids in out[:, 1:].tolist()]
+
+
+def _until(eos_id: int, ids: list[int]) -> list[int]:
+    return ids[: ids.index(eos_id)] if eos_id in ids else ids
+
+
+def _config(config: dict[str, Any]) -> Any:
+    return transformers.PegasusConfig(
+        vocab_size=config["target_vocabulary_size"],
+        max_position_embeddings=config["max_positions"],
+        encoder_layers=config["encoder_layers"],
+        encoder_ffn_dim=config["d_ff"],
+        encoder_attention_heads=config["heads"],
+        decoder_layers=config["decoder_layers"],
+        decoder_ffn_dim=config["d_ff"],
+        decoder_attention_heads=config["heads"],
+        activation_function=config["activation"],
+        d_model=config["d_model"],
+        scale_embedding=config["scale_embedding"],
+        tie_word_embeddings=config["tie_output"],
+        pad_token_id=config["pad_id"],
+        eos_token_id=config["eos_id"],
+        decoder_start_token_id=config["start_id"],
+        forced_eos_token_id=None,
+    )
+
+
+def _state(checkpoint: Checkpoint) -> dict[str, Array]:
+    """The weights under that class's names."""
+    config, weights = checkpoint.config, checkpoint.weights
+    embedding = weights["source_embedding.weight"]
+    state = {
+        "model.shared.weight": embedding,
+        "model.encoder.embed_tokens.weight": embedding,
+        "model.decoder.embed_tokens.weight": embedding,
+        "model.encoder.embed_positions.weight": checkpoint.positions("source"),
+        "model.decoder.embed_positions.weight": checkpoint.positions("target"),
+        "lm_head.weight": checkpoint.output_weight,
+        "final_logits_bias": weights.get("output.bias", 0 * checkpoint.output_weight[:, 0])[None],
+    }
+    for side, layers in (("encoder", config["encoder_layers"]), ("decoder", config["decoder_layers"])):
+        for name, of in _both(f"model.{side}.layer_norm", f"{side}_norm"):
+            state[name] = weights[of]
+        for index in range(layers):
+            state |= _layer(f"model.{side}.layers.{index}", f"{side}.{index}", weights)
+    return state
+
+
+def _layer(out: str, name: str, weights: dict[str, Array]) -> dict[str, Array]:
+    pairs = [
+        *_both(f"{out}.self_attn_layer_norm", f"{name}.self_residual.norm"),
+        *_both(f"{out}.self_attn.out_proj", f"{name}.self_attention.output"),
+        *_both(f"{out}.final_layer_norm", f"{name}.feed_forward_residual.norm"),
+        *_both(f"{out}.fc1", f"{name}.feed_forward.expand"),
+        *_both(f"{out}.fc2", f"{name}.feed_forward.contract"),
+    ]
+    packed = [(f"{out}.self_attn", "qkv", f"{name}.self_attention.query_key_value")]
+    if f"{name}.cross_residual.norm.weight" in weights:
+        pairs += [
+            *_both(f"{out}.encoder_attn_layer_norm", f"{name}.cross_residual.norm"),
+            *_both(f"{out}.encoder_attn.q_proj", f"{name}.cross_attention.query"),
+            *_both(f"{out}.encoder_attn.out_proj", f"{name}.cross_attention.output"),
+        ]
+        packed.append((f"{out}.encoder_attn", "kv", f"{name}.cross_attention.key_value"))
+    layer = {to: weights[of] for to, of in pairs}
+    for to, parts, of in packed:
+        for kind in ("weight", "bias"):
+            blocks = zip(parts, _split(weights[f"{of}.{kind}"], len(parts)), strict=True)
+            layer |= {f"{to}.{part}_proj.{kind}": block for part, block in blocks}
+    return layer
+
+
+def _split(packed: Array, parts: int) -> list[Array]:
+    rows = packed.shape[0] // parts
+    return [packed[part * rows : (part + 1) * rows].copy() for part in range(parts)]
+
+
+def _both(to: str, of: str) -> Iterator[tuple[str, str]]:
+    """A module's weight and bias, there and here."""
+    for kind in ("weight", "bias"):
+        yield f"{to}.{kind}", f"{of}.{kind}"

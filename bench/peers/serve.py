@@ -1,0 +1,85 @@
+"""CTranslate2 behind Dragoman's own gRPC server: everything but the engine is the same.
+
+    python -m bench.peers.serve --bundle DIR --checkpoint DIR --ctranslate2 DIR --size 32 --wait-ms 2
+
+The bundle gives the limits, languages and tokenizer that the servicer needs; its graphs are not loaded.
+"""
+
+import argparse
+import asyncio
+import sys
+from functools import partial
+from pathlib import Path
+
+from bench.peers.checkpoint import Checkpoint
+from bench.peers.ct2 import Ids
+from bench.peers.static_batcher import StaticBatcher
+from dragoman.bundle import Bundle
+from dragoman.tokenizer import Tokenizer
+from service.catalog import ServedModel
+from service.ledger import Ledger
+from service.mailbox import Mailbox
+from service.metrics import Metrics
+from service.server import Loaded, serve
+from service.settings import Settings, load
+from service.translator import Limits, Translator
+
+
+def main(argv: list[str]) -> int:
+    """Serves until SIGTERM; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench.peers.serve", description=__doc__)
+    add = parser.add_argument
+    add("--bundle", type=Path, required=True, help="folder of the bundle made from the same weights")
+    add("--checkpoint", type=Path, required=True, help="folder of the checkpoint")
+    add("--ctranslate2", type=Path, required=True, help="folder of the converted model")
+    add("--precision", default="int8", choices=("int8", "fp32"), help="(%(default)s)")
+    add("--size", type=int, required=True, help="segments of a batch at most")
+    add("--wait-ms", type=float, required=True, help="how long the first one waits for others")
+    add("--inter-threads", type=int, default=1, help="batches that run at a time (%(default)s)")
+    add("--intra-threads", type=int, default=1, help="threads of each (%(default)s)")
+    add("--address", default="127.0.0.1:50051", help="(%(default)s)")
+    add("--metrics-address", default="127.0.0.1:9464", help="(%(default)s)")
+    arguments = parser.parse_args(argv)
+    settings = load(
+        {
+            "models": arguments.bundle,
+            "address": arguments.address,
+            "metrics_address": arguments.metrics_address,
+        }
+    )
+    return serve(settings, partial(_load, arguments))
+
+
+def _load(
+    arguments: argparse.Namespace, path: Path, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
+) -> Loaded:
+    """A served model that CTranslate2 decodes, in the batches of a static batcher."""
+    bundle = Bundle.open(path)
+    mailbox = Mailbox(settings.queue_source_tokens, Ledger(metrics))
+    mailbox.bind(loop)
+    model = Ids(
+        arguments.ctranslate2,
+        Checkpoint.open(arguments.checkpoint),
+        arguments.precision,
+        {"inter_threads": arguments.inter_threads, "intra_threads": arguments.intra_threads},
+    )
+    batcher = StaticBatcher(
+        mailbox,
+        model.translate,
+        size=arguments.size,
+        wait_s=arguments.wait_ms / 1e3,
+        workers=arguments.inter_threads,
+    )
+    _warm_up(model, bundle.manifest.eos_id)
+    batcher.start()
+    translator = Translator(bundle.manifest, Tokenizer.open(bundle.path), Limits.of(settings))
+    return Loaded(ServedModel(bundle.manifest, translator, mailbox), batcher)
+
+
+def _warm_up(model: Ids, eos_id: int) -> None:
+    """As the engine does, so that the first caller does not pay for first times."""
+    model.translate([[eos_id] * length for length in (3, 10, 30)], 4)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,75 @@
+"""How each program is started as a server, and the settings worth a try there."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.peers import ct2, ours
+from bench.peers.contender import Settings
+
+# The load repeats its sentences, and a peer decodes each again, to its end.
+_EVERYTHING_DECODED = [
+    *("--encoder-cache-mb", "0", "--result-cache-mb", "0", "--coalesce", "false"),
+    *("--stop-repetition", "false"),
+]
+
+
+@dataclass(frozen=True)
+class Server:
+    """One side of a comparison of servers.
+
+    Attributes:
+        name: for reports.
+        precision: of its arithmetic.
+        choices: settings to choose from.
+        command: starts a server under settings, once its addresses are appended.
+    """
+
+    name: str
+    precision: str
+    choices: Sequence[Settings]
+    command: Callable[[Settings], list[str]] = field(repr=False)
+
+
+def our_server(bundle: Path, precision: str, *, quick: bool = False) -> Server:
+    """`dragoman serve` on a bundle.
+
+    Args:
+        bundle: its folder.
+        precision: of the bundle.
+        quick: offer fewer settings.
+    """
+    cores = len(os.sched_getaffinity(0))
+    choices = [{"threads": cores, "slots": slots} for slots in ((32,) if quick else (8, 16, 32))]
+    command = [sys.executable, "-m", "dragoman.cli", "serve", "--models", str(bundle), *_EVERYTHING_DECODED]
+    return Server(ours.NAME, precision, choices, lambda settings: [*command, *_flags(settings)])
+
+
+def ctranslate2_server(bundle: Path, checkpoint: Path, model: Path, precision: str, *, quick: bool = False) -> Server:
+    """CTranslate2 with a static dynamic batcher behind our servicer.
+
+    Args:
+        bundle: made of the same weights, for limits and tokenizer.
+        checkpoint: folder of the weights.
+        model: folder of the converted model.
+        precision: fp32 or int8.
+        quick: offer fewer settings.
+    """
+    cores = len(os.sched_getaffinity(0))
+    parallel = {"inter_threads": cores, "intra_threads": 1}
+    choices = [
+        {**parallel, "size": size, "wait_ms": wait_ms}
+        for size in ((16,) if quick else (8, 32))
+        for wait_ms in ((0, 2) if quick else (0, 2, 5))
+    ]
+    if not quick:
+        choices.append({"inter_threads": 1, "intra_threads": cores, "size": 32, "wait_ms": 0})
+    command = [sys.executable, "-m", "bench.peers.serve", "--bundle", str(bundle), "--checkpoint", str(checkpoint)]
+    command += ["--ctranslate2", str(model), "--precision", precision]
+    return Server(ct2.NAME, precision, choices, lambda settings: [*command, *_flags(settings)])
+
+
+def _flags(settings: Settings) -> list[str]:
+    return [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", str(value))]

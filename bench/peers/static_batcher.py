@@ -1,0 +1,129 @@
+"""A static dynamic batcher in the place of the engine: collects up to so many segments or for so long, runs, answers.
+
+This is what inference servers do around a library that translates closed batches: while a batch runs, nothing joins
+it and nothing leaves it. Behind the same mailbox as the engine, so that everything else of the server is the same.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+from dragoman.errors import InternalError
+from service.mailbox import Mailbox
+from service.request import FinishReason, Segment, SegmentStatus
+
+# How often a batch that is not full looks for more; short beside any batch.
+POLL_S = 0.0005
+
+# Source ids of each segment, and the most target tokens of any -> target ids of each.
+Translate = Callable[[Sequence[list[int]], int], list[list[int]]]
+
+
+class StaticBatcher:
+    """Threads that each run one batch at a time; one after another collects the next.
+
+    A thread that ends ends all: whoever waits gets an InternalError, and `ended` says why.
+    """
+
+    def __init__(self, mailbox: Mailbox, translate: Translate, *, size: int, wait_s: float, workers: int) -> None:
+        """Threads, not yet started.
+
+        Args:
+            mailbox: where segments come from; of this batcher alone.
+            translate: decodes one batch; called by several threads at a time.
+            size: segments of a batch at most.
+            wait_s: how long the first segment of a batch waits for others; 0: takes those that wait with it.
+            workers: batches that run at a time.
+        """
+        self._mailbox = mailbox
+        self._translate = translate
+        self._size = size
+        self._wait_s = wait_s
+        self._collecting = threading.Lock()
+        self._threads = [
+            threading.Thread(target=self._run, name=f"batcher-{index}", daemon=True) for index in range(workers)
+        ]
+        self._lock = threading.Lock()
+        self._running = 0
+        self._error: BaseException | None = None
+        self.ended: Future[None] = Future()
+
+    def start(self) -> None:
+        """Start the threads."""
+        self._running = len(self._threads)
+        self.ended.set_running_or_notify_cancel()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the threads after their current batch; what is unfinished fails."""
+        self._mailbox.stop()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _run(self) -> None:
+        batch: list[Segment] = []
+        try:
+            while (collected := self._collect()) is not None:
+                batch = collected
+                self._decode(batch)
+        except BaseException as error:
+            self._error = self._error or error
+        finally:
+            self._end([segment for segment in batch if not segment.finished])
+
+    def _collect(self) -> list[Segment] | None:
+        """The next batch; None once the batcher is to stop. One thread collects: two would halve each other's."""
+        with self._collecting:
+            batch = self._mailbox.take(self._size, 1, wait=True)
+            if not batch:
+                return batch
+            first_s = batch[0].submitted_s or time.monotonic()
+            while len(batch) < self._size and (left_s := first_s + self._wait_s - time.monotonic()) > 0:
+                time.sleep(min(left_s, POLL_S))
+                batch += self._mailbox.take(self._size - len(batch), 1, wait=False) or []
+            return batch
+
+    def _decode(self, batch: Sequence[Segment]) -> None:
+        """Run a batch without those whom nobody waits for any more, and answer."""
+        start_s = time.monotonic()
+        dead = [segment for segment in batch if segment.end_if_unwanted(start_s)]
+        self._mailbox.deliver(dead)
+        alive = [segment for segment in batch if not segment.finished]
+        if not alive:
+            return
+        for segment in alive:
+            segment.status = SegmentStatus.DECODING
+            segment.admitted_s = start_s
+        limit = max(segment.max_target_tokens for segment in alive)
+        targets = self._translate([segment.source_ids for segment in alive], limit)
+        for segment, ids in zip(alive, targets, strict=True):
+            _finish(segment, ids, time.monotonic())
+        self._mailbox.deliver(alive)
+
+    def _end(self, left: Sequence[Segment]) -> None:
+        failure = InternalError("the batcher has stopped")
+        self._mailbox.stop()
+        self._mailbox.fail(failure)
+        for segment in left:
+            segment.fail(failure, time.monotonic())
+        self._mailbox.deliver(left)
+        with self._lock:
+            self._running -= 1
+            last = not self._running
+        if last and self._error is None:
+            self.ended.set_result(None)
+        elif last:
+            self.ended.set_exception(self._error)
+
+
+def _finish(segment: Segment, ids: Sequence[int], now_s: float) -> None:
+    """End a segment of a batch that has run: a closed batch cannot be left earlier."""
+    segment.first_token_s = now_s
+    if segment.end_if_unwanted(now_s):
+        return
+    segment.target_ids.extend(ids[: segment.max_target_tokens])
+    limited = len(ids) >= segment.max_target_tokens
+    segment.finish(FinishReason.LENGTH if limited else FinishReason.EOS, now_s)

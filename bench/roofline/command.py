@@ -1,0 +1,186 @@
+"""The command `dragoman bench roofline`: where an encoder run and a decode step spend their time, and what is left.
+
+Both graphs run as they are served, on one thread and with caches written in place, under onnxruntime's profiler.
+Beside the time of each operator stand its multiply-adds and bytes, and the share of the peak: the time that they
+would take at the measured peaks of this machine (a large product, a large copy), over the time they take. Above
+100 % the data came from the processor's caches.
+
+What lies outside operators is the time of a run without the profiler less theirs. The profiler drives some data of
+small models out of the caches, which makes their operators look a little slower, and can bring this below zero.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from bench.roofline.costs import Peak
+from bench.roofline.peaks import measure_peaks, measure_profiler
+from bench.roofline.profile import Operator, Profile, Shape, engine_python_us, profile_decoder, profile_encoder
+from dragoman.bundle import Bundle
+from dragoman.errors import BundleError
+
+EXIT_OK, EXIT_BAD_ARGUMENTS = 0, 2
+_GROUPS: Final = {"products": "products", "attentions": "attentions", "other": "other operators"}
+_HEAD = f"{'operator':<40}{'calls':>6}{'us':>9}{'share':>8}{'M madds':>10}{'MB':>8}{'G/s':>8}{'GB/s':>8}{'of peak':>9}"
+
+
+def main(argv: list[str]) -> int:
+    """Measures a bundle and prints its tables.
+
+    Returns:
+        0; 2, after one line on stderr, when an argument or the bundle is no good.
+    """
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    try:
+        bundle = Bundle.open(arguments.bundle)
+        report = measure(bundle, _shape(arguments, bundle))
+    except (BundleError, ValueError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return EXIT_BAD_ARGUMENTS
+    print(to_text(report))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    return EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dragoman bench roofline", description=__doc__, allow_abbrev=False)
+    add = parser.add_argument
+    add("--bundle", type=Path, default=Path("models/en-de/bundle"), metavar="DIR", help="(%(default)s)")
+    add("--rows", type=int, default=32, metavar="N", help="sentences at a time (%(default)s)")
+    add("--source", type=int, default=10, metavar="N", help="tokens of each source (%(default)s)")
+    add("--target", type=int, default=10, metavar="N", help="tokens decoded of each (%(default)s)")
+    add("--runs", type=int, default=300, metavar="N", help="measured runs of each graph (%(default)s)")
+    add("--json", type=Path, metavar="OUT", help="also write the figures to this file")
+    return parser
+
+
+def _shape(arguments: argparse.Namespace, bundle: Bundle) -> Shape:
+    """The arguments, in bounds.
+
+    Raises:
+        ValueError: one is not; the message names it.
+    """
+    limits = {
+        "rows": 4096,
+        "source": bundle.manifest.max_source_tokens,
+        "target": bundle.manifest.max_target_tokens,
+        "runs": 100_000,
+    }
+    values = {name: getattr(arguments, name) for name in limits}
+    for name, value in values.items():
+        if not 1 <= value <= limits[name]:
+            raise ValueError(f"--{name} must be from 1 to {limits[name]}, not {value}")
+    return Shape(**values)
+
+
+def measure(bundle: Bundle, shape: Shape) -> dict[str, Any]:
+    """Measures the peaks, then both graphs.
+
+    Returns:
+        The figures, their units in their names, ready for JSON.
+
+    Raises:
+        BundleError: a graph cannot be loaded.
+    """
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    peaks, profiler = measure_peaks(), measure_profiler()
+    with tempfile.TemporaryDirectory() as folder:
+        profiles = [profile(bundle, shape, profiler, Path(folder)) for profile in (profile_encoder, profile_decoder)]
+    return {
+        "date": date,
+        "bundle": bundle.manifest.name,
+        "precision": bundle.manifest.precision,
+        **asdict(shape),
+        "peaks_per_s": peaks,
+        "profiler": profiler._asdict(),
+        "engine_python_us": engine_python_us(bundle, shape),
+        "graphs": {profile.graph: describe(profile, peaks) for profile in profiles},
+    }
+
+
+def describe(profile: Profile, peaks: Mapping[Peak, float]) -> dict[str, Any]:
+    """The figures of one graph."""
+    operators = profile.operators
+    at_peak_us = {
+        group: sum(each.cost.least_s(peaks) * 1e6 for each in operators if each.cost.group == group)
+        for group in _GROUPS
+    }
+    return {
+        "wall_us": profile.wall_us,
+        "operators_us": profile.operators_us,
+        "outside_operators_us": profile.wall_us - profile.operators_us,
+        "groups_us": {group: sum(each.us for each in operators if each.cost.group == group) for group in _GROUPS},
+        "groups_at_peak_us": at_peak_us,
+        "multiply_adds": sum(each.cost.multiply_adds for each in operators),
+        "bytes": sum(each.cost.bytes for each in operators),
+        "operators": [_figures(each, profile.wall_us, peaks) for each in operators],
+    }
+
+
+def _figures(operator: Operator, wall_us: float, peaks: Mapping[Peak, float]) -> dict[str, Any]:
+    cost = operator.cost
+    return {
+        "operator": cost.label,
+        "group": cost.group,
+        "calls": operator.calls,
+        "us": operator.us,
+        "share": operator.us / wall_us,
+        "multiply_adds": cost.multiply_adds,
+        "bytes": cost.bytes,
+        "multiply_adds_per_s": cost.multiply_adds / operator.us * 1e6,
+        "bytes_per_s": cost.bytes / operator.us * 1e6,
+        "share_of_peak": cost.least_s(peaks) * 1e6 / operator.us,
+    }
+
+
+def to_text(report: Mapping[str, Any]) -> str:
+    """The figures for people, microseconds of one run throughout."""
+    peaks = report["peaks_per_s"]
+    lines = [
+        f"{report['bundle']}, {report['precision']}: {report['rows']} rows, {report['source']} source and "
+        f"{report['target']} target tokens, one thread",
+        f"peaks: int8 product {peaks['int8_product'] / 1e9:.0f}, fp32 product {peaks['fp32_product'] / 1e9:.0f} "
+        f"G multiply-adds/s; copy {peaks['copy'] / 1e9:.1f} GB/s, read and written",
+        f"taken off each operator for the profiler itself: {report['profiler']['base_us']:.1f} us and "
+        f"{report['profiler']['per_array_us']:.2f} us for each input and result",
+    ]
+    for name, graph in report["graphs"].items():
+        lines += ["", f"{name}, one run", _HEAD, *(_row(each) for each in graph["operators"]), *_totals(graph)]
+    if report["engine_python_us"] is not None:
+        lines += ["", f"a step of the engine beyond the decoder's run: {report['engine_python_us']:.0f} us"]
+    return "\n".join(lines)
+
+
+def _row(figures: Mapping[str, Any]) -> str:
+    label = figures["operator"]
+    return (
+        f"{label:<40}{figures['calls']:>6}{figures['us']:>9.1f}{figures['share']:>8.1%}"
+        f"{figures['multiply_adds'] / 1e6:>10.2f}{figures['bytes'] / 1e6:>8.2f}"
+        f"{figures['multiply_adds_per_s'] / 1e9:>8.1f}{figures['bytes_per_s'] / 1e9:>8.1f}"
+        f"{figures['share_of_peak']:>9.0%}"
+    )
+
+
+def _totals(graph: Mapping[str, Any]) -> list[str]:
+    wall_us = graph["wall_us"]
+    lines = [
+        _total(_GROUPS[group], us, wall_us, f"; at the peaks {graph['groups_at_peak_us'][group]:.1f}")
+        for group, us in graph["groups_us"].items()
+    ]
+    return [
+        *lines,
+        _total("outside operators", graph["outside_operators_us"], wall_us),
+        _total("whole run", wall_us, wall_us, f"; at the peaks {sum(graph['groups_at_peak_us'].values()):.1f}"),
+    ]
+
+
+def _total(name: str, us: float, wall_us: float, rest: str = "") -> str:
+    return f"{'= ' + name:<46}{us:>9.1f}{us / wall_us:>8.1%}{rest}"

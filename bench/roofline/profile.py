@@ -1,0 +1,276 @@
+"""Where the encoder and the decoder of a bundle spend their time, by the profiler of the runtime that serves them."""
+
+import functools
+import itertools
+import json
+import operator
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.roofline.costs import Array, Cost, Keys, cost
+from bench.roofline.peaks import ROUNDED_OFF_US, ProfilerCost
+from dragoman.bundle import Bundle
+from service.engine import Engine
+from service.graphs import DecoderSession, DecoderStep, EncoderSession, _session
+from service.mailbox import Mailbox
+from service.metrics import Metrics
+from service.request import Segment
+from service.slots import SlotTable
+
+# An operator takes some time, whatever the clock says.
+LEAST_US = 0.1
+# Rounds that do not count, and of every other round the part of the runs.
+WARM_UP_ROUNDS, WARM_UP_PART = 2, 5
+FASTER = 0.25
+NO_ID = -1  # an end-of-sentence id that no row decodes
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is run: in turn `target` runs without the profiler and as many with it, so that both see the same weather.
+
+    Attributes:
+        rows: sentences at a time.
+        source: tokens of each source, the end of the sentence included.
+        target: tokens that are decoded of each before the next sentences come.
+        runs: of each graph, at least.
+    """
+
+    rows: int
+    source: int
+    target: int
+    runs: int
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds make so many runs."""
+        return WARM_UP_ROUNDS + -(-self.runs // self.target)
+
+    @property
+    def unsettled(self) -> int:
+        """Runs at the start of a round that do not count: the processor's caches hold the other session's data."""
+        return self.target // WARM_UP_PART
+
+    def typical(self, us: Sequence[float]) -> float:
+        """Microseconds of a run when nothing else wants the processor: at each token the faster rounds' time.
+
+        Args:
+            us: of every run, in order.
+        """
+        rounds = np.array(us).reshape(self.rounds, self.target)
+        return float(np.quantile(rounds[WARM_UP_ROUNDS:, self.unsettled :], FASTER, axis=0).mean())
+
+
+@dataclass(frozen=True)
+class Operator:
+    """All operators of a graph that have one label.
+
+    Attributes:
+        cost: of all calls in one run of the graph.
+        calls: in one run.
+        us: microseconds of all calls in one run.
+    """
+
+    cost: Cost
+    calls: int
+    us: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One graph.
+
+    Attributes:
+        graph: encoder or decoder.
+        wall_us: microseconds of a run, called as the engine calls it, without the profiler.
+        operators: the one that takes longest first.
+    """
+
+    graph: str
+    wall_us: float
+    operators: list[Operator]
+
+    @property
+    def operators_us(self) -> float:
+        """Microseconds of a run that are spent inside operators."""
+        return sum(each.us for each in self.operators)
+
+
+class _ProfiledEncoder(EncoderSession):
+    """The encoder, every operator timed."""
+
+    def __init__(self, bundle: Bundle, folder: Path) -> None:
+        super().__init__(bundle, "cpu")
+        self._session = _session(bundle.encoder, "cpu", folder / "encoder")
+
+    def events(self) -> list[dict[str, Any]]:
+        """What the profiler saw; ends it."""
+        return _read(self._session.end_profiling())
+
+
+class _ProfiledDecoder(DecoderSession):
+    """The decoder, every operator timed."""
+
+    def __init__(self, bundle: Bundle, folder: Path) -> None:
+        super().__init__(bundle, "cpu")
+        self.session = _session(bundle.decoder, "cpu", folder / "decoder")
+
+    def events(self) -> list[dict[str, Any]]:
+        """What the profiler saw; ends it."""
+        return _read(self.session.end_profiling())
+
+
+def _read(file: str) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = json.loads(Path(file).read_text())
+    return events
+
+
+def random_sources(bundle: Bundle, shape: Shape) -> list[list[int]]:
+    """Sources of random ids: time depends on their number alone."""
+    manifest = bundle.manifest
+    random = np.random.default_rng(0)
+    ids = random.integers(0, manifest.vocabulary_size, (shape.rows, shape.source - 1)).tolist()
+    return [[*source, manifest.eos_id] for source in ids]
+
+
+def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder: Path) -> Profile:
+    """Runs the encoder over a micro-batch of all rows.
+
+    Args:
+        bundle: whose encoder.
+        shape: what to run.
+        profiler: what the profiler adds to the time of every operator.
+        folder: where the profiler may write.
+    """
+    sources = random_sources(bundle, shape)
+    plain, profiled = EncoderSession(bundle, "cpu"), _ProfiledEncoder(bundle, folder)
+    walls_us: list[float] = []
+    for _ in range(shape.rounds):
+        walls_us += [_timed_us(lambda: plain.encode(sources)) for _ in range(shape.target)]
+        for _ in range(shape.target):
+            profiled.encode(sources)
+    keys = Keys(own=shape.source, source=shape.source)
+    operators = summarize(profiled.events(), keys, shape, profiler)
+    return Profile("encoder", shape.typical(walls_us), operators)
+
+
+def profile_decoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder: Path) -> Profile:
+    """Runs the decoder step over all rows, as the engine does: caches written in place, every output bound.
+
+    Args:
+        bundle: whose decoder.
+        shape: what to run.
+        profiler: what the profiler adds to the time of every operator.
+        folder: where the profiler may write.
+    """
+    plain, profiled = DecoderSession(bundle, "cpu"), _ProfiledDecoder(bundle, folder)
+    memories = EncoderSession(bundle, "cpu").encode(random_sources(bundle, shape))
+    slots = SlotTable(bundle.manifest, shape.rows)
+    plain_step, profiled_step = DecoderStep(plain, slots), DecoderStep(profiled, slots)
+    walls_us: list[float] = []
+    for _ in range(shape.rounds):
+        walls_us += _decode(plain_step, slots, memories, shape.target)
+        _decode(profiled_step, slots, memories, shape.target)
+    keys = Keys(own=(shape.unsettled + 1 + shape.target) / 2, source=shape.source)
+    operators = summarize(profiled.events(), keys, shape, profiler)
+    return Profile("decoder", shape.typical(walls_us), operators)
+
+
+def _decode(step: DecoderStep, slots: SlotTable, memories: list[NDArray[np.generic]], tokens: int) -> list[float]:
+    """Decode all rows from their start; microseconds of each step."""
+    for row, memory in enumerate(memories):
+        slots.fill(row, memory)
+    walls_us = []
+    for _ in range(tokens):
+        walls_us.append(_timed_us(lambda: step.run(len(memories))))
+        slots.advance(len(memories))
+    return walls_us
+
+
+def _timed_us(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return (time.perf_counter() - start) * 1e6
+
+
+def engine_python_us(bundle: Bundle, shape: Shape) -> float | None:
+    """What a step of the engine takes beyond the run of its graph: scheduling, commit, delivery, metrics.
+
+    Returns:
+        Microseconds a step with all rows active and nobody coming or going; None where no step was such.
+    """
+    sources = random_sources(bundle, shape)
+    # Nobody leaves before the limit, so that every step but the first and the last has all rows.
+    bundle = replace(bundle, manifest=bundle.manifest.model_copy(update={"eos_id": NO_ID}))
+    mailbox, metrics = Mailbox(shape.rows * shape.source), Metrics()
+    engine = Engine(bundle, mailbox, metrics, device="cpu", threads=1, slots=shape.rows)
+    [batch] = engine.batches
+    limit = min(max(shape.target, 8), bundle.manifest.max_target_tokens)
+    beyond: list[float] = []
+    for _ in range(-(-shape.runs // limit)):
+        mailbox.submit([Segment(source, limit) for source in sources])
+        batch.step(wait=False)
+        while batch.active:
+            before_s, full = _decode_seconds(metrics), batch.active == shape.rows
+            wall_us = _timed_us(lambda: batch.step(wait=False))
+            if full and batch.active == shape.rows:
+                beyond.append(wall_us - (_decode_seconds(metrics) - before_s) * 1e6)
+    return statistics.median(beyond) if beyond else None
+
+
+def _decode_seconds(metrics: Metrics) -> float:
+    return metrics.registry.get_sample_value("dragoman_decode_step_duration_seconds_sum") or 0.0
+
+
+def summarize(events: Iterable[dict[str, Any]], keys: Keys, shape: Shape, profiler: ProfilerCost) -> list[Operator]:
+    """Puts operators of one label together.
+
+    Args:
+        events: of onnxruntime's profiler, in its order.
+        keys: what attentions see.
+        shape: what was run.
+        profiler: what the profiler adds to the time of every operator.
+    """
+    runs = list(_runs(events))
+    us: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(runs))
+    costs: dict[str, list[Cost]] = defaultdict(list)
+    for index, nodes in enumerate(runs):
+        for node in nodes:
+            call, call_us = _call(node["args"], keys), node["dur"] + ROUNDED_OFF_US
+            arrays = len(node["args"]["input_type_shape"]) + len(node["args"]["output_type_shape"])
+            us[call.label][index] += max(call_us - profiler.us(arrays), LEAST_US)
+            if index == 0:
+                costs[call.label].append(call)
+    operators = [
+        Operator(functools.reduce(operator.add, calls), len(calls), shape.typical(us[label]))
+        for label, calls in costs.items()
+    ]
+    return sorted(operators, key=lambda each: -each.us)
+
+
+def _call(arguments: dict[str, Any], keys: Keys) -> Cost:
+    inputs, outputs = _arrays(arguments["input_type_shape"]), _arrays(arguments["output_type_shape"])
+    return cost(arguments["op_name"], inputs, outputs, keys)
+
+
+def _runs(events: Iterable[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
+    """The operators of each run; the profiler notes a run when it has ended."""
+    nodes: list[dict[str, Any]] = []
+    for event in events:
+        if event["cat"] == "Node" and event["name"].endswith("_kernel_time"):
+            nodes.append(event)
+        elif event["name"] == "model_run":
+            yield nodes
+            nodes = []
+
+
+def _arrays(shapes: Iterable[dict[str, list[int]]]) -> list[Array]:
+    return [Array(type_, tuple(shape)) for type_, shape in itertools.chain.from_iterable(map(dict.items, shapes))]

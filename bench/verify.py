@@ -1,0 +1,111 @@
+"""Is every answer under load the answer given alone? What each text becomes alone, and the comparison.
+
+It means something only where the server translates each time: with its result cache on (`--result-cache-mb 0` turns
+it off), an answer under load may be the very one that was given alone.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import grpc.aio
+
+from dragoman.v1 import translation_pb2
+
+# How many differences a report shows.
+SHOWN: Final = 5
+
+Translate = Callable[[bytes], Awaitable[bytes]]
+
+
+class Answer(NamedTuple):
+    """What must not depend on who else is served."""
+
+    text: str
+    target_tokens: int
+    finish_reason: int
+
+    @classmethod
+    def of(cls, translation: translation_pb2.TranslatedText) -> "Answer":
+        """Read it from the wire."""
+        return cls(translation.translated_text, translation.target_tokens, translation.finish_reason)
+
+
+def distinct(texts: Sequence[str], limit: int) -> list[str]:
+    """The first `limit` texts that are not equal, in order."""
+    return list(dict.fromkeys(texts))[:limit]
+
+
+class Verifier:
+    """Learns the answers given alone, then compares those under load.
+
+    Attributes:
+        learnt: Texts that were sent alone so far.
+        unanswered: Of them those that got an error, with which nothing can be compared.
+        compared: Translations under load that were held against the one given alone.
+        different: Of them those that were not equal.
+        examples: The first differences: the text, what it became alone, and under load.
+    """
+
+    def __init__(self, texts: Sequence[str], texts_per_request: int) -> None:
+        """Knows which texts each request holds.
+
+        Args:
+            texts: As they were given to `serialize_requests`.
+            texts_per_request: Likewise.
+        """
+        self.learnt = 0
+        self.unanswered = 0
+        self.compared = 0
+        self.different = 0
+        self.examples: list[dict[str, Any]] = []
+        self._texts = texts
+        self._texts_per_request = texts_per_request
+        self._alone: dict[str, Answer] = {}
+
+    async def learn(self, translate: Translate, template: translation_pb2.TranslateTextRequest) -> None:
+        """Sends each text alone, the next when the one before is answered.
+
+        Args:
+            translate: Serialized request to serialized answer.
+            template: Everything of the requests but their texts.
+        """
+        head = template.SerializeToString()
+        for text in self._texts:
+            content = translation_pb2.TranslateTextRequest(contents=[text]).SerializeToString()
+            try:
+                answer = await translate(head + content)
+            except grpc.aio.AioRpcError:
+                self.unanswered += 1
+            else:
+                [translation] = translation_pb2.TranslateTextResponse.FromString(answer).translations
+                self._alone[text] = Answer.of(translation)
+            self.learnt += 1
+
+    def check(self, request: int, translations: Sequence[translation_pb2.TranslatedText]) -> None:
+        """Compares the answer to a request.
+
+        Args:
+            request: Its number in what `serialize_requests` gave.
+            translations: The answer.
+        """
+        first = request * self._texts_per_request
+        for index, translation in enumerate(translations, first):
+            text = self._texts[index % len(self._texts)]
+            alone, loaded = self._alone.get(text), Answer.of(translation)
+            if alone is None:
+                continue
+            self.compared += 1
+            if loaded != alone:
+                self.different += 1
+                if len(self.examples) < SHOWN:
+                    self.examples.append({"text": text, "alone": alone._asdict(), "under_load": loaded._asdict()})
+
+    def figures(self) -> dict[str, Any]:
+        """For the report."""
+        return {
+            "verify_texts": self.learnt,
+            "verify_unanswered": self.unanswered,
+            "verify_compared": self.compared,
+            "verify_different": self.different,
+            "verify_examples": self.examples,
+        }

@@ -1,0 +1,40 @@
+"""How segments end, counted: why, and how many tokens need not be decoded because nobody waits for them."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from service.metrics import Metrics
+from service.request import FinishReason, Segment
+
+_WITHDRAWN: Final = (FinishReason.CANCELLED, FinishReason.DEADLINE)
+_FAILED: Final = "INTERNAL"
+
+
+class Ledger:
+    """The ends of one engine's segments; for one thread at a time."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        # Looked up once: a label costs more than the count.
+        self._ended = {reason: metrics.segments_total.labels(reason.name) for reason in FinishReason}
+        self._failed = metrics.segments_total.labels(_FAILED)
+        self._source_tokens = self._target_tokens = 0  # of the segments that the model ended
+
+    def enter(self, segments: Iterable[Segment]) -> None:
+        """Count segments that have ended."""
+        for segment in segments:
+            if segment.finish_reason is None:
+                self._failed.inc()
+                continue
+            self._ended[segment.finish_reason].inc()
+            if segment.finish_reason is FinishReason.EOS:
+                self._source_tokens += len(segment.source_ids)
+                self._target_tokens += len(segment.target_ids)
+            elif segment.finish_reason in _WITHDRAWN:
+                self._metrics.cancelled_tokens_saved_total.inc(self._expected_rest(segment))
+
+    def _expected_rest(self, segment: Segment) -> float:
+        """How many tokens it would still have got, if it were like those before it."""
+        ratio = self._target_tokens / self._source_tokens if self._source_tokens else 1.0
+        expected = min(ratio * len(segment.source_ids), segment.max_target_tokens)
+        return max(0.0, expected - len(segment.target_ids))

@@ -1,0 +1,46 @@
+"""Values under keys, bounded in bytes, the least recently used forgotten first; has no lock of its own."""
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class LruStore(Generic[K, V]):
+    """A dictionary that never holds more bytes than its limit; how many a value takes, its owner says."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.size_bytes = 0
+        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: K) -> V | None:
+        """Find a value, which thereby becomes the most recently used; None if it is not there."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        self._entries.move_to_end(key)
+        return entry[0]
+
+    def put(self, key: K, value: V, size_bytes: int) -> int:
+        """Keep a value as the most recently used, unless it alone is above the limit.
+
+        Returns:
+            How many others had to go.
+        """
+        _, old_bytes = self._entries.pop(key, (None, 0))
+        self.size_bytes -= old_bytes
+        if size_bytes > self.limit_bytes:
+            return 0
+        self._entries[key] = value, size_bytes
+        self.size_bytes += size_bytes
+        evicted = 0
+        while self.size_bytes > self.limit_bytes:
+            _, (_, old_bytes) = self._entries.popitem(last=False)
+            self.size_bytes -= old_bytes
+            evicted += 1
+        return evicted

@@ -1,0 +1,52 @@
+"""When a translation goes round in circles: pure functions of a segment's own ids."""
+
+from collections.abc import Sequence
+from typing import Final
+
+# A cycle is up to so many tokens long ...
+LONGEST_PERIOD: Final = 8
+# ... and goes round so often, over so many tokens, at least: people repeat themselves too, but less.
+FEWEST_ROUNDS: Final = 4
+FEWEST_TOKENS: Final = 20
+
+
+def ends_in_cycle(target_ids: Sequence[int], fewest_tokens: int = FEWEST_TOKENS) -> bool:
+    """Whether the last tokens, `fewest_tokens` and `FEWEST_ROUNDS` rounds at least, are one cycle.
+
+    Asked after each token, it finds a cycle at the first token at which there is one. A sentence without one costs
+    a few comparisons a token, and none while it is short.
+
+    Args:
+        target_ids: decoded so far.
+        fewest_tokens: `FEWEST_TOKENS` or more.
+    """
+    if len(target_ids) < fewest_tokens:
+        return False
+    last = target_ids[-1]
+    for period in range(1, LONGEST_PERIOD + 1):
+        tokens = max(fewest_tokens, FEWEST_ROUNDS * period)
+        if target_ids[-1 - period] != last or len(target_ids) < tokens:
+            continue
+        if target_ids[-tokens:-period] == target_ids[period - tokens :]:
+            return True
+    return False
+
+
+def fewest_cycle_tokens(source_ids: Sequence[int]) -> int:
+    """How long a cycle the source does not explain: "ha ha ha" translates to "ha ha ha", however long it is.
+
+    More than twice as long as the longest cycle in the source: one token of it may become two.
+    """
+    return max(FEWEST_TOKENS, 2 * _longest_cycle(source_ids) + 1)
+
+
+def _longest_cycle(ids: Sequence[int]) -> int:
+    """Tokens of the longest cycle that goes round twice at least; 0 where there is none."""
+    longest = 0
+    for period in range(1, LONGEST_PERIOD + 1):
+        same = 0
+        for first in range(len(ids) - period):
+            same = same + 1 if ids[first] == ids[first + period] else 0
+            if same >= period:
+                longest = max(longest, same + period)
+    return longest

@@ -1,0 +1,72 @@
+"""Before a server says that it serves: each thread decodes a few sentences together as one decodes each alone."""
+
+import random
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from dragoman.bundle import Manifest
+from dragoman.errors import BundleError
+from service.batch import DecodeBatch
+from service.request import Segment
+
+# Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
+# what is decoded of each: a matter of some 50 ms at the default model's size.
+LENGTHS: Final = (3, 4, 11, 12, 29, 30)
+TARGET_TOKENS: Final = 8
+_FIRST_ID: Final = 4  # what comes before it stands for no piece of text
+
+
+def check(batches: Sequence[DecodeBatch], manifest: Manifest, vocabulary_size: int) -> None:
+    """Decode the golden sentences alone, and then in company in every batch, in all of them at a time.
+
+    It also spares the first caller the first times of everything.
+
+    Args:
+        batches: of one engine, empty, which is not running.
+        manifest: of its bundle.
+        vocabulary_size: pieces of the source side.
+
+    Raises:
+        BundleError: a translation depends on who is in the batch, or the graphs do not run.
+    """
+    sources = golden_sources(manifest, vocabulary_size)
+    try:
+        alone = [_decode(batches[0], [[source]], manifest)[0] for source in sources]
+        # Each of them in several slots; some in the batch before the others, and all of them until one leaves.
+        company = [sources[::-1], sources, sources[1::2]]
+        with ThreadPoolExecutor(len(batches)) as pool:
+            together = list(pool.map(lambda batch: _decode(batch, company, manifest), batches))
+    except Exception as error:  # of the runtime, whose exceptions share no base class of its own
+        raise BundleError(f"model {manifest.name}: cannot be run: {_line(error)}") from error
+    expected = alone[::-1] + alone + alone[1::2]
+    for thread, decoded in enumerate(together):
+        if decoded != expected:
+            raise BundleError(
+                f"model {manifest.name}: on thread {thread} a sentence is decoded differently alone and in a batch; "
+                "what a caller gets would depend on the others"
+            )
+
+
+def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
+    """Ids that look like sentences to the model, the same at every start; no model has a good translation of them."""
+    chance = random.Random(LENGTHS[0])
+    ids = range(min(_FIRST_ID, vocabulary_size - 1), vocabulary_size)
+    lengths = [min(length, manifest.max_source_tokens) for length in LENGTHS]
+    return [[*chance.choices(ids, k=length - 1), manifest.eos_id] for length in lengths]
+
+
+def _decode(batch: DecodeBatch, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[list[int]]:
+    """Decode sources, one wave after the other joining; gives the target ids of all of them, in order."""
+    tokens = min(TARGET_TOKENS, manifest.max_target_tokens)
+    segments = [[Segment(source, tokens) for source in wave] for wave in waves]
+    batch.rehearse(segments)
+    flat = [segment for wave in segments for segment in wave]
+    for segment in flat:
+        if segment.error is not None:
+            raise segment.error
+    return [segment.target_ids for segment in flat]
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

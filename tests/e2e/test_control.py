@@ -1,0 +1,229 @@
+"""What goes wrong in an engine, and who notices: faults are planted in the runs of a real server's graphs."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from dragoman import Client, DeadlineExceededError, DragomanError, InternalError
+
+PATIENCE_S = 120
+SERVICE = "dragoman.v1.Translation"
+SENTENCES = [f"Tom bought {number} books." for number in range(100, 160)]
+LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
+POISON = "Tom " + "and Tom " * 55 + "went home"  # one segment of more than 100 tokens
+
+MAIN = """
+import sys
+from dragoman.cli import main
+sys.exit(main())
+"""
+
+# The encoder fails on every segment of more than 100 tokens.
+FAILING_ON_LONG = (
+    """
+from service.graphs import EncoderSession
+encode = EncoderSession.encode
+def fail_on_long(self, sources):
+    if max(map(len, sources)) > 100:
+        raise RuntimeError("poisonous")
+    return encode(self, sources)
+EncoderSession.encode = fail_on_long
+"""
+    + MAIN
+)
+
+# The decoder fails wherever a segment of more than 100 source tokens is in a slot.
+FAILING_IN_A_SLOT = (
+    """
+from service.graphs import DecoderStep
+run = DecoderStep.run
+def fail_on_long(self, rows, start=0):
+    ids = run(self, rows, start)
+    if self._slots.memory_lengths[start : start + rows].max() > 100:
+        raise RuntimeError("poisonous")
+    return ids
+DecoderStep.run = fail_on_long
+"""
+    + MAIN
+)
+
+# Every token of every translation is the same.
+GOING_ROUND = (
+    """
+from service.graphs import DecoderStep
+run = DecoderStep.run
+def go_round(self, *rows):
+    ids = run(self, *rows)
+    ids[:] = 1000
+    return ids
+DecoderStep.run = go_round
+"""
+    + MAIN
+)
+
+# As with products whose scale is that of the whole batch.
+MINDING_THE_COMPANY = (
+    """
+from service.graphs import EncoderSession
+encode = EncoderSession.encode
+def mind(self, sources):
+    return [memory * len(sources) for memory in encode(self, sources)]
+EncoderSession.encode = mind
+"""
+    + MAIN
+)
+
+# A step lasts as long as a file is there.
+STALLING = (
+    """
+import os, time
+from service.graphs import DecoderStep
+run = DecoderStep.run
+def stall(self, *rows):
+    while os.path.exists({path!r}):
+        time.sleep(0.01)
+    return run(self, *rows)
+DecoderStep.run = stall
+"""
+    + MAIN
+)
+
+
+class Background(threading.Thread):
+    """A call in a thread, its outcome kept."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        super().__init__()
+        self.work = work
+        self.outcome: object = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.outcome = self.work()
+        except DragomanError as error:
+            self.outcome = error
+
+    def wait(self) -> object:
+        self.join(PATIENCE_S)
+        assert not self.is_alive()
+        return self.outcome
+
+
+@pytest.mark.parametrize("program", [FAILING_ON_LONG, FAILING_IN_A_SLOT], ids=["encoder", "decoder"])
+def test_a_poisonous_text_fails_alone(launch, client, program: str) -> None:
+    expected = [translation.text for translation in client.translate(SENTENCES, model="en-de")]
+    # Neither kept nor shared: the second call has to be decoded as well.
+    server = launch("--result-cache-mb=0", "--encoder-cache-mb=0", program=("-c", program))
+    server.wait_until_serving()
+    with Client(server.address, timeout_s=PATIENCE_S) as own:
+
+        def translate() -> list[str]:
+            return [translation.text for translation in own.translate(SENTENCES, model="en-de")]
+
+        calls = [Background(translate) for _ in range(3)]
+        poisonous = [Background(lambda: own.translate(POISON, model="en-de")) for _ in range(3)]
+        for call in poisonous:
+            error = call.wait()
+            assert isinstance(error, InternalError), error
+            assert error.message == "the engine fails on this text"
+        for call in calls:
+            assert call.wait() == expected
+        assert translate() == expected
+    assert server.metric("failed_runs_total", graph="encoder") + server.metric("failed_runs_total", graph="decoder") > 0
+    assert server.metric("segments_total", reason="INTERNAL") >= 1
+    assert server.metric("slots_active") == 0
+    assert not any("poisonous" in line for line in server.log)
+
+
+def test_who_goes_round_in_circles_is_stopped_and_says_so(launch) -> None:
+    server = launch(program=("-c", GOING_ROUND))
+    server.wait_until_serving()
+    text = "Good morning. Where is the station? I have never been to Berlin, and I do not know anybody there."
+    with Client(server.address, timeout_s=PATIENCE_S) as client:
+        pieces = list(client.stream(text, model="en-de"))
+        [translation] = client.translate(text, model="en-de")
+    assert translation.finish_reason == "REPETITION"
+    assert (translation.segments, translation.target_tokens) == (3, 3 * 20)
+    assert pieces[-1].result == translation
+    assert "".join(piece.text for piece in pieces) == translation.text
+    assert server.metric("segments_total", reason="REPETITION") >= 3
+
+
+def test_who_goes_round_in_circles_may_be_left_to_it(launch) -> None:
+    server = launch("--stop-repetition=false", "--max-target-offset=7", program=("-c", GOING_ROUND))
+    server.wait_until_serving()
+    with Client(server.address, timeout_s=PATIENCE_S) as client:
+        [translation] = client.translate("Good morning.", model="en-de")
+    assert translation.finish_reason == "LENGTH"
+    assert translation.target_tokens == 2 * (translation.source_tokens + 1) + 7
+
+
+def test_a_model_that_minds_the_company_is_not_served(launch) -> None:
+    server = launch(program=("-c", MINDING_THE_COMPANY))
+    assert server.exit_code() == 2
+    assert server.log[-1].startswith("dragoman serve: model en-de: on thread 0 a sentence is decoded differently")
+    assert not any('"serving"' in line for line in server.log)
+
+
+def test_the_self_check_is_not_counted(launch) -> None:
+    server = launch()
+    server.wait_until_serving()
+    for name in ("source_tokens_total", "target_tokens_total", "decode_step_duration_seconds_count"):
+        assert server.metric(name) == 0
+
+
+def test_a_stalled_step_takes_the_server_out_of_service_until_it_goes_on(launch, tmp_path: Path) -> None:
+    stalled = tmp_path / "stalled"
+    server = launch("--step-timeout-s=0.2", program=("-c", STALLING.format(path=str(stalled))))
+    server.wait_until_serving()
+    with Client(server.address, timeout_s=PATIENCE_S) as client, grpc.insecure_channel(server.address) as channel:
+        request = health_pb2.HealthCheckRequest(service=SERVICE)
+        watch = health_pb2_grpc.HealthStub(channel).Watch(request, timeout=PATIENCE_S)
+        assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
+        stalled.touch()
+        call = Background(lambda: client.translate("Good morning.", model="en-de"))
+        assert next(watch).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        assert server.metric("step_age_seconds") > 0.2
+        stalled.unlink()
+        assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
+        watch.cancel()
+        assert isinstance(call.wait(), list)
+    assert server.metric("stalled_steps_total") == 1
+    assert server.metric("step_age_seconds") == 0
+
+
+def test_a_server_whose_step_stalls_for_ever_answers_and_stops(launch, tmp_path: Path) -> None:
+    stalled = tmp_path / "stalled"
+    program = ("-c", STALLING.format(path=str(stalled)))
+    server = launch("--step-timeout-s=0.2", "--drain-timeout-s=0.2", program=program)
+    server.wait_until_serving()
+    with Client(server.address, timeout_s=PATIENCE_S) as client:
+        client.list_models()  # connected: a call that finds nobody says something else
+        stalled.touch()
+        call = Background(lambda: client.translate("Good morning.", model="en-de"))
+        server.wait_for("a step has stalled")
+        server.process.terminate()
+        assert isinstance(call.wait(), DragomanError)
+    assert server.exit_code() == 0
+    assert any("a thread does not end" in line for line in server.log)
+
+
+def test_a_passed_deadline_empties_slots_and_queue(client, server) -> None:
+    def withdrawn() -> float:
+        return sum(server.metric("segments_total", reason=reason) for reason in ("DEADLINE", "CANCELLED"))
+
+    before, saved = withdrawn(), server.metric("cancelled_tokens_saved_total")
+    with pytest.raises(DeadlineExceededError):
+        client.translate(LONG, model="en-de", timeout_s=1.0)
+    give_up_s = time.monotonic() + PATIENCE_S
+    while server.metric("slots_active") or server.metric("queue_segments") or withdrawn() == before:
+        assert time.monotonic() < give_up_s
+    assert server.metric("queue_source_tokens") == 0
+    assert server.metric("cancelled_tokens_saved_total") > saved
+    assert client.translate("Good morning.", model="en-de")

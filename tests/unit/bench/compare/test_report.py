@@ -1,0 +1,67 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.compare.inprocess import Agreement, Outcome
+from bench.compare.report import as_json, as_markdown
+from bench.compare.search import Trial
+
+OFFLINE = Outcome(
+    model="default",
+    part="offline",
+    unit="sentences/s",
+    higher_is_better=True,
+    names=("dragoman", "ctranslate2"),
+    precisions=("int8", "int8"),
+    settings=({"threads": 2, "slots": 32}, {"inter_threads": 2}),
+    sweeps=([Trial({"threads": 2, "slots": 32}, 3000.0)], [Trial({"inter_threads": 2}, 2000.0)]),
+    figures=([3000.0, 3100.0, 2900.0], [2000.0, 2000.0, 2000.0]),
+    agreement=Agreement(sentences=4, equal=3, target_tokens=(1000, 1001)),
+)
+SINGLE = Outcome(
+    model="base",
+    part="single",
+    unit="ms",
+    higher_is_better=False,
+    names=("dragoman", "transformers"),
+    precisions=("int8", "fp32"),
+    settings=({"threads": 1}, {}),
+    sweeps=([], []),
+    figures=([2.0, 2.0, 4.0], [8.0, 4.0, 8.0]),
+)
+
+
+def test_table_has_a_row_an_outcome_with_medians_and_ratios() -> None:
+    lines = as_markdown([OFFLINE, SINGLE]).splitlines()
+    head, rule, offline, single = lines[-4:]
+    assert head.count("|") == rule.count("|") == offline.count("|") == single.count("|")
+    assert offline == (
+        "| default | offline | sentences/s, higher is better | int8: 3000 | ctranslate2 int8: 2000 "
+        "| 1.50 (1.45 to 1.55) | 75%, 1,000 and 1,001 | threads=2 slots=32; inter_threads=2 |"
+    )
+    assert "| ms, lower is better | int8: 2 | transformers fp32: 8 | 0.50 (0.25 to 0.50) | - |" in single
+
+
+def test_table_says_where_it_was_measured() -> None:
+    first = as_markdown([OFFLINE]).splitlines()[0]
+    assert " cores of " in first
+    assert "dragoman " in first
+
+
+def test_json_has_every_round_and_every_setting() -> None:
+    report = json.loads(as_json([OFFLINE], {"data": Path("x.tsv"), "quick": True}))
+    assert report["arguments"] == {"data": "x.tsv", "quick": True}
+    [outcome] = report["outcomes"]
+    assert outcome["figures"] == [[3000.0, 3100.0, 2900.0], [2000.0, 2000.0, 2000.0]]
+    assert outcome["sweeps"][0] == [{"settings": {"threads": 2, "slots": 32}, "figure": 3000.0}]
+    assert outcome["ratio"] == {"median": 1.5, "low": 1.45, "high": 1.55}
+    assert report["cores"] >= 1
+
+
+def test_plot_turns_latencies_round_and_writes_a_picture(tmp_path: Path) -> None:
+    compare_plot = pytest.importorskip("bench.compare.plot", reason="needs matplotlib")
+    assert compare_plot.times_as_fast(OFFLINE) == pytest.approx((1.5, 1.45, 1.55))
+    assert compare_plot.times_as_fast(SINGLE) == pytest.approx((2.0, 2.0, 4.0))
+    compare_plot.plot([OFFLINE, SINGLE], tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")

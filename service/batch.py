@@ -19,7 +19,7 @@ from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.micro_batches import RUN_TOKENS
 from service.request import Segment
-from service.scheduler import Scheduler
+from service.scheduler import Scheduler, unwanted
 from service.slots import SlotTable
 
 # Segments that are encoded before there is a slot for them, so that the encoder's runs, each of which reads all its
@@ -185,10 +185,14 @@ class DecodeBatch:
 
     def _admit(self) -> None:
         """Put what is ready into free slots; drop what nobody waits for any more."""
+        if not self._ready:
+            return
         now_s = time.monotonic()
-        ended = [segment for segment, _ in self._ready if segment.end_if_unwanted(now_s)]
-        self._mailbox.deliver(ended)
+        ended = [self._ready[place][0] for place in unwanted((segment for segment, _ in self._ready), now_s)]
         if ended:
+            for segment in ended:
+                segment.end_if_unwanted(now_s)
+            self._mailbox.deliver(ended)
             self._ready = deque(pair for pair in self._ready if not pair[0].finished)
         while self._ready and self._scheduler.free:
             segment, memory = self._ready.popleft()
@@ -246,8 +250,9 @@ class DecodeBatch:
         self._decoder_step.run(1)
 
     def _show_active(self) -> None:
-        self._metrics.slots_active.inc(self.active - self._shown)
-        self._shown = self.active
+        if self.active != self._shown:
+            self._metrics.slots_active.inc(self.active - self._shown)
+            self._shown = self.active
 
     def _vacate(self, slots: Sequence[int], rows: int) -> None:
         """Repeat the scheduler's moves on the rows: the last one into each vacated slot."""

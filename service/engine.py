@@ -97,8 +97,10 @@ class Engine:
             InternalError: the graphs fail on a segment; the others have been decoded.
             Exception: whatever a step raises.
         """
+        # The longest first: those that share a run of the encoder pad little, and the last to run are short.
+        order = sorted(segments, key=lambda segment: len(segment.source_ids), reverse=True)
         with ThreadPoolExecutor(len(self.batches)) as pool:
-            for portion in self._portions(segments):
+            for portion in self._portions(order):
                 self._mailbox.submit(portion)
                 for finished in [pool.submit(self._exhaust, batch) for batch in self.batches]:
                     finished.result()

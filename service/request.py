@@ -107,7 +107,7 @@ class Segment:
         self.target_ids.append(token)
         if len(self.target_ids) >= self.max_target_tokens:
             self.finish(FinishReason.LENGTH, now_s)
-        elif self.stops_at_repetition and self._goes_round():
+        elif self.stops_at_repetition and len(self.target_ids) >= self.cycle_tokens and self._goes_round():
             self.finish(FinishReason.REPETITION, now_s)
 
     def fail_alone(self, now_s: float) -> None:

@@ -1,6 +1,6 @@
 """Who goes next: decisions about slots, in plain Python, with no clock, array or thread of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from service.micro_batches import micro_batches
@@ -56,8 +56,10 @@ class Scheduler:
 
     def plan(self, arrivals: Sequence[Segment], now_s: float) -> StepPlan:
         """Drop what nobody waits for any more, and group the arrivals for the encoder."""
-        dropped = [slot for slot, segment in enumerate(self.active) if segment.end_if_unwanted(now_s)]
+        dropped = unwanted(self.active, now_s)
         ended = [self.active[slot] for slot in dropped]
+        for segment in ended:
+            segment.end_if_unwanted(now_s)
         vacated = self._vacate(dropped)
         admitted = []
         for segment in arrivals:
@@ -67,7 +69,7 @@ class Scheduler:
                 segment.status = SegmentStatus.ENCODING
                 segment.admitted_s = now_s
                 admitted.append(segment)
-        runs = micro_batches([len(segment.source_ids) for segment in admitted])
+        runs = micro_batches([len(segment.source_ids) for segment in admitted]) if admitted else []
         return StepPlan(vacated, [[admitted[index] for index in run] for run in runs], ended)
 
     def admit(self, segment: Segment) -> int:
@@ -92,7 +94,8 @@ class Scheduler:
                     segment.extend(token, now_s)
             if segment.finished:
                 done.append(slot)
-            if segment.finished or segment.wants_deltas:
+                progressed.append(segment)
+            elif segment.wants_deltas:
                 progressed.append(segment)
         return StepResult(self._vacate(done), progressed, tokens)
 
@@ -104,3 +107,13 @@ class Scheduler:
             if slot < len(self.active):
                 self.active[slot] = last
         return order
+
+
+def unwanted(segments: Iterable[Segment], now_s: float) -> list[int]:
+    """The places of those that were cancelled or are past their deadline."""
+    # Without a call for each: every slot is asked at every step.
+    return [
+        place
+        for place, segment in enumerate(segments)
+        if segment.cancel_requested or (segment.deadline_s is not None and now_s >= segment.deadline_s)
+    ]

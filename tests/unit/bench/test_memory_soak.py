@@ -45,8 +45,8 @@ def test_segments_are_all_different_and_fit_the_model() -> None:
 
 def test_resident_size_sees_what_is_written() -> None:
     before_mib = rss_mib()
-    written = np.ones(64 * 2**20, np.uint8)
-    assert rss_mib() - before_mib > 32
+    written = np.ones(512 * 2**20, np.uint8)
+    assert rss_mib() - before_mib > 256  # what else is given back meanwhile is less
     assert written[0] == 1
 
 

@@ -188,10 +188,9 @@ class DecodeBatch:
         if not self._ready:
             return
         now_s = time.monotonic()
-        ended = [self._ready[place][0] for place in unwanted((segment for segment, _ in self._ready), now_s)]
+        waiting = [segment for segment, _ in self._ready]
+        ended = [waiting[place] for place in unwanted(waiting, now_s) if waiting[place].end_if_unwanted(now_s)]
         if ended:
-            for segment in ended:
-                segment.end_if_unwanted(now_s)
             self._mailbox.deliver(ended)
             self._ready = deque(pair for pair in self._ready if not pair[0].finished)
         while self._ready and self._scheduler.free:

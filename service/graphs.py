@@ -29,7 +29,7 @@ from service.slots import SlotTable
 PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
 
 
-def _session(graph: Path, device: str, profile: Path | None = None) -> onnxruntime.InferenceSession:
+def open_session(graph: Path, device: str, profile: Path | None = None) -> onnxruntime.InferenceSession:
     """Open a graph for use by several threads, each running it by itself.
 
     Args:
@@ -72,7 +72,7 @@ class EncoderSession:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self._session = _session(bundle.encoder, device)
+        self._session = open_session(bundle.encoder, device)
         self._pad_id = bundle.manifest.pad_id
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
@@ -103,7 +103,7 @@ class DecoderSession:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self.session = _session(bundle.decoder, device)
+        self.session = open_session(bundle.decoder, device)
 
 
 class DecoderStep:

@@ -95,7 +95,8 @@ class Segment:
 
     def end_if_unwanted(self, now_s: float) -> bool:
         """End it if its deadline has passed or it was cancelled; says whether it is finished."""
-        if self.deadline_s is not None and now_s >= self.deadline_s:
+        deadline_s = self.deadline_s  # once: for those who share a segment, the event loop moves it
+        if deadline_s is not None and now_s >= deadline_s:
             done = "its first token" if not self.target_ids else f"token {len(self.target_ids) + 1}"
             self.fail(DeadlineExceededError(f"the deadline passed before {done}"), now_s)
         elif self.cancel_requested:

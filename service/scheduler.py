@@ -56,10 +56,8 @@ class Scheduler:
 
     def plan(self, arrivals: Sequence[Segment], now_s: float) -> StepPlan:
         """Drop what nobody waits for any more, and group the arrivals for the encoder."""
-        dropped = unwanted(self.active, now_s)
+        dropped = [slot for slot in unwanted(self.active, now_s) if self.active[slot].end_if_unwanted(now_s)]
         ended = [self.active[slot] for slot in dropped]
-        for segment in ended:
-            segment.end_if_unwanted(now_s)
         vacated = self._vacate(dropped)
         admitted = []
         for segment in arrivals:
@@ -110,10 +108,10 @@ class Scheduler:
 
 
 def unwanted(segments: Iterable[Segment], now_s: float) -> list[int]:
-    """The places of those that were cancelled or are past their deadline."""
+    """The places of those that look cancelled or past their deadline; a deadline may move, so ask each once more."""
     # Without a call for each: every slot is asked at every step.
     return [
         place
         for place, segment in enumerate(segments)
-        if segment.cancel_requested or (segment.deadline_s is not None and now_s >= segment.deadline_s)
+        if segment.cancel_requested or ((deadline_s := segment.deadline_s) is not None and now_s >= deadline_s)
     ]

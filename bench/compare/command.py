@@ -29,7 +29,7 @@ from typing import NoReturn
 from bench.compare.inprocess import Outcome, Say
 from bench.compare.report import as_json, as_markdown
 from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
-from bench.compare.server import ServerError
+from bench.server_process import ServerError
 from bench.texts import DataFileError
 
 EXIT_OK, EXIT_NO_SERVER, EXIT_BAD_ARGUMENTS = 0, 1, 2

@@ -8,9 +8,9 @@ from itertools import count
 from bench.compare.inprocess import Outcome, Say, describe
 from bench.compare.load import Load, closed_load, open_load
 from bench.compare.search import Trial, highest_rate, in_turn, survivors
-from bench.compare.server import ServerError, serving
 from bench.peers.contender import Settings
 from bench.peers.servers import Server
+from bench.server_process import ServerError, serving
 from bench.texts import serialize_requests
 from dragoman.v1 import translation_pb2
 

@@ -14,10 +14,10 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from bench.compare.server import serving
 from bench.load import LoadSettings, run_load
 from bench.peers.contender import Sentences
 from bench.roofline.peaks import idle_graph
+from bench.server_process import serving
 from dragoman.bundle import Bundle, Manifest
 from dragoman.tokenizer import Tokenizer
 from service.engine import Engine

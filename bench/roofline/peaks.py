@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.roofline.costs import Peak
-from service.graphs import _session
+from service.graphs import open_session
 
 # Large enough that the code around the innermost loop costs nothing, small enough for a few milliseconds.
 ROWS, INNER, COLUMNS = 512, 2048, 2048
@@ -75,7 +75,7 @@ def _idle_us(inputs: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "idle.onnx"
         onnx.save(model, file)
-        plain, profiled = _session(file, "cpu"), _session(file, "cpu", Path(folder) / "idle")
+        plain, profiled = open_session(file, "cpu"), open_session(file, "cpu", Path(folder) / "idle")
         walls_s = [_timed_s(lambda: plain.run(None, feeds)) for _ in range(IDLE_RUNS)]
         for _ in range(IDLE_RUNS):
             profiled.run(None, feeds)
@@ -140,7 +140,7 @@ def _product_s(model: onnx.ModelProto, rows: NDArray[np.generic]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "product.onnx"
         onnx.save(model, file)
-        session = _session(file, "cpu")
+        session = open_session(file, "cpu")
     output = np.empty((ROWS, COLUMNS), np.float32)
     binding = session.io_binding()
     binding.bind_input("input", "cpu", 0, rows.dtype, rows.shape, rows.ctypes.data)

@@ -19,7 +19,7 @@ from bench.roofline.costs import Array, Cost, Keys, cost
 from bench.roofline.peaks import ROUNDED_OFF_US, ProfilerCost
 from dragoman.bundle import Bundle
 from service.engine import Engine
-from service.graphs import DecoderSession, DecoderStep, EncoderSession, _session
+from service.graphs import DecoderSession, DecoderStep, EncoderSession, open_session
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import Segment
@@ -109,7 +109,7 @@ class _ProfiledEncoder(EncoderSession):
 
     def __init__(self, bundle: Bundle, folder: Path) -> None:
         super().__init__(bundle, "cpu")
-        self._session = _session(bundle.encoder, "cpu", folder / "encoder")
+        self._session = open_session(bundle.encoder, "cpu", folder / "encoder")
 
     def events(self) -> list[dict[str, Any]]:
         """What the profiler saw; ends it."""
@@ -121,7 +121,7 @@ class _ProfiledDecoder(DecoderSession):
 
     def __init__(self, bundle: Bundle, folder: Path) -> None:
         super().__init__(bundle, "cpu")
-        self.session = _session(bundle.decoder, "cpu", folder / "decoder")
+        self.session = open_session(bundle.decoder, "cpu", folder / "decoder")
 
     def events(self) -> list[dict[str, Any]]:
         """What the profiler saw; ends it."""

@@ -30,8 +30,9 @@ def test_the_deltas_and_the_results_are_the_unary_answer(client) -> None:
 
 
 def test_text_comes_before_the_end(client) -> None:
-    # A sentence of this test alone: a known one comes in one piece.
-    pieces = list(client.stream("She reads 9002 books every evening before she goes to sleep.", model="en-de"))
+    # More sentences than there are slots, and of this test alone: a known or a short text comes in one piece.
+    text = " ".join(f"She reads {number} books before she goes to sleep." for number in range(9000, 9400))
+    pieces = list(client.stream(text, model="en-de"))
     assert len(pieces) > 2
 
 

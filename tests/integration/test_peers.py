@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from bench.compare.server import serving
+from bench.server_process import serving
 from dragoman import Client
 from dragoman.bundle import target_limit
 from dragoman.tokenizer import Tokenizer

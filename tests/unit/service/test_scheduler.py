@@ -147,6 +147,28 @@ def test_what_its_source_repeats_a_segment_may_repeat() -> None:
     assert (segment.finish_reason, len(segment.target_ids)) == (FinishReason.REPETITION, 41)
 
 
+class Moving(Segment):
+    """Its deadline is moved by another thread after each look at it."""
+
+    @property
+    def deadline_s(self) -> float | None:
+        return self.deadlines_s.pop(0) if len(self.deadlines_s) > 1 else self.deadlines_s[0]
+
+    @deadline_s.setter
+    def deadline_s(self, value: list[float | None]) -> None:
+        self.deadlines_s = value
+
+
+@pytest.mark.parametrize("later_s", [None, NOW_S + 1])
+def test_a_deadline_that_moves_while_it_is_looked_at_loses_nobody(later_s: float | None) -> None:
+    scheduler = Scheduler(1, EOS)
+    segment = Moving([EOS], 9, deadline_s=[NOW_S - 1, later_s])
+    scheduler.admit(segment)
+    plan = scheduler.plan([], NOW_S)
+    assert (plan.vacated, plan.ended, scheduler.active) == ([], [], [segment])
+    assert not segment.finished
+
+
 def test_segments_of_like_length_are_encoded_together() -> None:
     segments = [Segment([EOS] * length, 9) for length in (9, 30, 10)]
     assert Scheduler(3, EOS).plan(segments, NOW_S).encode == [[segments[0], segments[2]], [segments[1]]]

@@ -7,7 +7,7 @@ import pytest
 
 from bench.compare.load import Load, closed_load, open_load
 from bench.compare.served import requests_of
-from bench.compare.server import ServerError, serving
+from bench.server_process import ServerError, serving
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 

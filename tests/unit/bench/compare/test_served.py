@@ -9,9 +9,9 @@ from bench.compare import served as compare_served
 from bench.compare.load import Load
 from bench.compare.served import Timing, sweep
 from bench.compare.served import compare_served as compare
-from bench.compare.server import ServerError
 from bench.peers.contender import Settings
 from bench.peers.servers import Server
+from bench.server_process import ServerError
 
 TIMING = Timing()
 IDLE_MS = {"ours": 4.0, "theirs": 6.0}

@@ -1,4 +1,4 @@
-"""Server processes of a comparison: started on a free port, ready when they say so, stopped at the end."""
+"""Server processes of a measurement: started on a free port, ready when they say so, stopped at the end."""
 
 import signal
 import socket

@@ -46,7 +46,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     source_language: str = Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
     target_language: str = Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
@@ -168,10 +168,15 @@ def target_limit(
 
 
 def cache_names(layers: int) -> list[str]:
-    """The decoder's inputs for its own keys and values; as outputs `present_` stands before them."""
+    """The decoder's inputs for its own keys and values, see `present_name`."""
     return [f"self_{kind}_{layer}" for layer in range(layers) for kind in ("key", "value")]
 
 
 def memory_names(layers: int) -> list[str]:
-    """The decoder's inputs for the encoder memory."""
+    """The decoder's inputs for the encoder memory; int8 memory is an output too, see `present_name`."""
     return [f"memory_{kind}_{layer}" for layer in range(layers) for kind in ("key", "value")]
+
+
+def present_name(name: str) -> str:
+    """The decoder's output for keys or values that are also its input: the same buffer, written in place."""
+    return f"present_{name}"

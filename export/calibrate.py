@@ -1,7 +1,7 @@
 """How large the inputs of each linear layer get, measured on real sentences."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -30,17 +30,35 @@ def calibrate(model: Transformer, tokenizer: Tokenizer, pairs: Corpus) -> Ranges
     Returns:
         The range of the absolute input values of each linear layer, by the layer's name.
     """
-    config = model.config
     seen: dict[str, list[Tensor]] = {}
+    run_pairs(model, tokenizer, pairs, lambda source, target: _recorded(model, source, target, seen))
+    return {name: _range(torch.cat(values)) for name, values in seen.items()}
+
+
+def run_pairs(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    pairs: Corpus,
+    recorded: Callable[[Tensor, Tensor], AbstractContextManager[None]] | None = None,
+) -> None:
+    """Run every pair through a model, batch by batch.
+
+    Args:
+        model: in evaluation mode, fp32.
+        tokenizer: of the model.
+        pairs: source and target.
+        recorded: is given which positions of the source and of the target, bool [batch, length], are no padding, and
+            surrounds the run of the batch.
+    """
+    config = model.config
     for start in range(0, len(pairs), BATCH):
         sources = [[*tokenizer.encode(text), config.eos_id] for text in pairs.sources[start : start + BATCH]]
         targets = [[config.start_id, *tokenizer.encode_target(text)] for text in pairs.targets[start : start + BATCH]]
         source = pad(sources, config.pad_id)[:, : config.max_positions]
         target = pad(targets, config.pad_id)[:, : config.max_positions]
         lengths = torch.tensor([len(ids) for ids in sources]).clamp_max(source.shape[1])
-        with _recorded(model, source != config.pad_id, target != config.pad_id, seen):
+        with recorded(source != config.pad_id, target != config.pad_id) if recorded else nullcontext():
             model(source, lengths, target)
-    return {name: _range(torch.cat(values)) for name, values in seen.items()}
 
 
 @contextmanager

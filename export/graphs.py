@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import onnx_ir
 import torch
 from torch import Tensor, nn
 
@@ -19,6 +20,7 @@ from dragoman.bundle import (
     TARGET_CAPACITY,
     cache_names,
     memory_names,
+    present_name,
 )
 from export.argmax import argmax
 from export.operators import RowLengths, int32_scalar
@@ -44,7 +46,8 @@ class EncoderGraph(nn.Module):
             source_size: int32 scalar, the padded length.
 
         Returns:
-            [batch, source, decoder_layers * 2 * d_model]: a layer's keys, its values, the next layer's keys, ...
+            [batch, source, decoder_layers * 2 * d_model]: a layer's keys, its values, the next layer's keys, ... of
+            the type of the decoder's buffers.
         """
         rows = RowLengths(source_lengths - 1, source_size)
         return self.memory_projection(self.model.encode(source, rows))  # type: ignore[arg-type,no-any-return]
@@ -107,13 +110,18 @@ def write_encoder(graph: EncoderGraph, file: Path) -> None:
     _save(program, file)
 
 
-def write_decoder(graph: DecoderGraph, file: Path) -> None:
-    """Export the decoder step, dynamic in rows and capacities."""
+def write_decoder(graph: DecoderGraph, file: Path, dtype: torch.dtype) -> None:
+    """Export the decoder step, dynamic in rows and capacities.
+
+    Args:
+        graph: what to export.
+        file: to write.
+        dtype: of keys and values.
+    """
     config = graph.model.config
     batch = torch.export.Dim("batch")
     target, source = torch.export.Dim("target_capacity"), torch.export.Dim("source_capacity")
     shape = (2, config.heads, 7, config.head_dim)
-    dtype = graph.model.target_embedding.weight.dtype
     caches = [(torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)) for _ in graph.model.decoder]
     shape = (2, config.heads, 9, config.head_dim)
     memory = [(torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)) for _ in graph.model.decoder]
@@ -125,7 +133,7 @@ def write_decoder(graph: DecoderGraph, file: Path) -> None:
         input_names=[
             IDS, LENGTHS, MEMORY_LENGTHS, TARGET_CAPACITY, SOURCE_CAPACITY, *cache_names(layers), *memory_names(layers),
         ],
-        output_names=[NEXT_IDS, LOGITS, *(f"present_{name}" for name in cache_names(layers))],
+        output_names=[NEXT_IDS, LOGITS, *map(present_name, cache_names(layers))],
         dynamic_shapes=(
             {0: batch}, {0: batch}, {0: batch}, None, None,
             [({0: batch, 2: target}, {0: batch, 2: target})] * layers,
@@ -147,8 +155,20 @@ def _save(program: torch.onnx.ONNXProgram | None, file: Path) -> None:
 
 def _tidy(program: torch.onnx.ONNXProgram) -> None:
     """Take away what the exporter leaves: paths of this machine's source files, and outputs that nobody reads."""
-    for node in program.model.graph:
+    graph = program.model.graph
+    for node in graph:
         node.metadata_props.clear()
+        if "k_quant_type" in node.attributes:
+            # Of bytes, the operator wants its buffers as outputs even where it writes nothing.
+            _name_present(graph, node)
         # The operator would fill whole buffers for them at each run.
         while len(node.outputs) > 1 and not (node.outputs[-1].uses() or node.outputs[-1].is_graph_output()):
             node.resize_outputs(len(node.outputs) - 1)
+
+
+def _name_present(graph: onnx_ir.Graph, node: onnx_ir.Node) -> None:
+    """Make outputs of the graph of an attention's present keys and values."""
+    for past, present in zip(node.inputs[3:5], node.outputs[1:3], strict=True):
+        if past is not None and past.name is not None and not present.is_graph_output():
+            present.name = present_name(past.name)
+            graph.outputs.append(present)

@@ -14,6 +14,7 @@ from model.attention import AttendSelf, AttendSource
 
 OPERATOR = "com.microsoft::GroupQueryAttention"
 CONTRIB_VERSION = 1
+_SCALES = 12  # the place of k_scale and v_scale among the operator's inputs
 
 
 class RowLengths(NamedTuple):
@@ -35,7 +36,8 @@ def group_query_attention(
 
     Args:
         query: [batch, length, d_model], or queries, keys and values packed [batch, length, 3 * d_model].
-        cache: past keys and values [batch, heads, capacity, head_dim]; None for whole sequences.
+        cache: past keys and values [batch, heads, capacity, head_dim], where int8 stands for itself: its scale is 1;
+            None for whole sequences.
         new: empty keys and values [batch, 0, d_model] where the cache is complete; None where query is packed.
         lengths: valid positions.
         heads: attention heads.
@@ -50,11 +52,16 @@ def group_query_attention(
     present = [batch, heads, capacity, width // heads]
     # Whole sequences see both ways; one query at the end of its row sees all of it either way.
     attributes: dict[str, Any] = {"num_heads": heads, "kv_num_heads": heads, "causal": 0 if cache is None else 1}
+    inputs = [query, new, new, key, value, lengths.last, lengths.size]
+    dtype = query.dtype if key is None else key.dtype
+    if dtype == torch.int8:
+        attributes |= {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}
+        inputs += [None] * (_SCALES - len(inputs)) + [torch.ones(1)] * 2
     out, keys, values = symbolic_multi_out(
         OPERATOR,
-        [query, new, new, key, value, lengths.last, lengths.size],
+        inputs,
         attrs=attributes,
-        dtypes=[query.dtype] * 3,
+        dtypes=[query.dtype, dtype, dtype],
         shapes=[[batch, length, width], present, present],
         version=CONTRIB_VERSION,
     )

@@ -5,20 +5,29 @@ import shutil
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 import torch
+from torch import nn
 
 from dragoman.bundle import DECODER, ENCODER, MANIFEST, Bundle, Manifest, Precision, Provenance, sha256
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from export.calibrate import Ranges, calibrate
 from export.graphs import DecoderGraph, EncoderGraph, write_decoder, write_encoder
+from export.key_values import Bytes, scaled_to_bytes
 from export.operators import use_operators
 from export.parity import Parity, compare
 from export.quantize import QuantizedLinear, quantize
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
 from model.data import Corpus
 from model.transformer import Transformer
+
+_KEY_VALUE_TYPES: Final[dict[Precision, torch.dtype]] = {
+    "fp32": torch.float32,
+    "int8": torch.int8,
+    "fp16": torch.float16,
+}
 
 
 @dataclass(frozen=True)
@@ -68,8 +77,12 @@ def export_bundle(checkpoint: Path, out: Path, target: Target, pairs: Corpus) ->
         if limit > positions:
             raise DataError(f"max {field} tokens: {limit} is above the checkpoint's {positions} positions")
     with replacing(out) as folder:
-        ranges = calibrate(model, tokenizer, pairs) if target.precision == "int8" else {}
-        write_graphs(model, target.precision, folder, ranges)
+        exported: Transformer = model
+        ranges: Ranges = {}
+        if target.precision == "int8":
+            exported = scaled_to_bytes(model, tokenizer, pairs)
+            ranges = calibrate(exported, tokenizer, pairs)
+        write_graphs(exported, target.precision, folder, ranges)
         for name in tokenizer_files(checkpoint):
             shutil.copyfile(checkpoint / name, folder / name)
         manifest = _manifest(model, checkpoint, target, folder)
@@ -84,7 +97,7 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
     """Export the encoder and the decoder of a model, which is left as it was.
 
     Args:
-        model: in evaluation mode, fp32.
+        model: in evaluation mode, fp32; for int8 from `scaled_to_bytes`.
         precision: of both graphs.
         folder: where they are written.
         ranges: from `calibrate`; read for int8 only.
@@ -95,14 +108,14 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
     if precision == "int8":
         # Every layer's projection reads the same: the encoder's output.
         memory_range = ranges["decoder.0.cross_attention.key_value"]
-        encoder.memory_projection = QuantizedLinear(model.memory_projection(), memory_range)
+        encoder.memory_projection = nn.Sequential(QuantizedLinear(model.memory_projection(), memory_range), Bytes())
         quantize(model, ranges)
     elif precision == "fp16":
         encoder.half()
         decoder.half()
     with torch.no_grad():
         write_encoder(encoder, folder / ENCODER)
-        write_decoder(decoder, folder / DECODER)
+        write_decoder(decoder, folder / DECODER, _KEY_VALUE_TYPES[precision])
 
 
 def _compare_fitting(model: Transformer, tokenizer: Tokenizer, bundle: Bundle, pairs: Corpus) -> Parity:

@@ -1,18 +1,24 @@
 """How much memory the slots of a model take, and how many of them a budget pays for; arithmetic on its manifest."""
 
-from typing import Any, Final
+from typing import Any
+
+import numpy as np
 
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
 from service.settings import MEGABYTE, Settings
+from service.slots import KEY_VALUE_TYPES
 
-_ITEM_BYTES: Final = {"fp32": 4, "int8": 4, "fp16": 2}  # of a key or value, by the precision of the products
+
+def item_bytes(manifest: Manifest) -> int:
+    """Bytes of a key's or value's number."""
+    return np.dtype(KEY_VALUE_TYPES[manifest.precision]).itemsize
 
 
 def slot_bytes(manifest: Manifest) -> int:
     """Bytes of the keys and values of one slot: its own ones and its encoder memory."""
     tokens = manifest.max_target_tokens + manifest.max_source_tokens
-    return manifest.decoder_layers * 2 * manifest.d_model * tokens * _ITEM_BYTES[manifest.precision]
+    return manifest.decoder_layers * 2 * manifest.d_model * tokens * item_bytes(manifest)
 
 
 def slots_of(manifest: Manifest, settings: Settings) -> int:
@@ -42,7 +48,7 @@ def describe(manifest: Manifest, settings: Settings) -> dict[str, Any]:
     """
     threads, slots = settings.decoding_threads(), slots_of(manifest, settings)
     tokens = f"({manifest.max_target_tokens} + {manifest.max_source_tokens})"
-    layers, item = manifest.decoder_layers, _ITEM_BYTES[manifest.precision]
+    layers, item = manifest.decoder_layers, item_bytes(manifest)
     return {
         "slots": slots,
         "bytes": threads * slots * slot_bytes(manifest),

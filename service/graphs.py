@@ -22,6 +22,7 @@ from dragoman.bundle import (
     Bundle,
     cache_names,
     memory_names,
+    present_name,
 )
 from dragoman.errors import BundleError
 from service.slots import SlotTable
@@ -112,6 +113,7 @@ class DecoderStep:
     def __init__(self, decoder: DecoderSession, slots: SlotTable) -> None:
         self._session = decoder.session
         self._slots = slots
+        self._outputs = {output.name for output in decoder.session.get_outputs()}
         self._bindings: dict[tuple[int, int], onnxruntime.IOBinding] = {}
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
@@ -139,9 +141,11 @@ class DecoderStep:
         outputs: dict[str, NDArray[np.generic]] = {NEXT_IDS: slots.next_ids[rows], LOGITS: slots.logits[rows]}
         layers = slots.caches.shape[0]
         for name, cache in zip(cache_names(layers), slots.caches.reshape(-1, *slots.caches.shape[2:]), strict=True):
-            inputs[name] = outputs[f"present_{name}"] = cache[rows]
+            inputs[name] = outputs[present_name(name)] = cache[rows]
         for name, memory in zip(memory_names(layers), slots.memory.reshape(-1, *slots.memory.shape[2:]), strict=True):
             inputs[name] = memory[rows]
+            if present_name(name) in self._outputs:
+                outputs[present_name(name)] = memory[rows]
         for name, array in inputs.items():
             binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
         for name, array in outputs.items():

@@ -1,9 +1,15 @@
 """The decode batch: each slot owns its row of every buffer."""
 
+from collections.abc import Mapping
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.bundle import Manifest
+from dragoman.bundle import Manifest, Precision
+
+# Of keys and values, by the precision of the products.
+KEY_VALUE_TYPES: Final[Mapping[Precision, type[np.generic]]] = {"fp32": np.float32, "int8": np.int8, "fp16": np.float16}
 
 
 class SlotTable:
@@ -18,14 +24,15 @@ class SlotTable:
     """
 
     def __init__(self, manifest: Manifest, slots: int) -> None:
-        """Reserve the buffers; memory pages are used only once they are written."""
-        dtype = np.float16 if manifest.precision == "fp16" else np.float32
+        """Reserve the buffers. Memory is taken page by page as it is written: a slot that nobody used costs nothing."""
+        dtype = KEY_VALUE_TYPES[manifest.precision]
         outer = (manifest.decoder_layers, 2, slots, manifest.heads)
         self.caches = np.zeros((*outer, manifest.max_target_tokens, manifest.head_dim), dtype)
         self.memory = np.zeros((*outer, manifest.max_source_tokens, manifest.head_dim), dtype)
         self.ids = np.zeros(slots, np.int64)
         self.next_ids = np.zeros(slots, np.int64)
-        self.logits = np.zeros((slots, manifest.vocabulary_size), dtype)
+        logits_type = np.float16 if manifest.precision == "fp16" else np.float32
+        self.logits = np.zeros((slots, manifest.vocabulary_size), logits_type)
         self.lengths = np.zeros(slots, np.int32)
         self.memory_lengths = np.zeros(slots, np.int32)
         self.target_capacity = np.array(manifest.max_target_tokens, np.int32)

@@ -12,7 +12,7 @@ from dragoman.errors import BundleError
 
 CONTENT = {"encoder.onnx": b"encoder", "decoder.onnx": b"decoder", "tokenizer.model": b"pieces"}
 FIELDS = {
-    "format_version": 2,
+    "format_version": 3,
     "name": "en-de",
     "source_language": "en",
     "target_language": "de",
@@ -117,7 +117,7 @@ def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"format_version": 1}, "format_version: Input should be 2, not 1"),
+        ({"format_version": 2}, "format_version: Input should be 3, not 2"),
         ({"format_version": 0}, "format_version"),
         ({"precision": "int4"}, "precision"),
         ({"name": "../en-de"}, "name"),

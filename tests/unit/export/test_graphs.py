@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
 
 from dragoman.bundle import Bundle, Precision
 from dragoman.tokenizer import Tokenizer
@@ -22,6 +22,7 @@ from service.graphs import EncoderSession
 PRECISIONS: list[Precision] = ["fp32", "int8"]
 # Data that moves for nothing, and control flow.
 FORBIDDEN = {"Transpose", "Expand", "If", "Loop", "Scan", "MemcpyFromHost", "MemcpyToHost", "Identity", "Tile", "Where"}
+KEY_VALUE = {"fp32": TensorProto.FLOAT, "int8": TensorProto.INT8}
 each = pytest.mark.parametrize("precision", PRECISIONS)
 
 
@@ -51,7 +52,7 @@ PINNED: dict[tuple[str, str], Counts] = {
         layer={"LayerNormalization": 2, "QuantizeLinear": 4, "MatMulIntegerToFloat": 4}
         | {"GroupQueryAttention": 1, "Relu": 1, "Add": 2},
         outside={"Gather": 2, "Mul": 1, "Add": 1, "LayerNormalization": 1}
-        | {"QuantizeLinear": 1, "MatMulIntegerToFloat": 1}
+        | {"QuantizeLinear": 2, "MatMulIntegerToFloat": 1}  # the encoder memory, too, is quantized
         | {"Shape": 1, "Squeeze": 1, "Range": 1, "Sub": 1},
     ),
     # The slice is the empty tensor of new keys and values that the attention to the source is given.
@@ -163,14 +164,25 @@ def test_encoder_attention_sees_both_ways(graphs: Graphs, precision: str) -> Non
 
 @each
 def test_decoder_attentions_write_their_own_cache_and_nothing_else(graphs: Graphs, precision: str) -> None:
-    """The attention to the source has no present outputs: else it would copy the whole memory at every step."""
+    """The attention to the source has present outputs only in int8, which demands them; bound to its very inputs."""
     nodes = attentions(graphs["decoder", precision, 2])
     for layer in range(2):
         own, source = nodes[2 * layer : 2 * layer + 2]
         assert list(own.input[3:5]) == [f"self_key_{layer}", f"self_value_{layer}"]
         assert list(own.output[1:]) == [f"present_self_key_{layer}", f"present_self_value_{layer}"]
         assert list(source.input[3:5]) == [f"memory_key_{layer}", f"memory_value_{layer}"]
-        assert len(source.output) == 1
+        present = [f"present_memory_key_{layer}", f"present_memory_value_{layer}"]
+        assert list(source.output[1:]) == (present if precision == "int8" else [])
+
+
+@each
+def test_int8_attends_to_bytes_whose_scale_is_1(graphs: Graphs, precision: str) -> None:
+    graph = graphs["decoder", precision, 2].graph
+    constants = {tensor.name: numpy_helper.to_array(tensor).tolist() for tensor in graph.initializer}
+    for node in attentions(graphs["decoder", precision, 2]):
+        scales = [constants[name] for name in node.input[12:]]
+        assert scales == ([[1.0], [1.0]] if precision == "int8" else [])
+        assert attributes(node).get("kv_cache_bit_width") == (8 if precision == "int8" else None)
 
 
 def types(values: Iterable[ValueInfoProto]) -> dict[str, tuple[int, list[str | int]]]:
@@ -192,14 +204,14 @@ def test_encoder_inputs_and_outputs(graphs: Graphs, precision: str) -> None:
         "source_lengths": (TensorProto.INT32, ["batch"]),
         "source_size": (TensorProto.INT32, []),
     }
-    assert types(graph.output) == {"memory": (TensorProto.FLOAT, ["batch", "source", 2 * 2 * 32])}
+    assert types(graph.output) == {"memory": (KEY_VALUE[precision], ["batch", "source", 2 * 2 * 32])}
 
 
 @each
 def test_decoder_inputs_and_outputs(graphs: Graphs, precision: str) -> None:
     graph = graphs["decoder", precision, 2].graph
-    own = TensorProto.FLOAT, ["batch", 2, "target_capacity", 16]
-    source = TensorProto.FLOAT, ["batch", 2, "source_capacity", 16]
+    own = KEY_VALUE[precision], ["batch", 2, "target_capacity", 16]
+    source = KEY_VALUE[precision], ["batch", 2, "source_capacity", 16]
     caches = ["self_key_0", "self_value_0", "self_key_1", "self_value_1"]
     memory = ["memory_key_0", "memory_value_0", "memory_key_1", "memory_value_1"]
     assert types(graph.input) == {
@@ -216,6 +228,7 @@ def test_decoder_inputs_and_outputs(graphs: Graphs, precision: str) -> None:
         "next_ids": (TensorProto.INT64, ["batch"]),
         "logits": (TensorProto.FLOAT, ["batch", 400]),
         **presents,
+        **(dict.fromkeys((f"present_{name}" for name in memory), source) if precision == "int8" else {}),
     }
 
 

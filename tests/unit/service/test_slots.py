@@ -78,7 +78,7 @@ def test_a_longer_memory_than_the_slot_is_refused(shape: Manifest) -> None:
         SlotTable(shape, slots=1).fill(0, memory_of(shape.max_source_tokens + 1))
 
 
-@pytest.mark.parametrize(("precision", "bytes_a_number"), [("fp32", 4), ("int8", 4), ("fp16", 2)])
+@pytest.mark.parametrize(("precision", "bytes_a_number"), [("fp32", 4), ("int8", 1), ("fp16", 2)])
 def test_cache_bytes_count_both_buffers(shape: Manifest, precision: str, bytes_a_number: int) -> None:
     table = SlotTable(shape.model_copy(update={"precision": precision}), slots=5)
     tokens = shape.max_source_tokens + shape.max_target_tokens

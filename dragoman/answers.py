@@ -19,6 +19,8 @@ class Translation:
         finish_reason: "EOS" when complete, "LENGTH" when a segment was cut off at the limit of target tokens,
             "REPETITION" when one went round in circles and was stopped; a later server may say others.
         segments: into how many segments the text was split.
+        mean_log_probability: how sure the model was, if the call asked: the mean of the natural logarithms of the
+            probabilities of its tokens, at most 0; None if it did not ask, or the text has no words.
     """
 
     text: str
@@ -27,6 +29,7 @@ class Translation:
     target_tokens: int
     finish_reason: str
     segments: int
+    mean_log_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         target_tokens=message.target_tokens,
         finish_reason=_finish_reason(message.finish_reason),
         segments=message.segments,
+        mean_log_probability=message.mean_log_probability if message.HasField("mean_log_probability") else None,
     )
 
 

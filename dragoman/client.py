@@ -67,6 +67,7 @@ def _request(
     target_language: str,
     model: str,
     max_target_tokens: int | None,
+    mean_log_probability: bool,
 ) -> pb.TranslateTextRequest:
     """Builds the request of both clients and both calls; a single text is a list of one."""
     return pb.TranslateTextRequest(
@@ -74,7 +75,7 @@ def _request(
         source_language_code=source_language,
         target_language_code=target_language,
         model=model,
-        options=pb.TranslateOptions(max_target_tokens=max_target_tokens),
+        options=pb.TranslateOptions(max_target_tokens=max_target_tokens, mean_log_probability=mean_log_probability),
     )
 
 
@@ -136,6 +137,7 @@ class Client(_Base):
         target_language: str = "",
         model: str = "",
         max_target_tokens: int | None = None,
+        mean_log_probability: bool = False,
         timeout_s: float | None = None,
     ) -> list[Translation]:
         """Translates texts of any length; all of them or none.
@@ -146,6 +148,7 @@ class Client(_Base):
             target_language: BCP-47 code such as "de"; may be left out where `model` is given.
             model: the name of a model, from `list_models`; the server chooses by the languages without.
             max_target_tokens: the most tokens to produce for one segment; the model's limit without.
+            mean_log_probability: whether the answers say how sure the model was, see `Translation`.
             timeout_s: the deadline of this call, retries included; the client's without.
 
         Returns:
@@ -155,7 +158,7 @@ class Client(_Base):
             DragomanError: the subclass that says why, see `dragoman.errors`.
             ValueError: nothing was sent: a text is no valid Unicode, or a number is negative.
         """
-        request = _request(texts, source_language, target_language, model, max_target_tokens)
+        request = _request(texts, source_language, target_language, model, max_target_tokens, mean_log_probability)
         with _errors_of_dragoman():
             response = self._stub.TranslateText(request, **self._settings(timeout_s))
         return [translation_of(message) for message in response.translations]
@@ -168,6 +171,7 @@ class Client(_Base):
         target_language: str = "",
         model: str = "",
         max_target_tokens: int | None = None,
+        mean_log_probability: bool = False,
         timeout_s: float | None = None,
     ) -> Iterator[TranslationDelta]:
         """Translates like `translate`, and yields each translation piece by piece while it is decoded.
@@ -181,6 +185,7 @@ class Client(_Base):
             target_language: as in `translate`.
             model: as in `translate`.
             max_target_tokens: as in `translate`.
+            mean_log_probability: as in `translate`.
             timeout_s: as in `translate`; it bounds the whole stream.
 
         Yields:
@@ -189,7 +194,7 @@ class Client(_Base):
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
-        request = _request(texts, source_language, target_language, model, max_target_tokens)
+        request = _request(texts, source_language, target_language, model, max_target_tokens, mean_log_probability)
         with _errors_of_dragoman():
             call = self._stub.StreamTranslateText(request, **self._settings(timeout_s))
             try:
@@ -258,6 +263,7 @@ class AsyncClient(_Base):
         target_language: str = "",
         model: str = "",
         max_target_tokens: int | None = None,
+        mean_log_probability: bool = False,
         timeout_s: float | None = None,
     ) -> list[Translation]:
         """Translates texts of any length; all of them or none. See `Client.translate`.
@@ -265,7 +271,7 @@ class AsyncClient(_Base):
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
-        request = _request(texts, source_language, target_language, model, max_target_tokens)
+        request = _request(texts, source_language, target_language, model, max_target_tokens, mean_log_probability)
         with _errors_of_dragoman():
             response = await self._stub.TranslateText(request, **self._settings(timeout_s))
         return [translation_of(message) for message in response.translations]
@@ -278,6 +284,7 @@ class AsyncClient(_Base):
         target_language: str = "",
         model: str = "",
         max_target_tokens: int | None = None,
+        mean_log_probability: bool = False,
         timeout_s: float | None = None,
     ) -> AsyncIterator[TranslationDelta]:
         """Translates, and yields each translation piece by piece while it is decoded. See `Client.stream`.
@@ -287,7 +294,7 @@ class AsyncClient(_Base):
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
-        request = _request(texts, source_language, target_language, model, max_target_tokens)
+        request = _request(texts, source_language, target_language, model, max_target_tokens, mean_log_probability)
         with _errors_of_dragoman():
             call = self._stub.StreamTranslateText(request, **self._settings(timeout_s))
             try:

@@ -20,11 +20,15 @@ from service.metrics import Metrics
 from service.micro_batches import RUN_TOKENS
 from service.request import Segment
 from service.scheduler import Scheduler, unwanted
+from service.scores import log_probability
 from service.slots import SlotTable
 
 # Segments that are encoded before there is a slot for them, so that the encoder's runs, each of which reads all its
 # weights and drives the decoder's out of the processor's cache, are few.
 AHEAD = 32
+
+# Told of each active segment and its logits [vocabulary_size], a view, after every run of the decoder.
+Watch = Callable[[Segment, NDArray[np.floating]], None]
 
 _log = structlog.get_logger()
 
@@ -55,7 +59,9 @@ class DecodeBatch:
         self._ready: deque[tuple[Segment, NDArray[np.generic]]] = deque()  # encoded, not yet in a slot
         self._began_s: float | None = None  # when the current step did
         self._shown = 0  # active slots, as the metrics have them
+        self._asked = False  # whether a segment in a slot may want its log-probability
         self._decoder_step = DecoderStep(decoder, self._slots)
+        self._watch: Watch | None = None
         self._probe_ids = [manifest.eos_id]  # the shortest source there is: if it fails, everything does
         metrics.slots.inc(slots)
         metrics.kv_cache_bytes.inc(self._slots.cache_bytes)
@@ -113,18 +119,19 @@ class DecodeBatch:
         """Whether segments are in slots or ready for one."""
         return bool(self._scheduler.active or self._ready)
 
-    def rehearse(self, waves: Sequence[Sequence[Segment]]) -> None:
+    def rehearse(self, waves: Sequence[Sequence[Segment]], watch: Watch) -> None:
         """Decode segments to their ends, before the thread runs: mailbox, metrics and caches hear nothing of it.
 
         Args:
             waves: one joins a step after the other.
+            watch: sees what ids are chosen from.
 
         Raises:
             Exception: as `step`.
         """
-        kept = self._mailbox, self._metrics, self._memories
+        kept = self._mailbox, self._metrics, self._memories, self._watch
         tokens = sum(len(segment.source_ids) for wave in waves for segment in wave)
-        self._mailbox, self._metrics = Mailbox(tokens), Metrics()
+        self._mailbox, self._metrics, self._watch = Mailbox(tokens), Metrics(), watch
         self._memories = RememberingEncoder(self._encoder, EncoderMemoryCache(0, self._metrics), self._metrics)
         try:
             for wave in waves:
@@ -133,7 +140,7 @@ class DecodeBatch:
             while self._mailbox.unfinished:
                 self.step(wait=False)
         finally:
-            self._mailbox, self._metrics, self._memories = kept
+            self._mailbox, self._metrics, self._memories, self._watch = kept
 
     def snapshot(self) -> Snapshot:
         """For `invariants.violations`."""
@@ -196,14 +203,19 @@ class DecodeBatch:
         while self._ready and self._scheduler.free:
             segment, memory = self._ready.popleft()
             self._slots.fill(self._scheduler.admit(segment), memory)
+            self._asked |= segment.wants_log_probability
 
     def _decode(self) -> None:
         rows = len(self._scheduler.active)
         start_s = time.monotonic()
         ids = self._next_ids(rows)
+        if self._watch is not None:
+            for segment, logits in zip(self._scheduler.active, self._slots.logits, strict=False):
+                self._watch(segment, logits)
+        log_probabilities = self._log_probabilities(ids) if self._asked else {}
         now_s = time.monotonic()
         self._slots.advance(rows)
-        result = self._scheduler.commit(ids, now_s)
+        result = self._scheduler.commit(ids, now_s, log_probabilities)
         self._vacate(result.vacated, rows)
         self._mailbox.deliver(result.progressed)
         self._metrics.decode_step_duration_seconds.observe(now_s - start_s)
@@ -229,6 +241,13 @@ class DecodeBatch:
 
         self._isolate(run, rows, "decoder", self._probe_decoder)
         return ids
+
+    def _log_probabilities(self, ids: Sequence[int | None]) -> dict[int, float]:
+        """Those of the next ids, by slot, where the segments want them; notes when none does any more."""
+        asking = [slot for slot, segment in enumerate(self._scheduler.active) if segment.wants_log_probability]
+        self._asked = bool(asking)
+        logits = self._slots.logits
+        return {slot: log_probability(logits[slot], token) for slot in asking if (token := ids[slot]) is not None}
 
     def _isolate(self, run: Callable[[int, int], None], count: int, graph: str, probe: Callable[[], object]) -> None:
         """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound."""

@@ -36,7 +36,7 @@ def _ignore(_: "Segment") -> None:
 class Segment:
     """One sentence on its way through the engine; compared and hashed by identity.
 
-    The caller fills the first six fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    The caller fills the first seven fields, the engine all others. Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
@@ -45,7 +45,10 @@ class Segment:
         wants_deltas: whether `on_progress` is called after every token, too (and may then see the end early).
         on_progress: called on the event loop when the segment has finished; not after it was cancelled.
         stops_at_repetition: whether it ends with REPETITION where it goes round in circles.
+        wants_log_probability: whether `log_probability` is added up; it takes time at every step.
         target_ids: so far, without the end-of-sentence id; grows by appending only.
+        log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
+            end-of-sentence token counted; 0 where not wanted.
         status: where it stands.
         finish_reason: why it ended, None before that and where the engine failed.
         error: why it failed, None if it did not.
@@ -63,7 +66,9 @@ class Segment:
     wants_deltas: bool = False
     on_progress: Callable[["Segment"], None] = _ignore
     stops_at_repetition: bool = False
+    wants_log_probability: bool = False
     target_ids: list[int] = field(default_factory=list)
+    log_probability: float = 0.0
     status: SegmentStatus = SegmentStatus.WAITING
     finish_reason: FinishReason | None = None
     error: DragomanError | None = None
@@ -78,6 +83,11 @@ class Segment:
     def finished(self) -> bool:
         """Whether the engine is done with it."""
         return self.status in (SegmentStatus.FINISHED, SegmentStatus.CANCELLED)
+
+    @property
+    def decoded_tokens(self) -> int:
+        """Target tokens so far, the end-of-sentence token counted."""
+        return len(self.target_ids) + (self.finish_reason is FinishReason.EOS)
 
     def finish(self, reason: FinishReason, now_s: float) -> None:
         """End it, by the model, its limit or the caller."""

@@ -1,10 +1,14 @@
 """Who goes next: decisions about slots, in plain Python, with no clock, array or thread of its own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from service.micro_batches import micro_batches
 from service.request import FinishReason, Segment, SegmentStatus
+
+_NONE_WANTED: Final[Mapping[int, float]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,19 @@ class Scheduler:
         self.active.append(segment)
         return len(self.active) - 1
 
-    def commit(self, ids: Sequence[int | None], now_s: float) -> StepResult:
-        """Append each active segment's next id, and end those that are complete, or failed: these have None."""
+    def commit(
+        self, ids: Sequence[int | None], now_s: float, log_probabilities: Mapping[int, float] = _NONE_WANTED
+    ) -> StepResult:
+        """Append each active segment's next id, and end those that are complete, or failed: these have None.
+
+        Args:
+            ids: of every slot.
+            now_s: the time of the step.
+            log_probabilities: those of the ids, by slot, where the segments want them.
+        """
         done, progressed, tokens = [], [], 0
+        for slot, log_probability in log_probabilities.items():
+            self.active[slot].log_probability += log_probability  # before its end shows to another thread
         for slot, (segment, token) in enumerate(zip(self.active, ids, strict=True)):
             if token is None:
                 segment.fail_alone(now_s)

@@ -1,9 +1,14 @@
 """Before a server says that it serves: each thread decodes a few sentences together as one decodes each alone."""
 
+import hashlib
 import random
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
@@ -15,12 +20,27 @@ from service.request import Segment
 LENGTHS: Final = (3, 4, 11, 12, 29, 30)
 TARGET_TOKENS: Final = 8
 _FIRST_ID: Final = 4  # what comes before it stands for no piece of text
+# Of the products; fp16 is for GPUs, whose libraries may add up few rows in another order than many: there, ids count.
+_EXACT_PRECISIONS: Final = ("fp32", "int8")
+
+
+class Decoded(NamedTuple):
+    """What became of a sentence.
+
+    Attributes:
+        target_ids: of its translation.
+        logits_sha256: of all that they were chosen from, bit for bit; of nothing where the precision is not exact.
+    """
+
+    target_ids: list[int]
+    logits_sha256: str
 
 
 def check(batches: Sequence[DecodeBatch], manifest: Manifest, vocabulary_size: int) -> None:
     """Decode the golden sentences alone, and then in company in every batch, in all of them at a time.
 
-    It also spares the first caller the first times of everything.
+    Not their tokens alone are compared but every bit of the scores, which in some other sentence would choose another
+    token. It also spares the first caller the first times of everything.
 
     Args:
         batches: of one engine, empty, which is not running.
@@ -56,16 +76,22 @@ def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
     return [[*chance.choices(ids, k=length - 1), manifest.eos_id] for length in lengths]
 
 
-def _decode(batch: DecodeBatch, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[list[int]]:
-    """Decode sources, one wave after the other joining; gives the target ids of all of them, in order."""
+def _decode(batch: DecodeBatch, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[Decoded]:
+    """Decode sources, one wave after the other joining; gives what became of all of them, in order."""
     tokens = min(TARGET_TOKENS, manifest.max_target_tokens)
     segments = [[Segment(source, tokens) for source in wave] for wave in waves]
-    batch.rehearse(segments)
+    hashes: dict[Segment, Any] = defaultdict(hashlib.sha256)
+
+    def watch(segment: Segment, logits: NDArray[np.floating]) -> None:
+        if manifest.precision in _EXACT_PRECISIONS:
+            hashes[segment].update(logits)
+
+    batch.rehearse(segments, watch)
     flat = [segment for wave in segments for segment in wave]
     for segment in flat:
         if segment.error is not None:
             raise segment.error
-    return [segment.target_ids for segment in flat]
+    return [Decoded(segment.target_ids, hashes[segment].hexdigest()) for segment in flat]
 
 
 def _line(error: Exception) -> str:

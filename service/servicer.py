@@ -196,6 +196,7 @@ class Servicer(TranslationServicer):
                     max_target_tokens,
                     deadline_s=deadline_s,
                     wants_deltas=wants_deltas,
+                    wants_log_probability=request.options.mean_log_probability,
                     on_progress=partial(call.progress, index),
                 )
                 for index, text in enumerate(request.contents)
@@ -266,6 +267,7 @@ def _translated(result: TextResult, model: str) -> pb.TranslatedText:
         target_tokens=result.target_tokens,
         finish_reason=_FINISH_REASON[result.finish_reason],
         segments=result.segments,
+        mean_log_probability=result.mean_log_probability,
     )
 
 

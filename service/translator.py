@@ -55,6 +55,8 @@ class TextResult(NamedTuple):
         target_tokens: tokens that the model wrote, without the end-of-sentence tokens.
         finish_reason: LENGTH if any segment was cut off at its limit, else REPETITION if any was stopped, else EOS.
         segments: into how many segments the text was split.
+        mean_log_probability: of all tokens that the model wrote, the end-of-sentence tokens counted, in natural
+            logarithms; None where it was not asked for, or there is no segment.
     """
 
     text: str
@@ -62,6 +64,7 @@ class TextResult(NamedTuple):
     target_tokens: int
     finish_reason: FinishReason
     segments: int
+    mean_log_probability: float | None
 
 
 class Document:
@@ -95,6 +98,7 @@ class Document:
             target_tokens=sum(len(segment.target_ids) for segment in self.segments),
             finish_reason=next((reason for reason in _WORST_FIRST if reason in reasons), FinishReason.EOS),
             segments=len(self.segments),
+            mean_log_probability=self._mean_log_probability(),
         )
 
     def grow(self) -> str:
@@ -130,6 +134,12 @@ class Document:
             self._given = 0
         return piece, complete
 
+    def _mean_log_probability(self) -> float | None:
+        if not (self.segments and self.segments[0].wants_log_probability):  # all of a text want the same
+            return None
+        tokens = sum(segment.decoded_tokens for segment in self.segments)
+        return sum(segment.log_probability for segment in self.segments) / tokens
+
     def _text(self, segment: Segment) -> str:
         # Blanks that a model writes at an end would come on top of the separators.
         return self._tokenizer.decode(segment.target_ids).strip()
@@ -158,6 +168,7 @@ class Translator:
         *,
         deadline_s: float | None = None,
         wants_deltas: bool = False,
+        wants_log_probability: bool = False,
         on_progress: OnProgress = lambda segment: None,
     ) -> Document:
         """Split a text and encode its segments.
@@ -167,6 +178,7 @@ class Translator:
             max_target_tokens: of each segment, below its limit; None or 0: its limit.
             deadline_s: when the answer is of no more use, on the clock of `time.monotonic`; None: never.
             wants_deltas: whether `on_progress` is called after each step too.
+            wants_log_probability: whether the result says its mean log-probability.
             on_progress: called on the event loop, see :class:`Segment`.
         """
         ids: dict[str, list[int]] = {}
@@ -184,6 +196,7 @@ class Translator:
                     wants_deltas=wants_deltas,
                     on_progress=on_progress,
                     stops_at_repetition=self._limits.stop_repetition,
+                    wants_log_probability=wants_log_probability,
                 )
             )
             separators.append(separator)

@@ -39,10 +39,12 @@ class TranslateTextRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ...) -> None: ...
 
 class TranslateOptions(_message.Message):
-    __slots__ = ("max_target_tokens",)
+    __slots__ = ("max_target_tokens", "mean_log_probability")
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     max_target_tokens: int
-    def __init__(self, max_target_tokens: _Optional[int] = ...) -> None: ...
+    mean_log_probability: bool
+    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: _Optional[bool] = ...) -> None: ...
 
 class TranslateTextResponse(_message.Message):
     __slots__ = ("translations",)
@@ -51,20 +53,22 @@ class TranslateTextResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[TranslatedText, _Mapping]]] = ...) -> None: ...
 
 class TranslatedText(_message.Message):
-    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments")
+    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability")
     TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     translated_text: str
     model: str
     source_tokens: int
     target_tokens: int
     finish_reason: FinishReason
     segments: int
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ...) -> None: ...
+    mean_log_probability: float
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ...) -> None: ...
 
 class StreamTranslateTextResponse(_message.Message):
     __slots__ = ("content_index", "text_delta", "result")

@@ -70,6 +70,18 @@ def test_another_limit_is_another_question_to_the_results_but_not_to_the_encoder
     assert growth("encoder_memory_cache_saved_seconds_total") > 0
 
 
+def test_a_known_text_is_decoded_again_for_who_asks_how_sure_the_model_was_and_then_known(client, server) -> None:
+    text = "Tom has 9106 plums."
+    growth = Growth(server)
+    [plain] = client.translate(text, model="en-de")
+    fresh, known = (client.translate(text, model="en-de", mean_log_probability=True) for _ in range(2))
+    assert fresh == known
+    assert fresh[0].mean_log_probability < 0
+    assert fresh[0].text == plain.text
+    assert client.translate(text, model="en-de") == [plain]
+    assert growth("result_cache_misses_total") == growth("result_cache_hits_total") == 2
+
+
 def test_fifty_callers_of_one_text_are_served_by_one_decoding(server) -> None:
     growth = Growth(server)
     text = long_text("Mary")

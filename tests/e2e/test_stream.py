@@ -29,6 +29,13 @@ def test_the_deltas_and_the_results_are_the_unary_answer(client) -> None:
     assert [texts[index] for index in range(len(TEXTS))] == [translation.text for translation in unary]
 
 
+def test_the_results_say_how_sure_the_model_was(client) -> None:
+    _, results = collect(client.stream(TEXTS, model="en-de", mean_log_probability=True))
+    unary = client.translate(TEXTS, model="en-de", mean_log_probability=True)
+    assert [results[index] for index in range(len(TEXTS))] == unary
+    assert [translation.mean_log_probability is None for translation in unary] == [not text.strip() for text in TEXTS]
+
+
 def test_text_comes_before_the_end(client) -> None:
     # More sentences than there are slots, and of this test alone: a known or a short text comes in one piece.
     text = " ".join(f"She reads {number} books before she goes to sleep." for number in range(9000, 9400))

@@ -1,8 +1,10 @@
 import asyncio
+import operator
+from dataclasses import replace
 
 import pytest
 
-from dragoman import AsyncClient
+from dragoman import AsyncClient, Translation
 
 SENTENCES = [
     "Good morning.",
@@ -49,13 +51,17 @@ def test_a_translation_does_not_depend_on_who_else_is_served(launch) -> None:
     server = launch("--encoder-cache-mb=0", "--result-cache-mb=0", "--coalesce=false")
     server.wait_until_serving()
 
-    async def translate_all() -> list[str]:
+    async def translate_all() -> list[Translation]:
         async with AsyncClient(server.address, timeout_s=120) as client:
-            calls = [client.translate(SENTENCES[i % 6], model="en-de") for i in range(120)]
-            return [translation.text for [translation] in await asyncio.gather(*calls)]
+            asking = [[i % 6, i % 5 == 0] for i in range(120)]  # of each sentence, every fifth
+            calls = [
+                client.translate(SENTENCES[number], model="en-de", mean_log_probability=asks) for number, asks in asking
+            ]
+            return [translation for [translation] in await asyncio.gather(*calls)]
 
-    texts = asyncio.run(translate_all())
-    assert texts == texts[:6] * 20
+    translations = asyncio.run(translate_all())
+    assert [translation.text for translation in translations] == [t.text for t in translations[:6]] * 20
+    assert translations == translations[:30] * 4
 
 
 def test_a_text_is_translated_sentence_by_sentence_and_keeps_its_separators(client) -> None:
@@ -102,6 +108,29 @@ def test_the_limit_of_target_tokens_is_said(client) -> None:
     [cut, whole] = (client.translate(SENTENCES[3], model="en-de", max_target_tokens=tokens)[0] for tokens in (2, 0))
     assert (cut.finish_reason, cut.target_tokens) == ("LENGTH", 2)
     assert whole.finish_reason == "EOS"
+
+
+def test_how_sure_the_model_was_is_said_to_who_asks(client) -> None:
+    texts = [" ".join(SENTENCES[:2]), *SENTENCES[:2], "", " \n"]
+    asked = client.translate(texts, model="en-de", mean_log_probability=True)
+    not_asked = client.translate(texts, model="en-de")
+    assert [translation.mean_log_probability for translation in not_asked] == [None] * len(texts)
+    assert [replace(translation, mean_log_probability=None) for translation in asked] == not_asked
+    together, first, second, *empty = asked
+    assert [translation.mean_log_probability for translation in empty] == [None, None]
+    tokens = [translation.target_tokens + 1 for translation in (first, second)]  # each with its end-of-sentence token
+    parts = [translation.mean_log_probability for translation in (first, second)]
+    assert all(-5 < part < 0 for part in parts)
+    assert together.mean_log_probability == pytest.approx(
+        sum(map(operator.mul, parts, tokens)) / sum(tokens), rel=1e-12
+    )
+
+
+def test_the_model_is_less_sure_of_nonsense(client) -> None:
+    sense, nonsense = client.translate(
+        ["Good morning.", "Morning qzx blorf station never wumpf."], model="en-de", mean_log_probability=True
+    )
+    assert nonsense.mean_log_probability < sense.mean_log_probability
 
 
 def test_a_long_sentence_is_split_and_translated_whole(client) -> None:

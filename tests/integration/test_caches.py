@@ -36,10 +36,11 @@ TEXTS = 5  # few, so that most come again
 class Trace(NamedTuple):
     """What is decoded, and left in the buffers, for one sentence alone and without a cache.
 
-    caches, memory: [layers, key and value, heads, tokens, head_dim].
+    caches, memory: [layers, key and value, heads, tokens, head_dim]; log_probabilities: added up, after so many tokens.
     """
 
     target_ids: list[int]
+    log_probabilities: list[float]
     caches: NDArray[np.generic]
     memory: NDArray[np.generic]
 
@@ -65,14 +66,17 @@ class Subject:
 
     def _alone(self, text: int) -> Trace:
         mailbox = Mailbox(UNBOUNDED)
-        batch, segment = self.batch(mailbox, Metrics(), slots=1), self.segment(text)
+        batch, segment = self.batch(mailbox, Metrics(), slots=1), self.segment(text, wants_log_probability=True)
         mailbox.submit([segment])
+        log_probabilities = [segment.log_probability]
         while mailbox.unfinished:
             batch.step(wait=False)
+            log_probabilities.append(segment.log_probability)
         caches, memory = batch._slots.caches, batch._slots.memory
         tokens = len(segment.target_ids)
         return Trace(
             segment.target_ids,
+            log_probabilities,
             caches[:, :, 0, :, :tokens].copy(),
             memory[:, :, 0, :, : len(segment.source_ids)].copy(),
         )
@@ -133,6 +137,7 @@ class Caller(NamedTuple):
     texts: list[int]
     limit: int
     wants_deltas: bool
+    asks: bool  # for log-probabilities
     leaves_after: int | None
 
 
@@ -142,6 +147,7 @@ callers = st.builds(
     texts=st.lists(texts, min_size=1, max_size=5),
     limit=st.just(LIMIT) | st.integers(1, LIMIT),
     wants_deltas=st.booleans(),
+    asks=st.booleans(),
     leaves_after=st.none() | st.none() | st.integers(0, 10),
 )
 
@@ -197,10 +203,8 @@ class Conversation:
             assert not left or segment not in waiting, "told after it left"
             words.put_nowait(segment)
 
-        segments = {
-            self.subject.segment(text, caller.limit, wants_deltas=caller.wants_deltas, on_progress=note): text
-            for text in caller.texts
-        }
+        fields = {"wants_deltas": caller.wants_deltas, "wants_log_probability": caller.asks, "on_progress": note}
+        segments = {self.subject.segment(text, caller.limit, **fields): text for text in caller.texts}
         waiting, heard = set(segments), 0
         self.cache.submit(list(segments))
         while waiting and heard != caller.leaves_after:
@@ -230,7 +234,8 @@ def test_whoever_shares_or_comes_again_gets_the_plain_result(
     conversation = Conversation(subject, slots, result_bytes=result_bytes, coalesce=coalesce)
     asyncio.run(conversation.hold(callers))
     for text, segment, left in conversation.outcomes:
-        alone = subject.alone(text).target_ids[: segment.max_target_tokens]
+        target_ids, log_probabilities, *_ = subject.alone(text)
+        alone = target_ids[: segment.max_target_tokens]
         assert segment.finished
         assert segment.error is None
         if left:
@@ -238,6 +243,8 @@ def test_whoever_shares_or_comes_again_gets_the_plain_result(
         else:
             assert segment.finish_reason in (FinishReason.EOS, FinishReason.LENGTH)
             assert segment.target_ids == alone
+            asked = segment.wants_log_probability
+            assert segment.log_probability == (log_probabilities[segment.decoded_tokens] if asked else 0.0)
     # Every segment found its result, shared a flight, or had one of its own.
     total = sum(len(caller.texts) for caller in callers)
     shared, hits = conversation.count("coalesced_segments"), conversation.count("result_cache_hits")
@@ -249,7 +256,7 @@ def test_whoever_shares_or_comes_again_gets_the_plain_result(
 
 def test_what_was_decoded_is_not_decoded_again(subject: Subject) -> None:
     conversation = Conversation(subject, slots=2, result_bytes=1_000_000, coalesce=True)
-    every = [Caller(0, [0, 1, 2, 3, 4, 0], LIMIT, False, None)]
+    every = [Caller(0, [0, 1, 2, 3, 4, 0], LIMIT, False, True, None)]
 
     async def twice() -> None:
         await conversation.hold(every)
@@ -264,3 +271,6 @@ def test_what_was_decoded_is_not_decoded_again(subject: Subject) -> None:
     assert conversation.count("coalesced_segments") == 1
     first, second = conversation.outcomes[:6], conversation.outcomes[6:]
     assert [segment.target_ids for _, segment, _ in first] == [segment.target_ids for _, segment, _ in second]
+    log_probabilities = [segment.log_probability for _, segment, _ in first]
+    assert log_probabilities == [segment.log_probability for _, segment, _ in second]
+    assert max(log_probabilities) < 0

@@ -41,10 +41,11 @@ without_shrinking = settings(property_test, max_examples=30, phases=[Phase.expli
 class Trace(NamedTuple):
     """What the engine decodes, and leaves in its buffers, for one sentence alone.
 
-    caches, memory: [layers, key and value, heads, tokens, head_dim].
+    caches, memory: [layers, key and value, heads, tokens, head_dim]; log_probabilities: added up, after so many tokens.
     """
 
     target_ids: list[int]
+    log_probabilities: list[float]
     caches: NDArray[np.generic]
     memory: NDArray[np.generic]
 
@@ -73,14 +74,20 @@ class Subject:
     def _alone(self, source: tuple[int, ...]) -> Trace:
         mailbox = Mailbox(UNBOUNDED)
         batch = self.batch(mailbox, Metrics(), slots=1)
-        segment = Segment(list(source), LIMIT)
+        segment = Segment(list(source), LIMIT, wants_log_probability=True)
         mailbox.submit([segment])
-        for _ in range(LIMIT + 1):
+        log_probabilities = [segment.log_probability]
+        while not segment.finished:
             batch.step(wait=False)
-        assert segment.finished
+            log_probabilities.append(segment.log_probability)
         caches, memory = rows_of(batch)
         tokens = len(segment.target_ids)
-        return Trace(segment.target_ids, caches[:, :, 0, :, :tokens].copy(), memory[:, :, 0, :, : len(source)].copy())
+        return Trace(
+            segment.target_ids,
+            log_probabilities,
+            caches[:, :, 0, :, :tokens].copy(),
+            memory[:, :, 0, :, : len(source)].copy(),
+        )
 
 
 def rows_of(batch: DecodeBatch) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
@@ -117,6 +124,7 @@ class Visit(NamedTuple):
     arrives: int  # before this step
     stays: int | None  # steps until it is cancelled; None: it is not
     wants_deltas: bool
+    asks: bool  # for its log-probability
     expired: bool
 
 
@@ -137,6 +145,7 @@ visits = st.builds(
     arrives=st.integers(0, 4) | st.integers(0, 30),
     stays=st.none() | st.none() | st.integers(0, 30),
     wants_deltas=st.booleans(),
+    asks=st.booleans(),
     expired=st.sampled_from([False] * 9 + [True]),
 )
 plans = st.builds(
@@ -168,6 +177,7 @@ class Rehearsal:
             visit.limit,
             deadline_s=EXPIRED_S if visit.expired else None,
             wants_deltas=visit.wants_deltas,
+            wants_log_probability=visit.asks,
             on_progress=lambda segment: self.told[segment].append(len(segment.target_ids)),
         )
         self.told[segment] = []
@@ -250,7 +260,9 @@ def test_a_batch_decodes_what_the_engine_decodes_alone(subject, plan: Plan) -> N
 
 
 def check_like_alone(subject: Subject, segment: Segment) -> None:
-    alone = subject.alone(tuple(segment.source_ids)).target_ids
+    alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids))
+    expected = log_probabilities[segment.decoded_tokens] if segment.wants_log_probability else 0.0
+    assert segment.log_probability == expected
     if segment.finish_reason is FinishReason.EOS:
         assert segment.target_ids == alone
     elif segment.finish_reason is FinishReason.LENGTH:
@@ -325,6 +337,7 @@ class Caller(NamedTuple):
     rounds: int
     sources: list[int | list[int]]
     limit: int
+    asks: bool  # for log-probabilities
     leaves_after: int | None  # words about its segments; 0: right after submission; None: it stays
 
 
@@ -333,6 +346,7 @@ callers = st.builds(
     rounds=st.integers(0, 20),
     sources=st.lists(sources, min_size=1, max_size=6),
     limit=st.just(LIMIT) | st.integers(1, LIMIT),
+    asks=st.booleans(),
     leaves_after=st.none() | st.none() | st.integers(0, 40),
 )
 
@@ -378,7 +392,13 @@ class Conversation:
             words.put_nowait(segment)
 
         segments = [
-            Segment(list(self.subject.source(source)), caller.limit, wants_deltas=True, on_progress=note)
+            Segment(
+                list(self.subject.source(source)),
+                caller.limit,
+                wants_deltas=True,
+                on_progress=note,
+                wants_log_probability=caller.asks,
+            )
             for source in caller.sources
         ]
         waiting, heard = set(segments), 0

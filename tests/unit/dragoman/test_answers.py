@@ -19,6 +19,13 @@ def test_translation() -> None:
     assert translation_of(TRANSLATED) == Translation("Guten Morgen.", "en-de", 4, 3, "LENGTH", 2)
 
 
+def test_a_mean_log_probability_is_there_only_when_the_message_has_one() -> None:
+    assert translation_of(TRANSLATED).mean_log_probability is None
+    for value in (-1.5, 0.0):
+        scored = pb.TranslatedText(mean_log_probability=value)
+        assert translation_of(pb.TranslatedText.FromString(scored.SerializeToString())).mean_log_probability == value
+
+
 def test_a_finish_reason_of_a_later_server_is_its_number() -> None:
     later = pb.TranslatedText.FromString(TRANSLATED.SerializeToString() + b"\x28\x63")
     assert translation_of(later).finish_reason == "99"

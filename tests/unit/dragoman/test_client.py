@@ -63,7 +63,13 @@ def test_a_single_text_is_one_text(kind: type, echo) -> None:
 @both
 @pytest.mark.parametrize("method", ["translate", "stream"])
 def test_every_argument_reaches_its_field(kind: type, method: str, echo) -> None:
-    options = {"source_language": "en", "target_language": "de", "model": "en-de", "max_target_tokens": 7}
+    options = {
+        "source_language": "en",
+        "target_language": "de",
+        "model": "en-de",
+        "max_target_tokens": 7,
+        "mean_log_probability": True,
+    }
     call(kind, echo.address, method, ["a"], **options)
     call(kind, echo.address, method, ["a"])
     given_all, given_none = echo.servicer.requests
@@ -71,7 +77,9 @@ def test_every_argument_reaches_its_field(kind: type, method: str, echo) -> None
     assert given_all.target_language_code == "de"
     assert given_all.model == "en-de"
     assert given_all.options.max_target_tokens == 7
+    assert given_all.options.mean_log_probability
     assert not given_none.options.HasField("max_target_tokens")
+    assert not given_none.options.mean_log_probability
     assert (given_none.model, given_none.source_language_code, given_none.mime_type) == ("", "", "")
 
 

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.errors import DeadlineExceededError, InternalError
+from service import batch
 from service.batch import DecodeBatch
 from service.graphs import DecoderSession, DecoderStep, EncoderSession
 from service.invariants import violations
@@ -85,6 +86,10 @@ def sessions(fp32: Synthetic) -> Sessions:
 @pytest.fixture(scope="module")
 def sources(sessions: Sessions) -> list[list[int]]:
     return sessions.long(4)
+
+
+def asking(source: list[int], limit: int) -> Segment:
+    return Segment(source, limit, wants_log_probability=True)
 
 
 @pytest.fixture
@@ -246,14 +251,17 @@ def failing_decoder() -> Iterator[None]:
 
 
 def test_a_broken_decoder_shows_nothing(house: House, sources: list[list[int]]) -> None:
-    segments = [Segment(source, MAX_TARGET_TOKENS) for source in sources[:3]]
+    segments = [asking(source, MAX_TARGET_TOKENS) for source in sources[:3]]
     house.submit(*segments[:2])
     house.step()
+    added = [segment.log_probability for segment in segments[:2]]
+    assert 0.0 not in added
     house.submit(segments[2])
     with failing_decoder():
         house.step()
     assert house.batch.snapshot().active == segments
     assert [len(segment.target_ids) for segment in segments] == [1, 1, 0]
+    assert [segment.log_probability for segment in segments] == [*added, 0.0]
     assert {segment.error for segment in segments} == {None}
 
 
@@ -287,6 +295,58 @@ def test_a_run_that_fails_once_harms_nobody(
     assert {segment.error for segment in segments} == {None}
     assert [entry["graph"] for entry in log] == ["encoder", "decoder"]
     assert house.failed_runs() == {"encoder": 1, "decoder": 1}
+
+
+def log_probabilities_alone(sessions: Sessions, source: list[int], limit: int) -> list[float]:
+    """What is added up after each step of a segment that has the batch for itself."""
+    house, segment = sessions.house(slots=1), asking(source, limit)
+    house.submit(segment)
+    sums = []
+    while not segment.finished:
+        house.step()
+        sums.append(segment.log_probability)
+    return sums
+
+
+def test_log_probabilities_are_added_up_for_who_asks_and_for_nobody_else(
+    sessions: Sessions, house: House, sources: list[list[int]]
+) -> None:
+    sums = log_probabilities_alone(sessions, sources[0], 8)
+    assert len(set(sums)) == 8
+    assert sums == sorted(sums, reverse=True)
+    asks, does_not = asking(sources[0], 8), Segment(sources[1], 8)
+    house.submit(does_not, asks)
+    for expected in sums:
+        house.step()
+        assert (asks.log_probability, does_not.log_probability) == (expected, 0.0)
+
+
+def test_nothing_is_computed_while_nobody_asks(
+    house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed, looked = list[int](), list[int]()
+    compute, look = batch.log_probability, DecodeBatch._log_probabilities
+    monkeypatch.setattr(batch, "log_probability", lambda *row: computed.append(1) or compute(*row))
+    monkeypatch.setattr(DecodeBatch, "_log_probabilities", lambda *step: looked.append(1) or look(*step))
+    house.submit(Segment(sources[0], 4), Segment(sources[1], 20))
+    house.step()
+    assert (computed, looked) == ([], [])
+    house.submit(asking(sources[2], 2))
+    house.exhaust()
+    assert len(computed) == 2
+    assert len(looked) == 3  # and once to see that nobody asks any more
+
+
+def test_a_run_that_fails_adds_nothing(
+    sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [log_probabilities_alone(sessions, source, 8) for source in sources[:3]]
+    segments = [asking(source, 8) for source in sources[:3]]
+    house.submit(*segments)
+    monkeypatch.setattr(DecoderStep, "run", failing_at(2, DecoderStep.run))  # and its halves do not
+    house.exhaust()
+    assert house.failed_runs()["decoder"] == 1
+    assert [segment.log_probability for segment in segments] == [sums[-1] for sums in expected]
 
 
 def test_failure_answers_everyone_in_a_slot(house: House, sources: list[list[int]]) -> None:

@@ -40,6 +40,16 @@ def test_an_end_with_an_error_has_no_reason_but_the_error() -> None:
     assert (segment.finish_reason, segment.status, segment.finished_s) == (None, SegmentStatus.FINISHED, 7.0)
 
 
+@pytest.mark.parametrize(("reason", "tokens"), [(None, 2), (FinishReason.LENGTH, 2), (FinishReason.EOS, 3)])
+def test_the_end_of_sentence_token_was_decoded_too(reason: FinishReason | None, tokens: int) -> None:
+    segment = Segment([2], 9)
+    segment.extend(5, 1.0)
+    segment.extend(6, 2.0)
+    if reason is not None:
+        segment.finish(reason, 3.0)
+    assert segment.decoded_tokens == tokens
+
+
 def test_equal_segments_are_two() -> None:
     assert len({Segment([2], 1), Segment([2], 1)}) == 2
 

@@ -31,6 +31,11 @@ def answer_to(source_ids: list[int]) -> list[int]:
     return [token + 100 for token in source_ids[:-1]]
 
 
+def sure(tokens: int) -> float:
+    """How sure our engine is of so many tokens."""
+    return -0.5 * tokens
+
+
 class House:
     """A cache, its mailbox, and an engine of one slot or many that decodes a token when it is told to."""
 
@@ -85,6 +90,8 @@ class House:
             leader.target_ids.append(answer[len(leader.target_ids)])
             if len(leader.target_ids) == leader.max_target_tokens:
                 leader.finish(FinishReason.LENGTH, now_s)
+        if leader.wants_log_probability and leader.error is None:
+            leader.log_probability = sure(leader.decoded_tokens)
         self._deliver(leader)
 
     def fail(self, leader: Segment, error: DragomanError) -> None:
@@ -134,6 +141,7 @@ def ended(house: House, *segments: Segment) -> bool:
     """Whether each has its answer and was told of it once, and nothing after."""
     return all(
         segment.target_ids == answer_to(segment.source_ids)[: segment.max_target_tokens]
+        and segment.log_probability == (sure(segment.decoded_tokens) if segment.wants_log_probability else 0.0)
         and segment.error is None
         and [finished for _, finished in house.told[segment]].count(True) == 1
         and house.told[segment][-1] == (segment.target_ids, True)
@@ -165,6 +173,16 @@ def test_the_limit_of_target_tokens_is_part_of_the_question(house: House) -> Non
     assert house.counts == (1, 2, 0)
 
 
+def test_a_result_without_its_log_probability_does_not_answer_who_asks_for_it(house: House) -> None:
+    for asks in (False, True, False, True):
+        segments = [house.segment(3, 4, 5, wants_log_probability=asks) for _ in range(2)]
+        house.submit(*segments)  # the second time around, nobody has to decode
+        house.finish_all()
+        assert ended(house, *segments)
+        assert {segment.log_probability for segment in segments} == {sure(4) if asks else 0.0}
+    assert house.counts == (4, 2, 2)
+
+
 # What a caller asks for with each field, other than by default; whether another outcome can come of it.
 ASKED = {
     "source_ids": ([3, 4, EOS], True),
@@ -172,6 +190,7 @@ ASKED = {
     "deadline_s": (LATER_S, False),
     "wants_deltas": (True, False),
     "stops_at_repetition": (True, True),
+    "wants_log_probability": (True, True),
 }
 
 
@@ -477,12 +496,13 @@ def test_without_sharing_results_are_kept_all_the_same() -> None:
     house.loop.close()
 
 
-def test_the_books_count_at_least_what_the_interpreter_does() -> None:
+@pytest.mark.parametrize("asks", [False, True])
+def test_the_books_count_at_least_what_the_interpreter_does(asks: bool) -> None:
     house = House(room=1_000_000, limit_bytes=100_000_000)
 
     def decode(firsts: range) -> None:
         for first in firsts:
-            house.cache.submit([Segment([first, first, EOS], LIMIT)])
+            house.cache.submit([Segment([first, first, EOS], LIMIT, wants_log_probability=asks)])
             house.exhaust(*house.take())
             house.settle()
 
@@ -523,12 +543,11 @@ class Machine(RuleBasedStateMachine):
         limit=st.sampled_from([1, LIMIT]),
         wants_deltas=st.booleans(),
         deadline_s=st.sampled_from([None, None, LATER_S, PASSED_S]),
+        asks=st.booleans(),
     )
-    def submit(self, sources, limit, wants_deltas, deadline_s):
-        segments = [
-            self.house.segment(*source, limit=limit, wants_deltas=wants_deltas, deadline_s=deadline_s)
-            for source in sources
-        ]
+    def submit(self, sources, limit, wants_deltas, deadline_s, asks):
+        fields = {"limit": limit, "wants_deltas": wants_deltas, "deadline_s": deadline_s, "wants_log_probability": asks}
+        segments = [self.house.segment(*source, **fields) for source in sources]
         flights, unfinished = self.house.cache.flights, self.house.mailbox.unfinished
         try:
             self.house.cache.submit(segments)
@@ -574,9 +593,11 @@ class Machine(RuleBasedStateMachine):
     def a_leader_is_in_flight_for_someone(self):
         waiting = [waiter for waiter in self.waiters if not waiter.segment.finished]
         assert self.house.cache.flights <= len(waiting)
-        assert len({(tuple(w.segment.source_ids), w.segment.max_target_tokens) for w in waiting}) == (
-            self.house.cache.flights
-        )
+        questions = {
+            (tuple(segment.source_ids), segment.max_target_tokens, segment.wants_log_probability)
+            for segment, _ in waiting
+        }
+        assert len(questions) == self.house.cache.flights
 
     @invariant()
     def what_was_decoded_is_the_beginning_of_the_answer(self):

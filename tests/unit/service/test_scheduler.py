@@ -121,6 +121,31 @@ def test_a_segment_on_which_a_graph_fails_ends_alone_and_without_a_token() -> No
     assert scheduler.active == [sound]
 
 
+def test_log_probabilities_are_added_up_with_the_ids() -> None:
+    scheduler, (first, other, last) = running(9, 9, 2)
+    scheduler.commit([7, 7, 7], NOW_S, {0: -0.5, 2: -0.25})
+    scheduler.commit([EOS, 7, 7], NOW_S, {0: -0.125, 2: -2.0})
+    assert [segment.log_probability for segment in (first, other, last)] == [-0.625, 0.0, -2.25]
+    assert (first.decoded_tokens, last.decoded_tokens) == (2, 2)
+
+
+def test_whoever_sees_the_end_sees_all_of_its_log_probability() -> None:
+    """Another thread may look as soon as the status says so."""
+    seen: list[float] = []
+
+    class Watched(Segment):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if value is SegmentStatus.FINISHED:
+                seen.append(self.log_probability)
+
+    scheduler = Scheduler(2, EOS)
+    for segment in (Watched([EOS], 9), Watched([EOS], 1)):
+        scheduler.admit(segment)
+    scheduler.commit([EOS, 7], NOW_S, {0: -0.5, 1: -0.25})
+    assert seen == [-0.5, -0.25]
+
+
 @pytest.mark.parametrize("stops", [True, False])
 def test_a_segment_that_goes_round_in_circles_ends(stops: bool) -> None:
     scheduler, [segment] = running(50)

@@ -106,6 +106,37 @@ def test_a_decoder_that_mixes_slots_up_is_found_on_its_thread(
         run_check(engine, fp32)
 
 
+def with_other_scores(monkeypatch: pytest.MonkeyPatch, ids: Sequence[int]) -> None:
+    """Plant a decoder that lowers the logits of some tokens by one bit in the second of several rows; the ids stay."""
+    run = DecoderStep.run
+
+    def moving(step: DecoderStep, rows: int, start: int = 0) -> np.ndarray:
+        next_ids = run(step, rows, start)
+        if rows > 1:
+            logits = step._slots.logits[start + 1]
+            logits[ids] = np.nextafter(logits[ids], np.float32(-np.inf))
+        return next_ids
+
+    monkeypatch.setattr(DecoderStep, "run", moving)
+
+
+@pytest.mark.parametrize("token", [0, VOCABULARY - 1])
+def test_a_difference_in_one_bit_of_one_score_is_found(
+    make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch, token: int
+) -> None:
+    with_other_scores(monkeypatch, [token])
+    with pytest.raises(BundleError, match="on thread 0 a sentence is decoded differently"):
+        run_check(make(), fp32)
+
+
+def test_where_scores_are_not_exact_a_difference_in_them_alone_is_none(
+    make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_other_scores(monkeypatch, range(VOCABULARY))
+    half = fp32.bundle.manifest.model_copy(update={"precision": "fp16"})
+    check(make().batches, half, VOCABULARY)
+
+
 @pytest.mark.parametrize(("kind", "method"), [(EncoderSession, "encode"), (DecoderStep, "run")])
 def test_graphs_that_do_not_run_are_one_line(
     make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch, kind: type, method: str

@@ -121,6 +121,31 @@ async def test_deltas_come_in_order_whatever_finishes_first(house) -> None:
     assert rest[-1].result.text == "tom. Good tom."
 
 
+async def results(house: House, method: str, request: pb.TranslateTextRequest) -> list[pb.TranslatedText]:
+    """The translations of either call, in the order of the texts."""
+    call = getattr(house.stub, method)(request, timeout=PATIENCE_S)
+    if method == "TranslateText":
+        return list((await call).translations)
+    last = {message.content_index: message.result async for message in call if message.HasField("result")}
+    return [last[index] for index in sorted(last)]
+
+
+@pytest.mark.parametrize("asked", [None, False, True])
+@pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
+async def test_the_mean_log_probability_is_answered_to_who_asks(house, method, asked) -> None:
+    options = pb.TranslateOptions(mean_log_probability=asked)
+    request = pb.TranslateTextRequest(contents=["tom", " "], model="en-de", options=options)
+    call = asyncio.create_task(results(house, method, request))
+    [segment] = await house.taken(1)
+    assert segment.wants_log_probability is bool(asked)
+    segment.log_probability = -0.75 * len(segment.source_ids)
+    house.exhaust(segment)
+    tom, blank = await call
+    assert tom.HasField("mean_log_probability") is bool(asked)
+    assert tom.mean_log_probability == (-0.75 if asked else 0.0)
+    assert not blank.HasField("mean_log_probability")
+
+
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
 async def test_a_client_that_leaves_withdraws_its_segments(house, method) -> None:
     request = pb.TranslateTextRequest(contents=["tom. Good tom."], model="en-de")

@@ -164,6 +164,26 @@ def test_a_text_ends_as_the_worst_of_its_segments(translator, reasons: str, reas
     assert document.result().finish_reason is FinishReason[reason]
 
 
+def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
+    document = translator.prepare("Tom. Good. Where?", wants_log_probability=True)
+    ends = [(FinishReason.EOS, 3, -2.0), (FinishReason.LENGTH, 5, -0.5), (FinishReason.EOS, 0, -0.25)]
+    for segment, (reason, tokens, log_probability) in zip(document.segments, ends, strict=True):
+        assert segment.wants_log_probability
+        segment.target_ids = [7] * tokens
+        segment.log_probability = log_probability
+        segment.finish(reason, 0.0)
+    result = document.result()
+    assert result.target_tokens == 8
+    assert result.mean_log_probability == -2.75 / 10  # two end-of-sentence tokens
+
+
+@pytest.mark.parametrize(("text", "asks"), [("tom", False), ("tom", True), ("", True), (" \n", True), ("", False)])
+def test_a_mean_is_said_where_it_was_asked_for_and_there_are_tokens(translator, text: str, asks: bool) -> None:
+    document = translator.prepare(text, wants_log_probability=asks)
+    Echo().decode(document.segments)
+    assert (document.result().mean_log_probability is not None) is bool(asks and text.strip())
+
+
 @pytest.mark.parametrize("limit", [1, 3])
 def test_one_segment_at_its_limit_makes_the_text_so(translator, limit) -> None:
     [result] = translator.translate_offline(Echo(), ["Tom. Where is the station?"], limit)

@@ -1,13 +1,16 @@
-"""Does memory stay flat? Random segments through the engine in this process, its resident size sampled. Linux only.
+"""Does memory stay flat? Random segments through the engine in this process, its memory sampled. Linux with glibc only.
 
     python -m bench.memory_soak [--bundle models/en-de/bundle] [--segments 100000] [--json OUT]
 
 Sources are of random ids and of lengths from one token to the model's limit, limits of targets are random too, and
-one segment in a hundred is cancelled: every shape that a run can have comes up. All sources differ, so a cache of
-encoder memories fills to its bound and forgets. After the first tenth nothing may grow.
+one segment in a hundred is cancelled: every shape that a run can have comes up. All sources differ, so the cache of
+encoder memories fills to its bound and forgets; the longest segments there are come first, so that slots and
+workspaces are as large as they get. After the first tenth nothing may grow: what is allocated shows what is kept, and
+what is resident shows, too, the holes between blocks of all sizes that the allocator could not fill.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import sys
@@ -16,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +27,7 @@ from tqdm import tqdm
 
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
+from service.allocator import share_one_heap
 from service.engine import Engine
 from service.mailbox import Mailbox
 from service.metrics import Metrics
@@ -38,6 +42,24 @@ _MEDIAN_TOKENS, _SPREAD = 9.0, 0.75
 # Segments that wait beside those in slots: enough that no slot stays empty.
 _WAITING_PER_SLOT = 2
 _PAUSE_S = 0.001
+
+
+class Sample(NamedTuple):
+    """What memory is like after so many segments.
+
+    Attributes:
+        segments: submitted so far.
+        resident_mib: of the process.
+        allocated_mib: by the C library's allocator, for whoever asked it and has not given back.
+        cache_mib: of encoder memories that are kept; allocated, too.
+        python_blocks: of Python's own allocator for small objects.
+    """
+
+    segments: float
+    resident_mib: float
+    allocated_mib: float
+    cache_mib: float
+    python_blocks: float
 
 
 @dataclass(frozen=True)
@@ -95,11 +117,12 @@ def run(bundle: Bundle, soak: Soak) -> dict[str, Any]:
     """Decodes all segments.
 
     Returns:
-        The figures, their units in their names, and the samples, ready for JSON.
+        The figures, as `summarize` gives them, and the samples, ready for JSON.
 
     Raises:
         BundleError: a graph cannot be loaded.
     """
+    share_one_heap()  # as the server does
     date = datetime.now(UTC).isoformat(timespec="seconds")
     mailbox, metrics = Mailbox(sys.maxsize), Metrics()
     engine = Engine(
@@ -114,90 +137,134 @@ def run(bundle: Bundle, soak: Soak) -> dict[str, Any]:
     start = time.perf_counter()
     engine.start()
     try:
-        samples = _feed(mailbox, bundle.manifest, soak)
+        _fill(mailbox, bundle.manifest, soak)
+        samples = _feed(mailbox, metrics, bundle.manifest, soak)
         mailbox.wait_idle()
     finally:
         engine.stop()
     engine.ended.result()  # raises what ended a thread, if anything did
-    tokens = metrics.registry.get_sample_value("dragoman_target_tokens_total")
     return {
         "date": date,
         "duration_s": time.perf_counter() - start,
-        "target_tokens": tokens,
+        "target_tokens": metrics.registry.get_sample_value("dragoman_target_tokens_total"),
         **summarize(samples),
-        "samples": [{"segments": count, "rss_mib": rss_mib} for count, rss_mib in samples],
+        "samples": [Sample(*row)._asdict() for row in samples.tolist()],
     }
 
 
-def _feed(mailbox: Mailbox, manifest: Manifest, soak: Soak) -> list[tuple[int, float]]:
-    """Submits segments as fast as they are decoded; samples [segments, MiB] on the way."""
+def _fill(mailbox: Mailbox, manifest: Manifest, soak: Soak) -> None:
+    """Decodes the longest segments there are, in all slots."""
+    random = np.random.default_rng(soak.seed)
+    count = soak.threads * soak.slots * (1 + _WAITING_PER_SLOT)
+    sources = np.full(count, manifest.max_source_tokens)
+    mailbox.submit(list(_segments(manifest, random, sources, np.full(count, manifest.max_target_tokens))))
+    mailbox.wait_idle()
+
+
+def _feed(mailbox: Mailbox, metrics: Metrics, manifest: Manifest, soak: Soak) -> NDArray[np.float64]:
+    """Submits segments as fast as they are decoded; gives the samples taken on the way, as `Sample`s in rows."""
     random = np.random.default_rng(soak.seed)
     most_unfinished = soak.threads * soak.slots * (1 + _WAITING_PER_SLOT)
     portion = max(soak.segments // SAMPLES, 1)
-    samples = []
+    # An array, since what samples take would count.
+    samples = np.zeros((-(-soak.segments // portion), len(Sample._fields)))
     with tqdm(total=soak.segments, unit=" segments", disable=not sys.stderr.isatty()) as bar:
-        for count in range(0, soak.segments, portion):
-            for segment in _segments(manifest, random, min(portion, soak.segments - count)):
+        for place, start in enumerate(range(0, soak.segments, portion)):
+            count = min(portion, soak.segments - start)
+            sources = _lengths(random, count, manifest.max_source_tokens)
+            limits = _lengths(random, count, manifest.max_target_tokens)
+            for segment in _segments(manifest, random, sources, limits):
                 while mailbox.unfinished >= most_unfinished:
                     time.sleep(_PAUSE_S)
                 mailbox.submit([segment])
                 if random.random() < CANCELLED_SHARE:
                     mailbox.cancel([segment])
-            bar.update(min(portion, soak.segments - count))
-            samples.append((min(count + portion, soak.segments), rss_mib()))
+            bar.update(count)
+            samples[place] = _sample(start + count, metrics)
     return samples
 
 
-def _segments(manifest: Manifest, random: np.random.Generator, count: int) -> Iterator[Segment]:
-    """Random ids, of the lengths of sentences; the limit of each target likewise."""
-    sources = _lengths(random, count, manifest.max_source_tokens)
-    limits = _lengths(random, count, manifest.max_target_tokens)
+def _segments(
+    manifest: Manifest, random: np.random.Generator, sources: NDArray[np.int64], limits: NDArray[np.int64]
+) -> Iterator[Segment]:
+    """Random ids, for sources and limits of targets of these lengths."""
     for source, limit in zip(sources.tolist(), limits.tolist(), strict=True):
         ids = random.integers(0, manifest.vocabulary_size, source - 1).tolist()
         yield Segment([*ids, manifest.eos_id], limit)
 
 
 def _lengths(random: np.random.Generator, count: int, limit: int) -> NDArray[np.int64]:
+    """Lengths as those of sentences."""
     drawn = random.lognormal(np.log(_MEDIAN_TOKENS), _SPREAD, count)
     return np.clip(np.rint(drawn), 1, limit).astype(np.int64)
 
 
-def rss_mib() -> float:
+def _sample(segments: int, metrics: Metrics) -> Sample:
+    cache_bytes = metrics.registry.get_sample_value("dragoman_encoder_memory_cache_bytes") or 0.0
+    return Sample(segments, resident_mib(), allocated_mib(), cache_bytes / 2**20, sys.getallocatedblocks())
+
+
+def resident_mib() -> float:
     """Mebibytes of this process that are resident now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def summarize(samples: list[tuple[int, float]]) -> dict[str, Any]:
+class _Mallinfo2(ctypes.Structure):
+    """What glibc tells of its allocator, in bytes or pieces."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
+
+
+def allocated_mib() -> float:
+    """Mebibytes that this process has allocated and not given back; whether they were written to does not matter."""
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = _Mallinfo2
+    told = mallinfo2()
+    return float(told.uordblks + told.hblkhd) / 2**20
+
+
+def summarize(samples: NDArray[np.float64]) -> dict[str, dict[str, float]]:
     """How memory went on after the first tenth.
 
     Args:
-        samples: segments submitted and resident MiB, in order; the last one is the end.
+        samples: `Sample`s in rows, in order; the last one is the end.
+
+    Returns:
+        For each field of a sample but the first: its values, and how fast it grew.
     """
-    total = samples[-1][0]
-    later = [sample for sample in samples if sample[0] >= total / 10]
-    counts, sizes = (np.array(values, float) for values in zip(*later, strict=True))
-    slope = np.polyfit(counts, sizes, 1)[0] if len(later) > 1 else 0.0
+    later = samples[samples[:, 0] >= samples[-1, 0] / 10]
     return {
-        "rss_after_first_tenth_mib": sizes[0],
-        "rss_max_after_it_mib": float(sizes.max()),
-        "rss_at_end_mib": sizes[-1],
-        "slope_mib_per_10000_segments": float(slope * 10_000),
+        name: {
+            "after_first_tenth": float(values[0]),
+            "largest_after_it": float(values.max()),
+            "at_end": float(values[-1]),
+            "per_10000_segments": _slope(later[:, 0], values) * 10_000,
+        }
+        for name, values in zip(Sample._fields[1:], later.T[1:], strict=True)
     }
+
+
+def _slope(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    return float(np.polyfit(x, y, 1)[0]) if len(x) > 1 else 0.0
 
 
 def to_text(report: dict[str, Any]) -> str:
     """The figures for people."""
-    return "\n".join(
-        [
-            f"segments:                 {report['segments']}, {report['target_tokens']:.0f} target tokens",
-            f"duration:                 {report['duration_s']:.1f} s",
-            f"RSS after first tenth:    {report['rss_after_first_tenth_mib']:.1f} MiB",
-            f"largest after it:         {report['rss_max_after_it_mib']:.1f} MiB",
-            f"at the end:               {report['rss_at_end_mib']:.1f} MiB",
-            f"slope after it:           {report['slope_mib_per_10000_segments']:+.2f} MiB per 10,000 segments",
-        ]
-    )
+    lines = [
+        f"{report['segments']} segments, {report['target_tokens']:.0f} target tokens, {report['duration_s']:.1f} s",
+        f"{'':14}{'after 1st tenth':>16}{'largest after it':>18}{'at the end':>12}{'per 10,000 segments':>21}",
+    ]
+    for name in Sample._fields[1:]:
+        first, largest, end, slope = report[name].values()
+        lines.append(f"{name:14}{first:16.1f}{largest:18.1f}{end:12.1f}{slope:+21.2f}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,34 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from typing import IO
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 40.0
-_POLL_S = 0.02
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 60.0
+_POLL_S = 0.005
 
 
 class ServerError(Exception):
     """A server ended, or was not ready in time; the message holds the end of its log."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that serves.
+
+    Attributes:
+        address: where it listens.
+        process: its process; has an exit code once the block of `running` is left.
+        time_to_serving_s: from before its process was started until its health service said SERVING.
+    """
+
+    address: str
+    process: subprocess.Popen[bytes]
+    time_to_serving_s: float
 
 
 @contextmanager
@@ -34,15 +50,23 @@ def serving(command: Sequence[str]) -> Iterator[str]:
     Raises:
         ServerError: it ended or was not ready in time.
     """
+    with running(command) as server:
+        yield server.address
+
+
+@contextmanager
+def running(command: Sequence[str]) -> Iterator[Running]:
+    """As `serving`, for those who want to know more than the address."""
     address, metrics_address = (f"127.0.0.1:{port}" for port in _free_ports(2))
     addresses = ["--address", address, "--metrics-address", metrics_address]
+    start_s = time.monotonic()
     with (
         tempfile.TemporaryFile() as log,
         subprocess.Popen([*command, *addresses], stdout=log, stderr=log) as process,
     ):
         try:
-            _await_serving(process, address, log)
-            yield address
+            _await_serving(process, address, start_s + START_TIMEOUT_S, log)
+            yield Running(address, process, time.monotonic() - start_s)
             process.send_signal(signal.SIGTERM)
             process.wait(STOP_TIMEOUT_S)
         finally:
@@ -58,9 +82,8 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
-def _await_serving(process: subprocess.Popen[bytes], address: str, log: IO[bytes]) -> None:
+def _await_serving(process: subprocess.Popen[bytes], address: str, deadline_s: float, log: IO[bytes]) -> None:
     """Wait for a listener without gRPC, whose first retry takes a second, then for its health."""
-    deadline_s = time.monotonic() + START_TIMEOUT_S
     while not _listens(address):
         _pause(process, deadline_s, log)
     with grpc.insecure_channel(address) as channel:

@@ -1,11 +1,9 @@
 """The engine of one bundle: its graphs, its threads, and what becomes of them."""
 
 import os
-import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-
-import structlog
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from dragoman.bundle import Bundle
 from dragoman.errors import InternalError
@@ -15,8 +13,7 @@ from service.graphs import DecoderSession, EncoderSession
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import Segment
-
-_log = structlog.get_logger()
+from service.workers import Workers
 
 
 class Engine:
@@ -61,21 +58,12 @@ class Engine:
             DecodeBatch(bundle.manifest, encoder, decoder, mailbox, metrics, slots=slots, sharers=count, cache=cache)
             for _ in range(count)
         ]
-        self._threads = [
-            threading.Thread(target=self._run, args=[batch], name=f"engine-{index}", daemon=True)
-            for index, batch in enumerate(self.batches)
-        ]
-        self._lock = threading.Lock()
-        self._running = 0
-        self._error: BaseException | None = None
-        self.ended: Future[None] = Future()
+        self._workers = Workers("engine", [partial(self._run, batch) for batch in self.batches])
+        self.ended = self._workers.ended
 
     def start(self) -> None:
         """Start the threads."""
-        self._running = len(self._threads)
-        self.ended.set_running_or_notify_cancel()  # a waiter that gives up must not cancel it
-        for thread in self._threads:
-            thread.start()
+        self._workers.start()
 
     def step_age_s(self) -> float:
         """Seconds since the oldest step that runs began; 0 where none runs."""
@@ -84,11 +72,7 @@ class Engine:
     def stop(self) -> None:
         """End the threads after their current step; what is unfinished fails."""
         self._mailbox.stop()
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join(self._patience_s)
-                if thread.is_alive():
-                    _log.error("a thread does not end", thread=thread.name)
+        self._workers.join(self._patience_s)
 
     def decode(self, segments: Sequence[Segment]) -> None:
         """Decode offline until all segments have ended; the engine must not have been started.
@@ -128,21 +112,9 @@ class Engine:
         try:
             while batch.step(wait=True):
                 pass
-        except BaseException as error:
-            self._error = self._error or error
         finally:
-            self._end(batch)
-
-    def _end(self, batch: DecodeBatch) -> None:
-        """One thread's end is that of all: answer every waiter, then, as the last one, let `ended` tell."""
-        failure = InternalError("the engine has stopped")
-        self._mailbox.stop()
-        self._mailbox.fail(failure)
-        batch.fail(failure)
-        with self._lock:
-            self._running -= 1
-            last = not self._running
-        if last and self._error is None:
-            self.ended.set_result(None)
-        elif last:
-            self.ended.set_exception(self._error)
+            # One thread's end is that of all: every waiter is answered before `ended` tells.
+            failure = InternalError("the engine has stopped")
+            self._mailbox.stop()
+            self._mailbox.fail(failure)
+            batch.fail(failure)

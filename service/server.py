@@ -20,7 +20,7 @@ from dragoman.errors import BundleError, DrainingError, InternalError
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2
 from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
-from service import logs, self_check
+from service import allocator, logs, self_check
 from service.capacity import slots_of
 from service.catalog import Catalog, ServedModel
 from service.engine import Engine
@@ -86,6 +86,7 @@ def serve(settings: Settings, load: Load | None = None) -> int:
         OSError: cannot listen on an address.
     """
     logs.configure(settings.log_format)
+    allocator.share_one_heap()
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
     return asyncio.run(_Server(settings, load or _load_one).run())
 

@@ -7,11 +7,11 @@ it and nothing leaves it. Behind the same mailbox as the engine, so that everyth
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 
 from dragoman.errors import InternalError
 from service.mailbox import Mailbox
 from service.request import FinishReason, Segment, SegmentStatus
+from service.workers import Workers
 
 # How often a batch that is not full looks for more; short beside any batch.
 POLL_S = 0.0005
@@ -41,27 +41,17 @@ class StaticBatcher:
         self._size = size
         self._wait_s = wait_s
         self._collecting = threading.Lock()
-        self._threads = [
-            threading.Thread(target=self._run, name=f"batcher-{index}", daemon=True) for index in range(workers)
-        ]
-        self._lock = threading.Lock()
-        self._running = 0
-        self._error: BaseException | None = None
-        self.ended: Future[None] = Future()
+        self._workers = Workers("batcher", [self._run] * workers)
+        self.ended = self._workers.ended
 
     def start(self) -> None:
         """Start the threads."""
-        self._running = len(self._threads)
-        self.ended.set_running_or_notify_cancel()
-        for thread in self._threads:
-            thread.start()
+        self._workers.start()
 
     def stop(self) -> None:
         """End the threads after their current batch; what is unfinished fails."""
         self._mailbox.stop()
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join()
+        self._workers.join()
 
     def _run(self) -> None:
         batch: list[Segment] = []
@@ -69,8 +59,6 @@ class StaticBatcher:
             while (collected := self._collect()) is not None:
                 batch = collected
                 self._decode(batch)
-        except BaseException as error:
-            self._error = self._error or error
         finally:
             self._end([segment for segment in batch if not segment.finished])
 
@@ -110,13 +98,6 @@ class StaticBatcher:
         for segment in left:
             segment.fail(failure, time.monotonic())
         self._mailbox.deliver(left)
-        with self._lock:
-            self._running -= 1
-            last = not self._running
-        if last and self._error is None:
-            self.ended.set_result(None)
-        elif last:
-            self.ended.set_exception(self._error)
 
 
 def _finish(segment: Segment, ids: Sequence[int], now_s: float) -> None:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ LEAST_US = 0.1
 WARM_UP_ROUNDS, WARM_UP_PART = 2, 5
 FASTER = 0.25
 NO_ID = -1  # an end-of-sentence id that no row decodes
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -104,35 +106,6 @@ class Profile:
         return sum(each.us for each in self.operators)
 
 
-class _ProfiledEncoder(EncoderSession):
-    """The encoder, every operator timed."""
-
-    def __init__(self, bundle: Bundle, folder: Path) -> None:
-        super().__init__(bundle, "cpu")
-        self._session = open_session(bundle.encoder, "cpu", folder / "encoder")
-
-    def events(self) -> list[dict[str, Any]]:
-        """What the profiler saw; ends it."""
-        return _read(self._session.end_profiling())
-
-
-class _ProfiledDecoder(DecoderSession):
-    """The decoder, every operator timed."""
-
-    def __init__(self, bundle: Bundle, folder: Path) -> None:
-        super().__init__(bundle, "cpu")
-        self.session = open_session(bundle.decoder, "cpu", folder / "decoder")
-
-    def events(self) -> list[dict[str, Any]]:
-        """What the profiler saw; ends it."""
-        return _read(self.session.end_profiling())
-
-
-def _read(file: str) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = json.loads(Path(file).read_text())
-    return events
-
-
 def random_sources(bundle: Bundle, shape: Shape) -> list[list[int]]:
     """Sources of random ids: time depends on their number alone."""
     manifest = bundle.manifest
@@ -151,15 +124,15 @@ def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
         folder: where the profiler may write.
     """
     sources = random_sources(bundle, shape)
-    plain, profiled = EncoderSession(bundle, "cpu"), _ProfiledEncoder(bundle, folder)
-    walls_us: list[float] = []
-    for _ in range(shape.rounds):
-        walls_us += [_timed_us(lambda: plain.encode(sources)) for _ in range(shape.target)]
-        for _ in range(shape.target):
-            profiled.encode(sources)
+
+    def a_round(encoder: EncoderSession) -> list[float]:
+        return [_timed_us(lambda: encoder.encode(sources)) for _ in range(shape.target)]
+
+    plain, profiled = EncoderSession(bundle, "cpu"), EncoderSession(bundle, "cpu")
+    profiled._session = session = open_session(bundle.encoder, "cpu", folder / "encoder")
+    walls_us, events = _in_turn(a_round, plain, profiled, session.end_profiling, shape.rounds)
     keys = Keys(own=shape.source, source=shape.source)
-    operators = summarize(profiled.events(), keys, shape, profiler)
-    return Profile("encoder", shape.typical(walls_us), operators)
+    return Profile("encoder", shape.typical(walls_us), summarize(events, keys, shape, profiler))
 
 
 def profile_decoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder: Path) -> Profile:
@@ -171,17 +144,38 @@ def profile_decoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
         profiler: what the profiler adds to the time of every operator.
         folder: where the profiler may write.
     """
-    plain, profiled = DecoderSession(bundle, "cpu"), _ProfiledDecoder(bundle, folder)
     memories = EncoderSession(bundle, "cpu").encode(random_sources(bundle, shape))
     slots = SlotTable(bundle.manifest, shape.rows)
-    plain_step, profiled_step = DecoderStep(plain, slots), DecoderStep(profiled, slots)
-    walls_us: list[float] = []
-    for _ in range(shape.rounds):
-        walls_us += _decode(plain_step, slots, memories, shape.target)
-        _decode(profiled_step, slots, memories, shape.target)
+
+    def a_round(step: DecoderStep) -> list[float]:
+        return _decode(step, slots, memories, shape.target)
+
+    plain, profiled = DecoderSession(bundle, "cpu"), DecoderSession(bundle, "cpu")
+    profiled.session = open_session(bundle.decoder, "cpu", folder / "decoder")
+    steps = DecoderStep(plain, slots), DecoderStep(profiled, slots)
+    walls_us, events = _in_turn(a_round, *steps, profiled.session.end_profiling, shape.rounds)
     keys = Keys(own=(shape.unsettled + 1 + shape.target) / 2, source=shape.source)
-    operators = summarize(profiled.events(), keys, shape, profiler)
-    return Profile("decoder", shape.typical(walls_us), operators)
+    return Profile("decoder", shape.typical(walls_us), summarize(events, keys, shape, profiler))
+
+
+def _in_turn(
+    a_round: Callable[[T], list[float]], plain: T, profiled: T, end: Callable[[], str], rounds: int
+) -> tuple[list[float], list[dict[str, Any]]]:
+    """Rounds without the profiler and with it: microseconds of each run without, and what the profiler saw.
+
+    Args:
+        a_round: runs the one or the other; gives the microseconds of each run.
+        plain: what runs without the profiler.
+        profiled: what runs with it.
+        end: ends the profiler; gives the name of its file.
+        rounds: of each.
+    """
+    walls_us: list[float] = []
+    for _ in range(rounds):
+        walls_us += a_round(plain)
+        a_round(profiled)
+    events: list[dict[str, Any]] = json.loads(Path(end()).read_text())
+    return walls_us, events
 
 
 def _decode(step: DecoderStep, slots: SlotTable, memories: list[NDArray[np.generic]], tokens: int) -> list[float]:

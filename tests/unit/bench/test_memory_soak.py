@@ -4,28 +4,39 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.memory_soak import SAMPLES, _lengths, _segments, main, rss_mib, summarize
+from bench.memory_soak import SAMPLES, Sample, _lengths, _segments, allocated_mib, main, resident_mib, summarize
 from dragoman.bundle import Bundle
 
 BUNDLE = Path(__file__).parents[3] / "models" / "en-de" / "bundle"
 
 
+def resident(samples: list[tuple[float, float]]) -> dict[str, float]:
+    """What becomes of samples [segments, resident MiB]."""
+    return summarize(np.array([Sample(*sample, 0.0, 0.0, 0.0) for sample in samples]))["resident_mib"]
+
+
 def test_growth_counts_after_the_first_tenth_only() -> None:
-    samples = [(count, 100.0 if count < 10_000 else 150.0) for count in range(1000, 100_001, 1000)]
-    figures = summarize(samples)
-    assert figures["rss_after_first_tenth_mib"] == 150.0
-    assert figures["slope_mib_per_10000_segments"] == pytest.approx(0.0, abs=1e-9)
+    figures = resident([(count, 100.0 if count < 10_000 else 150.0) for count in range(1000, 100_001, 1000)])
+    assert figures["after_first_tenth"] == 150.0
+    assert figures["per_10000_segments"] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_slope_is_per_10000_segments() -> None:
-    figures = summarize([(count, 200.0 + count / 1000) for count in range(500, 50_001, 500)])
-    assert figures["slope_mib_per_10000_segments"] == pytest.approx(10.0)
-    assert figures["rss_after_first_tenth_mib"] == 205.0
-    assert figures["rss_max_after_it_mib"] == figures["rss_at_end_mib"] == 250.0
+    figures = resident([(count, 200.0 + count / 1000) for count in range(500, 50_001, 500)])
+    assert figures["per_10000_segments"] == pytest.approx(10.0)
+    assert figures["after_first_tenth"] == 205.0
+    assert figures["largest_after_it"] == figures["at_end"] == 250.0
 
 
 def test_a_peak_that_went_away_shows_as_the_largest() -> None:
-    assert summarize([(10, 1.0), (50, 9.0), (100, 2.0)])["rss_max_after_it_mib"] == 9.0
+    assert resident([(10, 1.0), (50, 9.0), (100, 2.0)])["largest_after_it"] == 9.0
+
+
+def test_every_field_has_figures_of_its_own() -> None:
+    figures = summarize(np.array([Sample(10.0, 1.0, 2.0, 3.0, 4.0), Sample(100.0, 5.0, 6.0, 7.0, 8.0)]))
+    assert [each["after_first_tenth"] for each in figures.values()] == [1.0, 2.0, 3.0, 4.0]
+    assert [each["at_end"] for each in figures.values()] == [5.0, 6.0, 7.0, 8.0]
+    assert list(figures) == list(Sample._fields[1:])
 
 
 def test_lengths_are_spread_up_to_the_limit() -> None:
@@ -36,29 +47,44 @@ def test_lengths_are_spread_up_to_the_limit() -> None:
 
 def test_segments_are_all_different_and_fit_the_model() -> None:
     manifest = Bundle.open(BUNDLE).manifest
-    segments = list(_segments(manifest, np.random.default_rng(0), 2000))
-    assert max(len(segment.source_ids) for segment in segments) <= manifest.max_source_tokens
+    random = np.random.default_rng(0)
+    sources, limits = _lengths(random, 2000, manifest.max_source_tokens), _lengths(random, 2000, 7)
+    segments = list(_segments(manifest, random, sources, limits))
+    assert [len(segment.source_ids) for segment in segments] == sources.tolist()
+    assert [segment.max_target_tokens for segment in segments] == limits.tolist()
     assert {segment.source_ids[-1] for segment in segments} == {manifest.eos_id}
     longer = [tuple(segment.source_ids) for segment in segments if len(segment.source_ids) > 4]
     assert len(set(longer)) == len(longer)
 
 
 def test_resident_size_sees_what_is_written() -> None:
-    before_mib = rss_mib()
+    before_mib = resident_mib()
     written = np.ones(512 * 2**20, np.uint8)
-    assert rss_mib() - before_mib > 256  # what else is given back meanwhile is less
+    assert resident_mib() - before_mib > 256  # what else is given back meanwhile is less
     assert written[0] == 1
+
+
+@pytest.mark.parametrize("block_bytes", [10_000, 64 * 2**20])
+def test_allocated_size_is_of_what_is_not_given_back(block_bytes: int) -> None:
+    before_mib = allocated_mib()
+    blocks = [np.empty(block_bytes, np.uint8) for _ in range(256 * 2**20 // block_bytes)]
+    grown_mib = allocated_mib() - before_mib
+    del blocks
+    given_back_mib = before_mib + grown_mib - allocated_mib()
+    assert grown_mib == pytest.approx(256, abs=32)
+    assert given_back_mib == pytest.approx(256, abs=32)
 
 
 def test_command_decodes_all_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "soak.json"
     arguments = ["--bundle", str(BUNDLE), "--segments", str(SAMPLES), "--threads", "2", "--slots", "8"]
     assert main([*arguments, "--json", str(out)]) == 0
-    assert "RSS after first tenth" in capsys.readouterr().out
+    assert "\nresident_mib " in capsys.readouterr().out
     report = json.loads(out.read_text())
     assert report["target_tokens"] >= SAMPLES
     assert report["samples"][-1]["segments"] == report["segments"] == SAMPLES
-    assert report["rss_max_after_it_mib"] >= report["rss_after_first_tenth_mib"] > 0
+    for name in Sample._fields[1:]:
+        assert report[name]["largest_after_it"] >= report[name]["after_first_tenth"] > 0
 
 
 @pytest.mark.parametrize("arguments", [["--segments", "1"], ["--threads", "0"], ["--bundle", "nowhere"]])

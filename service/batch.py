@@ -30,6 +30,10 @@ AHEAD = 32
 # Told of each active segment and its logits [vocabulary_size], a view, after every run of the decoder.
 Watch = Callable[[Segment, NDArray[np.floating]], None]
 
+# Segments that one thread decodes before the next is given any: a step of so many rows costs hardly more than of one,
+# and the core that is left serves the event loop.
+HANDFUL = 8
+
 _log = structlog.get_logger()
 
 
@@ -45,14 +49,13 @@ class DecodeBatch:
         metrics: Metrics,
         *,
         slots: int,
-        sharers: int,
         cache: EncoderMemoryCache | None = None,
     ) -> None:
         self._encoder = encoder
         self._memories = RememberingEncoder(encoder, cache or EncoderMemoryCache(0, metrics), metrics)
         self._mailbox = mailbox
         self._metrics = metrics
-        self._sharers = sharers
+        self._taker = mailbox.enlist()
         self._slots = SlotTable(manifest, slots)
         self._scheduler = Scheduler(slots, manifest.eos_id)
         self._arrivals: list[Segment] = []  # taken, and perhaps not yet encoded
@@ -129,9 +132,10 @@ class DecodeBatch:
         Raises:
             Exception: as `step`.
         """
-        kept = self._mailbox, self._metrics, self._memories, self._watch
+        kept = self._mailbox, self._taker, self._metrics, self._memories, self._watch
         tokens = sum(len(segment.source_ids) for wave in waves for segment in wave)
         self._mailbox, self._metrics, self._watch = Mailbox(tokens), Metrics(), watch
+        self._taker = self._mailbox.enlist()
         self._memories = RememberingEncoder(self._encoder, EncoderMemoryCache(0, self._metrics), self._metrics)
         try:
             for wave in waves:
@@ -140,7 +144,7 @@ class DecodeBatch:
             while self._mailbox.unfinished:
                 self.step(wait=False)
         finally:
-            self._mailbox, self._metrics, self._memories, self._watch = kept
+            self._mailbox, self._taker, self._metrics, self._memories, self._watch = kept
 
     def snapshot(self) -> Snapshot:
         """For `invariants.violations`."""
@@ -170,7 +174,8 @@ class DecodeBatch:
         """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that."""
         free = self._scheduler.free - len(self._ready)
         room = free + AHEAD if free > 0 else 0
-        return self._mailbox.take(room, self._sharers, wait=wait, source_tokens=RUN_TOKENS)
+        keen = max(0, HANDFUL - self.active - len(self._ready))
+        return self._mailbox.take(self._taker, room, wait=wait, keen=keen, source_tokens=RUN_TOKENS)
 
     def _prepare(self, runs: Sequence[Sequence[Segment]]) -> None:
         """Get the memories of the arrivals, and queue them in the order of their arrival."""

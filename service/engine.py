@@ -55,7 +55,7 @@ class Engine:
         count = threads or len(os.sched_getaffinity(0))
         cache = EncoderMemoryCache(encoder_cache_bytes, metrics)
         self.batches = [
-            DecodeBatch(bundle.manifest, encoder, decoder, mailbox, metrics, slots=slots, sharers=count, cache=cache)
+            DecodeBatch(bundle.manifest, encoder, decoder, mailbox, metrics, slots=slots, cache=cache)
             for _ in range(count)
         ]
         self._workers = Workers("engine", [partial(self._run, batch) for batch in self.batches])

@@ -35,7 +35,8 @@ class Mailbox:
         self._refusal: DragomanError | None = None
         self._stopped = False
         self._lock = threading.Lock()
-        self._arrived = threading.Condition(self._lock)
+        self._arrived: list[threading.Condition] = []  # of each taker
+        self._keen: list[int] = []  # how many more segments each taker would take at its next step
         self._idle = threading.Condition(self._lock)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -87,7 +88,7 @@ class Mailbox:
                 self._waiting[segment] = None
             self._waiting_tokens += tokens
             self._unfinished += len(segments)
-            self._arrived.notify_all()
+            self._wake(0)
 
     def cancel(self, segments: Iterable[Segment]) -> None:
         """Withdraw segments: those that wait at once, the others before their next step.
@@ -112,7 +113,8 @@ class Mailbox:
         """Make `take` return None from now on, so that the engine's threads end."""
         with self._lock:
             self._stopped = True
-            self._arrived.notify_all()
+            for arrived in self._arrived:
+                arrived.notify()
 
     def fail(self, error: DragomanError) -> None:
         """End every segment that waits, and refuse whatever comes, with an error; one that was closed says so still."""
@@ -125,26 +127,42 @@ class Mailbox:
             segment.fail(error, time.monotonic())
         self.deliver(failed)
 
-    def take(self, room: int, sharers: int, *, wait: bool, source_tokens: int | None = None) -> list[Segment] | None:
+    def enlist(self) -> int:
+        """Announce a thread that will take. Few segments are left to the takers that were announced first.
+
+        Returns:
+            Its number, which it takes with.
+        """
+        with self._lock:
+            self._arrived.append(threading.Condition(self._lock))
+            self._keen.append(0)
+            return len(self._arrived) - 1
+
+    def take(
+        self, taker: int, room: int, *, wait: bool, keen: int = 0, source_tokens: int | None = None
+    ) -> list[Segment] | None:
         """Take the oldest segments, for an engine thread.
 
         Args:
-            room: how many the thread has room for.
-            sharers: threads that take from here; one leaves the others their share of what waits.
-            wait: block until there is one.
+            taker: who takes.
+            room: how many it has room for.
+            wait: block until there is one for it.
+            keen: how many it wants before anyone behind it gets one; of what is beyond, it leaves the others a share.
             source_tokens: beyond which no further segment is taken.
 
         Returns:
             The segments, perhaps none; None once the engine is to stop.
         """
         with self._lock:
-            while wait and not self._waiting and not self._stopped:
-                self._arrived.wait()
+            self._keen[taker] = min(keen, room)
+            while wait and not self._left_for(taker) and not self._stopped:
+                self._arrived[taker].wait()
             if self._stopped:
                 return None
-            share = -(-len(self._waiting) // sharers)
+            share = -(-len(self._waiting) // len(self._arrived))
+            offered = min(room, max(share, keen), self._left_for(taker))
             taken: list[Segment] = []
-            for segment in islice(self._waiting, min(room, share)):
+            for segment in islice(self._waiting, offered):
                 if taken and source_tokens is not None and source_tokens < len(segment.source_ids):
                     break
                 taken.append(segment)
@@ -152,6 +170,9 @@ class Mailbox:
                     source_tokens -= len(segment.source_ids)
             for segment in taken:
                 self._remove(segment)
+            # One that has all the tokens it wanted will be long at them.
+            self._keen[taker] = max(0, self._keen[taker] - len(taken)) if len(taken) == offered else 0
+            self._wake(taker + 1)
             return taken
 
     def deliver(self, progressed: Sequence[Segment]) -> None:
@@ -178,6 +199,17 @@ class Mailbox:
     def unfinished(self) -> int:
         """Segments submitted that have not ended."""
         return self._unfinished
+
+    def _left_for(self, taker: int) -> int:
+        """Segments that wait and that nobody before this taker is keen on."""
+        return max(0, len(self._waiting) - sum(self._keen[:taker]))
+
+    def _wake(self, first: int) -> None:
+        """Wake the takers from `first` on for whom something is left."""
+        for taker in range(first, len(self._arrived)):
+            if not self._left_for(taker):
+                break
+            self._arrived[taker].notify()
 
     def _remove(self, segment: Segment) -> None:
         del self._waiting[segment]

@@ -37,6 +37,7 @@ class StaticBatcher:
             workers: batches that run at a time.
         """
         self._mailbox = mailbox
+        self._taker = mailbox.enlist()
         self._translate = translate
         self._size = size
         self._wait_s = wait_s
@@ -65,13 +66,13 @@ class StaticBatcher:
     def _collect(self) -> list[Segment] | None:
         """The next batch; None once the batcher is to stop. One thread collects: two would halve each other's."""
         with self._collecting:
-            batch = self._mailbox.take(self._size, 1, wait=True)
+            batch = self._mailbox.take(self._taker, self._size, wait=True)
             if not batch:
                 return batch
             first_s = batch[0].submitted_s or time.monotonic()
             while len(batch) < self._size and (left_s := first_s + self._wait_s - time.monotonic()) > 0:
                 time.sleep(min(left_s, POLL_S))
-                batch += self._mailbox.take(self._size - len(batch), 1, wait=False) or []
+                batch += self._mailbox.take(self._taker, self._size - len(batch), wait=False) or []
             return batch
 
     def _decode(self, batch: Sequence[Segment]) -> None:

@@ -62,7 +62,7 @@ class Subject:
         self, mailbox: Mailbox, metrics: Metrics, slots: int, cache: EncoderMemoryCache | None = None
     ) -> DecodeBatch:
         manifest = self.bundle.manifest
-        return DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots, sharers=1, cache=cache)
+        return DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots, cache=cache)
 
     def _alone(self, text: int) -> Trace:
         mailbox = Mailbox(UNBOUNDED)

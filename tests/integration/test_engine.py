@@ -60,10 +60,8 @@ class Subject:
         self.texts = [tokenizer.encode(text) for text in synthetic.texts()]
         self.alone = cache(self._alone)
 
-    def batch(self, mailbox: Mailbox, metrics: Metrics, slots: int, sharers: int = 1) -> DecodeBatch:
-        return DecodeBatch(
-            self.bundle.manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots, sharers=sharers
-        )
+    def batch(self, mailbox: Mailbox, metrics: Metrics, slots: int) -> DecodeBatch:
+        return DecodeBatch(self.bundle.manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots)
 
     def source(self, drawn: int | Sequence[int]) -> tuple[int, ...]:
         """A text of the test data by its number, or any ids."""
@@ -165,9 +163,7 @@ class Rehearsal:
         self.plan = plan
         self.metrics = Metrics()
         self.mailbox = Mailbox(UNBOUNDED)
-        self.batches = [
-            subject.batch(self.mailbox, self.metrics, plan.slots, sharers=plan.batches) for _ in range(plan.batches)
-        ]
+        self.batches = [subject.batch(self.mailbox, self.metrics, plan.slots) for _ in range(plan.batches)]
         self.told: dict[Segment, list[int]] = {}
         self.segments = [self._segment(visit) for visit in plan.visits]
 

@@ -60,7 +60,7 @@ class Sessions(NamedTuple):
     def house(self, slots: int) -> House:
         mailbox, metrics = Mailbox(10_000), Metrics()
         manifest = self.synthetic.bundle.manifest
-        batch = DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots, sharers=1)
+        batch = DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots)
         return House(mailbox, metrics, batch)
 
     def long(self, count: int) -> list[list[int]]:

@@ -12,6 +12,12 @@ from service.metrics import Metrics
 from service.request import FinishReason, Segment, SegmentStatus
 
 
+def opened(limit_source_tokens: int, ledger: Ledger | None = None, takers: int = 1) -> Mailbox:
+    mailbox = Mailbox(limit_source_tokens, ledger)
+    assert [mailbox.enlist() for _ in range(takers)] == list(range(takers))
+    return mailbox
+
+
 def segments(*lengths: int, **fields) -> list[Segment]:
     return [Segment([2] * length, 9, **fields) for length in lengths]
 
@@ -24,21 +30,21 @@ def finish(mailbox: Mailbox, *ended: Segment) -> None:
 
 
 def test_segments_are_taken_in_order_of_arrival() -> None:
-    mailbox = Mailbox(100)
+    mailbox = opened(100)
     first, second, third = segments(5, 1, 3)
     mailbox.submit([first, second])
     mailbox.submit([third])
-    assert mailbox.take(2, 1, wait=False) == [first, second]
-    assert mailbox.take(2, 1, wait=False) == [third]
-    assert mailbox.take(2, 1, wait=False) == []
+    assert mailbox.take(0, 2, wait=False) == [first, second]
+    assert mailbox.take(0, 2, wait=False) == [third]
+    assert mailbox.take(0, 2, wait=False) == []
 
 
 def test_the_books_follow() -> None:
-    mailbox = Mailbox(100)
+    mailbox = opened(100)
     first, second, third = segments(5, 1, 3)
     mailbox.submit([first, second, third])
     assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (3, 9, 3)
-    mailbox.take(1, 1, wait=False)
+    mailbox.take(0, 1, wait=False)
     assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (2, 4, 3)
     mailbox.cancel([third])
     assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (1, 1, 2)
@@ -47,7 +53,7 @@ def test_the_books_follow() -> None:
 
 
 def test_submission_has_its_time() -> None:
-    mailbox = Mailbox(100)
+    mailbox = opened(100)
     first, second = segments(1, 1)
     mailbox.submit([first])
     mailbox.submit([second])
@@ -57,7 +63,7 @@ def test_submission_has_its_time() -> None:
 
 
 def test_a_request_above_the_limit_is_refused_whole() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     mailbox.submit(segments(4, 4))
     with pytest.raises(QueueFullError) as caught:
         mailbox.submit(segments(1, 2))
@@ -72,16 +78,16 @@ def test_a_request_above_the_limit_is_refused_whole() -> None:
 
 
 def test_an_empty_mailbox_takes_even_what_is_above_the_limit() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     mailbox.submit(segments(9, 9))
     with pytest.raises(QueueFullError):
         mailbox.submit(segments(1))
-    mailbox.take(2, 1, wait=False)
+    mailbox.take(0, 2, wait=False)
     mailbox.submit(segments(9, 9))  # what is running does not count
 
 
 def test_nothing_is_nothing() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     mailbox.submit([])
     mailbox.deliver([])
     mailbox.cancel([])
@@ -89,22 +95,22 @@ def test_nothing_is_nothing() -> None:
 
 
 def test_a_waiting_segment_is_cancelled_at_once_and_in_silence() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     [segment] = segments(4, on_progress=lambda _: pytest.fail("told"))
     mailbox.submit([segment])
     mailbox.cancel([segment])
     assert (segment.status, segment.finish_reason) == (SegmentStatus.CANCELLED, FinishReason.CANCELLED)
-    assert mailbox.take(1, 1, wait=False) == []
+    assert mailbox.take(0, 1, wait=False) == []
     assert mailbox.unfinished == 0
     mailbox.cancel([segment])  # again: nothing happens
     assert mailbox.unfinished == 0
 
 
 def test_a_running_segment_is_marked_and_no_more_told_of() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     [segment] = segments(4, on_progress=lambda _: pytest.fail("told"))
     mailbox.submit([segment])
-    mailbox.take(1, 1, wait=False)
+    mailbox.take(0, 1, wait=False)
     mailbox.cancel([segment])
     assert segment.cancel_requested
     assert not segment.finished  # that is for the engine to do
@@ -114,7 +120,7 @@ def test_a_running_segment_is_marked_and_no_more_told_of() -> None:
 
 
 def test_to_cancel_what_waits_past_its_deadline_ends_it_with_that() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     [segment] = segments(4, deadline_s=0.0, on_progress=lambda _: pytest.fail("told"))
     mailbox.submit([segment])
     mailbox.cancel([segment])
@@ -125,10 +131,10 @@ def test_to_cancel_what_waits_past_its_deadline_ends_it_with_that() -> None:
 
 def test_every_end_is_entered_once() -> None:
     metrics = Metrics()
-    mailbox = Mailbox(100, Ledger(metrics))
+    mailbox = opened(100, Ledger(metrics))
     done, running, waiting, failing = segments(1, 1, 1, 1)
     mailbox.submit([done, running, waiting, failing])
-    mailbox.take(2, 1, wait=False)
+    mailbox.take(0, 2, wait=False)
     mailbox.deliver([done, running])  # tokens
     finish(mailbox, done)
     mailbox.cancel([done, running, waiting])
@@ -150,17 +156,17 @@ def test_every_end_is_entered_once() -> None:
 
 @pytest.mark.parametrize(("limit", "taken"), [(1, 1), (4, 1), (7, 1), (8, 2), (14, 2), (15, 3), (99, 3), (None, 3)])
 def test_a_taker_may_bound_the_tokens_but_gets_one(limit: int | None, taken: int) -> None:
-    mailbox = Mailbox(100)
+    mailbox = opened(100)
     mailbox.submit(segments(4, 4, 7))
-    assert len(mailbox.take(9, 1, wait=False, source_tokens=limit) or []) == taken
+    assert len(mailbox.take(0, 9, wait=False, source_tokens=limit) or []) == taken
     assert mailbox.queued_segments == 3 - taken
 
 
 def test_to_cancel_what_has_finished_changes_no_outcome() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     [segment] = segments(4)
     mailbox.submit([segment])
-    mailbox.take(1, 1, wait=False)
+    mailbox.take(0, 1, wait=False)
     finish(mailbox, segment)
     mailbox.cancel([segment])
     assert segment.finish_reason is FinishReason.EOS
@@ -168,7 +174,7 @@ def test_to_cancel_what_has_finished_changes_no_outcome() -> None:
 
 
 def test_a_cancelled_segment_makes_room() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     old = segments(6, 4)
     mailbox.submit(old)
     mailbox.cancel(old[:1])
@@ -177,7 +183,7 @@ def test_a_cancelled_segment_makes_room() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "free", "sharers", "shares"),
+    ("waiting", "room", "takers", "shares"),
     [
         (8, 8, 2, [4, 2, 1, 1, 0]),
         (5, 8, 2, [3, 1, 1, 0]),
@@ -187,35 +193,61 @@ def test_a_cancelled_segment_makes_room() -> None:
         (3, 0, 1, [0]),
     ],
 )
-def test_a_thread_leaves_the_others_their_share(waiting: int, free: int, sharers: int, shares: list[int]) -> None:
-    mailbox = Mailbox(100)
+def test_a_taker_leaves_the_others_their_share(waiting: int, room: int, takers: int, shares: list[int]) -> None:
+    mailbox = opened(100, takers=takers)
     mailbox.submit(segments(*[1] * waiting))
-    assert [len(mailbox.take(free, sharers, wait=False) or []) for _ in shares] == shares
+    assert [len(mailbox.take(0, room, wait=False) or []) for _ in shares] == shares
+
+
+def test_few_segments_go_to_the_first_taker_even_while_it_is_busy() -> None:
+    mailbox = opened(100, takers=2)
+    mailbox.take(0, 9, wait=False, keen=3)
+    mailbox.submit(segments(1, 1, 1))
+    assert mailbox.take(1, 9, wait=False, keen=3) == []
+    mailbox.submit(segments(1))
+    assert len(mailbox.take(1, 9, wait=False, keen=3) or []) == 1
+    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 3
+
+
+def test_what_a_taker_got_is_taken_off_what_is_left_to_it() -> None:
+    mailbox = opened(100, takers=2)
+    mailbox.submit(segments(1, 1))
+    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 2
+    mailbox.submit(segments(1, 1))
+    assert len(mailbox.take(1, 9, wait=False, keen=3) or []) == 1
+
+
+@pytest.mark.parametrize(("room", "tokens"), [(1, 100), (9, 4)], ids=["no room for more", "all tokens it wanted"])
+def test_nothing_is_left_to_a_taker_that_has_its_fill(room: int, tokens: int) -> None:
+    mailbox = opened(100, takers=2)
+    mailbox.submit(segments(4, 4))
+    assert len(mailbox.take(0, room, wait=False, keen=3, source_tokens=tokens) or []) == 1
+    assert len(mailbox.take(1, 9, wait=False, keen=3) or []) == 1
 
 
 def test_a_closed_mailbox_refuses_and_still_gives() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     mailbox.submit(segments(1))
     mailbox.close()
     mailbox.close()
     with pytest.raises(DrainingError):
         mailbox.submit(segments(1))
-    assert len(mailbox.take(1, 1, wait=False) or []) == 1
+    assert len(mailbox.take(0, 1, wait=False) or []) == 1
 
 
 def test_a_stopped_mailbox_gives_nothing_more() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     mailbox.submit(segments(1))
     mailbox.stop()
-    assert mailbox.take(1, 1, wait=False) is None
-    assert mailbox.take(1, 1, wait=True) is None
+    assert mailbox.take(0, 1, wait=False) is None
+    assert mailbox.take(0, 1, wait=True) is None
 
 
 def test_failure_ends_what_waits_and_refuses_what_comes() -> None:
-    mailbox, told = Mailbox(10), []
+    mailbox, told = opened(10), []
     running, waiting, withdrawn = segments(1, 1, 1, on_progress=told.append)
     mailbox.submit([running, waiting, withdrawn])
-    mailbox.take(1, 1, wait=False)
+    mailbox.take(0, 1, wait=False)
     mailbox.cancel([withdrawn])
     failure = InternalError("broken")
     mailbox.fail(failure)
@@ -231,7 +263,7 @@ def test_failure_ends_what_waits_and_refuses_what_comes() -> None:
 
 
 def test_a_failed_mailbox_stays_failed_when_it_is_closed() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     mailbox.fail(InternalError("broken"))
     mailbox.close()
     with pytest.raises(InternalError):
@@ -240,7 +272,7 @@ def test_a_failed_mailbox_stays_failed_when_it_is_closed() -> None:
 
 def test_a_closed_mailbox_that_fails_still_says_that_it_was_closed() -> None:
     """The threads of an engine end with a failure of the mailbox, at a shutdown too."""
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     mailbox.close()
     mailbox.fail(InternalError("the engine has stopped"))
     with pytest.raises(DrainingError):
@@ -248,7 +280,7 @@ def test_a_closed_mailbox_that_fails_still_says_that_it_was_closed() -> None:
 
 
 def test_without_a_loop_progress_is_told_at_once() -> None:
-    mailbox, told = Mailbox(10), []
+    mailbox, told = opened(10), []
     [segment] = segments(1, on_progress=told.append)
     mailbox.submit([segment])
     mailbox.deliver([segment])
@@ -257,16 +289,16 @@ def test_without_a_loop_progress_is_told_at_once() -> None:
 
 
 def test_a_listener_may_use_the_mailbox() -> None:
-    mailbox = Mailbox(10)
+    mailbox = opened(10)
     later = segments(1)
     [segment] = segments(1, on_progress=lambda _: mailbox.submit(later))
     mailbox.submit([segment])
-    finish(mailbox, *(mailbox.take(1, 1, wait=False) or []))
-    assert mailbox.take(1, 1, wait=False) == later
+    finish(mailbox, *(mailbox.take(0, 1, wait=False) or []))
+    assert mailbox.take(0, 1, wait=False) == later
 
 
 def test_a_faulty_listener_keeps_the_news_from_nobody_else() -> None:
-    mailbox, told = Mailbox(10), []
+    mailbox, told = opened(10), []
 
     def stumble(_: Segment) -> None:
         raise LookupError("stumbled")
@@ -275,13 +307,13 @@ def test_a_faulty_listener_keeps_the_news_from_nobody_else() -> None:
     faulty.on_progress, sound.on_progress = stumble, told.append
     mailbox.submit([faulty, sound])
     with pytest.raises(LookupError, match="stumbled"):
-        finish(mailbox, *(mailbox.take(2, 1, wait=False) or []))
+        finish(mailbox, *(mailbox.take(0, 2, wait=False) or []))
     assert told == [sound]
     assert mailbox.unfinished == 0
 
 
 async def test_a_faulty_listener_on_the_loop_is_the_loops_to_report() -> None:
-    mailbox, told, faults = Mailbox(10), asyncio.Queue[Segment](), []
+    mailbox, told, faults = opened(10), asyncio.Queue[Segment](), []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: faults.append(context["exception"]))
     mailbox.bind(loop)
@@ -292,13 +324,13 @@ async def test_a_faulty_listener_on_the_loop_is_the_loops_to_report() -> None:
     faulty, sound = segments(1, 1)
     faulty.on_progress, sound.on_progress = stumble, told.put_nowait
     mailbox.submit([faulty, sound])
-    finish(mailbox, *(mailbox.take(2, 1, wait=False) or []))
+    finish(mailbox, *(mailbox.take(0, 2, wait=False) or []))
     assert await told.get() is sound
     assert [type(fault) for fault in faults] == [LookupError]
 
 
 async def test_progress_is_told_on_the_loop_in_order_with_one_wake_up() -> None:
-    loop, mailbox, told = asyncio.get_running_loop(), Mailbox(100), []
+    loop, mailbox, told = asyncio.get_running_loop(), opened(100), []
     mailbox.bind(loop)
 
     def note(segment: Segment) -> None:
@@ -318,11 +350,11 @@ async def test_progress_is_told_on_the_loop_in_order_with_one_wake_up() -> None:
 
 
 async def test_older_news_on_their_way_show_an_end_already() -> None:
-    mailbox, told = Mailbox(100), []
+    mailbox, told = opened(100), []
     mailbox.bind(asyncio.get_running_loop())
     [segment] = segments(1, wants_deltas=True, on_progress=lambda segment: told.append(segment.finished))
     mailbox.submit([segment])
-    mailbox.take(1, 1, wait=False)
+    mailbox.take(0, 1, wait=False)
     mailbox.deliver([segment])
     finish(mailbox, segment)
     await asyncio.sleep(0)
@@ -331,11 +363,11 @@ async def test_older_news_on_their_way_show_an_end_already() -> None:
 
 
 async def test_cancellation_on_the_loop_overtakes_news_on_their_way() -> None:
-    mailbox, told = Mailbox(100), []
+    mailbox, told = opened(100), []
     mailbox.bind(asyncio.get_running_loop())
     first, second = segments(1, 1, on_progress=told.append)
     mailbox.submit([first, second])
-    finish(mailbox, *(mailbox.take(2, 1, wait=False) or []))
+    finish(mailbox, *(mailbox.take(0, 2, wait=False) or []))
     mailbox.cancel([first])
     await asyncio.sleep(0)
     assert told == [second]
@@ -344,11 +376,11 @@ async def test_cancellation_on_the_loop_overtakes_news_on_their_way() -> None:
 
 
 def test_news_for_a_closed_loop_are_dropped() -> None:
-    mailbox, loop = Mailbox(100), asyncio.new_event_loop()
+    mailbox, loop = opened(100), asyncio.new_event_loop()
     mailbox.bind(loop)
     [segment] = segments(1, on_progress=lambda _: pytest.fail("told"))
     mailbox.submit([segment])
     loop.close()
-    finish(mailbox, *(mailbox.take(1, 1, wait=False) or []))
+    finish(mailbox, *(mailbox.take(0, 1, wait=False) or []))
     assert mailbox.unfinished == 0
     assert mailbox.wait_idle(0)

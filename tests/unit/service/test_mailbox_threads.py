@@ -19,6 +19,7 @@ from service.request import FinishReason, Segment
 
 PATIENCE_S = 60
 LIMIT = 12
+TAKERS = 3
 
 
 def segments(*lengths: int, **fields) -> list[Segment]:
@@ -28,7 +29,7 @@ def segments(*lengths: int, **fields) -> list[Segment]:
 def until_blocked(mailbox: Mailbox, threads: int) -> None:
     """Come back once so many threads wait in the mailbox: only then does a test prove that they are woken."""
     end_s = time.monotonic() + PATIENCE_S
-    while len(mailbox._arrived._waiters) + len(mailbox._idle._waiters) < threads:
+    while sum(len(each._waiters) for each in (*mailbox._arrived, mailbox._idle)) < threads:
         assert time.monotonic() < end_s
         time.sleep(0.001)
 
@@ -43,6 +44,8 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 def mailbox(pool: ThreadPoolExecutor) -> Iterator[Mailbox]:
     """At the end it wakes whoever still waits, so that a test that fails does not hang."""
     mailbox = Mailbox(1_000_000)
+    for _ in range(TAKERS):
+        mailbox.enlist()
     yield mailbox
     mailbox.stop()
     with mailbox._idle:
@@ -50,7 +53,7 @@ def mailbox(pool: ThreadPoolExecutor) -> Iterator[Mailbox]:
 
 
 def test_a_waiting_thread_is_woken_by_a_segment(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
-    taken = pool.submit(mailbox.take, 4, 1, wait=True)
+    taken = pool.submit(mailbox.take, 0, 4, wait=True)
     until_blocked(mailbox, 1)
     [segment] = segments(1)
     mailbox.submit([segment])
@@ -58,14 +61,14 @@ def test_a_waiting_thread_is_woken_by_a_segment(mailbox: Mailbox, pool: ThreadPo
 
 
 def test_all_waiting_threads_are_woken_by_a_stop(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
-    taken = [pool.submit(mailbox.take, 4, 3, wait=True) for _ in range(3)]
+    taken = [pool.submit(mailbox.take, taker, 4, wait=True) for taker in range(TAKERS)]
     until_blocked(mailbox, 3)
     mailbox.stop()
     assert [future.result(PATIENCE_S) for future in taken] == [None] * 3
 
 
 def test_one_submission_wakes_as_many_threads_as_can_share_it(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
-    taken = [pool.submit(mailbox.take, 1, 3, wait=True) for _ in range(3)]
+    taken = [pool.submit(mailbox.take, taker, 1, wait=True) for taker in range(TAKERS)]
     until_blocked(mailbox, 3)
     mailbox.submit(segments(1, 1, 1))
     assert [len(future.result(PATIENCE_S)) for future in taken] == [1, 1, 1]
@@ -78,7 +81,7 @@ def test_idle_is_when_everything_has_ended(mailbox: Mailbox, pool: ThreadPoolExe
     idle = pool.submit(mailbox.wait_idle)
     until_blocked(mailbox, 1)
     assert not mailbox.wait_idle(0)
-    mailbox.take(1, 1, wait=False)
+    mailbox.take(0, 1, wait=False)
     finished.finish(FinishReason.EOS, 0.0)
     mailbox.deliver([finished])
     mailbox.cancel([withdrawn])
@@ -112,13 +115,13 @@ def test_threads_that_submit_cancel_and_take_at_once_lose_nothing(mailbox: Mailb
             mailbox.submit(request)
             mailbox.cancel(request[1:2])
 
-    def work() -> None:
-        while (taken := mailbox.take(4, 3, wait=True)) is not None:
+    def work(taker: int) -> None:
+        while (taken := mailbox.take(taker, 4, wait=True, keen=2)) is not None:
             for segment in taken:
                 segment.finish(FinishReason.CANCELLED if segment.cancel_requested else FinishReason.EOS, 0.0)
             mailbox.deliver(taken)
 
-    workers = [pool.submit(work) for _ in range(3)]
+    workers = [pool.submit(work, taker) for taker in range(TAKERS)]
     for submitter in [pool.submit(submit, mine) for mine in requests]:
         submitter.result(PATIENCE_S)
     assert mailbox.wait_idle(PATIENCE_S)
@@ -133,6 +136,21 @@ def test_threads_that_submit_cancel_and_take_at_once_lose_nothing(mailbox: Mailb
     assert mailbox.queued_source_tokens == mailbox.queued_segments == 0
 
 
+def test_a_second_taker_sleeps_until_the_first_has_enough(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
+    first = pool.submit(mailbox.take, 0, 8, wait=True, keen=2)
+    until_blocked(mailbox, 1)
+    second = pool.submit(mailbox.take, 1, 8, wait=True, keen=2)
+    until_blocked(mailbox, 2)
+    mailbox.submit(segments(1))
+    assert len(first.result(PATIENCE_S)) == 1
+    mailbox.submit(segments(1))
+    assert not second.done()
+    mailbox.submit(segments(1))
+    assert len(second.result(PATIENCE_S)) == 1
+    assert mailbox.queued_segments == 1
+    assert len(mailbox.take(0, 8, wait=False, keen=1)) == 1
+
+
 class MailboxMachine(RuleBasedStateMachine):
     """Any order of calls, beside plain books of what should be."""
 
@@ -142,6 +160,7 @@ class MailboxMachine(RuleBasedStateMachine):
         super().__init__()
         self.told: Counter[Segment] = Counter()
         self.mailbox = Mailbox(LIMIT)
+        self.keen = [0 for _ in range(TAKERS) if self.mailbox.enlist() < TAKERS]
         self.waiting: list[Segment] = []
         self.running: list[Segment] = []
         self.ended: list[Segment] = []
@@ -165,11 +184,13 @@ class MailboxMachine(RuleBasedStateMachine):
         self.waiting += new
         return multiple(*new)
 
-    @rule(free=st.integers(0, 4), sharers=st.integers(1, 3))
-    def take(self, free: int, sharers: int) -> None:
-        taken = self.mailbox.take(free, sharers, wait=False)
-        expected = self.waiting[: min(free, -(-len(self.waiting) // sharers))]
+    @rule(taker=st.integers(0, TAKERS - 1), room=st.integers(0, 4), keen=st.integers(0, 6))
+    def take(self, taker: int, room: int, keen: int) -> None:
+        taken = self.mailbox.take(taker, room, wait=False, keen=keen)
+        left = max(0, len(self.waiting) - sum(self.keen[:taker]))
+        expected = self.waiting[: min(room, left, max(keen, -(-len(self.waiting) // TAKERS)))]
         assert taken == expected
+        self.keen[taker] = max(0, min(keen, room) - len(expected))
         self.waiting = self.waiting[len(expected) :]
         self.running += expected
 

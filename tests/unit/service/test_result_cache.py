@@ -43,6 +43,7 @@ class House:
         self.loop = asyncio.new_event_loop()
         self.metrics = Metrics()
         self.mailbox = Mailbox(room)
+        self.mailbox.enlist()
         self.mailbox.bind(self.loop)
         self.cache = ResultCache(self.mailbox, self.loop, self.metrics, limit_bytes=limit_bytes, coalesce=coalesce)
         self.running: list[Segment] = []
@@ -68,7 +69,7 @@ class House:
         self.loop.run_until_complete(submit())
 
     def take(self) -> list[Segment]:
-        taken = self.mailbox.take(1_000, 1, wait=False) or []
+        taken = self.mailbox.take(0, 1_000, wait=False) or []
         for segment in taken:
             segment.admitted_s = time.monotonic()
         self.running += taken

@@ -14,6 +14,8 @@ from dragoman.tokenizer import tokenizer_files
 MANIFEST = "bundle.json"
 ENCODER = "encoder.onnx"
 DECODER = "decoder.onnx"
+PLACE = "place.onnx"
+COPY = "copy.onnx"
 
 # Inputs and outputs of the encoder graph ...
 SOURCE = "source"
@@ -28,6 +30,11 @@ TARGET_CAPACITY = "target_capacity"
 SOURCE_CAPACITY = "source_capacity"
 NEXT_IDS = "next_ids"
 LOGITS = "logits"
+# Of what lays a source's memory out as the decoder reads it; its outputs are those of `memory_names` ...
+PADDING = "padding"
+# ... and of what copies bytes.
+BYTES = "bytes"
+COPIED = "copied"
 
 Precision = Literal["fp32", "int8", "fp16"]
 
@@ -110,7 +117,7 @@ class Bundle:
         file, manifest = path / MANIFEST, Manifest.read(path)
         for name, expected in manifest.files.items():
             _check(path, name, expected)
-        for name in (ENCODER, DECODER, *tokenizer_files(path)):
+        for name in (ENCODER, DECODER, PLACE, COPY, *tokenizer_files(path)):
             if name not in manifest.files:
                 raise BundleError(f"{file}: files: no entry for {name}")
         return cls(path, manifest)
@@ -124,6 +131,16 @@ class Bundle:
     def decoder(self) -> Path:
         """The decoder graph."""
         return self.path / DECODER
+
+    @property
+    def place(self) -> Path:
+        """The graph that puts a source's memory into a slot's row, for buffers in a device's memory."""
+        return self.path / PLACE
+
+    @property
+    def copy(self) -> Path:
+        """The graph that copies bytes within a device's memory."""
+        return self.path / COPY
 
 
 def _check(folder: Path, name: str, expected: str) -> None:

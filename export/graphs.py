@@ -161,9 +161,17 @@ def _tidy(program: torch.onnx.ONNXProgram) -> None:
         if "k_quant_type" in node.attributes:
             # Of bytes, the operator wants its buffers as outputs even where it writes nothing.
             _name_present(graph, node)
+        if _wants_present(node):
+            continue
         # The operator would fill whole buffers for them at each run.
         while len(node.outputs) > 1 and not (node.outputs[-1].uses() or node.outputs[-1].is_graph_output()):
             node.resize_outputs(len(node.outputs) - 1)
+
+
+def _wants_present(node: onnx_ir.Node) -> bool:
+    """Whether it is the attention of a whole sequence in half precision: on a GPU it refuses to run without them."""
+    whole = node.op_type == "GroupQueryAttention" and node.inputs[3] is None
+    return whole and node.outputs[0].dtype == onnx_ir.DataType.FLOAT16
 
 
 def _name_present(graph: onnx_ir.Graph, node: onnx_ir.Node) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import torch
 from torch import nn
 
-from dragoman.bundle import DECODER, ENCODER, MANIFEST, Bundle, Manifest, Precision, Provenance, sha256
+from dragoman.bundle import COPY, DECODER, ENCODER, MANIFEST, PLACE, Bundle, Manifest, Precision, Provenance, sha256
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from export.calibrate import Ranges, calibrate
@@ -19,6 +19,7 @@ from export.key_values import Bytes, scaled_to_bytes
 from export.operators import use_operators
 from export.parity import Parity, compare
 from export.quantize import QuantizedLinear, quantize
+from export.rows import write_copy, write_place
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
 from model.data import Corpus
 from model.transformer import Transformer
@@ -94,11 +95,11 @@ def export_bundle(checkpoint: Path, out: Path, target: Target, pairs: Corpus) ->
 
 
 def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges: Ranges) -> None:
-    """Export the encoder and the decoder of a model, which is left as it was.
+    """Export the graphs of a model, which is left as it was.
 
     Args:
         model: in evaluation mode, fp32; for int8 from `scaled_to_bytes`.
-        precision: of both graphs.
+        precision: of the encoder and the decoder.
         folder: where they are written.
         ranges: from `calibrate`; read for int8 only.
     """
@@ -116,6 +117,8 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
     with torch.no_grad():
         write_encoder(encoder, folder / ENCODER)
         write_decoder(decoder, folder / DECODER, _KEY_VALUE_TYPES[precision])
+    write_place(model.config, precision, folder / PLACE)
+    write_copy(folder / COPY)
 
 
 def _compare_fitting(model: Transformer, tokenizer: Tokenizer, bundle: Bundle, pairs: Corpus) -> Parity:

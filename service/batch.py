@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
 from service.encoder_memory import EncoderMemoryCache, RememberingEncoder
-from service.graphs import DecoderSession, DecoderStep, EncoderSession
+from service.interfaces import Decoder, Encoder, Memory
 from service.invariants import Snapshot
 from service.isolation import run_isolated
 from service.mailbox import Mailbox
@@ -21,7 +21,6 @@ from service.micro_batches import RUN_TOKENS
 from service.request import Segment
 from service.scheduler import Scheduler, unwanted
 from service.scores import log_probability
-from service.slots import SlotTable
 
 # Segments that are encoded before there is a slot for them, so that the encoder's runs, each of which reads all its
 # weights and drives the decoder's out of the processor's cache, are few.
@@ -43,8 +42,8 @@ class DecodeBatch:
     def __init__(
         self,
         manifest: Manifest,
-        encoder: EncoderSession,
-        decoder: DecoderSession,
+        encoder: Encoder,
+        decoder: Decoder,
         mailbox: Mailbox,
         metrics: Metrics,
         *,
@@ -56,14 +55,13 @@ class DecodeBatch:
         self._mailbox = mailbox
         self._metrics = metrics
         self._taker = mailbox.enlist()
-        self._slots = SlotTable(manifest, slots)
+        self._slots, self._decoder_step = decoder.new_step(manifest, slots)
         self._scheduler = Scheduler(slots, manifest.eos_id)
         self._arrivals: list[Segment] = []  # taken, and perhaps not yet encoded
-        self._ready: deque[tuple[Segment, NDArray[np.generic]]] = deque()  # encoded, not yet in a slot
+        self._ready: deque[tuple[Segment, Memory]] = deque()  # encoded, not yet in a slot
         self._began_s: float | None = None  # when the current step did
         self._shown = 0  # active slots, as the metrics have them
         self._asked = False  # whether a segment in a slot may want its log-probability
-        self._decoder_step = DecoderStep(decoder, self._slots)
         self._watch: Watch | None = None
         self._probe_ids = [manifest.eos_id]  # the shortest source there is: if it fails, everything does
         metrics.slots.inc(slots)
@@ -174,13 +172,13 @@ class DecodeBatch:
         """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that."""
         free = self._scheduler.free - len(self._ready)
         room = free + AHEAD if free > 0 else 0
-        keen = max(0, HANDFUL - self.active - len(self._ready))
+        keen = max(0, min(free, HANDFUL - self.active - len(self._ready)))
         return self._mailbox.take(self._taker, room, wait=wait, keen=keen, source_tokens=RUN_TOKENS)
 
     def _prepare(self, runs: Sequence[Sequence[Segment]]) -> None:
         """Get the memories of the arrivals, and queue them in the order of their arrival."""
         start_s = time.monotonic()
-        memories: dict[Segment, NDArray[np.generic] | None] = {}
+        memories: dict[Segment, Memory | None] = {}
         for segments in runs:
             memories.update(zip(segments, self._encode(segments), strict=True))
         for segment in self._arrivals:
@@ -215,8 +213,8 @@ class DecodeBatch:
         start_s = time.monotonic()
         ids = self._next_ids(rows)
         if self._watch is not None:
-            for segment, logits in zip(self._scheduler.active, self._slots.logits, strict=False):
-                self._watch(segment, logits)
+            for slot, segment in enumerate(self._scheduler.active):
+                self._watch(segment, self._slots.logits_of(slot))
         log_probabilities = self._log_probabilities(ids) if self._asked else {}
         now_s = time.monotonic()
         self._slots.advance(rows)
@@ -227,9 +225,9 @@ class DecodeBatch:
         self._metrics.decode_batch_slots.observe(rows)
         self._metrics.target_tokens_total.inc(result.tokens)
 
-    def _encode(self, segments: Sequence[Segment]) -> list[NDArray[np.generic] | None]:
+    def _encode(self, segments: Sequence[Segment]) -> list[Memory | None]:
         """Look up or make the encoder memory of each segment; None where the encoder fails on it."""
-        memories: list[NDArray[np.generic] | None] = [None] * len(segments)
+        memories: list[Memory | None] = [None] * len(segments)
 
         def run(start: int, stop: int) -> None:
             memories[start:stop] = self._memories.encode([segment.source_ids for segment in segments[start:stop]])
@@ -251,8 +249,11 @@ class DecodeBatch:
         """Those of the next ids, by slot, where the segments want them; notes when none does any more."""
         asking = [slot for slot, segment in enumerate(self._scheduler.active) if segment.wants_log_probability]
         self._asked = bool(asking)
-        logits = self._slots.logits
-        return {slot: log_probability(logits[slot], token) for slot in asking if (token := ids[slot]) is not None}
+        return {
+            slot: log_probability(self._slots.logits_of(slot), token)
+            for slot in asking
+            if (token := ids[slot]) is not None
+        }
 
     def _isolate(self, run: Callable[[int, int], None], count: int, graph: str, probe: Callable[[], object]) -> None:
         """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound."""

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from service.graphs import EncoderSession
+from service.interfaces import Encoder, Memory
 from service.lru import LruStore
 from service.metrics import Metrics
 
@@ -21,11 +20,11 @@ class EncoderMemory(NamedTuple):
     """What the encoder made of one source.
 
     Attributes:
-        values: [source tokens, decoder_layers * 2 * d_model].
+        values: [source tokens, decoder_layers * 2 * d_model], where the encoder's device has it.
         encode_s: seconds that it took; of a run over several sources the share by source tokens.
     """
 
-    values: NDArray[np.generic]
+    values: Memory
     encode_s: float
 
 
@@ -79,12 +78,12 @@ class EncoderMemoryCache:
 class RememberingEncoder:
     """The encoder and what it remembers, as one decode batch uses them."""
 
-    def __init__(self, encoder: EncoderSession, cache: EncoderMemoryCache, metrics: Metrics) -> None:
+    def __init__(self, encoder: Encoder, cache: EncoderMemoryCache, metrics: Metrics) -> None:
         self._encoder = encoder
         self._cache = cache
         self._metrics = metrics
 
-    def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
+    def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory]:
         """Look up what is known, and run the encoder over the rest, equal sources once.
 
         Args:
@@ -115,7 +114,7 @@ class RememberingEncoder:
         tokens = sum(map(len, sources))
         self._metrics.encode_duration_seconds.observe(run_s)
         self._metrics.source_tokens_total.inc(tokens)
-        return [EncoderMemory(memory, run_s * memory.shape[0] / tokens) for memory in memories]
+        return [EncoderMemory(memory, run_s * len(ids) / tokens) for memory, ids in zip(memories, sources, strict=True)]
 
     def _count(self, given: Collection[EncoderMemory], made: Collection[EncoderMemory]) -> None:
         saved_s = sum(memory.encode_s for memory in given) - sum(memory.encode_s for memory in made)
@@ -124,7 +123,8 @@ class RememberingEncoder:
         self._metrics.encoder_memory_cache_saved_seconds_total.inc(max(saved_s, 0.0))  # rounding may leave -1e-17
 
 
-def _frozen_copy(values: NDArray[np.generic]) -> NDArray[np.generic]:
+def _frozen_copy(values: Memory) -> Memory:
     copy = values.copy()
-    copy.flags.writeable = False
+    if isinstance(copy, np.ndarray):  # a device's memory nobody can write to by mistake
+        copy.flags.writeable = False
     return copy

@@ -10,9 +10,11 @@ from dragoman.errors import InternalError
 from service.batch import DecodeBatch
 from service.encoder_memory import EncoderMemoryCache
 from service.graphs import DecoderSession, EncoderSession
+from service.interfaces import Decoder, Encoder
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import Segment
+from service.resident import ResidentDecoder, ResidentEncoder
 from service.workers import Workers
 
 
@@ -33,6 +35,7 @@ class Engine:
         slots: int,
         encoder_cache_bytes: int = 0,
         patience_s: float | None = None,
+        resident: bool = False,
     ) -> None:
         """Load the graphs and reserve the slots.
 
@@ -41,18 +44,19 @@ class Engine:
             mailbox: where segments come from; of this engine alone.
             metrics: of the server.
             device: cpu or cuda.
-            threads: decoding threads; 0: one a core.
+            threads: decoding threads; 0: one a core, or one alone on a GPU.
             slots: segments that one thread decodes at a time.
             encoder_cache_bytes: of encoder memories that are kept for sources that come again.
             patience_s: how long `stop` waits for a thread, before it leaves it behind in its step; None: for ever.
+            resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
 
         Raises:
             BundleError: a graph cannot be loaded on the device.
         """
         self._mailbox = mailbox
         self._patience_s = patience_s
-        encoder, decoder = EncoderSession(bundle, device), DecoderSession(bundle, device)
-        count = threads or len(os.sched_getaffinity(0))
+        encoder, decoder = _open(bundle, device, resident=resident or device != "cpu")
+        count = threads or (len(os.sched_getaffinity(0)) if device == "cpu" else 1)
         cache = EncoderMemoryCache(encoder_cache_bytes, metrics)
         self.batches = [
             DecodeBatch(bundle.manifest, encoder, decoder, mailbox, metrics, slots=slots, cache=cache)
@@ -83,10 +87,13 @@ class Engine:
         """
         # The longest first: those that share a run of the encoder pad little, and the last to run are short.
         order = sorted(segments, key=lambda segment: len(segment.source_ids), reverse=True)
+        own, *others = self.batches  # a GPU's recorded runs belong to the thread: the caller's is the same each time
         with ThreadPoolExecutor(len(self.batches)) as pool:
             for portion in self._portions(order):
                 self._mailbox.submit(portion)
-                for finished in [pool.submit(self._exhaust, batch) for batch in self.batches]:
+                started = [pool.submit(self._exhaust, batch) for batch in others]
+                self._exhaust(own)
+                for finished in started:
                     finished.result()
         for segment in segments:
             if segment.error is not None:
@@ -118,3 +125,9 @@ class Engine:
             self._mailbox.stop()
             self._mailbox.fail(failure)
             batch.fail(failure)
+
+
+def _open(bundle: Bundle, device: str, *, resident: bool) -> tuple[Encoder, Decoder]:
+    if resident:
+        return ResidentEncoder(bundle, device), ResidentDecoder(bundle, device)
+    return EncoderSession(bundle, device), DecoderSession(bundle, device)

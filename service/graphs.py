@@ -1,7 +1,9 @@
-"""The encoder and decoder sessions; the only importer of onnxruntime."""
+"""The encoder and decoder sessions, on buffers in host memory; with `service.resident` the importer of onnxruntime."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import numpy as np
 import onnxruntime
@@ -20,6 +22,7 @@ from dragoman.bundle import (
     SOURCE_SIZE,
     TARGET_CAPACITY,
     Bundle,
+    Manifest,
     cache_names,
     memory_names,
     present_name,
@@ -28,15 +31,56 @@ from dragoman.errors import BundleError
 from service.slots import SlotTable
 
 PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
+# By default an arena doubles each time that it has to grow.
+_CUDA_OPTIONS: Final = {"arena_extend_strategy": "kSameAsRequested"}
 
 
-def open_session(graph: Path, device: str, profile: Path | None = None) -> onnxruntime.InferenceSession:
+class Tensor(NamedTuple):
+    """Where numbers lie that a graph reads or writes; whoever has it keeps them there."""
+
+    device: str
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+    address: int
+
+    @classmethod
+    def of(cls, array: NDArray[np.generic]) -> "Tensor":
+        """Those of an array without gaps."""
+        return cls("cpu", array.dtype, array.shape, array.ctypes.data)
+
+    @property
+    def nbytes(self) -> int:
+        """Their bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def as_bytes(self) -> "Tensor":
+        """The same as int8 [bytes]."""
+        return self._replace(dtype=np.dtype(np.int8), shape=(self.nbytes,))
+
+
+def bind(
+    session: onnxruntime.InferenceSession, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
+) -> onnxruntime.IOBinding:
+    """Bind a graph to where its inputs and outputs lie."""
+    binding = session.io_binding()
+    for name, (device, *tensor) in inputs.items():
+        binding.bind_input(name, device, 0, *tensor)
+    for name, (device, *tensor) in outputs.items():
+        binding.bind_output(name, device, 0, *tensor)
+    return binding
+
+
+def open_session(
+    graph: Path, device: str, profile: Path | None = None, *, cuda_graphs: bool = False
+) -> onnxruntime.InferenceSession:
     """Open a graph for use by several threads, each running it by itself.
 
     Args:
         graph: of a bundle.
         device: cpu or cuda.
         profile: how the name of the file begins that onnxruntime writes the time of every operator to.
+        cuda_graphs: on a GPU, record each run whose options have a new `gpu_graph_id`, and repeat it from then on;
+            onnxruntime refuses a graph of which a part would have to run, or to be copied, elsewhere.
 
     Raises:
         BundleError: the graph cannot be loaded, or the device is not there.
@@ -51,10 +95,13 @@ def open_session(graph: Path, device: str, profile: Path | None = None) -> onnxr
     if profile is not None:
         options.enable_profiling = True
         options.profile_file_prefix = str(profile)
+    providers: list[object] = list(PROVIDERS[device])
+    if device == "cuda":
+        providers[0] = (PROVIDERS[device][0], _CUDA_OPTIONS | {"enable_cuda_graph": str(int(cuda_graphs))})
     try:
         # Add and LayerNormalization apart take a third of the time of the fused operator.
         session = onnxruntime.InferenceSession(
-            graph, options, providers=PROVIDERS[device], disabled_optimizers=["SkipLayerNormFusion"]
+            graph, options, providers=providers, disabled_optimizers=["SkipLayerNormFusion"]
         )
     except Exception as error:  # onnxruntime's exceptions share no base class of its own
         raise BundleError(f"{graph}: {' '.join(str(error).split())}") from error
@@ -62,6 +109,16 @@ def open_session(graph: Path, device: str, profile: Path | None = None) -> onnxr
     if session.get_providers()[0] != PROVIDERS[device][0]:
         raise BundleError(f"device {device}: {PROVIDERS[device][0]} failed to start")
     return session
+
+
+def encoder_feeds(sources: Sequence[Sequence[int]], pad_id: int) -> dict[str, NDArray[np.generic]]:
+    """Inputs of the encoder for a micro-batch: ids of each source, none empty."""
+    lengths = np.array([len(ids) for ids in sources], dtype=np.int32)
+    size = int(lengths.max())
+    padded = np.full((len(sources), size), pad_id, dtype=np.int64)
+    for row, ids in zip(padded, sources, strict=True):
+        row[: len(ids)] = ids
+    return {SOURCE: padded, SOURCE_LENGTHS: lengths, SOURCE_SIZE: np.array(size, dtype=np.int32)}
 
 
 class EncoderSession:
@@ -85,14 +142,8 @@ class EncoderSession:
         Returns:
             The memory of each source, [its length, decoder_layers * 2 * d_model].
         """
-        lengths = np.array([len(ids) for ids in sources], dtype=np.int32)
-        size = int(lengths.max())
-        padded = np.full((len(sources), size), self._pad_id, dtype=np.int64)
-        for row, ids in zip(padded, sources, strict=True):
-            row[: len(ids)] = ids
-        feeds = {SOURCE: padded, SOURCE_LENGTHS: lengths, SOURCE_SIZE: np.array(size, dtype=np.int32)}
-        (memory,) = self._session.run([MEMORY], feeds)
-        return [memory[row, :length] for row, length in enumerate(lengths)]
+        (memory,) = self._session.run([MEMORY], encoder_feeds(sources, self._pad_id))
+        return [memory[row, : len(ids)] for row, ids in enumerate(sources)]
 
 
 class DecoderSession:
@@ -105,6 +156,11 @@ class DecoderSession:
             BundleError: it cannot be loaded.
         """
         self.session = open_session(bundle.decoder, device)
+
+    def new_step(self, manifest: Manifest, slots: int) -> tuple[SlotTable, "DecoderStep"]:
+        """Reserve the buffers of so many slots, and bind the graph to them."""
+        table = SlotTable(manifest, slots)
+        return table, DecoderStep(self, table)
 
 
 class DecoderStep:
@@ -130,7 +186,7 @@ class DecoderStep:
 
     def _bind(self, rows: slice) -> onnxruntime.IOBinding:
         """Bind some rows of every buffer; caches are input and output at once."""
-        slots, binding = self._slots, self._session.io_binding()
+        slots = self._slots
         inputs: dict[str, NDArray[np.generic]] = {
             IDS: slots.ids[rows],
             LENGTHS: slots.lengths[rows],
@@ -146,8 +202,8 @@ class DecoderStep:
             inputs[name] = memory[rows]
             if present_name(name) in self._outputs:
                 outputs[present_name(name)] = memory[rows]
-        for name, array in inputs.items():
-            binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-        for name, array in outputs.items():
-            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-        return binding
+        return bind(
+            self._session,
+            {name: Tensor.of(array) for name, array in inputs.items()},
+            {name: Tensor.of(array) for name, array in outputs.items()},
+        )

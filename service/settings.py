@@ -66,7 +66,9 @@ class Settings(BaseSettings):
     )
     models: Path = Field(Path("models"), description="a bundle, or a folder with bundles anywhere below it")
     device: Literal["cpu", "cuda"] = Field("cpu", description="what the models run on")
-    threads: int = Field(0, ge=0, le=1024, description="decoding threads of each model; 0: one a CPU core")
+    threads: int = Field(
+        0, ge=0, le=1024, description="decoding threads of each model; 0: one a CPU core, one on a GPU"
+    )
     slots: int = Field(
         32,
         ge=1,
@@ -126,8 +128,8 @@ class Settings(BaseSettings):
         return value
 
     def decoding_threads(self) -> int:
-        """The number of threads, with 0 resolved to the CPU cores that this process may use."""
-        return self.threads or _cores()
+        """The number of threads, with 0 resolved to the CPU cores that this process may use; one drives a GPU."""
+        return self.threads or (_cores() if self.device == "cpu" else 1)
 
 
 def load(flags: Mapping[str, Any] | None = None) -> Settings:

@@ -1,4 +1,4 @@
-"""The decode batch: each slot owns its row of every buffer."""
+"""The decode batch in host memory: each slot owns its row of every buffer."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,6 +10,11 @@ from dragoman.bundle import Manifest, Precision
 
 # Of keys and values, by the precision of the products.
 KEY_VALUE_TYPES: Final[Mapping[Precision, type[np.generic]]] = {"fp32": np.float32, "int8": np.int8, "fp16": np.float16}
+LOGITS_TYPES: Final[Mapping[Precision, type[np.floating]]] = {
+    "fp32": np.float32,
+    "int8": np.float32,
+    "fp16": np.float16,
+}
 
 
 class SlotTable:
@@ -31,8 +36,9 @@ class SlotTable:
         self.memory = np.zeros((*outer, manifest.max_source_tokens, manifest.head_dim), dtype)
         self.ids = np.zeros(slots, np.int64)
         self.next_ids = np.zeros(slots, np.int64)
-        logits_type = np.float16 if manifest.precision == "fp16" else np.float32
-        self.logits = np.zeros((slots, manifest.vocabulary_size), logits_type)
+        self.logits: NDArray[np.floating] = np.zeros(
+            (slots, manifest.vocabulary_size), LOGITS_TYPES[manifest.precision]
+        )
         self.lengths = np.zeros(slots, np.int32)
         self.memory_lengths = np.zeros(slots, np.int32)
         self.target_capacity = np.array(manifest.max_target_tokens, np.int32)
@@ -66,3 +72,8 @@ class SlotTable:
         self.memory[:, :, target, :, :memory_length] = self.memory[:, :, source, :, :memory_length]
         for row in (self.ids, self.lengths, self.memory_lengths):
             row[target] = row[source]
+
+    def logits_of(self, slot: int) -> NDArray[np.floating]:
+        """What the slot's next id was chosen from, a view of [vocabulary_size]."""
+        logits: NDArray[np.floating] = self.logits[slot]
+        return logits

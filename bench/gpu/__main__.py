@@ -5,13 +5,14 @@
 Needs the extras `gpu` (in place of `cpu`) and `train`; CTranslate2 is measured beside it where it can be imported.
 One after the other, and a part that fails does not keep the others from running:
 
-    placement   the CUDA provider is first in both sessions, and no node copies between devices
+    placement   the CUDA provider is first in all sessions, and no node copies between devices
     parity      tokens of the fp16 bundle on the GPU beside those of the fp32 bundle on the CPU: equal sentences, BLEU
     floor       bytes of weights, keys and values that a step reads, over the measured bandwidth of a copy
     speed       tokens a second at 1, 2, 4, ... 1024 slots, beside CTranslate2 in fp16 and beside the floor
     served      `dragoman serve --device cuda` under load, every answer compared with the one given alone
 
-`--device cpu` rehearses all of it without a GPU; its figures mean nothing.
+`--device cpu` rehearses all of it without a GPU, with the engine's buffers where a GPU would have them (except in
+`served`, where the server does what it does on a CPU); its figures mean nothing.
 """
 
 import argparse

@@ -55,12 +55,13 @@ def _open(
 
 
 def placement(bundle: Bundle, device: str) -> dict[str, Any]:
-    """Whether both graphs run on the device throughout: their first provider, and copies between devices in them.
+    """Whether all graphs run on the device throughout: their first provider, and copies between devices in them.
 
     Returns:
         For each graph `first_provider`, `memcpy_nodes` (0 is what is wanted) and the number of all nodes.
     """
-    return {graph.stem: _placement(graph, device) for graph in (bundle.encoder, bundle.decoder)}
+    graphs = (bundle.encoder, bundle.decoder, bundle.place, bundle.copy)
+    return {graph.stem: _placement(graph, device) for graph in graphs}
 
 
 def _placement(graph: Path, device: str) -> dict[str, Any]:
@@ -80,11 +81,11 @@ def _placement(graph: Path, device: str) -> dict[str, Any]:
 class Decoder:
     """An engine of one thread that decodes offline."""
 
-    def __init__(self, bundle: Bundle, device: str, slots: int) -> None:
-        """Load a bundle on a device."""
+    def __init__(self, bundle: Bundle, device: str, slots: int, *, resident: bool = True) -> None:
+        """Load a bundle on a device, and keep the buffers there, which a CPU would not do by itself."""
         self._metrics = Metrics()
         mailbox = Mailbox(sys.maxsize)
-        self._engine = Engine(bundle, mailbox, self._metrics, device=device, threads=1, slots=slots)
+        self._engine = Engine(bundle, mailbox, self._metrics, device=device, threads=1, slots=slots, resident=resident)
 
     def decode(self, sentences: Sentences) -> list[list[int]]:
         """Target ids of each sentence."""
@@ -118,7 +119,8 @@ def parity(
     Returns:
         The share of sentences with the very same tokens, and the BLEU of both where it can be computed.
     """
-    ours = [Decoder(each, on, slots).decode(sentences) for each, on in ((expected, "cpu"), (bundle, device))]
+    decoders = Decoder(expected, "cpu", slots, resident=False), Decoder(bundle, device, slots)
+    ours = [decoder.decode(sentences) for decoder in decoders]
     tokenizer = Tokenizer.open(bundle.path)
     bleus = [bleu([tokenizer.decode(ids) for ids in each], references) for each in ours]
     return {

@@ -23,6 +23,7 @@ from service.invariants import violations
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import FinishReason, Segment, SegmentStatus
+from service.resident import Buffer, ResidentDecoder, ResidentEncoder, ResidentSlots, ResidentStep
 from tests import synthetic
 from tests.synthetic import Synthetic
 
@@ -51,17 +52,21 @@ class Trace(NamedTuple):
 
 
 class Subject:
-    """A bundle and its sessions, loaded once; makes batches as the engine does."""
+    """A bundle and its sessions, loaded once; makes batches as the engine does.
 
-    def __init__(self, bundle: Bundle, tokenizer: Tokenizer) -> None:
+    With its buffers in a device's memory, the CPU's here, it is compared with sentences that are alone in the host's.
+    """
+
+    def __init__(self, bundle: Bundle, tokenizer: Tokenizer, *, resident: bool = False) -> None:
         self.bundle = bundle
-        self.encoder = EncoderSession(bundle, "cpu")
-        self.decoder = DecoderSession(bundle, "cpu")
+        self.resident = resident
+        self._on_host = EncoderSession(bundle, "cpu"), DecoderSession(bundle, "cpu")
+        self._sessions = (ResidentEncoder(bundle, "cpu"), ResidentDecoder(bundle, "cpu")) if resident else self._on_host
         self.texts = [tokenizer.encode(text) for text in synthetic.texts()]
         self.alone = cache(self._alone)
 
     def batch(self, mailbox: Mailbox, metrics: Metrics, slots: int) -> DecodeBatch:
-        return DecodeBatch(self.bundle.manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots)
+        return DecodeBatch(self.bundle.manifest, *self._sessions, mailbox, metrics, slots=slots)
 
     def source(self, drawn: int | Sequence[int]) -> tuple[int, ...]:
         """A text of the test data by its number, or any ids."""
@@ -71,7 +76,7 @@ class Subject:
 
     def _alone(self, source: tuple[int, ...]) -> Trace:
         mailbox = Mailbox(UNBOUNDED)
-        batch = self.batch(mailbox, Metrics(), slots=1)
+        batch = DecodeBatch(self.bundle.manifest, *self._on_host, mailbox, Metrics(), slots=1)
         segment = Segment(list(source), LIMIT, wants_log_probability=True)
         mailbox.submit([segment])
         log_probabilities = [segment.log_probability]
@@ -89,7 +94,16 @@ class Subject:
 
 
 def rows_of(batch: DecodeBatch) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-    return batch._slots.caches, batch._slots.memory
+    """[layers, key and value, slots, heads, capacity, head_dim]: own keys and values, and those of the sources."""
+    slots = batch._slots
+    if not isinstance(slots, ResidentSlots):
+        return slots.caches, slots.memory
+    return by_slot(slots, slots.caches), by_slot(slots, slots.memory)
+
+
+def by_slot(slots: ResidentSlots, buffers: dict[str, Buffer]) -> NDArray[np.generic]:
+    stacked = np.stack([buffer.value.numpy() for buffer in buffers.values()])
+    return stacked.reshape(-1, 2, *stacked.shape[1:])[:, :, slots._row_of]
 
 
 @pytest.fixture(scope="session")
@@ -97,16 +111,18 @@ def fp32_subject(fp32: Synthetic) -> Subject:
     return Subject(fp32.bundle, fp32.tokenizer)
 
 
-@pytest.fixture(scope="session", params=["fp32", "int8", *SHIPPED], ids=lambda p: str(p).removeprefix(str(REPOSITORY)))
+@pytest.fixture(
+    scope="session",
+    params=["fp32", "int8", "fp32 resident", "int8 resident", *SHIPPED],
+    ids=lambda p: str(p).removeprefix(str(REPOSITORY)),
+)
 def subject(request: pytest.FixtureRequest) -> Subject:
-    """Each synthetic precision, and each bundle that comes with the repository."""
-    if request.param == "fp32":
-        made: Subject = request.getfixturevalue("fp32_subject")
-        return made
-    if request.param == "int8":
-        int8: Synthetic = request.getfixturevalue("int8")
-        return Subject(int8.bundle, int8.tokenizer)
-    return Subject(Bundle.open(request.param), Tokenizer.open(request.param))
+    """Each synthetic precision, also as on a GPU, and each bundle that comes with the repository."""
+    if isinstance(request.param, Path):
+        return Subject(Bundle.open(request.param), Tokenizer.open(request.param))
+    precision, *kind = request.param.split()
+    synthetic: Synthetic = request.getfixturevalue(precision)
+    return Subject(synthetic.bundle, synthetic.tokenizer, resident=bool(kind))
 
 
 @pytest.fixture(scope="session")
@@ -282,17 +298,18 @@ class PlantedError(Exception):
 @contextmanager
 def poisoned(rehearsal: Rehearsal, after_tokens: dict[Segment, int | None]) -> Iterator[None]:
     """Makes every run fail that includes a segment which has so many tokens; None: the encoder's runs."""
-    encode, run = EncoderSession.encode, DecoderStep.run
+    encoders, steps = (EncoderSession, ResidentEncoder), (DecoderStep, ResidentStep)
+    encode, run = {kind: kind.encode for kind in encoders}, {kind: kind.run for kind in steps}
     sources = {id(segment.source_ids) for segment, tokens in after_tokens.items() if tokens is None}
 
-    def poisoned_encode(encoder: EncoderSession, batch: Sequence[Sequence[int]]) -> object:
-        memories = encode(encoder, batch)
+    def poisoned_encode(encoder: EncoderSession | ResidentEncoder, batch: Sequence[Sequence[int]]) -> object:
+        memories = encode[type(encoder)](encoder, batch)
         if any(id(source) in sources for source in batch):
             raise PlantedError
         return memories
 
-    def poisoned_run(step: DecoderStep, rows: int, start: int = 0) -> object:
-        ids = run(step, rows, start)
+    def poisoned_run(step: DecoderStep | ResidentStep, rows: int, start: int = 0) -> object:
+        ids = run[type(step)](step, rows, start)
         active = [
             segment for batch in rehearsal.batches if batch._decoder_step is step for segment in batch.snapshot().active
         ]
@@ -303,8 +320,10 @@ def poisoned(rehearsal: Rehearsal, after_tokens: dict[Segment, int | None]) -> I
         return ids
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EncoderSession, "encode", poisoned_encode)
-        patch.setattr(DecoderStep, "run", poisoned_run)
+        for kind in encoders:
+            patch.setattr(kind, "encode", poisoned_encode)
+        for kind in steps:
+            patch.setattr(kind, "run", poisoned_run)
         yield
 
 
@@ -325,6 +344,12 @@ def test_a_poisonous_segment_fails_alone(subject, plan: Plan, poison: dict[int, 
             tokens = poisonous[segment]
             assert tokens is not None
             assert len(segment.target_ids) <= tokens  # it ended before it could do harm
+
+
+def make_engine(subject: Subject, mailbox: Mailbox, threads: int, slots: int) -> Engine:
+    return Engine(
+        subject.bundle, mailbox, Metrics(), device="cpu", threads=threads, slots=slots, resident=subject.resident
+    )
 
 
 class Caller(NamedTuple):
@@ -353,7 +378,7 @@ class Conversation:
     def __init__(self, subject: Subject, slots: int) -> None:
         self.subject = subject
         self.mailbox = Mailbox(UNBOUNDED)
-        self.engine = Engine(subject.bundle, self.mailbox, Metrics(), device="cpu", threads=2, slots=slots)
+        self.engine = make_engine(subject, self.mailbox, threads=2, slots=slots)
         self.segments: list[Segment] = []
 
     async def hold(self, callers: list[Caller]) -> None:
@@ -423,7 +448,7 @@ def test_running_threads_decode_what_the_engine_decodes_alone(subject, slots: in
 def test_offline_decoding_gives_the_same_whatever_the_threads_and_portions(subject) -> None:
     expected = [subject.alone(subject.source(text)).target_ids for text in range(16)]
     for threads, slots, limit in ((1, 3, UNBOUNDED), (2, 4, UNBOUNDED), (2, 4, 40)):
-        engine = Engine(subject.bundle, Mailbox(limit), Metrics(), device="cpu", threads=threads, slots=slots)
+        engine = make_engine(subject, Mailbox(limit), threads, slots)
         segments = [Segment(list(subject.source(text)), LIMIT) for text in range(16)]
         engine.decode(segments)
         assert [segment.target_ids for segment in segments] == expected

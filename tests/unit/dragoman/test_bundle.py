@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from dragoman.bundle import Bundle, cache_names, find_bundles, memory_names, sha256, target_limit
 from dragoman.errors import BundleError
 
-CONTENT = {"encoder.onnx": b"encoder", "decoder.onnx": b"decoder", "tokenizer.model": b"pieces"}
+GRAPHS = {"encoder.onnx": b"encoder", "decoder.onnx": b"decoder", "place.onnx": b"place", "copy.onnx": b"copy"}
+CONTENT = GRAPHS | {"tokenizer.model": b"pieces"}
 FIELDS = {
     "format_version": 3,
     "name": "en-de",
@@ -74,6 +75,8 @@ def test_opens(folder: Path) -> None:
     assert bundle.path == folder
     assert bundle.encoder.read_bytes() == b"encoder"
     assert bundle.decoder.read_bytes() == b"decoder"
+    assert bundle.place.read_bytes() == b"place"
+    assert bundle.copy.read_bytes() == b"copy"
     assert bundle.manifest.name == "en-de"
     assert bundle.manifest.provenance.checkpoint_sha256 == "ab" * 32
 
@@ -107,7 +110,7 @@ def test_missing_file(folder: Path, name: str) -> None:
     assert refusal(folder).startswith(f"{folder / name}: cannot read")
 
 
-@pytest.mark.parametrize("name", ["encoder.onnx", "decoder.onnx"])
+@pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit: Edit, name: str) -> None:
     files = json.loads((folder / "bundle.json").read_text())["files"]
     del files[name]

@@ -162,6 +162,17 @@ def test_encoder_attention_sees_both_ways(graphs: Graphs, precision: str) -> Non
         assert len(node.output) == 1
 
 
+def test_encoder_attention_in_half_precision_has_present_outputs(
+    random_model: Callable[..., Transformer], tmp_path: Path
+) -> None:
+    """Nobody reads them, but on a GPU the operator refuses to run without them."""
+    write_graphs(random_model(1, 1), "fp16", tmp_path, {})
+    [node] = attentions(onnx.load(tmp_path / "encoder.onnx"))
+    assert len(node.output) == 3
+    [own, source] = attentions(onnx.load(tmp_path / "decoder.onnx"))
+    assert (len(own.output), len(source.output)) == (3, 1)
+
+
 @each
 def test_decoder_attentions_write_their_own_cache_and_nothing_else(graphs: Graphs, precision: str) -> None:
     """The attention to the source has present outputs only in int8, which demands them; bound to its very inputs."""

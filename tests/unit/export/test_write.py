@@ -48,7 +48,7 @@ def test_manifest(exported: Export, checkpoint: Path, loaded: tuple[Transformer,
 def test_every_file_is_in_the_manifest(exported: Export, checkpoint: Path) -> None:
     bundle = exported("fp32").bundle
     names = {file.name for file in bundle.path.iterdir()}
-    assert names == {"bundle.json", "encoder.onnx", "decoder.onnx", "tokenizer.model"}
+    assert names == {"bundle.json", "encoder.onnx", "decoder.onnx", "place.onnx", "copy.onnx", "tokenizer.model"}
     assert bundle.manifest.files == {name: sha256(bundle.path / name) for name in names - {"bundle.json"}}
     assert (bundle.path / "tokenizer.model").read_bytes() == (checkpoint / "tokenizer.model").read_bytes()
 
@@ -68,7 +68,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, exported: Export) -> Callable[..., No
         bundle = exported(precision).bundle
 
         def copy_graphs(model: Transformer, precision: Precision, folder: Path, ranges: object) -> None:
-            for file in (bundle.encoder, bundle.decoder):
+            for file in (bundle.encoder, bundle.decoder, bundle.place, bundle.copy):
                 content = onnx.load(file)
                 if file.stem == graph:
                     shift(content, change)
@@ -185,5 +185,6 @@ def test_the_model_is_left_as_it_was_and_the_files_are_always_the_same(
     before = model(*source)
     write_graphs(model, "fp32", tmp_path, {})
     assert torch.equal(model(*source), before)
-    for file in (exported("fp32").bundle.encoder, exported("fp32").bundle.decoder):
+    bundle = exported("fp32").bundle
+    for file in (bundle.encoder, bundle.decoder, bundle.place, bundle.copy):
         assert (tmp_path / file.name).read_bytes() == file.read_bytes()

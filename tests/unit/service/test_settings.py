@@ -92,6 +92,11 @@ def test_zero_threads_means_the_cores() -> None:
     assert load({"threads": "3"}).decoding_threads() == 3
 
 
+def test_one_thread_drives_a_gpu() -> None:
+    assert load({"device": "cuda"}).decoding_threads() == 1
+    assert load({"device": "cuda", "threads": "3"}).decoding_threads() == 3
+
+
 @given(st.from_regex(r"[a-z0-9.-]{1,20}", fullmatch=True), st.integers(0, 65535))
 def test_address_round_trip(host: str, port: int) -> None:
     address = Address.parse(f"{host}:{port}")

@@ -75,17 +75,17 @@ def test_a_sweep_chooses_who_holds_the_highest_rate(world: World) -> None:
     assert world.running == []
 
 
-def test_each_side_is_searched_in_turn_under_both_bounds(world: World) -> None:
+def test_each_side_is_searched_in_turn_under_its_own_and_the_others_bound(world: World) -> None:
     said: list[str] = []
     outcomes = list(compare("m", (server("ours", 300.0), server("theirs", 100.0)), [b""], 2, TIMING, said.append))
     for outcome in outcomes:
         assert outcome.figures[0] == pytest.approx([300.0] * 2, rel=2 * TIMING.precision)
         assert outcome.figures[1] == pytest.approx([100.0] * 2, rel=2 * TIMING.precision)
         assert outcome.ratio.median == pytest.approx(3.0, rel=2 * TIMING.precision)
-    own, same = outcomes
-    assert ("20.0 and 30.0 ms" in own.unit, "20.0 and 20.0 ms" in same.unit) == (True, True)
+    bounds = ["20.0 and 30.0 ms", "20.0 and 20.0 ms", "30.0 and 30.0 ms"]
+    assert [bound in outcome.unit for outcome, bound in zip(outcomes, bounds, strict=True)] == [True] * 3
     held = [line.split()[0] for line in said if " holds " in line and " at " not in line]
-    assert held == ["ours", "theirs", "theirs"] * 2
+    assert held == ["ours", "theirs", "theirs", "ours"] * 2
     assert world.running == []
 
 

@@ -1,7 +1,6 @@
 """The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
-import signal
 import socket
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
@@ -31,6 +30,7 @@ from service.metrics import Metrics
 from service.result_cache import ResultCache
 from service.servicer import Servicer
 from service.settings import MEGABYTE, Address, Settings
+from service.signals import Signals
 from service.translator import Limits, Translator
 from service.watchdog import Watchdog
 
@@ -101,18 +101,22 @@ class _Server:
         self._loaded: list[Loaded] = []
 
     async def run(self) -> int:
-        stop = _event_of_signals()  # first of all: a signal while the models load must not kill
+        signals = Signals()  # first of all: a signal while the models load must not kill
+        stop = signals.stop
         self._servicer = Servicer(self._settings, self._metrics)
         self._health = health.aio.HealthServicer()
         async with self._metrics_server(), self._grpc_server():
             try:
                 await self._load(stop)
-                if not stop.is_set():
+                opened = not stop.is_set()
+                if opened:
                     await self._open()
                 async with self._watched():
                     code = await self._until_ended(stop)
+                if opened and code == EXIT_OK:
+                    await self._announce(signals)
             finally:
-                await self._drain()
+                await self._drain(signals)
         return code
 
     @asynccontextmanager
@@ -211,18 +215,26 @@ class _Server:
         self._servicer.abandon(InternalError("the engine of the server failed"))
         return EXIT_ENGINE_ENDED
 
-    async def _drain(self) -> None:
+    async def _announce(self, signals: Signals) -> None:
+        """Report NOT_SERVING, and take calls all the same until whoever sends them has had the time to notice."""
+        await self._health.enter_graceful_shutdown()
+        if self._settings.shutdown_delay_s:
+            _log.info("shutting down", delay_s=self._settings.shutdown_delay_s)
+            await signals.pause(self._settings.shutdown_delay_s)
+
+    async def _drain(self, signals: Signals) -> None:
         """Refuse new calls, finish those that run as long as the settings allow, stop the engines."""
         timeout_s = self._settings.drain_timeout_s
         await self._health.enter_graceful_shutdown()
         self._servicer.close()
         _log.info("draining", timeout_s=timeout_s)
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._servicer.idle()
-        except TimeoutError:
-            self._servicer.abandon(DrainingError(f"not complete {timeout_s:g} s after the server had to stop"))
-            await self._servicer.idle()
+        idle, hurry = (asyncio.create_task(wait) for wait in (self._servicer.idle(), signals.hurry.wait()))
+        await asyncio.wait([idle, hurry], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        if not idle.done():
+            when = "told again to" if hurry.done() else f"{timeout_s:g} s after it had to"
+            self._servicer.abandon(DrainingError(f"not complete when the server stopped, {when}"))
+        hurry.cancel()
+        await idle
         for loaded in self._loaded:
             loaded.model.mailbox.close()
             await asyncio.to_thread(loaded.engine.stop)
@@ -272,20 +284,6 @@ def _check_names(models: list[ServedModel]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise BundleError(f"{names.count(name)} bundles are called {name!r}; keep one of them")
-
-
-def _event_of_signals() -> asyncio.Event:
-    """Give an event that SIGTERM or SIGINT sets; a second SIGINT, from an impatient terminal, interrupts."""
-    event = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def interrupt() -> None:
-        event.set()
-        loop.remove_signal_handler(signal.SIGINT)
-
-    loop.add_signal_handler(signal.SIGTERM, event.set)
-    loop.add_signal_handler(signal.SIGINT, interrupt)
-    return event
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:

@@ -113,6 +113,12 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
         description="seconds that a step may take; beyond, health is NOT_SERVING until steps go on",
     )
+    shutdown_delay_s: float = Field(
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="seconds after SIGTERM or SIGINT that new calls are still taken, while health says NOT_SERVING",
+    )
     drain_timeout_s: float = Field(
         30.0,
         ge=0,

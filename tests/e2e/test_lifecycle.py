@@ -13,6 +13,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 
 LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
+LONGER = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 9000))
 MEDIUM = " ".join(f"Tom bought {number} books." for number in range(100, 400))
 
 
@@ -115,6 +116,36 @@ def test_a_call_that_takes_too_long_to_drain_is_answered(launch) -> None:
     running.join()
     # The client tries again after DRAINING, and may then find nobody at all.
     assert isinstance(running.outcome, ServerUnavailableError), running.outcome
+    assert server.exit_code() == 0
+
+
+def test_new_calls_are_taken_until_balancers_have_noticed(launch) -> None:
+    server = launch("--shutdown-delay-s=600")
+    server.wait_until_serving()
+    with Client(server.address) as client, grpc.insecure_channel(server.address) as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        server.signal(signal.SIGTERM)
+        server.wait_for("shutting down")
+        status = health.Check(health_pb2.HealthCheckRequest()).status
+        assert status == health_pb2.HealthCheckResponse.NOT_SERVING
+        assert client.translate("Good morning.", model="en-de")[0].segments == 1
+    server.signal(signal.SIGTERM)  # or the test would take ten minutes
+    assert server.exit_code() == 0
+
+
+@pytest.mark.parametrize("numbers", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGINT)])
+def test_a_second_signal_waits_for_nothing(launch, numbers) -> None:
+    server = launch("--drain-timeout-s=600")
+    server.wait_until_serving()
+    running = BackgroundStream(server.address, LONGER)
+    wait_until_decoding(server)
+    server.signal(numbers[0])
+    server.wait_for("draining")
+    assert running.outcome is None
+    server.signal(numbers[1])
+    running.join()
+    assert isinstance(running.outcome, DrainingError), running.outcome
+    assert "told again" in str(running.outcome)
     assert server.exit_code() == 0
 
 

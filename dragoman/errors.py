@@ -6,11 +6,16 @@
     ├── InvalidRequestError          INVALID_ARGUMENT    INVALID_REQUEST         no
     │   ├── UnknownModelError        INVALID_ARGUMENT    UNKNOWN_MODEL           no
     │   └── UnknownLanguagePairError INVALID_ARGUMENT    UNKNOWN_LANGUAGE_PAIR   no
+    ├── UnauthenticatedError         UNAUTHENTICATED     UNAUTHENTICATED         no
+    ├── RateLimitedError             RESOURCE_EXHAUSTED  RATE_LIMITED            yes
+    ├── ConcurrencyLimitedError      RESOURCE_EXHAUSTED  CONCURRENCY_LIMITED     yes
     ├── QueueFullError               RESOURCE_EXHAUSTED  QUEUE_FULL              yes
+    │   └── OverloadedError          RESOURCE_EXHAUSTED  OVERLOADED              yes
     ├── ServerUnavailableError       UNAVAILABLE         SERVER_UNAVAILABLE      yes
     │   ├── DrainingError            UNAVAILABLE         DRAINING                yes
     │   └── LoadingError             UNAVAILABLE         LOADING                 yes
     ├── DeadlineExceededError        DEADLINE_EXCEEDED   DEADLINE_EXCEEDED       no
+    │   └── DeadlineUnreachableError DEADLINE_EXCEEDED   DEADLINE_UNREACHABLE    no
     ├── RequestCancelledError        CANCELLED           CANCELLED               no
     ├── InternalError                INTERNAL            INTERNAL                no
     └── UnrecognizedError            as in the answer    as in the answer        no
@@ -120,6 +125,31 @@ class UnknownLanguagePairError(InvalidRequestError):
     reason = "UNKNOWN_LANGUAGE_PAIR"
 
 
+class UnauthenticatedError(DragomanError):
+    """The call has no API key where the server asks for one, or one that the server does not know."""
+
+    code = grpc.StatusCode.UNAUTHENTICATED
+    reason = "UNAUTHENTICATED"
+
+
+class RateLimitedError(DragomanError):
+    """The API key of the call has made as many calls of late as it may."""
+
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    reason = "RATE_LIMITED"
+    retryable = True
+    default_retry_delay_s = 1.0
+
+
+class ConcurrencyLimitedError(DragomanError):
+    """The API key of the call has as many calls running as it may."""
+
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    reason = "CONCURRENCY_LIMITED"
+    retryable = True
+    default_retry_delay_s = 0.5
+
+
 class QueueFullError(DragomanError):
     """The server has as much work waiting as it takes; nothing of the request was started."""
 
@@ -127,6 +157,12 @@ class QueueFullError(DragomanError):
     reason = "QUEUE_FULL"
     retryable = True
     default_retry_delay_s = 0.5
+
+
+class OverloadedError(QueueFullError):
+    """The request would wait longer than an interactive one may; nothing of it was started."""
+
+    reason = "OVERLOADED"
 
 
 class ServerUnavailableError(DragomanError):
@@ -156,6 +192,12 @@ class DeadlineExceededError(DragomanError):
 
     code = grpc.StatusCode.DEADLINE_EXCEEDED
     reason = "DEADLINE_EXCEEDED"
+
+
+class DeadlineUnreachableError(DeadlineExceededError):
+    """The server is too busy to complete the request by its deadline, so nothing of it was started."""
+
+    reason = "DEADLINE_UNREACHABLE"
 
 
 class RequestCancelledError(DragomanError):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from dragoman.errors import DeadlineExceededError, DragomanError, InternalError
 from service.repetition import FEWEST_TOKENS, ends_in_cycle, fewest_cycle_tokens
+from service.terms import Priority
 
 
 class SegmentStatus(enum.Enum):
@@ -36,7 +37,7 @@ def _ignore(_: "Segment") -> None:
 class Segment:
     """One sentence on its way through the engine; compared and hashed by identity.
 
-    The caller fills the first seven fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    The caller fills the first nine fields, the engine all others. Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
@@ -46,6 +47,8 @@ class Segment:
         on_progress: called on the event loop when the segment has finished; not after it was cancelled.
         stops_at_repetition: whether it ends with REPETITION where it goes round in circles.
         wants_log_probability: whether `log_probability` is added up; it takes time at every step.
+        client: who asks, see `Terms`.
+        priority: among all that wait.
         target_ids: so far, without the end-of-sentence id; grows by appending only.
         log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
             end-of-sentence token counted; 0 where not wanted.
@@ -67,6 +70,8 @@ class Segment:
     on_progress: Callable[["Segment"], None] = _ignore
     stops_at_repetition: bool = False
     wants_log_probability: bool = False
+    client: str = ""
+    priority: Priority = Priority.INTERACTIVE
     target_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     status: SegmentStatus = SegmentStatus.WAITING

@@ -173,6 +173,8 @@ class ResultCache:
             self._progressed,
             segment.stops_at_repetition,
             segment.wants_log_probability,
+            segment.client,
+            segment.priority,
         )
         return _Flight(key, leader)
 

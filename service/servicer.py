@@ -25,13 +25,14 @@ from dragoman.errors import (
 )
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer
-from service import validation
+from service import callers, validation
 from service.call import Call
 from service.catalog import Catalog
 from service.malformed import parsed
 from service.metrics import Metrics
 from service.request import FinishReason
 from service.settings import Settings
+from service.terms import Priority, Terms
 from service.translator import Document, TextResult
 
 # Texts with more characters are split and put together off the event loop, which they would hold up.
@@ -48,7 +49,7 @@ _T = TypeVar("_T")
 _log = structlog.get_logger()
 
 
-class Context(Protocol):
+class Context(callers.Context, Protocol):
     """What is used of `grpc.aio.ServicerContext`, which has no types."""
 
     def time_remaining(self) -> float | None:
@@ -171,7 +172,7 @@ class Servicer(TranslationServicer):
         try:
             async with asyncio.timeout(remaining_s):
                 with self._counting_refusals():
-                    call, model = await self._admit(request, remaining_s, wants_deltas)
+                    call, model = await self._admit(request, context, remaining_s, wants_deltas)
                 self._calls.add(call)
                 try:
                     yield call, model
@@ -182,23 +183,24 @@ class Servicer(TranslationServicer):
             raise DeadlineExceededError(f"not complete within the {remaining_s:.3f} s of the call") from None
 
     async def _admit(
-        self, request: pb.TranslateTextRequest, remaining_s: float | None, wants_deltas: bool
+        self, request: pb.TranslateTextRequest, context: Context, remaining_s: float | None, wants_deltas: bool
     ) -> tuple[Call, str]:
         self._refuse()
         deadline_s = None if remaining_s is None else time.monotonic() + remaining_s
         model, max_target_tokens = validation.check(parsed(request), self._catalog, self._settings)
+        terms = Terms(
+            max_target_tokens,
+            deadline_s,
+            wants_deltas,
+            request.options.mean_log_probability,
+            callers.identify(context).name,
+            Priority.BULK if request.priority == pb.PRIORITY_BULK else Priority.INTERACTIVE,
+        )
         call = Call(model.intake, self._metrics)
 
         def prepare() -> list[Document]:
             return [
-                model.translator.prepare(
-                    text,
-                    max_target_tokens,
-                    deadline_s=deadline_s,
-                    wants_deltas=wants_deltas,
-                    wants_log_probability=request.options.mean_log_probability,
-                    on_progress=partial(call.progress, index),
-                )
+                model.translator.prepare(text, terms, partial(call.progress, index))
                 for index, text in enumerate(request.contents)
             ]
 

@@ -8,6 +8,7 @@ from dragoman.tokenizer import Tokenizer
 from service import segmentation
 from service.request import FinishReason, Segment
 from service.settings import Settings
+from service.terms import Terms
 
 # The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
 _CHARACTERS_PER_TOKEN: Final = 16
@@ -44,6 +45,7 @@ class Limits(NamedTuple):
 
 
 _DEFAULT_LIMITS: Final = Limits()
+_DEFAULT_TERMS: Final = Terms()
 
 
 class TextResult(NamedTuple):
@@ -164,21 +166,14 @@ class Translator:
     def prepare(
         self,
         text: str,
-        max_target_tokens: int | None = None,
-        *,
-        deadline_s: float | None = None,
-        wants_deltas: bool = False,
-        wants_log_probability: bool = False,
+        terms: Terms = _DEFAULT_TERMS,
         on_progress: OnProgress = lambda segment: None,
     ) -> Document:
         """Split a text and encode its segments.
 
         Args:
             text: any text, without lone surrogates.
-            max_target_tokens: of each segment, below its limit; None or 0: its limit.
-            deadline_s: when the answer is of no more use, on the clock of `time.monotonic`; None: never.
-            wants_deltas: whether `on_progress` is called after each step too.
-            wants_log_probability: whether the result says its mean log-probability.
+            terms: what the call asks for.
             on_progress: called on the event loop, see :class:`Segment`.
         """
         ids: dict[str, list[int]] = {}
@@ -191,12 +186,14 @@ class Translator:
             segments.append(
                 Segment(
                     source_ids=[*ids[piece], self._manifest.eos_id],
-                    max_target_tokens=self._limit(len(ids[piece]) + 1, max_target_tokens),
-                    deadline_s=deadline_s,
-                    wants_deltas=wants_deltas,
+                    max_target_tokens=self._limit(len(ids[piece]) + 1, terms.max_target_tokens),
+                    deadline_s=terms.deadline_s,
+                    wants_deltas=terms.wants_deltas,
                     on_progress=on_progress,
                     stops_at_repetition=self._limits.stop_repetition,
-                    wants_log_probability=wants_log_probability,
+                    wants_log_probability=terms.wants_log_probability,
+                    client=terms.client,
+                    priority=terms.priority,
                 )
             )
             separators.append(separator)
@@ -215,7 +212,7 @@ class Translator:
         Raises:
             DragomanError: a segment could not be decoded.
         """
-        documents = [self.prepare(text, max_target_tokens) for text in texts]
+        documents = [self.prepare(text, Terms(max_target_tokens)) for text in texts]
         engine.decode([segment for document in documents for segment in document.segments])
         return [document.result() for document in documents]
 

@@ -1,3 +1,4 @@
+from google.rpc import status_pb2 as _status_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -7,6 +8,12 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PRIORITY_UNSPECIFIED: _ClassVar[Priority]
+    PRIORITY_INTERACTIVE: _ClassVar[Priority]
+    PRIORITY_BULK: _ClassVar[Priority]
+
 class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
@@ -15,6 +22,9 @@ class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FINISH_REASON_REPETITION: _ClassVar[FinishReason]
     FINISH_REASON_DEADLINE: _ClassVar[FinishReason]
     FINISH_REASON_CANCELLED: _ClassVar[FinishReason]
+PRIORITY_UNSPECIFIED: Priority
+PRIORITY_INTERACTIVE: Priority
+PRIORITY_BULK: Priority
 FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_EOS: FinishReason
 FINISH_REASON_LENGTH: FinishReason
@@ -23,20 +33,26 @@ FINISH_REASON_DEADLINE: FinishReason
 FINISH_REASON_CANCELLED: FinishReason
 
 class TranslateTextRequest(_message.Message):
-    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "options")
+    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "options", "request_id", "priority", "all_or_nothing")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    ALL_OR_NOTHING_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     source_language_code: str
     target_language_code: str
     model: str
     mime_type: str
     options: TranslateOptions
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ...) -> None: ...
+    request_id: str
+    priority: Priority
+    all_or_nothing: bool
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: _Optional[bool] = ...) -> None: ...
 
 class TranslateOptions(_message.Message):
     __slots__ = ("max_target_tokens", "mean_log_probability")
@@ -47,13 +63,15 @@ class TranslateOptions(_message.Message):
     def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: _Optional[bool] = ...) -> None: ...
 
 class TranslateTextResponse(_message.Message):
-    __slots__ = ("translations",)
+    __slots__ = ("translations", "request_id")
     TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     translations: _containers.RepeatedCompositeFieldContainer[TranslatedText]
-    def __init__(self, translations: _Optional[_Iterable[_Union[TranslatedText, _Mapping]]] = ...) -> None: ...
+    request_id: str
+    def __init__(self, translations: _Optional[_Iterable[_Union[TranslatedText, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class TranslatedText(_message.Message):
-    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability")
+    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "error", "unknown_pieces", "split")
     TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -61,6 +79,9 @@ class TranslatedText(_message.Message):
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_PIECES_FIELD_NUMBER: _ClassVar[int]
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
     translated_text: str
     model: str
     source_tokens: int
@@ -68,17 +89,66 @@ class TranslatedText(_message.Message):
     finish_reason: FinishReason
     segments: int
     mean_log_probability: float
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ...) -> None: ...
+    error: _status_pb2.Status
+    unknown_pieces: int
+    split: bool
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., unknown_pieces: _Optional[int] = ..., split: _Optional[bool] = ...) -> None: ...
 
 class StreamTranslateTextResponse(_message.Message):
-    __slots__ = ("content_index", "text_delta", "result")
+    __slots__ = ("content_index", "text_delta", "result", "request_id")
     CONTENT_INDEX_FIELD_NUMBER: _ClassVar[int]
     TEXT_DELTA_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     content_index: int
     text_delta: str
     result: TranslatedText
-    def __init__(self, content_index: _Optional[int] = ..., text_delta: _Optional[str] = ..., result: _Optional[_Union[TranslatedText, _Mapping]] = ...) -> None: ...
+    request_id: str
+    def __init__(self, content_index: _Optional[int] = ..., text_delta: _Optional[str] = ..., result: _Optional[_Union[TranslatedText, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class BatchTranslateTextRequest(_message.Message):
+    __slots__ = ("config", "contents")
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    CONTENTS_FIELD_NUMBER: _ClassVar[int]
+    config: BatchTranslateTextConfig
+    contents: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, config: _Optional[_Union[BatchTranslateTextConfig, _Mapping]] = ..., contents: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class BatchTranslateTextConfig(_message.Message):
+    __slots__ = ("source_language_code", "target_language_code", "model", "mime_type", "options", "request_id", "priority", "in_order")
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    IN_ORDER_FIELD_NUMBER: _ClassVar[int]
+    source_language_code: str
+    target_language_code: str
+    model: str
+    mime_type: str
+    options: TranslateOptions
+    request_id: str
+    priority: Priority
+    in_order: bool
+    def __init__(self, source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., in_order: _Optional[bool] = ...) -> None: ...
+
+class BatchTranslateTextResponse(_message.Message):
+    __slots__ = ("translations", "request_id")
+    TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    translations: _containers.RepeatedCompositeFieldContainer[BatchTranslation]
+    request_id: str
+    def __init__(self, translations: _Optional[_Iterable[_Union[BatchTranslation, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class BatchTranslation(_message.Message):
+    __slots__ = ("content_index", "translation")
+    CONTENT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    TRANSLATION_FIELD_NUMBER: _ClassVar[int]
+    content_index: int
+    translation: TranslatedText
+    def __init__(self, content_index: _Optional[int] = ..., translation: _Optional[_Union[TranslatedText, _Mapping]] = ...) -> None: ...
 
 class ListModelsRequest(_message.Message):
     __slots__ = ()

@@ -45,6 +45,11 @@ class TranslationStub:
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.TranslateTextRequest.SerializeToString,
                 response_deserializer=dragoman_dot_v1_dot_translation__pb2.StreamTranslateTextResponse.FromString,
                 _registered_method=True)
+        self.BatchTranslateText = channel.stream_stream(
+                '/dragoman.v1.Translation/BatchTranslateText',
+                request_serializer=dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextRequest.SerializeToString,
+                response_deserializer=dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextResponse.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/dragoman.v1.Translation/ListModels',
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
@@ -57,8 +62,9 @@ class TranslationServicer:
     """
 
     def TranslateText(self, request, context):
-        """Translates every text of the request. A call succeeds or fails as a whole: there is one translation for each
-        text, in the order of the texts, or an error and none.
+        """Translates every text of the request: there is one answer for each text, in the order of the texts. One that
+        cannot be translated has an `error` in place of a translation and does not hurt the others, unless
+        `all_or_nothing` asks for the call to fail then.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -67,6 +73,15 @@ class TranslationServicer:
     def StreamTranslateText(self, request, context):
         """Translates like TranslateText, and sends each translation piece by piece while it is decoded. The pieces of
         different texts may arrive interleaved, those of one text arrive in order.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchTranslateText(self, request_iterator, context):
+        """Translates any number of texts over one call, while more are sent: for pipelines. The first message holds the
+        `config`, each further one texts. Flow control works both ways: a server reads on only while it has room for more,
+        so a client that sends faster than texts are translated, or does not read the answers, is made to wait.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -91,6 +106,11 @@ def add_TranslationServicer_to_server(servicer, server):
                     servicer.StreamTranslateText,
                     request_deserializer=dragoman_dot_v1_dot_translation__pb2.TranslateTextRequest.FromString,
                     response_serializer=dragoman_dot_v1_dot_translation__pb2.StreamTranslateTextResponse.SerializeToString,
+            ),
+            'BatchTranslateText': grpc.stream_stream_rpc_method_handler(
+                    servicer.BatchTranslateText,
+                    request_deserializer=dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextRequest.FromString,
+                    response_serializer=dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextResponse.SerializeToString,
             ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
@@ -153,6 +173,33 @@ class Translation:
             '/dragoman.v1.Translation/StreamTranslateText',
             dragoman_dot_v1_dot_translation__pb2.TranslateTextRequest.SerializeToString,
             dragoman_dot_v1_dot_translation__pb2.StreamTranslateTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchTranslateText(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/dragoman.v1.Translation/BatchTranslateText',
+            dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextRequest.SerializeToString,
+            dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from google.protobuf.descriptor import MethodDescriptor
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
@@ -47,9 +48,14 @@ def test_the_types_of_the_service_name_its_methods() -> None:
         if isinstance(node, ast.FunctionDef)
     }
     assert stub == set(SERVICE.methods_by_name)
-    assert servicer == {m.name: f"translation_pb2.{m.input_type.name}" for m in SERVICE.methods}
+    assert servicer == {m.name: _annotation(m) for m in SERVICE.methods}
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert all(hasattr(translation_pb2_grpc, name) for name in functions | set(classes))
+
+
+def _annotation(method: MethodDescriptor) -> str:
+    message = f"translation_pb2.{method.input_type.name}"
+    return f"AsyncIterator[{message}]" if method.client_streaming else message
 
 
 def test_every_field_of_the_proto_has_a_comment() -> None:
@@ -60,6 +66,6 @@ def test_every_field_of_the_proto_has_a_comment() -> None:
         if line.strip().endswith(";") and "=" in line and "syntax" not in line
     ]
     fields = sum(len(message.fields) for message in pb.DESCRIPTOR.message_types_by_name.values())
-    values = len(pb.FinishReason.keys())
+    values = sum(len(enum.values) for enum in pb.DESCRIPTOR.enum_types_by_name.values())
     assert len(declarations) == fields + values
     assert [line for above, line in declarations if not above.startswith("//")] == []

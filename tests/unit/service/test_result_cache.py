@@ -17,6 +17,7 @@ from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import FinishReason, Segment, SegmentStatus
 from service.result_cache import ResultCache
+from service.terms import Priority
 
 EOS = 2
 LIMIT = 9
@@ -192,6 +193,8 @@ ASKED = {
     "wants_deltas": (True, False),
     "stops_at_repetition": (True, True),
     "wants_log_probability": (True, True),
+    "client": ("another", False),
+    "priority": (Priority.BULK, False),
 }
 
 

@@ -8,6 +8,7 @@ from dragoman.bundle import target_limit
 from dragoman.errors import InternalError
 from service.request import FinishReason, Segment
 from service.settings import Settings
+from service.terms import Terms
 from service.translator import Limits, Translator
 
 # U+2581 is the tokenizer's own sign for a space.
@@ -64,7 +65,7 @@ def test_an_identity_translation_is_the_text(translator, text) -> None:
 @example("😀a" * 3, random.Random(0), 3, None)
 @example("😀a" * 3, random.Random(0), 9, 3)
 def test_deltas_never_retract_and_join_to_the_result(translator, text, chance, limit, circles_at) -> None:
-    document = translator.prepare(text, limit, wants_deltas=True)
+    document = translator.prepare(text, Terms(limit, wants_deltas=True))
     running = list(document.segments)
     deltas = [document.grow()]
     while running:
@@ -107,7 +108,7 @@ def test_half_of_a_character_is_held_back(translator, tokenizer) -> None:
 
 
 def test_half_of_a_character_that_is_cut_off_is_what_the_unary_answer_has(translator) -> None:
-    document = translator.prepare("😀a", 2)
+    document = translator.prepare("😀a", Terms(2))
     [segment] = document.segments
     while not segment.finished:
         step(segment)
@@ -123,7 +124,7 @@ def test_segments_end_with_eos_and_fit_the_model(translator, manifest) -> None:
 
 
 def test_options_reach_the_segments(translator, manifest) -> None:
-    [segment] = translator.prepare("tom", 5, deadline_s=7.0, wants_deltas=True).segments
+    [segment] = translator.prepare("tom", Terms(5, deadline_s=7.0, wants_deltas=True)).segments
     assert (segment.max_target_tokens, segment.deadline_s, segment.wants_deltas) == (5, 7.0, True)
     [segment] = translator.prepare("tom").segments
     assert segment.max_target_tokens == target_limit(len(segment.source_ids), manifest.max_target_tokens)
@@ -138,7 +139,7 @@ def test_the_limits_of_the_server_reach_the_segments(manifest, tokenizer) -> Non
         [segment] = translator.prepare(text).segments
         assert segment.max_target_tokens == min(len(segment.source_ids) * 3 // 2 + 3, longest)
         assert not segment.stops_at_repetition
-        [segment] = translator.prepare(text, 1).segments
+        [segment] = translator.prepare(text, Terms(1)).segments
         assert segment.max_target_tokens == 1
     assert Limits.of(Settings()) == Limits()
 
@@ -165,7 +166,7 @@ def test_a_text_ends_as_the_worst_of_its_segments(translator, reasons: str, reas
 
 
 def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
-    document = translator.prepare("Tom. Good. Where?", wants_log_probability=True)
+    document = translator.prepare("Tom. Good. Where?", Terms(wants_log_probability=True))
     ends = [(FinishReason.EOS, 3, -2.0), (FinishReason.LENGTH, 5, -0.5), (FinishReason.EOS, 0, -0.25)]
     for segment, (reason, tokens, log_probability) in zip(document.segments, ends, strict=True):
         assert segment.wants_log_probability
@@ -179,7 +180,7 @@ def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
 
 @pytest.mark.parametrize(("text", "asks"), [("tom", False), ("tom", True), ("", True), (" \n", True), ("", False)])
 def test_a_mean_is_said_where_it_was_asked_for_and_there_are_tokens(translator, text: str, asks: bool) -> None:
-    document = translator.prepare(text, wants_log_probability=asks)
+    document = translator.prepare(text, Terms(wants_log_probability=asks))
     Echo().decode(document.segments)
     assert (document.result().mean_log_probability is not None) is bool(asks and text.strip())
 

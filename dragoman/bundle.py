@@ -161,8 +161,14 @@ def sha256(file: Path) -> str:
 
 
 def find_bundles(root: Path) -> list[Path]:
-    """Folders at or below `root` that hold a manifest, sorted."""
-    return sorted(file.parent for file in root.glob(f"**/{MANIFEST}"))
+    """Folders at or below `root` that hold a manifest, sorted; but none that is on its way in or out."""
+    paths = (file.parent for file in root.glob(f"**/{MANIFEST}"))
+    return sorted(path for path in paths if not any(map(_in_transit, path.relative_to(root).parts)))
+
+
+def _in_transit(folder: str) -> bool:
+    """Whether export still writes a folder of this name, or has replaced it; or whether it is hidden."""
+    return folder.startswith(".") or folder.endswith((".partial", ".old"))
 
 
 # Generous, yet nothing runs to the model's limit that never ends.

@@ -17,3 +17,9 @@ def share_one_heap() -> None:
     """
     with suppress(AttributeError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+
+
+def give_back() -> None:
+    """Hand what is free on all heaps to the system; takes milliseconds. A model that has gone leaves much behind."""
+    with suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -144,6 +144,11 @@ class DecodeBatch:
         finally:
             self._mailbox, self._taker, self._metrics, self._memories, self._watch = kept
 
+    def give_back(self) -> None:
+        """Take its slots out of the metrics; it runs no more."""
+        self._metrics.slots.dec(len(self._scheduler.active) + self._scheduler.free)
+        self._metrics.kv_cache_bytes.dec(self._slots.cache_bytes)
+
     def snapshot(self) -> Snapshot:
         """For `invariants.violations`."""
         rows = self.active

@@ -1,7 +1,9 @@
 """The models that are served, and which of them a request means."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
@@ -21,7 +23,8 @@ class Intake(Protocol):
         """Withdraw segments; `on_progress` is not called for them any more."""
 
 
-class ServedModel(NamedTuple):
+@dataclass(eq=False)
+class ServedModel:
     """One model: what it is, what turns text into its segments, and where they go.
 
     Attributes:
@@ -35,6 +38,27 @@ class ServedModel(NamedTuple):
     translator: Translator
     mailbox: Mailbox
     results: ResultCache | None = None
+    _holders: int = field(default=0, init=False)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the model, though it may be served no more: a call has chosen it and will bring segments."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+
+    @property
+    def busy(self) -> bool:
+        """Whether segments are on their way to it, wait for it or run on it."""
+        return bool(self._holders or self.mailbox.unfinished or (self.results and self.results.flights))
+
+    def close(self) -> None:
+        """Refuse segments from now on, and forget all results."""
+        self.mailbox.close()
+        if self.results is not None:
+            self.results.clear()
 
     @property
     def intake(self) -> Intake:

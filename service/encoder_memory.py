@@ -74,6 +74,12 @@ class EncoderMemoryCache:
         self._metrics.encoder_memory_cache_bytes.inc(grown_bytes)
         self._metrics.encoder_memory_cache_evictions_total.inc(evictions)
 
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            forgotten, self._store = self._store, LruStore(self._store.limit_bytes)
+        self._metrics.encoder_memory_cache_bytes.dec(forgotten.size_bytes)
+
 
 class RememberingEncoder:
     """The encoder and what it remembers, as one decode batch uses them."""

@@ -57,13 +57,14 @@ class Engine:
         self._patience_s = patience_s
         encoder, decoder = _open(bundle, device, resident=resident or device != "cpu")
         count = threads or (len(os.sched_getaffinity(0)) if device == "cpu" else 1)
-        cache = EncoderMemoryCache(encoder_cache_bytes, metrics)
+        cache = self._cache = EncoderMemoryCache(encoder_cache_bytes, metrics)
         self.batches = [
             DecodeBatch(bundle.manifest, encoder, decoder, mailbox, metrics, slots=slots, cache=cache)
             for _ in range(count)
         ]
         self._workers = Workers("engine", [partial(self._run, batch) for batch in self.batches])
         self.ended = self._workers.ended
+        self._given_back = False
 
     def start(self) -> None:
         """Start the threads."""
@@ -74,9 +75,14 @@ class Engine:
         return max(batch.step_age_s for batch in self.batches)
 
     def stop(self) -> None:
-        """End the threads after their current step; what is unfinished fails."""
+        """End the threads after their current step, and give back the slots and the cache; what is unfinished fails."""
         self._mailbox.stop()
         self._workers.join(self._patience_s)
+        if not self._given_back:
+            self._given_back = True
+            self._cache.clear()
+            for batch in self.batches:
+                batch.give_back()
 
     def decode(self, segments: Sequence[Segment]) -> None:
         """Decode offline until all segments have ended; the engine must not have been started.

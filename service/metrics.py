@@ -44,9 +44,10 @@ class Metrics:
     Attributes are named like the metrics without the prefix. Who sets what: the servicer and its calls
     ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total`` and
     ``cancelled_segments_total``; the result cache ``result_cache_*`` and ``coalesced_*``; the ledger
-    ``segments_total`` and ``cancelled_tokens_saved_total``; the watchdog ``stalled_steps_total``; the server
-    ``model_info`` and, with :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``, with
-    :meth:`watch_steps` ``step_age_seconds``; the engine all others. Several engines and caches share the gauges, so
+    ``segments_total`` and ``cancelled_tokens_saved_total``; the watchdog ``stalled_steps_total``; reloading
+    ``model_reloads_total`` and ``bundle_errors``; the fleet ``retiring_models``, ``model_info`` and, with
+    :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``; the server, with :meth:`watch_steps`,
+    ``step_age_seconds``; the engine all others. Several engines and caches share the gauges, so
     each moves them with ``inc`` and ``dec`` and never sets them.
     """
 
@@ -55,6 +56,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self._define_requests()
+        self._define_reloads()
         self._define_engine()
         self._define_caches()
 
@@ -70,6 +72,21 @@ class Metrics:
         self.queue_segments = self._gauge("queue_segments", "Segments waiting for a slot.")
         self.queue_source_tokens = self._gauge("queue_source_tokens", "Source tokens waiting for a slot.")
         self.model_info = Info("model", "What is served.", ["model"], namespace=_PREFIX, registry=self.registry)
+
+    def _define_reloads(self) -> None:
+        self.model_reloads_total = self._counter(
+            "model_reloads",
+            "What became of models when bundles on disk were new, changed or gone: loaded, refused (what was served "
+            "stays), removed, or kept because no other model would be left.",
+            "model",
+            "outcome",
+        )
+        self.bundle_errors = self._gauge(
+            "bundle_errors", "Bundles on disk that were refused, and models that are served though theirs is gone."
+        )
+        self.retiring_models = self._gauge(
+            "retiring_models", "Models that were replaced or removed and finish what runs on them."
+        )
 
     def _define_engine(self) -> None:
         self.queue_duration_seconds = self._latency(
@@ -146,6 +163,10 @@ class Metrics:
     def describe_model(self, model: str, precision: str, device: str) -> None:
         """Export ``dragoman_model_info`` for one served model."""
         self.model_info.labels(model).info({"precision": precision, "device": device})
+
+    def forget_model(self, model: str) -> None:
+        """Export ``dragoman_model_info`` no more for a model that is not served any more."""
+        self.model_info.remove(model)
 
     def watch_queue(self, segments: Callable[[], float], source_tokens: Callable[[], float]) -> None:
         """Read the queue gauges from these functions at every scrape (called on the metrics thread)."""

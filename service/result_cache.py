@@ -163,6 +163,11 @@ class ResultCache:
         if abandoned:
             self._mailbox.cancel(abandoned)
 
+    def clear(self) -> None:
+        """Forget all results."""
+        self._metrics.result_cache_bytes.dec(self._results.size_bytes)
+        self._results = LruStore(self._results.limit_bytes)
+
     def _flight(self, key: _Key, segment: Segment) -> _Flight:
         """Prepare a flight that asks for what a segment asks for, with nobody on board."""
         leader = Segment(

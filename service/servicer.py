@@ -78,7 +78,7 @@ class Servicer(TranslationServicer):
         self._large_texts = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
 
     def open(self, catalog: Catalog) -> None:
-        """Take calls from now on, for these models."""
+        """Take calls from now on, for these models; those that run keep the model that they have chosen."""
         self._catalog = catalog
         self._refuse = _refuse_nothing
 
@@ -204,7 +204,8 @@ class Servicer(TranslationServicer):
                 for index, text in enumerate(request.contents)
             ]
 
-        call.submit(await self._run(_is_large(request.contents), prepare))
+        with model.held():
+            call.submit(await self._run(_is_large(request.contents), prepare))
         return call, model.manifest.name
 
     async def _send_result(self, context: Context, index: int, document: Document, model: str) -> None:

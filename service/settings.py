@@ -65,6 +65,12 @@ class Settings(BaseSettings):
         "127.0.0.1:9464", description="where Prometheus finds the metrics over HTTP, host:port"
     )
     models: Path = Field(Path("models"), description="a bundle, or a folder with bundles anywhere below it")
+    watch_models_s: float = Field(
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="seconds between looks for new, changed and removed bundles; 0: only after SIGHUP",
+    )
     device: Literal["cpu", "cuda"] = Field("cpu", description="what the models run on")
     threads: int = Field(
         0, ge=0, le=1024, description="decoding threads of each model; 0: one a CPU core, one on a GPU"

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as the server sees them: the first asks it to stop, the second not to wait for anything."""
+"""Signals as the server sees them: SIGHUP asks it to reload, SIGTERM or SIGINT to stop, a second not to wait."""
 
 import asyncio
 import signal
@@ -6,20 +6,23 @@ from contextlib import suppress
 
 
 class Signals:
-    """Two events of the running loop.
+    """Three events of the running loop.
 
     Attributes:
-        stop: a signal has come.
+        reload: SIGHUP has come; whoever reloads clears it.
+        stop: SIGTERM or SIGINT has come.
         hurry: a second one has. A SIGINT after that interrupts, from a terminal whose owner is impatient.
     """
 
     def __init__(self) -> None:
-        """Handle both signals from now on."""
+        """Handle the signals from now on."""
+        self.reload = asyncio.Event()
         self.stop = asyncio.Event()
         self.hurry = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._note)
+        loop.add_signal_handler(signal.SIGHUP, self.reload.set)
 
     async def pause(self, seconds: float) -> None:
         """Sleep, unless there is a hurry."""

@@ -18,9 +18,10 @@ from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
 from service.catalog import ServedModel
 from service.ledger import Ledger
+from service.loading import Loaded
 from service.mailbox import Mailbox
 from service.metrics import Metrics
-from service.server import Loaded, serve
+from service.server import serve
 from service.settings import Settings, load
 from service.translator import Limits, Translator
 
@@ -51,10 +52,9 @@ def main(argv: list[str]) -> int:
 
 
 def _load(
-    arguments: argparse.Namespace, path: Path, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
+    arguments: argparse.Namespace, bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
 ) -> Loaded:
     """A served model that CTranslate2 decodes, in the batches of a static batcher."""
-    bundle = Bundle.open(path)
     mailbox = Mailbox(settings.queue_source_tokens, Ledger(metrics))
     mailbox.bind(loop)
     model = Ids(

@@ -165,6 +165,14 @@ def test_find_bundles(tmp_path: Path) -> None:
     assert find_bundles(tmp_path / "missing") == []
 
 
+def test_what_is_still_written_was_replaced_or_is_hidden_is_no_bundle(tmp_path: Path) -> None:
+    root = tmp_path / "a.old"  # where it lies itself does not count
+    whole = write(root / "en-de")
+    for name in ("en-de.partial", "en-de.old", ".en-de", ".trash/en-de"):
+        write(root / name)
+    assert find_bundles(root) == [whole]
+
+
 def test_names_of_caches_and_memory() -> None:
     assert cache_names(2) == ["self_key_0", "self_value_0", "self_key_1", "self_value_1"]
     assert memory_names(1) == ["memory_key_0", "memory_value_0"]

@@ -40,6 +40,9 @@ PROMISED = {
     "coalesced_segments",
     "coalesced_saved_seconds",
     "model",
+    "model_reloads",
+    "bundle_errors",
+    "retiring_models",
 }
 
 

@@ -1,0 +1,52 @@
+"""What lies in the folder of the models, and which of its bundles have changed; no file of a bundle is opened."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from dragoman.bundle import find_bundles
+
+
+class FileIdentity(NamedTuple):
+    """What of a file changes whenever it is written or another takes its place."""
+
+    name: str
+    size_bytes: int
+    modified_ns: int
+    inode: int
+
+
+# Of each bundle's folder: all files, not the manifest alone, since a copy may write that one first.
+Snapshot = Mapping[Path, frozenset[FileIdentity]]
+
+
+def look(root: Path) -> Snapshot:
+    """What lies at and below a folder now.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return {path: frozenset(map(_identity, filter(Path.is_file, path.iterdir()))) for path in find_bundles(root)}
+
+
+def changed(acted_on: Snapshot, before: Snapshot, now: Snapshot) -> set[Path]:
+    """The bundles that are new, different or gone, and were already so a look ago: nobody is writing them any more.
+
+    Args:
+        acted_on: what the server took up last.
+        before: the look before this one.
+        now: this look.
+    """
+    paths = acted_on.keys() | now.keys()
+    return {path for path in paths if now.get(path) == before.get(path) != acted_on.get(path)}
+
+
+def taken_up(acted_on: Snapshot, now: Snapshot, paths: set[Path]) -> Snapshot:
+    """What the server has taken up once it has seen to these bundles, and to no others."""
+    others = {path: files for path, files in acted_on.items() if path not in paths}
+    return others | {path: files for path, files in now.items() if path in paths}
+
+
+def _identity(file: Path) -> FileIdentity:
+    status = file.stat()
+    return FileIdentity(file.name, status.st_size, status.st_mtime_ns, status.st_ino)

@@ -1,0 +1,70 @@
+"""What a reload has to do: decided from what is served and what lies on disk; pure."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from dragoman.bundle import Manifest
+
+
+class Origin(NamedTuple):
+    """Where a served model came from, and what it was then."""
+
+    path: Path
+    manifest: Manifest
+
+
+class Plan(NamedTuple):
+    """What to do, in this order.
+
+    Attributes:
+        refuse: bundles that cannot be served beside the others, and why.
+        load: bundles that are new or differ from what is served under their name.
+        origins: from where each model comes, by name, once that is done.
+    """
+
+    refuse: dict[Path, str]
+    load: list[Path]
+    origins: dict[str, Path]
+
+
+def plan(served: Mapping[str, Origin], found: Mapping[Path, Manifest]) -> Plan:
+    """Decide what to load.
+
+    Args:
+        served: by name.
+        found: the bundles on disk that can be served.
+    """
+    refuse: dict[Path, str] = {}
+    origins = {}
+    for name, paths in _by_name(found).items():
+        own = served.get(name)
+        chosen = own.path if own is not None and own.path in paths else paths[0] if len(paths) == 1 else None
+        if chosen is not None:
+            origins[name] = chosen
+        why = f"{len(paths)} bundles are called {name!r}; keep one of them"
+        refuse |= {path: why for path in paths if path != chosen}
+    load = [path for name, path in origins.items() if name not in served or served[name].manifest != found[path]]
+    return Plan(refuse, load, origins)
+
+
+def gone(served: Mapping[str, Origin], found: Mapping[Path, Manifest], refused: Collection[Path]) -> set[str]:
+    """The served models of which nothing is left on disk.
+
+    One whose own bundle, or every bundle of its name, was refused is not among them: the old one stays.
+
+    Args:
+        served: by name.
+        found: the bundles on disk that can be served.
+        refused: the others.
+    """
+    names = {manifest.name for manifest in found.values()}
+    return {name for name, origin in served.items() if name not in names and origin.path not in refused}
+
+
+def _by_name(found: Mapping[Path, Manifest]) -> dict[str, list[Path]]:
+    paths = defaultdict(list)
+    for path in sorted(found):
+        paths[found[path].name].append(path)
+    return paths

@@ -1,0 +1,124 @@
+"""Health on a real gRPC server: asked for and watched."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import grpc.aio
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from service.health import SERVICE, Health, name_of
+
+PATIENCE_S = 120
+SERVING, NOT_SERVING, UNKNOWN = "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"
+EN_DE, DE_EN = "dragoman.v1.Translation/en-de", "dragoman.v1.Translation/de-en"
+
+
+class House(NamedTuple):
+    """A server and its health."""
+
+    health: Health
+    stub: health_pb2_grpc.HealthStub
+
+    async def check(self, name: str) -> str:
+        answer = await self.stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=PATIENCE_S)
+        return status(answer)
+
+    async def all(self) -> list[str]:
+        return [await self.check(name) for name in ("", SERVICE, EN_DE, DE_EN)]
+
+    def watch(self, name: str):
+        return self.stub.Watch(health_pb2.HealthCheckRequest(service=name), timeout=PATIENCE_S)
+
+
+def status(answer: health_pb2.HealthCheckResponse) -> str:
+    return health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    health, server = Health(), grpc.aio.server()
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    async with grpc.aio.insecure_channel(address) as channel:
+        yield House(health, health_pb2_grpc.HealthStub(channel))
+    await server.stop(None)
+
+
+def test_the_name_of_a_model() -> None:
+    assert name_of("en-de") == EN_DE
+
+
+async def test_nothing_serves_at_first_and_what_was_never_heard_of_is_not_found(house: House) -> None:
+    assert [await house.check(name) for name in ("", SERVICE)] == [NOT_SERVING] * 2
+    for name in (EN_DE, "x"):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await house.check(name)
+        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_a_model_that_could_not_be_loaded_does_not_hurt_the_others(house: House) -> None:
+    house.health.serve(["en-de"])
+    house.health.miss("de-en")
+    assert await house.all() == [SERVING, SERVING, SERVING, NOT_SERVING]
+    house.health.serve(["en-de", "de-en"])
+    assert await house.all() == [SERVING] * 4
+
+
+async def test_a_served_model_whose_newer_version_is_refused_goes_on_serving(house: House) -> None:
+    house.health.serve(["en-de", "de-en"])
+    house.health.miss("en-de")
+    assert await house.all() == [SERVING] * 4
+
+
+async def test_a_model_that_was_removed_does_not_serve(house: House) -> None:
+    house.health.serve(["en-de", "de-en"])
+    house.health.serve(["en-de"])
+    assert await house.all() == [SERVING, SERVING, SERVING, NOT_SERVING]
+
+
+async def test_a_stall_is_that_of_the_server_and_of_its_model(house: House) -> None:
+    house.health.serve(["en-de", "de-en"])
+    house.health.stall(["de-en"])
+    assert await house.all() == [NOT_SERVING, NOT_SERVING, SERVING, NOT_SERVING]
+    house.health.stall([])
+    assert await house.all() == [SERVING] * 4
+
+
+async def test_nothing_serves_again_after_leaving(house: House) -> None:
+    house.health.serve(["en-de"])
+    house.health.leave()
+    house.health.serve(["en-de", "de-en"])
+    house.health.stall([])
+    assert await house.all() == [NOT_SERVING] * 4
+
+
+async def test_a_watcher_is_told_of_changes_only(house: House) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        watch = house.watch(EN_DE)
+        assert status(await watch.read()) == UNKNOWN
+        house.health.serve(["de-en"])
+        house.health.serve(["en-de", "de-en"])
+        assert status(await watch.read()) == SERVING
+        house.health.serve(["en-de"])
+        house.health.miss("x")
+        house.health.leave()
+        assert status(await watch.read()) == NOT_SERVING
+        watch.cancel()
+
+
+async def test_one_watcher_that_leaves_does_not_hurt_the_others(house: House) -> None:
+    """With the servicer of grpcio-health-checking the second one hears nothing any more."""
+    async with asyncio.timeout(PATIENCE_S):
+        house.health.serve(["en-de"])
+        first, second = house.watch(""), house.watch("")
+        assert [status(await watch.read()) for watch in (first, second)] == [SERVING] * 2
+        first.cancel()
+        while not first.done():
+            await asyncio.sleep(0)
+        assert await house.check("") == SERVING  # and the server has heard of the leaving
+        house.health.leave()
+        assert status(await second.read()) == NOT_SERVING
+        second.cancel()

@@ -28,11 +28,13 @@ class Running:
 
     Attributes:
         address: where it listens.
+        metrics_address: where its metrics are.
         process: its process; has an exit code once the block of `running` is left.
         time_to_serving_s: from before its process was started until its health service said SERVING.
     """
 
     address: str
+    metrics_address: str
     process: subprocess.Popen[bytes]
     time_to_serving_s: float
 
@@ -66,7 +68,7 @@ def running(command: Sequence[str]) -> Iterator[Running]:
     ):
         try:
             _await_serving(process, address, start_s + START_TIMEOUT_S, log)
-            yield Running(address, process, time.monotonic() - start_s)
+            yield Running(address, metrics_address, process, time.monotonic() - start_s)
             process.send_signal(signal.SIGTERM)
             process.wait(STOP_TIMEOUT_S)
         finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import structlog
@@ -40,6 +41,8 @@ class Fleet:
         self._show = show
         self._models: tuple[Loaded, ...] = ()  # replaced, never changed: the metrics' thread reads it
         self._retiring: set[asyncio.Task[None]] = set()
+        # One thread: it has let go of the engine that it stopped before it hands the memory of it back.
+        self._stopper = ThreadPoolExecutor(1, thread_name_prefix="stopper")
         self._open = False
         self._stopping = False
         self.failed = asyncio.Event()
@@ -92,7 +95,7 @@ class Fleet:
         self._stopping = True
         await asyncio.gather(*self._retiring)
         for loaded in self._models:
-            await _end(loaded)
+            await self._end(loaded)
 
     def _switch(self, models: tuple[Loaded, ...]) -> None:
         for name in set(self.names) - {loaded.name for loaded in models}:
@@ -117,8 +120,10 @@ class Fleet:
     async def _end_when_idle(self, loaded: Loaded) -> None:
         while loaded.model.busy and not self._stopping:
             await asyncio.sleep(_LOOK_S)
-        await _end(loaded)
+        await self._end(loaded)
         _log.info("retired", model=loaded.name)
+        del loaded  # the last reference: what was its memory is free from here on
+        await asyncio.get_running_loop().run_in_executor(self._stopper, allocator.give_back)
 
     def _note_end(self, loaded: Loaded, ended: "asyncio.Future[None]") -> None:
         error = ended.exception()
@@ -129,8 +134,6 @@ class Fleet:
         if serving:
             self.failed.set()
 
-
-async def _end(loaded: Loaded) -> None:
-    loaded.model.close()
-    await asyncio.to_thread(loaded.engine.stop)
-    await asyncio.to_thread(allocator.give_back)
+    async def _end(self, loaded: Loaded) -> None:
+        loaded.model.close()
+        await asyncio.get_running_loop().run_in_executor(self._stopper, loaded.engine.stop)

@@ -105,9 +105,8 @@ class Reloading:
         return not self._stopped.is_set()
 
     async def _reload(self, now: Snapshot, paths: set[Path]) -> None:
-        self._seen = taken_up(self._seen, now, paths)
         for path in sorted(paths):
-            await self._verify(path)
+            await self._verify(path, there=path in now)
         todo = plan(self._served(), self._manifests())
         self._origins |= {name: path for name, path in todo.origins.items() if path not in todo.load}
         for path in todo.load:
@@ -117,13 +116,14 @@ class Reloading:
         in_the_way = {path: Refusal(self._found[path].manifest.name, why) for path, why in todo.refuse.items()}
         self._note_refused(self._broken | in_the_way, paths)
         self._remove(gone(self._served(), self._manifests(), self._refused))
+        self._seen = taken_up(self._seen, now, paths)
         self._metrics.bundle_errors.set(len(self._refused) + len(self._kept))
         _log.info("reloaded", models=self._fleet.names, errors=len(self._refused) + len(self._kept))
 
-    async def _verify(self, path: Path) -> None:
+    async def _verify(self, path: Path, *, there: bool) -> None:
         self._found.pop(path, None)
         self._broken.pop(path, None)
-        if path not in self._seen:
+        if not there:
             return
         outcome = await asyncio.to_thread(_verified, path)
         if isinstance(outcome, Bundle):

@@ -205,3 +205,14 @@ def test_an_engine_that_dies_answers_its_callers_and_ends_the_server_with_1(laun
     assert all(isinstance(call.outcome, _ENDS) for call in calls)
     assert server.exit_code() == 1
     assert any("an engine ended" in line for line in server.log)
+
+
+def test_an_engine_that_dies_while_new_calls_are_still_taken_ends_the_server_with_1(launch) -> None:
+    server = launch("--shutdown-delay-s=600", program=("-c", BREAKING))
+    server.wait_until_serving()
+    server.signal(signal.SIGTERM)
+    server.wait_for("shutting down")
+    call = BackgroundStream(server.address, "Good morning.")
+    call.join()
+    assert isinstance(call.outcome, InternalError), call.outcome
+    assert server.exit_code() == 1

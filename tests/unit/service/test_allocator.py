@@ -34,3 +34,23 @@ def heaps(program: str) -> int:
 def test_threads_share_one_heap_where_each_would_have_its_own() -> None:
     assert heaps(ALLOCATE) == 4
     assert heaps("from service.allocator import share_one_heap; share_one_heap()\n" + ALLOCATE) == 1
+
+
+# Blocks of the heap, every other of which stays: what lies between them can be handed back, but the heap cannot shrink.
+FREE = """
+import os
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+blocks = [bytearray(b"x" * 60_000) for _ in range(1000)]
+del blocks[::2]
+before = resident()
+from service.allocator import give_back
+give_back()
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators give back as they like")
+def test_what_is_free_is_handed_back() -> None:
+    done = subprocess.run([sys.executable, "-c", FREE], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert int(done.stdout) > 20_000_000

@@ -79,10 +79,11 @@ def test_labels_are_from_closed_sets_only() -> None:
     metrics.rejected_total.labels("QUEUE_FULL").inc()
     metrics.segments_total.labels("EOS").inc()
     metrics.failed_runs_total.labels("decoder").inc()
+    metrics.model_reloads_total.labels("en-de", "loaded").inc()
     metrics.describe_model("en-de", "int8", "cpu")
     families = text_string_to_metric_families(page(metrics))
     labels = {label for family in families for sample in family.samples for label in sample.labels}
-    assert labels == {"method", "code", "reason", "graph", "model", "precision", "device", "le"}
+    assert labels == {"method", "code", "reason", "graph", "model", "outcome", "precision", "device", "le"}
 
 
 def test_queue_gauges_are_read_at_the_scrape() -> None:
@@ -98,6 +99,15 @@ def test_the_age_of_a_step_is_read_at_the_scrape() -> None:
     metrics = Metrics()
     metrics.watch_steps(lambda: 2.5)
     assert "dragoman_step_age_seconds 2.5" in page(metrics)
+
+
+def test_a_model_that_is_served_no_more_is_not_described() -> None:
+    metrics = Metrics()
+    for model in ("en-de", "de-en"):
+        metrics.describe_model(model, "int8", "cpu")
+    metrics.forget_model("en-de")
+    assert 'model="en-de"' not in page(metrics)
+    assert 'model="de-en"' in page(metrics)
 
 
 def test_models_are_described() -> None:

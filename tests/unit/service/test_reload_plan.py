@@ -90,8 +90,11 @@ found_ = st.dictionaries(st.sampled_from([A, B, C]), manifests)
 
 @st.composite
 def served_(draw: st.DrawFn) -> dict[str, Origin]:
-    origins = draw(st.dictionaries(st.sampled_from([A, B, C]), st.integers(1, 2)))
-    return {name: Origin(path, manifest(name, number)) for name, (path, number) in zip("xyz", origins.items())}
+    paths, count = draw(st.permutations([A, B, C])), draw(st.integers(0, 3))
+    return {
+        name: Origin(path, manifest(name, draw(st.integers(1, 2))))
+        for name, path in list(zip("xyz", paths, strict=True))[:count]
+    }
 
 
 @given(served_(), found_)

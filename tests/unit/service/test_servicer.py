@@ -268,3 +268,28 @@ async def test_time_to_the_first_token_is_observed_once_a_segment(house) -> None
         house.exhaust(segment)
     await call
     assert house.metrics.time_to_first_token_seconds._sum.get() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("text", ["tom", "tom " * 20_000])
+async def test_a_model_is_needed_from_its_choice_to_the_last_end(house, monkeypatch, text: str) -> None:
+    """Else its engine could be stopped while a text is prepared for it, which a large one is on another thread."""
+    [model] = house.servicer._catalog
+    prepare, needed = Translator.prepare, []
+
+    def note(*arguments: object):
+        needed.append(model.busy)
+        return prepare(*arguments)
+
+    monkeypatch.setattr(Translator, "prepare", note)
+    call = translate(house, text, timeout_s=PATIENCE_S)
+    segments = await house.taken(1)
+    assert needed == [True]
+    assert model.busy
+    call.cancel()
+    with pytest.raises((asyncio.CancelledError, RequestCancelledError)):
+        await call
+    await until(lambda: not house.mailbox.queued_segments)
+    for segment in segments:
+        segment.finish(FinishReason.CANCELLED, 0.0)
+    house.mailbox.deliver(segments)
+    assert not model.busy

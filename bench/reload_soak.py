@@ -1,0 +1,114 @@
+"""Does memory go with a model that is replaced? A server reloads under load, its memory sampled; Linux with glibc only.
+
+    python -m bench.reload_soak [--bundle models/en-de/bundle] [--reloads 20] [--json OUT] [-- arguments of serve]
+
+Between two reloads the new model translates sentences that nobody has asked for before, so that its slots and caches
+hold something when it goes. The first reloads may cost memory, since two models are there at a time; after that,
+nothing may grow.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.parser import text_string_to_metric_families
+from tqdm import tqdm
+
+from bench.server_process import Running, ServerError, running
+from dragoman.bundle import MANIFEST, Manifest
+from dragoman.client import Client
+
+SENTENCES: Final = 256  # between two reloads
+_TIMEOUT_S: Final = 60.0
+_PAUSE_S: Final = 0.02
+
+
+def main(argv: list[str]) -> int:
+    """Measures, and prints resident memory after each reload; 1 when the server failed."""
+    parser = argparse.ArgumentParser(prog="python -m bench.reload_soak", description="Memory over reloads.")
+    parser.add_argument("--bundle", type=Path, default=Path("models/en-de/bundle"), help="(%(default)s)")
+    parser.add_argument("--reloads", type=int, default=20, help="(%(default)s)")
+    parser.add_argument("--json", type=Path, help="where the figures are written, too")
+    parser.add_argument("serve", nargs="*", help="arguments of dragoman serve, after --")
+    arguments = parser.parse_args(argv)
+    try:
+        resident_mib = measure(arguments.bundle, arguments.reloads, arguments.serve)
+    except ServerError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 1
+    for reloads, mib in enumerate(resident_mib):
+        print(f"{reloads:4} reloads  {mib:8.1f} MiB resident")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"resident_mib": resident_mib}) + "\n")
+    return 0
+
+
+def measure(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[float]:
+    """Serve a copy of a bundle and replace it again and again.
+
+    Args:
+        bundle: whose manifest is changed, so that each version is a new one.
+        reloads: how often.
+        arguments: of `dragoman serve`.
+
+    Returns:
+        Resident memory of the server in MiB, before the first reload and after each.
+
+    Raises:
+        ServerError: the server ended or was not ready in time, or a reload did not end in time.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "bundle"
+        shutil.copytree(bundle, copy)
+        command = [sys.executable, "-m", "dragoman.cli", "serve", "--models", str(copy), *arguments]
+        with running(command) as server:
+            _translate(server, 0)
+            resident_mib = [_resident_mib(server)]
+            for number in tqdm(range(1, reloads + 1), unit="reload", disable=None):
+                _replace(server, copy, number)
+                _translate(server, number)
+                resident_mib.append(_resident_mib(server))
+    return resident_mib
+
+
+def _translate(server: Running, number: int) -> None:
+    texts = [f"Tom bought {number * SENTENCES + place} books, and then he read them all." for place in range(SENTENCES)]
+    with Client(server.address, timeout_s=_TIMEOUT_S) as client:
+        client.translate(texts, source_language="en", target_language="de")
+
+
+def _replace(server: Running, bundle: Path, number: int) -> None:
+    """Change the bundle, have it reloaded, and wait until the old model is gone."""
+    manifest = Manifest.read(bundle).model_copy(update={"parameters": number})
+    (bundle / MANIFEST).write_text(manifest.model_dump_json())
+    os.kill(server.process.pid, signal.SIGHUP)
+    deadline_s = time.monotonic() + _TIMEOUT_S
+    while _metric(server, "dragoman_model_reloads_total") < number or _metric(server, "dragoman_retiring_models"):
+        if time.monotonic() > deadline_s or server.process.poll() is not None:
+            raise ServerError(f"reload {number} did not end within {_TIMEOUT_S:g} s")
+        time.sleep(_PAUSE_S)
+
+
+def _metric(server: Running, name: str) -> float:
+    """The sum over all labels."""
+    with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=_TIMEOUT_S) as page:
+        families = text_string_to_metric_families(page.read().decode())
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
+def _resident_mib(server: Running) -> float:
+    pages = int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

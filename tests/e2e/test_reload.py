@@ -1,0 +1,241 @@
+"""Several models in one server, and models that come, change and go while it serves."""
+
+import json
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from dragoman import Client, UnknownLanguagePairError, UnknownModelError
+from dragoman.errors import from_rpc_error
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub
+from tests.e2e.bundles import copy_bundle
+from tests.e2e.conftest import BUNDLE, PATIENCE_S, ServerProcess
+
+RELOADS = 3
+SENTENCES = [f"Tom bought {number} books." for number in range(100, 108)]
+LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 2500))
+
+
+@pytest.fixture
+def models(tmp_path: Path, _bundle: None) -> Path:
+    """A folder with en-de and a model that calls itself en-fr."""
+    root = tmp_path / "models"
+    root.mkdir()
+    copy_bundle(BUNDLE, root / "en-de")
+    copy_bundle(BUNDLE, root / "en-fr", name="en-fr", target_language="fr")
+    return root
+
+
+@pytest.fixture
+def serving(launch, models: Path) -> ServerProcess:
+    server = launch(f"--models={models}", "--threads=1")
+    server.wait_until_serving()
+    return server
+
+
+@pytest.fixture
+def client(serving: ServerProcess) -> Iterator[Client]:
+    with Client(serving.address, timeout_s=PATIENCE_S) as client:
+        yield client
+
+
+def reload(server: ServerProcess) -> None:
+    server.signal(signal.SIGHUP)
+    server.wait_for("reloaded")
+
+
+def wait_until_retired(server: ServerProcess) -> None:
+    while server.metric("retiring_models"):
+        assert server.process.poll() is None
+
+
+def health(server: ServerProcess, *models: str) -> list[str]:
+    """Of the server and of these models."""
+    with grpc.insecure_channel(server.address) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        names = ["", *(f"dragoman.v1.Translation/{model}" for model in models)]
+        answers = [stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=PATIENCE_S) for name in names]
+    return [health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status) for answer in answers]
+
+
+def refusals(server: ServerProcess) -> list[dict[str, str]]:
+    lines = [json.loads(line) for line in server.log]
+    return [line for line in lines if line["event"] == "a bundle was refused"]
+
+
+class Caller(threading.Thread):
+    """Calls again and again, never tries twice, and keeps every answer that is not as the first and every error."""
+
+    def __init__(self, address: str, expected: list[str], *, streams: bool) -> None:
+        super().__init__()
+        self._address, self._expected, self._streams = address, expected, streams
+        self.done = threading.Event()
+        self.answers = 0
+        self.faults: list[object] = []
+        self.start()
+
+    def run(self) -> None:
+        with grpc.insecure_channel(self._address) as channel:
+            call = self._stream if self._streams else self._translate
+            stub = TranslationStub(channel)
+            request = pb.TranslateTextRequest(contents=SENTENCES, model="en-de")
+            while not self.done.is_set():
+                try:
+                    texts = call(stub, request)
+                except grpc.RpcError as error:
+                    self.faults.append(from_rpc_error(error))
+                    continue
+                self.answers += 1
+                if texts != self._expected:
+                    self.faults.append(texts)
+
+    @staticmethod
+    def _translate(stub: TranslationStub, request: pb.TranslateTextRequest) -> list[str]:
+        return [each.translated_text for each in stub.TranslateText(request, timeout=PATIENCE_S).translations]
+
+    @staticmethod
+    def _stream(stub: TranslationStub, request: pb.TranslateTextRequest) -> list[str]:
+        texts = [""] * len(request.contents)
+        for piece in stub.StreamTranslateText(request, timeout=PATIENCE_S):
+            texts[piece.content_index] += piece.text_delta
+        return texts
+
+
+def test_two_models_are_told_apart_by_name_and_by_languages(client: Client, serving: ServerProcess) -> None:
+    assert [model.name for model in client.list_models()] == ["en-de", "en-fr"]
+    texts = {
+        client.translate("Good morning.", **choice)[0].text
+        for choice in ({"model": "en-fr"}, {"source_language": "en-US", "target_language": "de"})
+    }
+    assert len(texts) == 1  # they are the same model, after all
+    by_languages = client.translate("Good morning.", source_language="en", target_language="fr")
+    assert by_languages[0].model == "en-fr"
+    assert client.translate("Good morning.", model="en-de")[0].model == "en-de"
+    with pytest.raises(UnknownLanguagePairError, match="the server has en to de, en to fr"):
+        client.translate("Good morning.", source_language="de", target_language="en")
+    with pytest.raises(UnknownModelError, match="there are: en-de, en-fr"):
+        client.translate("Good morning.", model="de-en")
+    assert health(serving, "en-de", "en-fr") == ["SERVING"] * 3
+
+
+@pytest.mark.parametrize("flags", [(), ("--result-cache-mb=0", "--coalesce=false")])
+def test_a_model_is_replaced_again_and_again_and_no_call_notices(launch, models: Path, flags: tuple[str, ...]) -> None:
+    serving = launch(f"--models={models}", "--threads=1", *flags)
+    serving.wait_until_serving()
+    with Client(serving.address, timeout_s=PATIENCE_S) as client:
+        expected = [translation.text for translation in client.translate(SENTENCES, model="en-de")]
+    slots = serving.metric("slots")
+    kv_cache_bytes = serving.metric("kv_cache_bytes")
+    callers = [Caller(serving.address, expected, streams=streams) for streams in (False, True, False)]
+    for number in range(RELOADS):
+        copy_bundle(models / "en-de", models / "en-de", parameters=1 + number)
+        reload(serving)
+        answers = [caller.answers for caller in callers]
+        while any(caller.answers == before for caller, before in zip(callers, answers, strict=True)):
+            assert all(caller.is_alive() for caller in callers)
+    for caller in callers:
+        caller.done.set()
+        caller.join()
+    assert [caller.faults for caller in callers] == [[], [], []]
+    assert serving.metric("model_reloads_total", model="en-de", outcome="loaded") == RELOADS
+    wait_until_retired(serving)
+    assert (serving.metric("slots"), serving.metric("kv_cache_bytes")) == (slots, kv_cache_bytes)
+    assert serving.metric("slots_active") == serving.metric("bundle_errors") == 0
+    serving.signal(signal.SIGTERM)
+    assert serving.exit_code() == 0
+
+
+def test_what_a_model_has_translated_is_forgotten_with_it(client: Client, models: Path, serving) -> None:
+    client.translate("Good morning.", model="en-de")
+    client.translate("Good morning.", model="en-de")
+    assert (serving.metric("result_cache_hits_total"), serving.metric("result_cache_misses_total")) == (1, 1)
+    copy_bundle(models / "en-de", models / "en-de", parameters=1)
+    reload(serving)
+    wait_until_retired(serving)
+    assert serving.metric("result_cache_bytes") == serving.metric("encoder_memory_cache_bytes") == 0
+    client.translate("Good morning.", model="en-de")
+    assert (serving.metric("result_cache_hits_total"), serving.metric("result_cache_misses_total")) == (1, 2)
+
+
+def test_a_call_finishes_on_the_model_that_it_began_on(client: Client, models: Path, serving) -> None:
+    outcomes: list[object] = []
+    thread = threading.Thread(target=lambda: outcomes.extend(client.translate(LONG, model="en-fr")))
+    thread.start()
+    while not serving.metric("slots_active"):
+        assert thread.is_alive()
+    shutil.rmtree(models / "en-fr")
+    reload(serving)
+    with pytest.raises(UnknownModelError):
+        client.translate("Good morning.", model="en-fr")
+    assert health(serving, "en-de", "en-fr") == ["SERVING", "SERVING", "NOT_SERVING"]
+    thread.join()
+    assert [outcome.segments for outcome in outcomes] == [1500]
+    wait_until_retired(serving)
+
+
+def test_a_corrupt_bundle_is_refused_and_the_old_one_stays(client: Client, models: Path, serving) -> None:
+    broken = copy_bundle(models / "en-de", models / "en-de", parameters=1)
+    (broken / "decoder.onnx").unlink()
+    (broken / "decoder.onnx").write_bytes(b"half of a graph")
+    never = copy_bundle(BUNDLE, models / "en-it", name="en-it", target_language="it")
+    (never / "encoder.onnx").unlink()
+    reload(serving)
+    assert {line["model"]: line["why"].partition(": ")[0] for line in refusals(serving)} == {
+        "en-de": str(broken / "decoder.onnx"),
+        "en-it": str(never / "encoder.onnx"),
+    }
+    assert health(serving, "en-de", "en-fr", "en-it") == ["SERVING", "SERVING", "SERVING", "NOT_SERVING"]
+    assert serving.metric("bundle_errors") == 2
+    assert serving.metric("model_reloads_total", model="en-de", outcome="refused") == 1
+    assert client.translate("Good morning.", model="en-de")[0].finish_reason == "EOS"
+    shutil.rmtree(never)
+    copy_bundle(BUNDLE, models / "en-de")
+    reload(serving)
+    assert serving.metric("bundle_errors") == 0
+
+
+def test_the_last_model_stays(client: Client, models: Path, serving) -> None:
+    for name in ("en-de", "en-fr"):
+        shutil.rmtree(models / name)
+    serving.signal(signal.SIGHUP)
+    serving.wait_for("the last model stays, though its bundle is gone")
+    assert client.translate("Good morning.", model="en-de")[0].finish_reason == "EOS"
+    assert serving.metric("bundle_errors") == 2
+
+
+def test_a_bundle_that_is_copied_into_a_watched_folder_is_served_once_it_is_whole(launch, models: Path) -> None:
+    server = launch(f"--models={models}", "--threads=1", "--watch-models-s=0.02")
+    server.wait_until_serving()
+    target = models / "en-it"
+    target.mkdir()
+    manifest = json.loads((BUNDLE / "bundle.json").read_text()) | {"name": "en-it", "target_language": "it"}
+    (target / "bundle.json").write_text(json.dumps(manifest))  # the wrong way round: it comes last when export writes
+    server.wait_for("a bundle was refused")
+    for file in sorted(BUNDLE.iterdir()):
+        if file.name != "bundle.json":
+            shutil.copyfile(file, target / file.name)
+    server.wait_for("loaded")
+    server.wait_for("reloaded")
+    assert health(server, "en-it") == ["SERVING"] * 2
+    assert server.metric("bundle_errors") == 0
+    assert server.metric("model_reloads_total", model="en-it", outcome="loaded") == 1
+    with Client(server.address, timeout_s=PATIENCE_S) as client:
+        assert client.translate("Good morning.", model="en-it")[0].finish_reason == "EOS"
+    shutil.rmtree(target)
+    server.wait_for("reloaded")
+    wait_until_retired(server)
+    assert health(server, "en-de", "en-it") == ["SERVING", "SERVING", "NOT_SERVING"]
+
+
+def test_a_bad_bundle_at_the_start_ends_with_2_and_one_line(launch: Callable[..., ServerProcess], models: Path) -> None:
+    (models / "en-fr" / "decoder.onnx").unlink()
+    server = launch(f"--models={models}")
+    assert server.exit_code() == 2
+    assert server.log[-1].startswith(f"dragoman serve: {models / 'en-fr' / 'decoder.onnx'}: cannot read")

@@ -1,0 +1,64 @@
+"""Bundles become served models and go again, with the real engine on the synthetic model."""
+
+import asyncio
+
+import pytest
+
+from dragoman.bundle import Bundle
+from dragoman.errors import BundleError, InternalError
+from service import self_check
+from service.loading import load
+from service.metrics import Metrics
+from service.request import Segment
+from service.settings import Settings
+from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
+
+GAUGES = ("slots", "slots_active", "kv_cache_bytes", "encoder_memory_cache_bytes", "result_cache_bytes")
+PATIENCE_S = 120
+
+
+def gauges(metrics: Metrics) -> dict[str, float | None]:
+    return {name: metrics.registry.get_sample_value(f"dragoman_{name}") for name in GAUGES}
+
+
+async def test_a_model_decodes_and_takes_all_it_holds_with_it(int8: Synthetic) -> None:
+    metrics = Metrics()
+    loop = asyncio.get_running_loop()
+    loaded = await asyncio.to_thread(load, int8.bundle, Settings(threads=2, slots=3), metrics, loop)
+    ended = asyncio.Event()
+    segment = Segment([5, 6, 7, 2], MAX_TARGET_TOKENS, on_progress=lambda segment: segment.finished and ended.set())
+    loaded.model.intake.submit([segment])
+    await asyncio.wait_for(ended.wait(), PATIENCE_S)
+    held = gauges(metrics)
+    manifest = int8.bundle.manifest
+    numbers = manifest.decoder_layers * 2 * manifest.d_model * (MAX_TARGET_TOKENS + MAX_SOURCE_TOKENS)
+    assert (held["slots"], held["kv_cache_bytes"]) == (6, 6 * numbers)
+    assert held["encoder_memory_cache_bytes"]
+    assert held["result_cache_bytes"]
+    while loaded.model.busy:
+        await asyncio.sleep(0.001)
+    loaded.model.close()
+    for _ in range(2):  # a second time nothing happens
+        await asyncio.to_thread(loaded.engine.stop)
+    assert gauges(metrics) == dict.fromkeys(GAUGES, 0)
+
+
+async def test_a_model_that_does_not_pass_its_check_leaves_nothing_behind(int8: Synthetic, monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise BundleError("planted")
+
+    monkeypatch.setattr(self_check, "check", fail)
+    metrics = Metrics()
+    with pytest.raises(BundleError, match="planted"):
+        await asyncio.to_thread(load, int8.bundle, Settings(threads=2), metrics, asyncio.get_running_loop())
+    assert gauges(metrics) == dict.fromkeys(GAUGES, 0)
+
+
+async def test_what_is_on_its_way_to_a_closed_model_fails(int8: Synthetic) -> None:
+    settings = Settings(threads=1, result_cache_mb=0, coalesce=False)
+    bundle = Bundle.open(int8.bundle.path)
+    loaded = await asyncio.to_thread(load, bundle, settings, Metrics(), asyncio.get_running_loop())
+    assert loaded.model.results is None
+    await asyncio.to_thread(loaded.engine.stop)
+    with pytest.raises(InternalError):
+        loaded.model.intake.submit([Segment([2], 4)])

@@ -1,6 +1,6 @@
 """Dragoman, translation over gRPC: the clients that other programs import, and the errors of their calls."""
 
-from dragoman.answers import Model, Translation, TranslationDelta
+from dragoman.answers import BatchTranslation, Model, Translation, TranslationDelta
 from dragoman.client import AsyncClient, Client
 from dragoman.errors import (
     BundleError,
@@ -19,6 +19,7 @@ from dragoman.errors import (
     RateLimitedError,
     RequestCancelledError,
     ServerUnavailableError,
+    TextFailedError,
     UnauthenticatedError,
     UnknownLanguagePairError,
     UnknownModelError,
@@ -27,6 +28,7 @@ from dragoman.errors import (
 
 __all__ = [
     "AsyncClient",
+    "BatchTranslation",
     "BundleError",
     "Client",
     "ConcurrencyLimitedError",
@@ -45,6 +47,7 @@ __all__ = [
     "RateLimitedError",
     "RequestCancelledError",
     "ServerUnavailableError",
+    "TextFailedError",
     "Translation",
     "TranslationDelta",
     "UnauthenticatedError",

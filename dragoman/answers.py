@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from dragoman.errors import DragomanError, from_status
 from dragoman.v1 import translation_pb2 as pb
 
 
@@ -17,10 +19,15 @@ class Translation:
         source_tokens: how many tokens of the source the model read.
         target_tokens: how many tokens the model produced.
         finish_reason: "EOS" when complete, "LENGTH" when a segment was cut off at the limit of target tokens,
-            "REPETITION" when one went round in circles and was stopped; a later server may say others.
+            "REPETITION" when one went round in circles and was stopped, "UNSPECIFIED" where there is an `error`; a
+            later server may say others.
         segments: into how many segments the text was split.
         mean_log_probability: how sure the model was, if the call asked: the mean of the natural logarithms of the
             probabilities of its tokens, at most 0; None if it did not ask, or the text has no words.
+        unknown_pieces: how many pieces of the text the model has no token for, and so could not read.
+        split: whether a sentence was longer than the model takes, and its parts were translated each by itself.
+        error: why the text has no translation, its `text` being empty then; None where it has one. Only where the
+            call did not ask for all or nothing.
     """
 
     text: str
@@ -30,6 +37,21 @@ class Translation:
     finish_reason: str
     segments: int
     mean_log_probability: float | None = None
+    unknown_pieces: int = 0
+    split: bool = False
+    error: DragomanError | None = None
+
+
+class BatchTranslation(NamedTuple):
+    """The answer for one of many texts; like what `enumerate` yields.
+
+    Attributes:
+        content_index: which of the texts it belongs to, from 0.
+        translation: of the text, or, with its `error`, what stands in its place.
+    """
+
+    content_index: int
+    translation: Translation
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +61,8 @@ class TranslationDelta:
     Attributes:
         content_index: which of the texts it belongs to, from 0.
         text: what to append to what has arrived of that text; nothing is ever taken back.
-        result: the whole translation, in the last piece of the text (whose `text` is empty); None before.
+        result: the whole translation, in the last piece of the text (whose `text` is empty); None before. With an
+            `error` what arrived of the text is void.
     """
 
     content_index: int
@@ -82,6 +105,9 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         finish_reason=_finish_reason(message.finish_reason),
         segments=message.segments,
         mean_log_probability=message.mean_log_probability if message.HasField("mean_log_probability") else None,
+        unknown_pieces=message.unknown_pieces,
+        split=message.split,
+        error=from_status(message.error) if message.HasField("error") else None,
     )
 
 

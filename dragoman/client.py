@@ -2,21 +2,26 @@
 
 A call that fails raises an error of `dragoman.errors`. UNAVAILABLE (no connection, draining, loading) is
 tried again by gRPC itself, at most three times with growing, jittered pauses, as long as the deadline allows
-and nothing of the answer has arrived; calls are spread over all addresses that the server's name resolves to.
+and nothing of the answer has arrived; calls are spread over all addresses that the server's name resolves to. An
+overloaded server is not asked again: whoever wants to waits for the `retry_delay_s` of the error, and longer each time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import grpc
 import grpc.aio
 
 from dragoman.answers import (
+    BatchTranslation,
     Model,
     Translation,
     TranslationDelta,
@@ -24,7 +29,10 @@ from dragoman.answers import (
     translation_delta_of,
     translation_of,
 )
-from dragoman.errors import from_rpc_error
+from dragoman.errors import DragomanError, ServerUnavailableError, from_rpc_error
+from dragoman.feed import AsyncFeed, Feed
+from dragoman.many import Patience, lost_call
+from dragoman.options import Options, config_of, request_of
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 
@@ -61,24 +69,6 @@ _CHANNEL_OPTIONS = [
 ]
 
 
-def _request(
-    texts: str | Sequence[str],
-    source_language: str,
-    target_language: str,
-    model: str,
-    max_target_tokens: int | None,
-    mean_log_probability: bool,
-) -> pb.TranslateTextRequest:
-    """Builds the request of both clients and both calls; a single text is a list of one."""
-    return pb.TranslateTextRequest(
-        contents=[texts] if isinstance(texts, str) else texts,
-        source_language_code=source_language,
-        target_language_code=target_language,
-        model=model,
-        options=pb.TranslateOptions(max_target_tokens=max_target_tokens, mean_log_probability=mean_log_probability),
-    )
-
-
 @contextmanager
 def _errors_of_dragoman() -> Iterator[None]:
     """Raises the error that the server raised in place of gRPC's."""
@@ -91,11 +81,12 @@ def _errors_of_dragoman() -> Iterator[None]:
 class _Base:
     """What both clients share: the settings of every call, and the stub."""
 
-    def __init__(self, channel: Any, timeout_s: float, metadata: Mapping[str, str] | None) -> None:
+    def __init__(self, channel: Any, timeout_s: float, api_key: str | None, metadata: Mapping[str, str] | None) -> None:
         self._channel = channel
         self._stub = TranslationStub(channel)
         self._timeout_s = timeout_s
-        self._metadata = tuple((metadata or {}).items())
+        authorization = {} if api_key is None else {"authorization": f"Bearer {api_key}"}
+        self._metadata = (*authorization.items(), *(metadata or {}).items())
 
     def _settings(self, timeout_s: float | None) -> dict[str, Any]:
         """Gives the keyword arguments of a call."""
@@ -111,7 +102,8 @@ class Client(_Base):
     Args:
         address: `host:port`, or any gRPC target such as `dns:///host:port` or `unix:/path`.
         timeout_s: the deadline of a call, retries included, unless the call has its own.
-        metadata: sent with every call, such as `{"authorization": "Bearer ..."}`; keys in lower case.
+        api_key: sent with every call, as `authorization: Bearer`; whoever can read plain text on its way can read it.
+        metadata: sent with every call; keys in lower case.
         credentials: of a TLS channel, from `grpc.ssl_channel_credentials`; plain text without.
     """
 
@@ -120,6 +112,7 @@ class Client(_Base):
         address: str = DEFAULT_ADDRESS,
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
+        api_key: str | None = None,
         metadata: Mapping[str, str] | None = None,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
@@ -127,38 +120,33 @@ class Client(_Base):
             channel = grpc.insecure_channel(address, _CHANNEL_OPTIONS)
         else:
             channel = grpc.secure_channel(address, credentials, _CHANNEL_OPTIONS)
-        super().__init__(channel, timeout_s, metadata)
+        super().__init__(channel, timeout_s, api_key, metadata)
 
     def translate(
         self,
         texts: str | Sequence[str],
         *,
-        source_language: str = "",
-        target_language: str = "",
-        model: str = "",
-        max_target_tokens: int | None = None,
-        mean_log_probability: bool = False,
+        all_or_nothing: bool = True,
         timeout_s: float | None = None,
+        **options: Unpack[Options],
     ) -> list[Translation]:
-        """Translates texts of any length; all of them or none.
+        """Translates texts of any length.
 
         Args:
             texts: one text, or several.
-            source_language: BCP-47 code such as "en"; may be left out where `model` is given.
-            target_language: BCP-47 code such as "de"; may be left out where `model` is given.
-            model: the name of a model, from `list_models`; the server chooses by the languages without.
-            max_target_tokens: the most tokens to produce for one segment; the model's limit without.
-            mean_log_probability: whether the answers say how sure the model was, see `Translation`.
+            all_or_nothing: whether a text that cannot be translated raises its error; else it has it in the `error`
+                of its translation, and the others are translated.
             timeout_s: the deadline of this call, retries included; the client's without.
+            **options: languages, model and more, see `dragoman.options.Options`.
 
         Returns:
             One translation for each text, in the same order.
 
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
-            ValueError: nothing was sent: a text is no valid Unicode, or a number is negative.
+            ValueError: nothing was sent: a text is no valid Unicode, a number is negative, or the priority is none.
         """
-        request = _request(texts, source_language, target_language, model, max_target_tokens, mean_log_probability)
+        request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         with _errors_of_dragoman():
             response = self._stub.TranslateText(request, **self._settings(timeout_s))
         return [translation_of(message) for message in response.translations]
@@ -167,12 +155,9 @@ class Client(_Base):
         self,
         texts: str | Sequence[str],
         *,
-        source_language: str = "",
-        target_language: str = "",
-        model: str = "",
-        max_target_tokens: int | None = None,
-        mean_log_probability: bool = False,
+        all_or_nothing: bool = True,
         timeout_s: float | None = None,
+        **options: Unpack[Options],
     ) -> Iterator[TranslationDelta]:
         """Translates like `translate`, and yields each translation piece by piece while it is decoded.
 
@@ -181,12 +166,9 @@ class Client(_Base):
 
         Args:
             texts: as in `translate`.
-            source_language: as in `translate`.
-            target_language: as in `translate`.
-            model: as in `translate`.
-            max_target_tokens: as in `translate`.
-            mean_log_probability: as in `translate`.
+            all_or_nothing: as in `translate`; the error then comes in the last piece of the text.
             timeout_s: as in `translate`; it bounds the whole stream.
+            **options: as in `translate`.
 
         Yields:
             The pieces: those of one text in order, those of different texts interleaved.
@@ -194,13 +176,70 @@ class Client(_Base):
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
-        request = _request(texts, source_language, target_language, model, max_target_tokens, mean_log_probability)
+        request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         with _errors_of_dragoman():
             call = self._stub.StreamTranslateText(request, **self._settings(timeout_s))
             try:
                 yield from map(translation_delta_of, call)
             finally:
                 call.cancel()
+
+    def translate_many(
+        self,
+        texts: Iterable[str],
+        *,
+        in_order: bool = True,
+        timeout_s: float | None = None,
+        **options: Unpack[Options],
+    ) -> Iterator[BatchTranslation]:
+        """Translates any number of texts over one call, while they come and without holding them all.
+
+            for index, translation in client.translate_many(open("sentences.txt"), model="en-de"):
+                ...
+
+        The iterable is read as answers are taken: at most some two thousand texts are sent and not answered. It is read
+        on a thread of its own, so it may wait for its texts.
+
+        Each text is answered exactly once. One that cannot be translated has an `error`, and raises nothing. Where
+        the server drains or is lost, the texts that it left unanswered are sent again over a new call, to another
+        server if the address has several; four calls in a row without an answer end it. Whatever is raised, every text
+        that was yielded is done: after n answers in order, `itertools.islice(texts, n, None)` is what is left.
+
+        Args:
+            texts: any number of them; a string is one.
+            in_order: whether the answers come in the order of the texts; else each comes as soon as it is ready.
+            timeout_s: the deadline of the whole; none without.
+            **options: as in `translate`; the priority is "bulk" without.
+
+        Yields:
+            Each text's place in the iterable, and its translation.
+
+        Raises:
+            DragomanError: the subclass that says why, see `dragoman.errors`.
+            ValueError: a text is no valid Unicode, or an option is out of range.
+            Exception: what the iterable raised, once the texts before are answered.
+        """
+        first = pb.BatchTranslateTextRequest(config=config_of(in_order=in_order, **options))
+        patience, feed = Patience(timeout_s), Feed(texts)
+        pause_s: float | None = 0.0
+        try:
+            while pause_s is not None:
+                time.sleep(pause_s)
+                messages = chain([first], feed.messages())
+                call = self._stub.BatchTranslateText(messages, timeout=patience.left_s, metadata=self._metadata)
+                try:
+                    with _errors_of_dragoman():
+                        for message in call:
+                            patience.answered()
+                            yield from feed.receive(message)
+                    pause_s = None
+                except ServerUnavailableError as error:
+                    pause_s = patience.pause_s(error)
+                finally:
+                    call.cancel()
+            feed.check_end()
+        finally:
+            feed.close()
 
     def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
         """Lists the models of the server, by name.
@@ -237,6 +276,7 @@ class AsyncClient(_Base):
     Args:
         address: as in `Client`.
         timeout_s: as in `Client`.
+        api_key: as in `Client`.
         metadata: as in `Client`.
         credentials: as in `Client`.
     """
@@ -246,6 +286,7 @@ class AsyncClient(_Base):
         address: str = DEFAULT_ADDRESS,
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
+        api_key: str | None = None,
         metadata: Mapping[str, str] | None = None,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
@@ -253,25 +294,22 @@ class AsyncClient(_Base):
             channel = grpc.aio.insecure_channel(address, _CHANNEL_OPTIONS)
         else:
             channel = grpc.aio.secure_channel(address, credentials, _CHANNEL_OPTIONS)
-        super().__init__(channel, timeout_s, metadata)
+        super().__init__(channel, timeout_s, api_key, metadata)
 
     async def translate(
         self,
         texts: str | Sequence[str],
         *,
-        source_language: str = "",
-        target_language: str = "",
-        model: str = "",
-        max_target_tokens: int | None = None,
-        mean_log_probability: bool = False,
+        all_or_nothing: bool = True,
         timeout_s: float | None = None,
+        **options: Unpack[Options],
     ) -> list[Translation]:
-        """Translates texts of any length; all of them or none. See `Client.translate`.
+        """Translates texts of any length. See `Client.translate`.
 
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
-        request = _request(texts, source_language, target_language, model, max_target_tokens, mean_log_probability)
+        request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         with _errors_of_dragoman():
             response = await self._stub.TranslateText(request, **self._settings(timeout_s))
         return [translation_of(message) for message in response.translations]
@@ -280,12 +318,9 @@ class AsyncClient(_Base):
         self,
         texts: str | Sequence[str],
         *,
-        source_language: str = "",
-        target_language: str = "",
-        model: str = "",
-        max_target_tokens: int | None = None,
-        mean_log_probability: bool = False,
+        all_or_nothing: bool = True,
         timeout_s: float | None = None,
+        **options: Unpack[Options],
     ) -> AsyncIterator[TranslationDelta]:
         """Translates, and yields each translation piece by piece while it is decoded. See `Client.stream`.
 
@@ -294,7 +329,7 @@ class AsyncClient(_Base):
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
-        request = _request(texts, source_language, target_language, model, max_target_tokens, mean_log_probability)
+        request = request_of(texts, all_or_nothing=all_or_nothing, **options)
         with _errors_of_dragoman():
             call = self._stub.StreamTranslateText(request, **self._settings(timeout_s))
             try:
@@ -302,6 +337,49 @@ class AsyncClient(_Base):
                     yield translation_delta_of(message)
             finally:
                 call.cancel()
+
+    async def translate_many(
+        self,
+        texts: Iterable[str] | AsyncIterable[str],
+        *,
+        in_order: bool = True,
+        timeout_s: float | None = None,
+        **options: Unpack[Options],
+    ) -> AsyncIterator[BatchTranslation]:
+        """Translates any number of texts over one call, while they come. See `Client.translate_many`.
+
+        The texts may come from a plain iterable, which must not block, or from an asynchronous one. To leave before the
+        end, wrap the iterator in `contextlib.aclosing`.
+
+        Raises:
+            DragomanError: the subclass that says why, see `dragoman.errors`.
+            ValueError: a text is no valid Unicode, or an option is out of range.
+            Exception: what the iterable raised, once the texts before are answered.
+        """
+        first = pb.BatchTranslateTextRequest(config=config_of(in_order=in_order, **options))
+        patience, feed = Patience(timeout_s), AsyncFeed(texts)
+        pause_s: float | None = 0.0
+        try:
+            while pause_s is not None:
+                await asyncio.sleep(pause_s)
+                call = self._stub.BatchTranslateText(timeout=patience.left_s, metadata=self._metadata)
+                sending = asyncio.create_task(feed.send(call, first))
+                try:
+                    with _errors_of_dragoman():
+                        async for message in call:
+                            patience.answered()
+                            for answer in feed.receive(message):
+                                yield answer
+                    pause_s = None
+                except DragomanError as error:
+                    pause_s = patience.pause_s(lost_call(error))
+                finally:
+                    call.cancel()
+                    sending.cancel()
+                    await asyncio.gather(sending, return_exceptions=True)
+            feed.check_end()
+        finally:
+            await feed.close()
 
     async def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
         """Lists the models of the server, by name.

@@ -18,9 +18,11 @@
     │   └── DeadlineUnreachableError DEADLINE_EXCEEDED   DEADLINE_UNREACHABLE    no
     ├── RequestCancelledError        CANCELLED           CANCELLED               no
     ├── InternalError                INTERNAL            INTERNAL                no
+    │   └── TextFailedError          INTERNAL            TEXT_FAILED             no
     └── UnrecognizedError            as in the answer    as in the answer        no
 
-On the wire an error is a google.rpc.Status (AIP-193): `to_status` writes it, `from_rpc_error` reads it.
+On the wire an error is a google.rpc.Status (AIP-193): `to_status` writes it, `from_rpc_error` reads that of a failed
+call, `from_status` that of one text. docs/errors.md says of each when it comes and what to do then.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ class DragomanError(Exception):
         metadata: the values in the message, for programs.
         violations: the bad fields of the request, all of them.
         retry_delay_s: how many seconds to wait before the next try; None where none helps or none was named.
+        request_id: of the failed call, as the server's log has it; "" where no server told.
     """
 
     # Not ClassVar: an error that was read from an answer has those of the answer.
@@ -90,6 +93,7 @@ class DragomanError(Exception):
         self.metadata = dict(metadata or {})
         self.violations = [FieldViolation(*violation) for violation in violations]
         self.retry_delay_s = self.default_retry_delay_s if retry_delay_s is None else retry_delay_s
+        self.request_id = ""
 
 
 class BundleError(DragomanError):
@@ -214,6 +218,12 @@ class InternalError(DragomanError):
     reason = "INTERNAL"
 
 
+class TextFailedError(InternalError):
+    """The engine fails on one text, again and again and on it alone; the others of its call are not hurt."""
+
+    reason = "TEXT_FAILED"
+
+
 class UnrecognizedError(DragomanError):
     """An answer of neither this version's server nor gRPC itself, such as a proxy's UNAUTHENTICATED.
 
@@ -243,19 +253,21 @@ _BY_CODE: dict[grpc.StatusCode, type[DragomanError]] = {
         InternalError,
     )
 }
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
-def to_status(error: DragomanError) -> status_pb2.Status:
+def to_status(error: DragomanError, request_id: str = "") -> status_pb2.Status:
     """Writes an error as its wire form, which is at most some 6 KiB whatever the request held.
 
     Long texts are clipped, and violations that do not fit are counted in the metadata `omitted_violations`.
 
     Args:
         error: any error of this module.
+        request_id: of the call that fails with it; "" in the status of one text.
 
     Returns:
         The status, for `grpc_status.rpc_status.to_status`: exactly one ErrorInfo, a BadRequest if there are
-        violations, and a RetryInfo if there is a delay.
+        violations, a RetryInfo if there is a delay, and a RequestInfo if there is a request id.
     """
     status = status_pb2.Status(code=error.code.value[0], message=_clip(error.message, _MESSAGE_BYTES))
     status.details.add().Pack(_error_info(error))
@@ -263,6 +275,8 @@ def to_status(error: DragomanError) -> status_pb2.Status:
         status.details.add().Pack(_bad_request(error))
     if error.retry_delay_s is not None:
         status.details.add().Pack(_retry_info(error.retry_delay_s))
+    if request_id:
+        status.details.add().Pack(error_details_pb2.RequestInfo(request_id=request_id))
     return status
 
 
@@ -276,18 +290,27 @@ def from_rpc_error(rpc_error: grpc.RpcError) -> DragomanError:
         The error to raise. A reason that this version does not know, or none, gives the class of the status
         code, and `UnrecognizedError` if there is none.
     """
-    status = _status_of(rpc_error)
+    return _error_of(_status_of(rpc_error), rpc_error.code(), rpc_error.details() or "")
+
+
+def from_status(status: status_pb2.Status) -> DragomanError:
+    """Reads the error of one text, `TranslatedText.error`; see `from_rpc_error`."""
+    return _error_of(status, _CODES.get(status.code, grpc.StatusCode.UNKNOWN), status.message)
+
+
+def _error_of(status: status_pb2.Status, code: grpc.StatusCode, message: str) -> DragomanError:
     info = _detail(status, error_details_pb2.ErrorInfo())
     reason = info.reason if info.domain == DOMAIN else ""
-    kind = _BY_REASON.get(reason) or _BY_CODE.get(rpc_error.code(), UnrecognizedError)
+    kind = _BY_REASON.get(reason) or _BY_CODE.get(code, UnrecognizedError)
     error = kind(
-        rpc_error.details() or rpc_error.code().name,
+        message or code.name,
         metadata=info.metadata,
         violations=[(v.field, v.description) for v in _detail(status, error_details_pb2.BadRequest()).field_violations],
         retry_delay_s=_retry_delay_s(status),
     )
-    error.code = rpc_error.code()
+    error.code = code
     error.reason = info.reason or error.reason
+    error.request_id = _detail(status, error_details_pb2.RequestInfo()).request_id
     return error
 
 

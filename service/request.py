@@ -4,7 +4,7 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dragoman.errors import DeadlineExceededError, DragomanError, InternalError
+from dragoman.errors import DeadlineExceededError, DragomanError, TextFailedError
 from service.repetition import FEWEST_TOKENS, ends_in_cycle, fewest_cycle_tokens
 from service.terms import Priority
 
@@ -128,7 +128,7 @@ class Segment:
 
     def fail_alone(self, now_s: float) -> None:
         """End it because a graph fails on it, and on it alone."""
-        self.fail(InternalError("the engine fails on this text"), now_s)
+        self.fail(TextFailedError("the engine fails on this text"), now_s)
 
     def _goes_round(self) -> bool:
         if not ends_in_cycle(self.target_ids, self.cycle_tokens):

@@ -2,54 +2,34 @@
 
 import asyncio
 import time
-import traceback
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, Final, NoReturn, Protocol, TypeVar
+from typing import Any, Final, NoReturn, Protocol
 
 import grpc
-import structlog
-from google.protobuf.message import Message
 from grpc_status import rpc_status
 
-from dragoman.bundle import Manifest
-from dragoman.errors import (
-    DeadlineExceededError,
-    DragomanError,
-    DrainingError,
-    InternalError,
-    LoadingError,
-    to_status,
-)
+from dragoman.errors import DeadlineExceededError, DragomanError, DrainingError, LoadingError, to_status
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer
-from service import callers, validation
-from service.call import Call
+from service import batch_stream, callers, validation
+from service.answer import described, translated
+from service.batch_stream import BatchStream, Inbox
+from service.call import Call, Text
 from service.catalog import Catalog
 from service.malformed import parsed
 from service.metrics import Metrics
-from service.request import FinishReason
+from service.record import Record
 from service.settings import Settings
 from service.terms import Priority, Terms
-from service.translator import Document, TextResult
+from service.text_work import TextWork, unexpected
 
-# Texts with more characters are split and put together off the event loop, which they would hold up.
-_LARGE: Final = 8_192
-_MANY: Final = 128  # the same in segments
 _DEADLINE_SLACK_S: Final = 0.05  # a client whose deadline passes cancels the call, at times before our own timer
-_FINISH_REASON: Final = {
-    FinishReason.EOS: pb.FINISH_REASON_EOS,
-    FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
-    FinishReason.REPETITION: pb.FINISH_REASON_REPETITION,
-}
-
-_T = TypeVar("_T")
-_log = structlog.get_logger()
+_PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
 
 
-class Context(callers.Context, Protocol):
+class Context(callers.Context, batch_stream.Context, Protocol):
     """What is used of `grpc.aio.ServicerContext`, which has no types."""
 
     def time_remaining(self) -> float | None:
@@ -57,9 +37,6 @@ class Context(callers.Context, Protocol):
 
     async def abort(self, code: grpc.StatusCode, details: str, trailing_metadata: Any) -> NoReturn:
         """End the call with an error: always raises."""
-
-    async def write(self, message: Message) -> None:
-        """Send one message of a stream, as soon as the client takes it."""
 
 
 class Servicer(TranslationServicer):
@@ -70,12 +47,13 @@ class Servicer(TranslationServicer):
         self._metrics = metrics
         self._catalog = Catalog([])
         self._refuse: Callable[[], None] = _refuse_loading
-        self._calls: set[Call] = set()
+        self._limits: set[asyncio.Timeout] = set()  # of the calls that run
+        self._inboxes: set[Inbox] = set()
+        self._abandonment: DragomanError | None = None
         self._running = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        # One thread: more would only take the interpreter lock from the event loop more often.
-        self._large_texts = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
+        self._texts = TextWork(settings)
 
     def open(self, catalog: Catalog) -> None:
         """Take calls from now on, for these models; those that run keep the model that they have chosen."""
@@ -83,13 +61,17 @@ class Servicer(TranslationServicer):
         self._refuse = _refuse_nothing
 
     def close(self) -> None:
-        """Refuse new calls from now on; those that run go on."""
+        """Refuse new calls from now on; those that run go on, with what of their texts has been read."""
         self._refuse = _refuse_draining
+        for inbox in self._inboxes:
+            inbox.close()
 
     def abandon(self, error: DragomanError) -> None:
-        """Answer every call that still waits with this error."""
-        for call in self._calls:
-            call.fail(error)
+        """End every call that still runs with this error, wherever it waits: its caller may not be reading."""
+        self._abandonment = error
+        for limit in self._limits:
+            if not limit.expired():
+                limit.reschedule(0.0)
 
     async def idle(self) -> None:
         """Wait until no call runs."""
@@ -97,31 +79,64 @@ class Servicer(TranslationServicer):
 
     async def TranslateText(self, request: pb.TranslateTextRequest, context: Context) -> pb.TranslateTextResponse:
         """Translate all texts and answer once."""
-        async with self._answering("TranslateText", context):
-            async with self._admitted(request, context, wants_deltas=False) as (call, model):
+        async with self._answering("TranslateText", context, request) as record:
+            async with self._admitted(request, context, record, wants_deltas=False) as call:
                 await call.complete()
-                large = _is_large(request.contents)
-                results = await self._run(large, lambda: [document.result() for document in call.documents])
-            return pb.TranslateTextResponse(translations=[_translated(result, model) for result in results])
+                outcomes = (await self._texts.outcomes(call, range(record.texts))).values()
+                errors = [outcome for outcome in outcomes if isinstance(outcome, DragomanError)]
+                if request.all_or_nothing:
+                    validation.refuse_any(errors)
+                record.failed_texts = len(errors)
+            return pb.TranslateTextResponse(
+                translations=[translated(outcome, record.model) for outcome in outcomes], request_id=record.request_id
+            )
 
     async def StreamTranslateText(self, request: pb.TranslateTextRequest, context: Context) -> None:
         """Translate all texts and send the text as it is decoded."""
         async with (
-            self._answering("StreamTranslateText", context),
-            self._admitted(request, context, wants_deltas=True) as (call, model),
+            self._answering("StreamTranslateText", context, request) as record,
+            self._admitted(request, context, record, wants_deltas=True) as call,
         ):
-            unanswered = set(range(len(call.documents)))
+            unanswered = set(range(record.texts))
             moved = unanswered.copy()
             while True:
                 for index in sorted(moved & unanswered):
                     finished = call.finished(index)  # asked first: what comes later is the next round's
-                    await _send_deltas(context, index, call.documents[index])
+                    await _send_deltas(context, index, call.text(index))
                     if finished:
-                        await self._send_result(context, index, call.documents[index], model)
+                        await self._send_result(context, index, call, record, request.all_or_nothing)
                         unanswered.remove(index)
                 if not unanswered:
                     return
                 moved = await call.moved()
+
+    async def BatchTranslateText(self, _: Any, context: Context) -> None:
+        """Translate texts while more of them come, and answer each when it is finished, or in their order."""
+        async with (
+            self._answering("BatchTranslateText", context) as record,
+            self._limited(context) as deadline_s,
+        ):
+            with self._reading(context) as inbox:
+                with self._counting_refusals():
+                    self._refuse()
+                    first = await inbox.next() or pb.BatchTranslateTextRequest()
+                    self._refuse()  # it may have been a long time
+                    _name(record, first.config.request_id)
+                    order = validation.check_config(first, self._catalog)
+                record.model = order.model.manifest.name
+                terms = _terms(first.config, order, context, deadline_s, default=Priority.BULK)
+                with order.model.held(), Call(order.model.intake, self._metrics, record, one_by_one=True) as call:
+                    prepare = partial(self._texts.prepare, order.model, terms, call)
+                    await BatchStream(
+                        inbox,
+                        context,
+                        call,
+                        prepare,
+                        self._texts,
+                        record,
+                        self._settings,
+                        in_order=first.config.in_order,
+                    ).run()
 
     async def ListModels(self, request: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
         """List the models and their limits."""
@@ -129,94 +144,110 @@ class Servicer(TranslationServicer):
             with self._counting_refusals():
                 self._refuse()
                 parsed(request)
-            return pb.ListModelsResponse(models=[_model(model.manifest) for model in self._catalog])
+            return pb.ListModelsResponse(models=[described(model.manifest) for model in self._catalog])
 
     @asynccontextmanager
-    async def _answering(self, method: str, context: Context) -> AsyncIterator[None]:
-        """Turn every end of a handler into one gRPC status, one count and one duration."""
+    async def _answering(self, method: str, context: Context, request: Any = None) -> AsyncIterator[Record]:
+        """Turn every end of a handler into one gRPC status, one record, one count and one duration."""
         started_s = time.perf_counter()
-        code = grpc.StatusCode.OK
+        record = Record(method)
+        _name(record, getattr(request, "request_id", ""))
+        failure: DragomanError | None = None
         self._running += 1
         self._idle.clear()
         try:
-            yield
+            yield record
         except asyncio.CancelledError:
-            code = _code_of_cancellation(context)
+            record.code = _code_of_cancellation(context)
             raise
         except Exception as error:
-            known = error if isinstance(error, DragomanError) else _unexpected(error)
-            code = known.code
-            status = rpc_status.to_status(to_status(known))
-            await context.abort(status.code, status.details, status.trailing_metadata)
+            failure = error if isinstance(error, DragomanError) else unexpected(error)
+            record.code, record.reason = failure.code, failure.reason
         finally:
+            # Before the status leaves: a client that does not read keeps it from leaving.
             self._running -= 1
             if self._running == 0:
                 self._idle.set()
-            self._metrics.requests_total.labels(method, code.name).inc()
-            self._metrics.request_duration_seconds.labels(method).observe(time.perf_counter() - started_s)
+            record.duration_s = time.perf_counter() - started_s
+            self._metrics.requests_total.labels(method, record.code.name).inc()
+            self._metrics.request_duration_seconds.labels(method).observe(record.duration_s)
+        if failure is not None:
+            status = rpc_status.to_status(to_status(failure, record.request_id))
+            await context.abort(status.code, status.details, status.trailing_metadata)
+
+    @asynccontextmanager
+    async def _limited(self, context: Context) -> AsyncIterator[float | None]:
+        """End a handler at the deadline of its call, or when the server abandons it.
+
+        Yields:
+            The deadline, on the clock of `time.monotonic`; None without one.
+
+        Raises:
+            DeadlineExceededError: it passed.
+            DragomanError: what the server abandons its calls with.
+        """
+        remaining_s = context.time_remaining()
+        limit = asyncio.timeout(remaining_s)
+        try:
+            async with limit:
+                self._limits.add(limit)
+                try:
+                    yield None if remaining_s is None else time.monotonic() + remaining_s
+                finally:
+                    self._limits.remove(limit)
+        except TimeoutError:
+            if self._abandonment is not None:
+                raise self._abandonment.with_traceback(None) from None
+            raise DeadlineExceededError(f"not complete within the {remaining_s:.3f} s of the call") from None
 
     @asynccontextmanager
     async def _admitted(
-        self, request: pb.TranslateTextRequest, context: Context, *, wants_deltas: bool
-    ) -> AsyncIterator[tuple[Call, str]]:
+        self, request: pb.TranslateTextRequest, context: Context, record: Record, *, wants_deltas: bool
+    ) -> AsyncIterator[Call]:
         """Queue the segments of a request; withdraw what is unfinished at the end, however that comes.
-
-        Yields:
-            The call, and the name of its model.
 
         Raises:
             DeadlineExceededError: the deadline of the call passed meanwhile.
             DragomanError: the request was refused.
         """
-        remaining_s = context.time_remaining()
-        try:
-            async with asyncio.timeout(remaining_s):
+        async with self._limited(context) as deadline_s:
+            with self._counting_refusals():
+                self._refuse()
+                order = validation.check(parsed(request), self._catalog, self._settings)
+            record.model, record.texts = order.model.manifest.name, len(request.contents)
+            terms = _terms(request, order, context, deadline_s, wants_deltas=wants_deltas)
+            call = Call(order.model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
+            with order.model.held(), call:
                 with self._counting_refusals():
-                    call, model = await self._admit(request, context, remaining_s, wants_deltas)
-                self._calls.add(call)
-                try:
-                    yield call, model
-                finally:
-                    self._calls.remove(call)
-                    call.cancel()
-        except TimeoutError:
-            raise DeadlineExceededError(f"not complete within the {remaining_s:.3f} s of the call") from None
+                    texts = await self._texts.prepare(order.model, terms, call, request.contents)
+                    if request.all_or_nothing:
+                        validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
+                    call.submit(texts)
+                yield call
 
-    async def _admit(
-        self, request: pb.TranslateTextRequest, context: Context, remaining_s: float | None, wants_deltas: bool
-    ) -> tuple[Call, str]:
-        self._refuse()
-        deadline_s = None if remaining_s is None else time.monotonic() + remaining_s
-        model, max_target_tokens = validation.check(parsed(request), self._catalog, self._settings)
-        terms = Terms(
-            max_target_tokens,
-            deadline_s,
-            wants_deltas,
-            request.options.mean_log_probability,
-            callers.identify(context).name,
-            Priority.BULK if request.priority == pb.PRIORITY_BULK else Priority.INTERACTIVE,
+    @contextmanager
+    def _reading(self, context: Context) -> Iterator[Inbox]:
+        """Read what a caller sends, until the server closes."""
+        inbox = Inbox(context)
+        self._inboxes.add(inbox)
+        try:
+            yield inbox
+        finally:
+            self._inboxes.remove(inbox)
+
+    async def _send_result(
+        self, context: Context, index: int, call: Call, record: Record, all_or_nothing: bool
+    ) -> None:
+        [outcome] = (await self._texts.outcomes(call, [index])).values()
+        if isinstance(outcome, DragomanError):
+            if all_or_nothing:
+                raise outcome
+            record.failed_texts += 1
+        await context.write(
+            pb.StreamTranslateTextResponse(
+                content_index=index, result=translated(outcome, record.model), request_id=record.request_id
+            )
         )
-        call = Call(model.intake, self._metrics)
-
-        def prepare() -> list[Document]:
-            return [
-                model.translator.prepare(text, terms, partial(call.progress, index))
-                for index, text in enumerate(request.contents)
-            ]
-
-        with model.held():
-            call.submit(await self._run(_is_large(request.contents), prepare))
-        return call, model.manifest.name
-
-    async def _send_result(self, context: Context, index: int, document: Document, model: str) -> None:
-        result = await self._run(len(document.segments) > _MANY, document.result)
-        await context.write(pb.StreamTranslateTextResponse(content_index=index, result=_translated(result, model)))
-
-    async def _run(self, large: bool, work: Callable[[], _T]) -> _T:
-        """Do work here, or off the event loop if it is large."""
-        if not large:
-            return work()
-        return await asyncio.get_running_loop().run_in_executor(self._large_texts, work)
 
     @contextmanager
     def _counting_refusals(self) -> Iterator[None]:
@@ -239,14 +270,37 @@ def _refuse_draining() -> None:
     raise DrainingError("the server is shutting down")
 
 
-async def _send_deltas(context: Context, index: int, document: Document) -> None:
-    """Send all text of a document that is settled and was not yet sent."""
-    while delta := document.grow():
+def _name(record: Record, request_id: str) -> None:
+    """Call it as the caller does, if that is a name."""
+    if validation.is_request_id(request_id):
+        record.request_id = request_id
+
+
+def _terms(
+    asked: pb.TranslateTextRequest | pb.BatchTranslateTextConfig,
+    order: validation.Order,
+    context: Context,
+    deadline_s: float | None,
+    *,
+    wants_deltas: bool = False,
+    default: Priority = Priority.INTERACTIVE,
+) -> Terms:
+    return Terms(
+        order.max_target_tokens,
+        deadline_s,
+        wants_deltas,
+        asked.options.mean_log_probability,
+        callers.identify(context).name,
+        _PRIORITY.get(asked.priority, default),
+    )
+
+
+async def _send_deltas(context: Context, index: int, text: Text) -> None:
+    """Send all of a text that is settled and was not yet sent."""
+    if isinstance(text, DragomanError):
+        return
+    while delta := text.grow():
         await context.write(pb.StreamTranslateTextResponse(content_index=index, text_delta=delta))
-
-
-def _is_large(contents: Sequence[str]) -> bool:
-    return sum(map(len, contents)) > _LARGE
 
 
 def _code_of_cancellation(context: Context) -> grpc.StatusCode:
@@ -254,34 +308,3 @@ def _code_of_cancellation(context: Context) -> grpc.StatusCode:
     remaining_s = context.time_remaining()
     expired = remaining_s is not None and remaining_s < _DEADLINE_SLACK_S
     return grpc.StatusCode.DEADLINE_EXCEEDED if expired else grpc.StatusCode.CANCELLED
-
-
-def _unexpected(error: Exception) -> InternalError:
-    """Log an error of ours: its class and where, not its message, which may hold a text."""
-    _log.error("unexpected error", error=type(error).__name__, at=traceback.format_tb(error.__traceback__))
-    return InternalError("the server failed; its log says more")
-
-
-def _translated(result: TextResult, model: str) -> pb.TranslatedText:
-    return pb.TranslatedText(
-        translated_text=result.text,
-        model=model,
-        source_tokens=result.source_tokens,
-        target_tokens=result.target_tokens,
-        finish_reason=_FINISH_REASON[result.finish_reason],
-        segments=result.segments,
-        mean_log_probability=result.mean_log_probability,
-    )
-
-
-def _model(manifest: Manifest) -> pb.Model:
-    return pb.Model(
-        name=manifest.name,
-        source_language_code=manifest.source_language,
-        target_language_code=manifest.target_language,
-        precision=manifest.precision,
-        max_source_tokens=manifest.max_source_tokens,
-        max_target_tokens=manifest.max_target_tokens,
-        vocabulary_size=manifest.vocabulary_size,
-        checkpoint_sha256=manifest.provenance.checkpoint_sha256,
-    )

@@ -1,16 +1,20 @@
 """The fields of a request against the limits: all that is wrong with it at once."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.errors import DragomanError, FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from service.catalog import Catalog, ServedModel
 from service.settings import Settings
 
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
+
+# What says how to translate: of all texts of a call.
+_Asked = pb.TranslateTextRequest | pb.BatchTranslateTextConfig
 
 
 class Order(NamedTuple):
@@ -21,41 +25,107 @@ class Order(NamedTuple):
 
 
 def check(request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings) -> Order:
-    """Check a request and find its model.
+    """Check a request and find its model. Texts that are too large are not among what is wrong with the request.
 
     Raises:
         InvalidRequestError: at least one field is out of range; names all of them.
         UnknownModelError: no model has the given name.
         UnknownLanguagePairError: no model translates between the given languages.
     """
-    violations = [*_contents(request, settings), *_languages(request), *_mime_type(request)]
+    return _check(request, catalog, list(_count(request.contents, settings)), "")
+
+
+def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog) -> Order:
+    """Check the first message of a batch, and find its model; raises as :func:`check`."""
+    violations = []
+    if not request.HasField("config"):
+        violations.append(FieldViolation("config", "must be set in the first message"))
+    elif request.contents:
+        violations.append(FieldViolation("contents", "must be empty in the first message, which holds the config"))
+    _raise_if_any(violations)
+    return _check(request.config, catalog, [], "config.")
+
+
+def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
+    """Check a further message of a batch.
+
+    Raises:
+        InvalidRequestError: it has another config, or too many texts or none.
+    """
+    violations = []
+    if request.HasField("config"):
+        violations.append(FieldViolation("config", "must be set in the first message only"))
+    _raise_if_any([*violations, *_count(request.contents, settings)])
+
+
+def bad_texts(contents: Iterable[str], settings: Settings, first: int = 0) -> dict[int, InvalidRequestError]:
+    """Find the texts that are too large.
+
+    Args:
+        contents: texts of one call.
+        settings: the limits.
+        first: the number of the first of them within the call.
+
+    Returns:
+        The error of each bad text, by its number.
+    """
+    limit_bytes, bad = settings.max_text_bytes, {}
+    for index, text in enumerate(contents, first):
+        # No character takes more than 4 bytes: most texts need no encoding to be measured.
+        if len(text) * 4 > limit_bytes and (size := len(text.encode())) > limit_bytes:
+            violation = FieldViolation(f"contents[{index}]", f"must be at most {limit_bytes} bytes, is {size}")
+            bad[index] = _invalid([violation])
+    return bad
+
+
+def refuse_any(errors: Sequence[DragomanError]) -> None:
+    """Refuse a call as a whole where some of its texts are bad.
+
+    Raises:
+        InvalidRequestError: names all bad texts.
+        DragomanError: the first error that is another.
+    """
+    for error in errors:
+        if not error.violations:
+            raise error
+    _raise_if_any([violation for error in errors for violation in error.violations])
+
+
+def is_request_id(text: str) -> bool:
+    """Tell whether a caller may give its request this name."""
+    return _REQUEST_ID.fullmatch(text) is not None
+
+
+def _check(asked: _Asked, catalog: Catalog, violations: list[FieldViolation], prefix: str) -> Order:
+    checks = (*_languages(asked), *_mime_type(asked), *_request_id(asked), *_priority(asked))
+    violations += [FieldViolation(prefix + field, description) for field, description in checks]
     try:
-        model = catalog.choose(request.model, request.source_language_code, request.target_language_code)
+        model = catalog.choose(asked.model, asked.source_language_code, asked.target_language_code)
     except InvalidRequestError:
         _raise_if_any(violations)
         raise
-    _raise_if_any([*violations, *_options(request, model)])
-    return Order(model, request.options.max_target_tokens or model.manifest.max_target_tokens)
+    violations += [FieldViolation(prefix + field, description) for field, description in _options(asked, model)]
+    _raise_if_any(violations)
+    return Order(model, asked.options.max_target_tokens or model.manifest.max_target_tokens)
 
 
 def _raise_if_any(violations: list[FieldViolation]) -> None:
     if violations:
-        first = violations[0]
-        more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-        raise InvalidRequestError(f"{first.field}: {first.description}{more}", violations=violations)
+        raise _invalid(violations)
 
 
-def _contents(request: pb.TranslateTextRequest, settings: Settings) -> Iterator[FieldViolation]:
-    count, limit_bytes = len(request.contents), settings.max_text_bytes
-    if not 1 <= count <= settings.max_contents:
-        yield FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {count}")
-    for index, text in enumerate(request.contents):
-        # No character takes more than 4 bytes: most texts need no encoding to be measured.
-        if len(text) * 4 > limit_bytes and (size := len(text.encode())) > limit_bytes:
-            yield FieldViolation(f"contents[{index}]", f"must be at most {limit_bytes} bytes, is {size}")
+def _invalid(violations: list[FieldViolation]) -> InvalidRequestError:
+    first = violations[0]
+    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    return InvalidRequestError(f"{first.field}: {first.description}{more}", violations=violations)
 
 
-def _languages(request: pb.TranslateTextRequest) -> Iterator[FieldViolation]:
+def _count(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolation]:
+    if not 1 <= len(contents) <= settings.max_contents:
+        yield FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {len(contents)}")
+
+
+def _languages(request: _Asked) -> Iterator[FieldViolation]:
     for field in ("source_language_code", "target_language_code"):
         code = getattr(request, field)
         if not code and not request.model:
@@ -64,12 +134,24 @@ def _languages(request: pb.TranslateTextRequest) -> Iterator[FieldViolation]:
             yield FieldViolation(field, f'must be a BCP-47 code such as "en" or "en-US", is {_quote(code)}')
 
 
-def _mime_type(request: pb.TranslateTextRequest) -> Iterator[FieldViolation]:
+def _mime_type(request: _Asked) -> Iterator[FieldViolation]:
     if request.mime_type not in ("", "text/plain"):
         yield FieldViolation("mime_type", f'must be "text/plain" or empty, is {_quote(request.mime_type)}')
 
 
-def _options(request: pb.TranslateTextRequest, model: ServedModel) -> Iterator[FieldViolation]:
+def _request_id(request: _Asked) -> Iterator[FieldViolation]:
+    if request.request_id and not is_request_id(request.request_id):
+        yield FieldViolation(
+            "request_id", f'must be 1 to 128 letters, digits and any of "._:-", is {_quote(request.request_id)}'
+        )
+
+
+def _priority(request: _Asked) -> Iterator[FieldViolation]:
+    if request.priority not in pb.Priority.values():
+        yield FieldViolation("priority", f"must be one of {', '.join(pb.Priority.keys())}, is {request.priority}")
+
+
+def _options(request: _Asked, model: ServedModel) -> Iterator[FieldViolation]:
     tokens, limit = request.options.max_target_tokens, model.manifest.max_target_tokens
     if tokens > limit:
         yield FieldViolation(

@@ -64,7 +64,10 @@ class TranslationServicer:
     def TranslateText(self, request, context):
         """Translates every text of the request: there is one answer for each text, in the order of the texts. One that
         cannot be translated has an `error` in place of a translation and does not hurt the others, unless
-        `all_or_nothing` asks for the call to fail then.
+        `all_or_nothing` asks for the call to fail then. So it is for a request of a single text, too: the call is OK, and
+        the text has the error. What is wrong with the request itself (languages, model, options, the number of texts)
+        fails the call, and so do a passed deadline, a cancellation and a server that is full, draining or broken: an
+        answer never lacks a text without saying that the text itself was the reason.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -72,7 +75,8 @@ class TranslationServicer:
 
     def StreamTranslateText(self, request, context):
         """Translates like TranslateText, and sends each translation piece by piece while it is decoded. The pieces of
-        different texts may arrive interleaved, those of one text arrive in order.
+        different texts may arrive interleaved, those of one text arrive in order. Texts that cannot be translated are
+        treated as in TranslateText.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -80,8 +84,16 @@ class TranslationServicer:
 
     def BatchTranslateText(self, request_iterator, context):
         """Translates any number of texts over one call, while more are sent: for pipelines. The first message holds the
-        `config`, each further one texts. Flow control works both ways: a server reads on only while it has room for more,
-        so a client that sends faster than texts are translated, or does not read the answers, is made to wait.
+        `config`, each further one texts. The server sends its initial metadata once it has accepted the config.
+
+        Flow control works both ways: a server reads on only while it has room for more, so a client that sends faster
+        than texts are translated, or does not read the answers, is made to wait. A full queue makes the call wait, too,
+        and does not fail it. A text that cannot be translated has an `error` as in TranslateText; a message that breaks
+        the rules fails the call.
+
+        A server that shuts down reads no further message, answers all texts that it has read and then ends the call with
+        UNAVAILABLE and the reason DRAINING, whose metadata `answered_texts` says how many those are: the first so many
+        texts of the call. The rest can be sent again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -44,7 +44,13 @@ def call(request, server):
     [
         ({"contents": []}, "contents", "must hold 1 to 1024 texts, holds 0"),
         ({"contents": ["a"] * 1025}, "contents", "must hold 1 to 1024 texts, holds 1025"),
-        ({"contents": ["a", "ä" * 550_001]}, "contents[1]", "must be at most 1100000 bytes, is 1100002"),
+        (
+            {"contents": ["a", "ä" * 550_001], "all_or_nothing": True},
+            "contents[1]",
+            "must be at most 1100000 bytes, is 1100002",
+        ),
+        ({"request_id": "a b"}, "request_id", "must be 1 to 128 letters, digits and any of \"._:-\", is 'a b'"),
+        ({"priority": 9}, "priority", "must be one of PRIORITY_UNSPECIFIED, PRIORITY_INTERACTIVE, PRIORITY_BULK, is 9"),
         ({"source_language_code": ""}, "source_language_code", "must be set where model is not"),
         ({"target_language_code": ""}, "target_language_code", "must be set where model is not"),
         (
@@ -68,14 +74,22 @@ def test_a_field_out_of_range_is_named(call, fields, field, description) -> None
     assert violation.field == field
     assert description in violation.description
     assert caught.value.reason == "INVALID_REQUEST"
+    assert caught.value.request_id
     assert not caught.value.retryable
 
 
 def test_all_bad_fields_are_named_at_once(call) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        call(contents=[], source_language_code="?", mime_type="image/png")
+        call(contents=[], source_language_code="?", mime_type="image/png", request_id="?", priority=7)
     fields = [violation.field for violation in caught.value.violations]
-    assert fields == ["contents", "source_language_code", "target_language_code", "mime_type"]
+    assert fields == [
+        "contents",
+        "source_language_code",
+        "target_language_code",
+        "mime_type",
+        "request_id",
+        "priority",
+    ]
 
 
 def test_an_unknown_language_pair(call) -> None:
@@ -92,6 +106,15 @@ def test_an_unknown_model(call) -> None:
     with pytest.raises(UnknownModelError, match="no model 'xx'; there are: en-de") as caught:
         call(**{**GOOD, "model": "xx"})
     assert caught.value.metadata == {"model": "xx"}
+
+
+def test_a_text_that_is_too_large_fails_alone(client) -> None:
+    texts = ["Good morning.", "ä" * 550_001, "Where is the station?"]
+    first, bad, last = client.translate(texts, model="en-de", all_or_nothing=False)
+    assert [first, last] == client.translate([texts[0], texts[2]], model="en-de")
+    assert isinstance(bad.error, InvalidRequestError)
+    assert [violation.field for violation in bad.error.violations] == ["contents[1]"]
+    assert (bad.text, bad.model) == ("", "en-de")
 
 
 def test_errors_never_hold_the_text(call) -> None:

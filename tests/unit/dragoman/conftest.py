@@ -9,18 +9,24 @@ import grpc
 import pytest
 from grpc_status import rpc_status
 
-from dragoman.errors import DragomanError, to_status
+from dragoman.errors import DragomanError, DrainingError, TextFailedError, to_status
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer, add_TranslationServicer_to_server
 
 
 class EchoServicer(TranslationServicer):
-    """Echoes texts, after failing once with each of `errors`; with `blocks` it waits for the call's end."""
+    """Echoes texts, after failing once with each of `errors`; with `blocks` it waits for the call's end.
+
+    A text "poison" has an error in place of its echo.
+    """
 
     def __init__(self) -> None:
         self.errors: list[DragomanError] = []
         self.blocks = False
+        self.breaks_after: int | None = None  # texts of a stream
         self.requests: list[pb.TranslateTextRequest] = []
+        self.configs: list[pb.BatchTranslateTextConfig] = []
+        self.messages: list[list[str]] = []
         self.metadata: list[dict[str, str | bytes]] = []
         self.call_ended = Event()
 
@@ -38,6 +44,28 @@ class EchoServicer(TranslationServicer):
                     yield pb.StreamTranslateTextResponse(content_index=index, text_delta=text[position])
         for index, text in enumerate(request.contents):
             yield pb.StreamTranslateTextResponse(content_index=index, result=self._translated(text))
+
+    def BatchTranslateText(
+        self, messages: Iterator[pb.BatchTranslateTextRequest], context: Any
+    ) -> Iterator[pb.BatchTranslateTextResponse]:
+        config = next(messages).config
+        self.configs.append(config)
+        self._begin(None, context)
+        context.send_initial_metadata(())
+        count = 0
+        for message in messages:
+            self.messages.append(list(message.contents))
+            indices = range(count, count + len(message.contents))
+            answers = [
+                pb.BatchTranslation(content_index=index, translation=self._translated(text))
+                for index, text in zip(indices, message.contents, strict=True)
+            ]
+            count += len(answers)
+            if self.breaks_after is not None and count > self.breaks_after:
+                answers = answers[: self.breaks_after - count]
+                yield pb.BatchTranslateTextResponse(translations=answers)
+                context.abort_with_status(rpc_status.to_status(to_status(DrainingError("draining", retry_delay_s=0.0))))
+            yield pb.BatchTranslateTextResponse(translations=answers if config.in_order else reversed(answers))
 
     def ListModels(self, request: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:
         self._begin(None, context)
@@ -63,10 +91,12 @@ class EchoServicer(TranslationServicer):
         if self.blocks:
             ended.wait()
         if self.errors:
-            context.abort_with_status(rpc_status.to_status(to_status(self.errors.pop(0))))
+            context.abort_with_status(rpc_status.to_status(to_status(self.errors.pop(0), "echo")))
 
     @staticmethod
     def _translated(text: str) -> pb.TranslatedText:
+        if text == "poison":
+            return pb.TranslatedText(model="en-de", error=to_status(TextFailedError("poisonous")))
         return pb.TranslatedText(
             translated_text=text,
             model="en-de",

@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from dragoman.answers import Model, Translation, model_of, translation_delta_of, translation_of
+from dragoman.errors import InternalError, to_status
 from dragoman.v1 import translation_pb2 as pb
 
 TRANSLATED = pb.TranslatedText(
@@ -24,6 +25,15 @@ def test_a_mean_log_probability_is_there_only_when_the_message_has_one() -> None
     for value in (-1.5, 0.0):
         scored = pb.TranslatedText(mean_log_probability=value)
         assert translation_of(pb.TranslatedText.FromString(scored.SerializeToString())).mean_log_probability == value
+
+
+def test_every_field_of_a_translation_is_read() -> None:
+    filled = pb.TranslatedText(unknown_pieces=3, split=True, error=to_status(InternalError("broken")))
+    translation = translation_of(filled)
+    assert (translation.unknown_pieces, translation.split) == (3, True)
+    assert isinstance(translation.error, InternalError)
+    assert translation_of(TRANSLATED).error is None
+    assert len(dataclasses.fields(translation)) == len(pb.TranslatedText.DESCRIPTOR.fields)
 
 
 def test_a_finish_reason_of_a_later_server_is_its_number() -> None:

@@ -20,10 +20,12 @@ from dragoman import (
     QueueFullError,
     RequestCancelledError,
     ServerUnavailableError,
+    TextFailedError,
     Translation,
     TranslationDelta,
     UnrecognizedError,
 )
+from dragoman.v1 import translation_pb2 as pb
 
 both = pytest.mark.parametrize("kind", [Client, AsyncClient])
 texts_lists = st.lists(st.text(st.characters(codec="utf-8"), max_size=30), max_size=5)
@@ -69,6 +71,10 @@ def test_every_argument_reaches_its_field(kind: type, method: str, echo) -> None
         "model": "en-de",
         "max_target_tokens": 7,
         "mean_log_probability": True,
+        "mime_type": "text/plain",
+        "request_id": "mine",
+        "priority": "bulk",
+        "all_or_nothing": False,
     }
     call(kind, echo.address, method, ["a"], **options)
     call(kind, echo.address, method, ["a"])
@@ -78,6 +84,11 @@ def test_every_argument_reaches_its_field(kind: type, method: str, echo) -> None
     assert given_all.model == "en-de"
     assert given_all.options.max_target_tokens == 7
     assert given_all.options.mean_log_probability
+    assert (given_all.mime_type, given_all.request_id) == ("text/plain", "mine")
+    assert given_all.priority == pb.PRIORITY_BULK
+    assert not given_all.all_or_nothing
+    assert given_none.all_or_nothing
+    assert (given_none.request_id, given_none.priority) == ("", pb.PRIORITY_UNSPECIFIED)
     assert not given_none.options.HasField("max_target_tokens")
     assert not given_none.options.mean_log_probability
     assert (given_none.model, given_none.source_language_code, given_none.mime_type) == ("", "", "")
@@ -150,6 +161,21 @@ class TestEveryMethod:
             call(kind, echo.address, method, *arguments, timeout_s=0.05)
         with pytest.raises(DeadlineExceededError):
             call(kind, echo.address, method, *arguments, settings={"timeout_s": 0.05})
+
+
+@both
+def test_an_error_of_a_text_is_part_of_its_translation(kind: type, echo) -> None:
+    good, bad = call(kind, echo.address, "translate", ["a", "poison"], all_or_nothing=False)
+    assert good.error is None
+    assert isinstance(bad.error, TextFailedError)
+    assert (bad.text, bad.error.message, bad.error.code) == ("", "poisonous", grpc.StatusCode.INTERNAL)
+
+
+@both
+def test_an_api_key_is_sent_as_authorization(kind: type, echo) -> None:
+    call(kind, echo.address, "translate", "a", settings={"api_key": "key", "metadata": {"x": "y"}})
+    assert echo.servicer.metadata[0]["authorization"] == "Bearer key"
+    assert echo.servicer.metadata[0]["x"] == "y"
 
 
 @both
@@ -238,6 +264,10 @@ def test_what_no_message_can_hold_is_not_sent(kind: type, method: str, echo) -> 
         call(kind, echo.address, method, "\ud800")
     with pytest.raises(ValueError, match="out of range"):
         call(kind, echo.address, method, "a", max_target_tokens=-1)
+    with pytest.raises(ValueError, match='must be "interactive" or "bulk"'):
+        call(kind, echo.address, method, "a", priority="urgent")
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        call(kind, echo.address, method, "a", langauge="de")
     assert not echo.servicer.requests
 
 

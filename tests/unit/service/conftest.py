@@ -1,14 +1,26 @@
-"""A tokenizer of bytes and a few words, and the manifest of a model that has it."""
+"""A tokenizer of bytes and a few words, the manifest of a model that has it, and a server of it without an engine."""
 
+import asyncio
 import io
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+import grpc.aio
 import pytest
 from hypothesis import HealthCheck, settings
 from sentencepiece import SentencePieceTrainer
 
+from dragoman import AsyncClient
 from dragoman.bundle import Manifest, Provenance
 from dragoman.tokenizer import JOINT, Tokenizer
+from dragoman.v1.translation_pb2_grpc import TranslationStub, add_TranslationServicer_to_server
+from service.catalog import Catalog, ServedModel
+from service.mailbox import Mailbox
+from service.metrics import Metrics
+from service.servicer import Servicer
+from service.settings import Settings
+from service.translator import Translator
+from tests.unit.service.house import PATIENCE_S, House
 
 # A busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -63,3 +75,36 @@ def manifest(tokenizer: Tokenizer) -> Manifest:
         provenance=Provenance(checkpoint_sha256="0" * 64),
         files={},
     )
+
+
+@pytest.fixture
+def server_settings(request: pytest.FixtureRequest) -> Settings:
+    """Of `house`; others than the default by indirect parameters."""
+    return Settings(**getattr(request, "param", {}))
+
+
+@pytest.fixture
+async def closed_house(server_settings: Settings) -> AsyncIterator[House]:
+    """A server that has not loaded its models."""
+    metrics, mailbox = Metrics(), Mailbox(server_settings.queue_source_tokens)
+    mailbox.enlist()
+    servicer = Servicer(server_settings, metrics)
+    server = grpc.aio.server()
+    add_TranslationServicer_to_server(servicer, server)
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    mailbox.bind(asyncio.get_running_loop())
+    async with (
+        AsyncClient(address, timeout_s=PATIENCE_S) as client,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        yield House(servicer, mailbox, metrics, client, TranslationStub(channel))
+    await server.stop(None)
+
+
+@pytest.fixture
+def house(closed_house: House, manifest: Manifest, tokenizer: Tokenizer) -> House:
+    """A server that takes calls."""
+    model = ServedModel(manifest, Translator(manifest, tokenizer), closed_house.mailbox)
+    closed_house.servicer.open(Catalog([model]))
+    return closed_house

@@ -2,95 +2,26 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
-from typing import NamedTuple
 
-import grpc.aio
+import grpc
 import pytest
 from structlog.testing import capture_logs
 
 from dragoman import (
-    AsyncClient,
     DeadlineExceededError,
     DrainingError,
     InternalError,
+    InvalidRequestError,
     LoadingError,
     RequestCancelledError,
+    TextFailedError,
 )
+from dragoman.errors import from_rpc_error, from_status
 from dragoman.v1 import translation_pb2 as pb
-from dragoman.v1.translation_pb2_grpc import TranslationStub, add_TranslationServicer_to_server
-from service.catalog import Catalog, ServedModel
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.request import FinishReason, Segment
-from service.servicer import Servicer
-from service.settings import Settings
 from service.translator import Translator
+from tests.unit.service.house import PATIENCE_S, House, until
 
-PATIENCE_S = 120
-
-
-class House(NamedTuple):
-    """One server and its parts."""
-
-    servicer: Servicer
-    mailbox: Mailbox
-    metrics: Metrics
-    client: AsyncClient
-    stub: TranslationStub
-
-    async def taken(self, count: int) -> list[Segment]:
-        """Takes segments as an engine does, as soon as so many wait."""
-        await until(lambda: self.mailbox.queued_segments >= count)
-        return self.mailbox.take(0, count, wait=False) or []
-
-    def step(self, segment: Segment) -> None:
-        """Decodes one token, which is the next of the source, or the end."""
-        position = len(segment.target_ids)
-        if position == len(segment.source_ids) - 1:
-            segment.finish(FinishReason.EOS, 0.0)
-        else:
-            segment.target_ids.append(segment.source_ids[position])
-        if segment.finished or segment.wants_deltas:
-            self.mailbox.deliver([segment])
-
-    def exhaust(self, segment: Segment) -> None:
-        while not segment.finished:
-            self.step(segment)
-
-    def count(self, name: str, *labels: str) -> float:
-        return getattr(self.metrics, name).labels(*labels)._value.get()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.001)
-
-
-@pytest.fixture
-async def closed_house() -> AsyncIterator[House]:
-    metrics, mailbox = Metrics(), Mailbox(1000)
-    mailbox.enlist()
-    servicer = Servicer(Settings(), metrics)
-    server = grpc.aio.server()
-    add_TranslationServicer_to_server(servicer, server)
-    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-    await server.start()
-    mailbox.bind(asyncio.get_running_loop())
-    async with (
-        AsyncClient(address, timeout_s=PATIENCE_S) as client,
-        grpc.aio.insecure_channel(address) as channel,
-    ):
-        yield House(servicer, mailbox, metrics, client, TranslationStub(channel))
-    await server.stop(None)
-
-
-@pytest.fixture
-def house(closed_house, manifest, tokenizer) -> House:
-    model = ServedModel(manifest, Translator(manifest, tokenizer), closed_house.mailbox)
-    closed_house.servicer.open(Catalog([model]))
-    return closed_house
+both = pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
 
 
 def translate(house: House, *texts: str, **options) -> asyncio.Task:
@@ -132,7 +63,7 @@ async def results(house: House, method: str, request: pb.TranslateTextRequest) -
 
 
 @pytest.mark.parametrize("asked", [None, False, True])
-@pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
+@both
 async def test_the_mean_log_probability_is_answered_to_who_asks(house, method, asked) -> None:
     options = pb.TranslateOptions(mean_log_probability=asked)
     request = pb.TranslateTextRequest(contents=["tom", " "], model="en-de", options=options)
@@ -147,7 +78,7 @@ async def test_the_mean_log_probability_is_answered_to_who_asks(house, method, a
     assert not blank.HasField("mean_log_probability")
 
 
-@pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
+@both
 async def test_a_client_that_leaves_withdraws_its_segments(house, method) -> None:
     request = pb.TranslateTextRequest(contents=["tom. Good tom."], model="en-de")
     call = getattr(house.stub, method)(request)
@@ -160,7 +91,7 @@ async def test_a_client_that_leaves_withdraws_its_segments(house, method) -> Non
         await call.code()
 
 
-@pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
+@both
 async def test_a_passed_deadline_withdraws_the_segments(house, method) -> None:
     request = pb.TranslateTextRequest(contents=["tom. Good tom."], model="en-de")
     while not house.count("requests_total", method, "DEADLINE_EXCEEDED"):  # on a busy machine it may not arrive at all
@@ -178,6 +109,127 @@ async def test_the_engine_may_tell_of_the_deadline_first(house) -> None:
     house.mailbox.deliver([segment])
     with pytest.raises(DeadlineExceededError, match="passed in the queue"):
         await call
+
+
+def request_of(*texts: str, **fields) -> pb.TranslateTextRequest:
+    return pb.TranslateTextRequest(contents=texts, model="en-de", **fields)
+
+
+TOO_LARGE = "a" * 1_100_001
+
+
+@both
+async def test_a_text_that_is_too_large_is_an_error_of_its_own(house, method) -> None:
+    call = asyncio.create_task(results(house, method, request_of("tom", TOO_LARGE, " ")))
+    [segment] = await house.taken(1)
+    house.exhaust(segment)
+    tom, bad, blank = await call
+    assert (tom.translated_text, blank.translated_text) == ("tom", " ")
+    assert not tom.HasField("error")
+    error = from_status(bad.error)
+    assert type(error) is InvalidRequestError
+    assert error.violations == [("contents[1]", "must be at most 1100000 bytes, is 1100001")]
+    expected = pb.TranslatedText(model="en-de", error=bad.error)
+    assert bad == expected
+    assert house.count("requests_total", method, "OK") == 1
+
+
+@both
+async def test_a_single_bad_text_does_not_fail_the_call_either(house, method) -> None:
+    [bad] = await results(house, method, request_of(TOO_LARGE))
+    assert bad.HasField("error")
+
+
+@both
+async def test_all_or_nothing_fails_for_a_bad_text_and_names_all(house, method) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await results(house, method, request_of(TOO_LARGE, "tom", TOO_LARGE, all_or_nothing=True))
+    error = from_rpc_error(caught.value)
+    assert isinstance(error, InvalidRequestError)
+    assert [violation.field for violation in error.violations] == ["contents[0]", "contents[2]"]
+    assert house.mailbox.queued_segments == 0
+
+
+@both
+async def test_a_text_on_which_the_engine_fails_does_not_hurt_the_others(house, method) -> None:
+    call = asyncio.create_task(results(house, method, request_of("tom. Good tom.", "tom")))
+    poisonous, sibling, healthy = await house.taken(3)
+    poisonous.fail_alone(0.0)
+    house.mailbox.deliver([poisonous])
+    await until(lambda: sibling.cancel_requested)
+    house.exhaust(healthy)
+    bad, good = await call
+    assert good.translated_text == "tom"
+    assert type(from_status(bad.error)) is TextFailedError
+    assert bad.translated_text == ""
+
+
+@both
+async def test_all_or_nothing_fails_where_the_engine_fails_on_a_text(house, method) -> None:
+    call = asyncio.create_task(results(house, method, request_of("tom", "Good tom", all_or_nothing=True)))
+    poisonous, other = await house.taken(2)
+    poisonous.fail_alone(0.0)
+    house.mailbox.deliver([poisonous])
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    assert isinstance(from_rpc_error(caught.value), TextFailedError)
+    await house.servicer.idle()
+    assert other.cancel_requested
+
+
+@both
+async def test_a_fault_of_ours_on_one_text_does_not_hurt_the_others(house, monkeypatch, method) -> None:
+    prepare = Translator.prepare
+
+    def explode(self, text, *arguments, **options):
+        if text == "my secret":
+            raise ValueError(f"cannot do {text}")
+        return prepare(self, text, *arguments, **options)
+
+    monkeypatch.setattr(Translator, "prepare", explode)
+    with capture_logs() as log:
+        bad, good = await results(house, method, request_of("my secret", " "))
+    assert type(from_status(bad.error)) is InternalError
+    assert good.translated_text == " "
+    assert "secret" not in repr(log)
+    assert "secret" not in repr(bad)
+
+
+@both
+async def test_a_request_id_is_echoed_or_made_up(house, method) -> None:
+    async def echoed(**fields) -> str:
+        call = getattr(house.stub, method)(request_of(" ", **fields), timeout=PATIENCE_S)
+        answer = await call if method == "TranslateText" else [message async for message in call][-1]
+        return answer.request_id
+
+    assert await echoed(request_id="job-7:a.b_C") == "job-7:a.b_C"
+    made_up = {await echoed() for _ in range(3)}
+    assert len(made_up) == 3
+    assert all(made_up)
+
+
+@both
+@pytest.mark.parametrize(
+    ("fields", "request_id"),
+    [({"request_id": "mine", "mime_type": "x"}, "mine"), ({"mime_type": "x"}, None), ({"request_id": "no no"}, None)],
+)
+async def test_an_error_names_the_request(house, method, fields, request_id) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await results(house, method, request_of("tom", **fields))
+    error = from_rpc_error(caught.value)
+    assert isinstance(error, InvalidRequestError)
+    assert error.request_id
+    assert request_id in (None, error.request_id)
+    assert error.request_id != "no no"
+
+
+@both
+async def test_an_early_refusal_names_the_request_too(closed_house, method) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await results(closed_house, method, request_of("tom", request_id="early"))
+    error = from_rpc_error(caught.value)
+    assert isinstance(error, LoadingError)
+    assert error.request_id == "early"
 
 
 async def test_a_failed_segment_ends_its_call_at_once_and_no_other(house) -> None:

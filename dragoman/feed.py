@@ -1,0 +1,180 @@
+"""Texts that a caller has for many answers, from its iterable into messages, for either client."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from dragoman.answers import BatchTranslation
+from dragoman.many import MESSAGE_TEXTS, Entry, Unanswered, take_message
+from dragoman.v1 import translation_pb2 as pb
+
+
+class Feed:
+    """Reads an iterable on a thread of its own, as far ahead as one message holds: a slow one delays nothing sent."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = [texts] if isinstance(texts, str) else texts
+        self._ready: deque[Entry] = deque()
+        self._unanswered = Unanswered()
+        self._changed = threading.Condition()
+        self._ended = False
+        self._closed = False
+        self._call = 0
+        self._error: BaseException | None = None  # of the iterable, or of a text that no message can hold
+        threading.Thread(target=self._read, name="dragoman-feed", daemon=True).start()
+
+    def messages(self) -> Iterator[pb.BatchTranslateTextRequest]:
+        """Yields the messages of one call, on a thread of gRPC; whoever is at it for an earlier call ends."""
+        with self._changed:
+            self._call += 1
+            call = self._call
+            self._unanswered.begin()
+            self._changed.notify_all()
+
+        def generate() -> Iterator[pb.BatchTranslateTextRequest]:
+            while True:
+                with self._changed:
+                    if (message := self._next(call)) is None:
+                        return
+                yield message
+
+        return generate()
+
+    def receive(self, message: pb.BatchTranslateTextResponse) -> list[BatchTranslation]:
+        """Reads answers of the current call, and so makes room for more texts.
+
+        Raises:
+            InternalError: one is not of an unanswered text.
+        """
+        with self._changed:
+            answers = self._unanswered.receive(message)
+            self._changed.notify_all()
+            return answers
+
+    def check_end(self) -> None:
+        """Makes sure, at the end of the last call, that all went well.
+
+        Raises:
+            InternalError: a text was not answered.
+            Exception: what the iterable raised, or a text that no message can hold.
+        """
+        if self._error is not None:
+            raise self._error
+        self._unanswered.check_end()
+
+    def close(self) -> None:
+        """Sends and reads no more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _next(self, call: int) -> pb.BatchTranslateTextRequest | None:
+        while (source := self._unanswered.left or self._ready) or not self._ended:
+            if self._closed or call != self._call:
+                return None
+            if source and self._unanswered.has_room:
+                return self._message(source)
+            self._changed.wait()
+        return None
+
+    def _message(self, source: deque[Entry]) -> pb.BatchTranslateTextRequest | None:
+        try:
+            return self._unanswered.send(take_message(source))
+        except (TypeError, ValueError) as error:
+            self._error, self._closed = error, True
+            return None
+        finally:
+            self._changed.notify_all()
+
+    def _read(self) -> None:
+        try:
+            for entry in map(Entry._make, enumerate(self._texts)):
+                with self._changed:
+                    while len(self._ready) >= MESSAGE_TEXTS and not self._closed:
+                        self._changed.wait()
+                    if self._closed:
+                        return
+                    self._ready.append(entry)
+                    self._changed.notify_all()
+        except BaseException as error:  # the caller's own, who gets it back
+            self._error = self._error or error
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+
+
+class AsyncFeed:
+    """Reads an iterable in a task of its own, as far ahead as one message holds."""
+
+    def __init__(self, texts: Iterable[str] | AsyncIterable[str]) -> None:
+        self._ready: deque[Entry] = deque()
+        self._unanswered = Unanswered()
+        self._sendable = asyncio.Event()  # there may be something to send now
+        self._room = asyncio.Event()  # there may be room to read now
+        self._ended = False
+        self._error: Exception | None = None  # of the iterable, or of a text that no message can hold
+        self._reader = asyncio.create_task(self._read(texts))
+
+    async def send(self, call: Any, first: pb.BatchTranslateTextRequest) -> None:
+        """Sends over one call what the last one left, and then what comes; to be cancelled when the call ends."""
+        self._unanswered.begin()
+        await call.write(first)
+        await call.initial_metadata()  # else a refusal could meet a write, see `lost_call`
+        try:
+            while (source := self._unanswered.left or self._ready) or not self._ended:
+                if source and self._unanswered.has_room:
+                    message = self._unanswered.send(take_message(source))
+                    self._room.set()
+                    await call.write(message)
+                else:
+                    self._sendable.clear()
+                    await self._sendable.wait()
+        except (TypeError, ValueError) as error:
+            self._error = error
+        await call.done_writing()
+
+    def receive(self, message: pb.BatchTranslateTextResponse) -> list[BatchTranslation]:
+        """As that of `Feed`."""
+        self._sendable.set()
+        return self._unanswered.receive(message)
+
+    def check_end(self) -> None:
+        """As that of `Feed`."""
+        if self._error is not None:
+            raise self._error
+        self._unanswered.check_end()
+
+    async def close(self) -> None:
+        """Reads no more."""
+        self._reader.cancel()
+        await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def _read(self, texts: Iterable[str] | AsyncIterable[str]) -> None:
+        index = 0
+        try:
+            async for text in _each(texts):
+                while len(self._ready) >= MESSAGE_TEXTS:
+                    self._room.clear()
+                    await self._room.wait()
+                self._ready.append(Entry(index, text))
+                self._sendable.set()
+                index += 1
+        except Exception as error:  # the caller's own, who gets it back
+            self._error = error
+        finally:
+            self._ended = True
+            self._sendable.set()
+
+
+async def _each(texts: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[str]:
+    if isinstance(texts, AsyncIterable):
+        async for text in texts:
+            yield text
+    else:
+        for text in [texts] if isinstance(texts, str) else texts:
+            yield text

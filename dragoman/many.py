@@ -1,0 +1,159 @@
+"""Many texts over one call, for both clients: what was sent and not yet answered, and what is to be sent next.
+
+A call that breaks because its server is unavailable is followed by another one, which begins with the texts that are
+unanswered. So texts are numbered twice: by the caller's iterable, and by each call.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import grpc
+
+from dragoman.answers import BatchTranslation, translation_of
+from dragoman.errors import DragomanError, InternalError, ServerUnavailableError
+from dragoman.v1 import translation_pb2 as pb
+
+# Of one message. A server takes 1024 texts and 8 MiB by default, and a character has up to 4 bytes.
+MESSAGE_TEXTS = 128
+_MESSAGE_CHARACTERS = 262_144
+# Sent and not answered, at most; twice what a server works on. gRPC alone would take megabytes in advance.
+WINDOW_TEXTS = 2_048
+_WINDOW_CHARACTERS = 4_194_304
+# A call that breaks before it answered anything is tried again so often, after growing pauses.
+_ATTEMPTS = 4
+_FIRST_PAUSE_S = 0.1
+_PAUSE_FACTOR = 3.0
+
+
+class Entry(NamedTuple):
+    """One text.
+
+    Attributes:
+        place: of it in the caller's iterable.
+        text: itself.
+    """
+
+    place: int
+    text: str
+
+
+def take_message(ready: deque[Entry]) -> list[Entry]:
+    """Takes what makes a message: the first of those that are ready, one at least."""
+    taken = [ready.popleft()]
+    characters = len(taken[0].text)
+    while ready and len(taken) < MESSAGE_TEXTS and characters + len(ready[0].text) <= _MESSAGE_CHARACTERS:
+        taken.append(ready.popleft())
+        characters += len(taken[-1].text)
+    return taken
+
+
+class Unanswered:
+    """The texts that were sent and are not answered; has no lock of its own.
+
+    Attributes:
+        left: those that earlier calls left, and that are still to be sent over the current one.
+    """
+
+    def __init__(self) -> None:
+        self.left: deque[Entry] = deque()
+        self._sent: dict[int, Entry] = {}  # by number within the call
+        self._characters = 0  # of those
+        self._count = 0  # texts of the call
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be sent."""
+        return len(self._sent) < WINDOW_TEXTS and self._characters < _WINDOW_CHARACTERS
+
+    def begin(self) -> None:
+        """Begins a call."""
+        self.left = deque(sorted([*self._sent.values(), *self.left]))
+        self._sent, self._characters, self._count = {}, 0, 0
+
+    def send(self, entries: Sequence[Entry]) -> pb.BatchTranslateTextRequest:
+        """Builds a message of these texts.
+
+        Raises:
+            ValueError: a text is no valid Unicode; nothing counts as sent.
+            TypeError: one is no text.
+        """
+        message = pb.BatchTranslateTextRequest(contents=[entry.text for entry in entries])
+        # Entered before it can be answered.
+        self._sent.update(enumerate(entries, self._count))
+        self._characters += sum(len(entry.text) for entry in entries)
+        self._count += len(entries)
+        return message
+
+    def receive(self, message: pb.BatchTranslateTextResponse) -> list[BatchTranslation]:
+        """Reads answers.
+
+        Raises:
+            InternalError: one is of a text that was not sent, or was answered before.
+        """
+        return [self._receive(answer) for answer in message.translations]
+
+    def check_end(self) -> None:
+        """Makes sure that nothing is left where the server says that all is done.
+
+        Raises:
+            InternalError: something is.
+        """
+        if self._sent:
+            raise InternalError(f"the server ended the call with {len(self._sent)} texts unanswered")
+
+    def _receive(self, answer: pb.BatchTranslation) -> BatchTranslation:
+        entry = self._sent.pop(answer.content_index, None)
+        if entry is None:
+            raise InternalError(f"the server answered text {answer.content_index} of the call, which is not open")
+        self._characters -= len(entry.text)
+        return BatchTranslation(entry.place, translation_of(answer.translation))
+
+
+class Patience:
+    """How long to go on with a server that is unavailable, and with the whole."""
+
+    def __init__(self, timeout_s: float | None) -> None:
+        self._end_s = None if timeout_s is None else time.monotonic() + timeout_s
+        self._failures = 0
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the next call may take; None: as many as it likes."""
+        return None if self._end_s is None else max(0.0, self._end_s - time.monotonic())
+
+    def answered(self) -> None:
+        """Notes that the server is there."""
+        self._failures = 0
+
+    def pause_s(self, error: ServerUnavailableError) -> float:
+        """Says how long to wait before the next call.
+
+        Raises:
+            ServerUnavailableError: the given one, where there have been enough.
+        """
+        self._failures += 1
+        if self._failures >= _ATTEMPTS:
+            raise error
+        pause_s = max(_FIRST_PAUSE_S * _PAUSE_FACTOR ** (self._failures - 1), error.retry_delay_s or 0.0)
+        # Jitter, so that the clients of a server do not come back in step.
+        return pause_s * random.uniform(0.8, 1.2)
+
+
+def lost_call(error: DragomanError) -> ServerUnavailableError:
+    """Reads an error of grpc.aio, which loses the status of a call that ends during a write, and says INTERNAL instead.
+
+    https://github.com/grpc/grpc/issues/36066. The next call tells what it was, if it was not the server's end.
+
+    Raises:
+        DragomanError: the given one, where it is another.
+    """
+    if isinstance(error, ServerUnavailableError):
+        return error
+    if error.code is grpc.StatusCode.INTERNAL and not error.request_id:  # a server of ours names the request
+        return ServerUnavailableError(f"the call broke off: {error.message}")
+    raise error

@@ -1,0 +1,94 @@
+"""Work on the texts of a call, in and out: each by itself, so that a bad one does not hurt the others."""
+
+import asyncio
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final, TypeVar
+
+import structlog
+
+from dragoman.errors import DragomanError, InternalError
+from service import validation
+from service.call import Call, Text
+from service.catalog import ServedModel
+from service.settings import Settings
+from service.terms import Terms
+from service.translator import TextResult
+
+# Texts with more characters are split and put together off the event loop, which they would hold up.
+_LARGE: Final = 8_192
+_MANY: Final = 128  # the same in segments
+
+_T = TypeVar("_T")
+_log = structlog.get_logger()
+
+
+class TextWork:
+    """Splits texts and puts translations together: on the event loop where they are small, else on a thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        # One thread: more would only take the interpreter lock from the event loop more often.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
+
+    async def prepare(
+        self, model: ServedModel, terms: Terms, call: Call, contents: Sequence[str], first: int = 0
+    ) -> dict[int, Text]:
+        """Make documents of texts.
+
+        Args:
+            model: that is to translate them.
+            terms: of the call.
+            call: that is told of their progress.
+            contents: the texts.
+            first: the number of the first of them within the call.
+
+        Returns:
+            Each text by its number, or its error.
+        """
+        bad = validation.bad_texts(contents, self._settings, first)
+
+        def make(index: int, text: str) -> Text:
+            if index in bad:
+                return bad[index]
+            return _isolated(partial(model.translator.prepare, text, terms, partial(call.progress, index)))
+
+        def prepare() -> dict[int, Text]:
+            return {index: make(index, text) for index, text in enumerate(contents, first)}
+
+        return await self._run(prepare, large=sum(map(len, contents)) > _LARGE)
+
+    async def outcomes(self, call: Call, indices: Iterable[int]) -> dict[int, TextResult | DragomanError]:
+        """Put the translations of finished texts together; gives each, or its error, by its number."""
+        texts = {index: call.text(index) for index in indices}
+        segments = sum(0 if isinstance(text, DragomanError) else len(text.segments) for text in texts.values())
+
+        def put_together() -> dict[int, TextResult | DragomanError]:
+            return {
+                index: text if isinstance(text, DragomanError) else _isolated(text.result)
+                for index, text in texts.items()
+            }
+
+        return await self._run(put_together, large=segments > _MANY)
+
+    async def _run(self, work: Callable[[], _T], *, large: bool) -> _T:
+        if not large:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def unexpected(error: Exception) -> InternalError:
+    """Log an error of ours: its class and where, not its message, which may hold a text."""
+    _log.error("unexpected error", error=type(error).__name__, at=traceback.format_tb(error.__traceback__))
+    return InternalError("the server failed; its log says more")
+
+
+def _isolated(work: Callable[[], _T]) -> _T | DragomanError:
+    try:
+        return work()
+    except DragomanError as error:
+        return error
+    except Exception as error:
+        return unexpected(error)

@@ -204,9 +204,9 @@ def _sample(segments: int, metrics: Metrics) -> Sample:
     return Sample(segments, resident_mib(), allocated_mib(), cache_bytes / 2**20, sys.getallocatedblocks())
 
 
-def resident_mib() -> float:
-    """Mebibytes of this process that are resident now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def resident_mib(pid: int | str = "self") -> float:
+    """Mebibytes of a process that are resident now."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 

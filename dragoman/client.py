@@ -194,7 +194,7 @@ class Client(_Base):
     ) -> Iterator[BatchTranslation]:
         """Translates any number of texts over one call, while they come and without holding them all.
 
-            for index, translation in client.translate_many(open("sentences.txt"), model="en-de"):
+            for index, translation in client.translate_many(map(str.strip, open("sentences.txt")), model="en-de"):
                 ...
 
         The iterable is read as answers are taken: at most some two thousand texts are sent and not answered. It is read

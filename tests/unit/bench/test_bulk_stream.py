@@ -1,0 +1,37 @@
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.bulk_stream import Sample, growth, main, sentences
+
+BUNDLE = Path(__file__).parents[3] / "models" / "en-de" / "bundle"
+
+
+def test_sentences_all_differ() -> None:
+    texts = list(sentences(50_000))
+    assert len(set(texts)) == len(texts) == 50_000
+    assert max(map(len, texts)) < 80
+
+
+def test_growth_counts_after_the_first_tenth_only() -> None:
+    flat = [Sample(texts, 1.0, 100.0 if texts < 100 else 300.0, 50.0) for texts in range(50, 1_001, 50)]
+    assert growth(flat, "server_mib") == pytest.approx(0.0, abs=1e-6)
+    rising = [Sample(texts, 1.0, 100.0, texts / 1_000) for texts in itertools.chain(range(1_000, 20_001, 1_000))]
+    assert growth(rising, "client_mib") == pytest.approx(100.0)
+
+
+def test_a_small_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.json"
+    assert main(["--count", "400", "--as-ready", "--bundle", str(BUNDLE), "--json", str(out)]) == 0
+    report = json.loads(out.read_text())
+    assert (report["answered_once"], report["errors"]) == (400, 0)
+    assert len(report["samples"]) == 20
+    assert "400 answered exactly once" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--count", "3"], ["--bundle", "/nowhere"]])
+def test_bad_arguments_give_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1

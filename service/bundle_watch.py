@@ -1,6 +1,7 @@
 """What lies in the folder of the models, and which of its bundles have changed; no file of a bundle is opened."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +27,11 @@ def look(root: Path) -> Snapshot:
     Raises:
         OSError: it cannot be read.
     """
-    return {path: frozenset(map(_identity, filter(Path.is_file, path.iterdir()))) for path in find_bundles(root)}
+    snapshot = {}
+    for path in find_bundles(root):
+        with suppress(FileNotFoundError):  # it, or a file of it, has gone since it was found
+            snapshot[path] = frozenset(map(_identity, filter(Path.is_file, path.iterdir())))
+    return snapshot
 
 
 def changed(acted_on: Snapshot, before: Snapshot, now: Snapshot) -> set[Path]:

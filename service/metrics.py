@@ -1,7 +1,7 @@
 """Every metric of the server, once, with its unit and buckets; prefix ``dragoman_``, base units.
 
-No label ever holds a value of the user: ``method``, ``code``, ``reason``, ``graph`` and ``outcome`` come from closed sets of ours,
-``model``, ``precision`` and ``device`` from the operator's bundles and settings.
+No label ever holds a value of the user: ``method``, ``code``, ``reason``, ``graph`` and ``outcome`` come from closed
+sets of ours, ``model``, ``precision`` and ``device`` from the operator's bundles and settings.
 """
 
 from collections.abc import Callable

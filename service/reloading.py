@@ -80,11 +80,11 @@ class Reloading:
         """Reload all when asked to, and, if the settings say so, what changes on disk; until :meth:`stop`."""
         before = self._seen
         while await self._wait(asked):
-            now = before
+            now, everything = before, asked.is_set()
+            asked.clear()
             try:
                 now = await asyncio.to_thread(look, self._settings.models)
-                if asked.is_set():
-                    asked.clear()
+                if everything:
                     await self._reload(now, now.keys() | self._seen.keys())
                 elif news := changed(self._seen, before, now):
                     await self._reload(now, news)

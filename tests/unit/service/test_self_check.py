@@ -161,5 +161,5 @@ def test_a_source_on_which_a_graph_fails_is_one_line(
         return encode(encoder, sources)
 
     monkeypatch.setattr(EncoderSession, "encode", fail_long)
-    with pytest.raises(BundleError, match="cannot be run: InternalError: the engine fails on this text"):
+    with pytest.raises(BundleError, match="cannot be run: TextFailedError: the engine fails on this text"):
         run_check(make(), fp32)

@@ -151,6 +151,8 @@ class Call:
             # Counted first: once slots are seen to be free, so is the count.
             self._metrics.cancelled_segments_total.inc(len(segments))
             self._intake.cancel(segments)
+            for segment in segments:
+                self._record.note(segment)
 
     def _observe(self, segment: Segment) -> None:
         self._record.note(segment)

@@ -1,5 +1,6 @@
 """What is known of one call at its end: for its answer, its errors, and whoever writes it down."""
 
+import time
 import uuid
 from dataclasses import dataclass, field
 
@@ -15,22 +16,25 @@ class Record:
     Attributes:
         method: its name, such as "TranslateText".
         request_id: given by the caller, else made up.
+        caller: who calls, see `callers`.
         model: the name of its model; "" before that was chosen.
         texts: how many it asked for so far.
         failed_texts: how many of them were answered with an error of their own.
         segments: how many were submitted for it.
-        source_tokens: of the segments that ended, the end-of-sentence tokens counted.
+        source_tokens: of the segments that ended, without the end-of-sentence tokens.
         target_tokens: of the same, as far as they were decoded.
         queue_s: the longest that a segment waited for an engine thread.
         encode_s: the longest from there to a first token.
         decode_s: the longest from there to the end of a segment.
         code: how it ended.
         reason: of its error; "" where it has none.
-        duration_s: from its arrival to its end.
+        began_s: when it arrived, on the clock of `time.monotonic`.
+        duration_s: from there to its end.
     """
 
     method: str
     request_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    caller: str = ""
     model: str = ""
     texts: int = 0
     failed_texts: int = 0
@@ -42,12 +46,13 @@ class Record:
     decode_s: float = 0.0
     code: grpc.StatusCode = grpc.StatusCode.OK
     reason: str = ""
+    began_s: float = field(default_factory=time.monotonic)
     duration_s: float = 0.0
 
     def note(self, segment: Segment) -> None:
-        """Count a segment that has ended; a stage that it did not reach counts for nothing."""
-        self.source_tokens += len(segment.source_ids)
-        self.target_tokens += segment.decoded_tokens
+        """Count a segment that has ended or was withdrawn; a stage that it did not reach counts for nothing."""
+        self.source_tokens += len(segment.source_ids) - 1
+        self.target_tokens += len(segment.target_ids)
         self.queue_s = max(self.queue_s, _span_s(segment.submitted_s, segment.admitted_s))
         self.encode_s = max(self.encode_s, _span_s(segment.admitted_s, segment.first_token_s))
         self.decode_s = max(self.decode_s, _span_s(segment.first_token_s, segment.finished_s))

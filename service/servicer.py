@@ -124,7 +124,7 @@ class Servicer(TranslationServicer):
                     _name(record, first.config.request_id)
                     order = validation.check_config(first, self._catalog)
                 record.model = order.model.manifest.name
-                terms = _terms(first.config, order, context, deadline_s, default=Priority.BULK)
+                terms = _terms(first.config, order, record.caller, deadline_s, default=Priority.BULK)
                 with order.model.held(), Call(order.model.intake, self._metrics, record, one_by_one=True) as call:
                     prepare = partial(self._texts.prepare, order.model, terms, call)
                     await BatchStream(
@@ -149,8 +149,7 @@ class Servicer(TranslationServicer):
     @asynccontextmanager
     async def _answering(self, method: str, context: Context, request: Any = None) -> AsyncIterator[Record]:
         """Turn every end of a handler into one gRPC status, one record, one count and one duration."""
-        started_s = time.perf_counter()
-        record = Record(method)
+        record = Record(method, caller=callers.identify(context).name)
         _name(record, getattr(request, "request_id", ""))
         failure: DragomanError | None = None
         self._running += 1
@@ -168,7 +167,7 @@ class Servicer(TranslationServicer):
             self._running -= 1
             if self._running == 0:
                 self._idle.set()
-            record.duration_s = time.perf_counter() - started_s
+            record.duration_s = time.monotonic() - record.began_s
             self._metrics.requests_total.labels(method, record.code.name).inc()
             self._metrics.request_duration_seconds.labels(method).observe(record.duration_s)
         if failure is not None:
@@ -215,7 +214,7 @@ class Servicer(TranslationServicer):
                 self._refuse()
                 order = validation.check(parsed(request), self._catalog, self._settings)
             record.model, record.texts = order.model.manifest.name, len(request.contents)
-            terms = _terms(request, order, context, deadline_s, wants_deltas=wants_deltas)
+            terms = _terms(request, order, record.caller, deadline_s, wants_deltas=wants_deltas)
             call = Call(order.model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
             with order.model.held(), call:
                 with self._counting_refusals():
@@ -279,7 +278,7 @@ def _name(record: Record, request_id: str) -> None:
 def _terms(
     asked: pb.TranslateTextRequest | pb.BatchTranslateTextConfig,
     order: validation.Order,
-    context: Context,
+    caller: str,
     deadline_s: float | None,
     *,
     wants_deltas: bool = False,
@@ -290,7 +289,7 @@ def _terms(
         deadline_s,
         wants_deltas,
         asked.options.mean_log_probability,
-        callers.identify(context).name,
+        caller,
         _PRIORITY.get(asked.priority, default),
     )
 

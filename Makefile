@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format proto train-setup test-compose clean
+.PHONY: help serve test lint format proto train-setup fuzz audit test-compose clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,16 @@ proto: .venv/.dev ## regenerate the stubs in dragoman/v1 from proto/
 	@PYTHON=$(BIN)/python proto/generate.sh
 
 train-setup: .venv/.dev ## install what train, export and evaluate need, torch among it
+
+fuzz: .venv/.dev ## 100,000 odd messages to a real server, then coverage-guided fuzzing where atheris can be installed
+	@$(BIN)/python -m tests.fuzz.storm $(ARGS)
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || timeout 120 $(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3,<4' >/dev/null 2>&1 || true
+	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then \
+	    for target in text message; do $(BIN)/python -m tests.fuzz.atheris_$$target -runs=50000 -max_len=500 -len_control=0 -verbosity=0 -print_final_stats=1 || exit 1; done; \
+	else echo 'atheris skipped: it cannot be installed here'; fi
+
+audit: .venv/.dev ## known vulnerabilities of what a server runs on (one line where nobody can be asked)
+	@$(BIN)/python tests/audit.py
 
 test-compose: .venv/.dev ## build and run docker-compose.yml for real (root; skips where no engine can start)
 	@$(BIN)/python tests/compose/run.py

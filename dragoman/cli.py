@@ -35,6 +35,7 @@ COMMANDS = {
     "serve": Command("service.cli:serve", "cpu", "serve models over gRPC"),
     "translate": Command("service.cli:translate", "cpu", "translate arguments or standard input, line by line"),
     "models": Command("service.cli:models", "cpu", "list the models of a folder or of a server"),
+    "api-key": Command("service.cli:api_key", "cpu", "make an API key, and its line for the server's file"),
     "train": Command("model.cli:train", "train", "train a model on a parallel corpus"),
     "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
     "export": Command("export.cli:export", "train", "turn a checkpoint into a bundle that can be served"),

@@ -102,7 +102,7 @@ class Client(_Base):
     Args:
         address: `host:port`, or any gRPC target such as `dns:///host:port` or `unix:/path`.
         timeout_s: the deadline of a call, retries included, unless the call has its own.
-        api_key: sent with every call, as `authorization: Bearer`; whoever can read plain text on its way can read it.
+        api_key: sent with every call, as `authorization: Bearer`; give it only to servers with TLS.
         metadata: sent with every call; keys in lower case.
         credentials: of a TLS channel, from `grpc.ssl_channel_credentials`; plain text without.
     """

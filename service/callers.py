@@ -1,6 +1,18 @@
-"""Who calls: the name under which a call is served in turn with those of others."""
+"""Who calls, and how much they may: the API key of a call, or else the host that it comes from."""
 
-from typing import NamedTuple, Protocol
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple, Protocol
+
+from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
+from service.api_keys import Entry, KeyRing
+from service.metrics import Metrics
+from service.token_bucket import NANOSECONDS, TokenBucket
+
+_SCHEME: Final = "bearer "
+
+Metadata = Iterable[tuple[str, str | bytes]]
 
 
 class Context(Protocol):
@@ -8,6 +20,9 @@ class Context(Protocol):
 
     def peer(self) -> str:
         """Where the call comes from: "ipv4:192.0.2.7:40000", "ipv6:%5B::1%5D:40000", "unix:..."."""
+
+    def invocation_metadata(self) -> Metadata:
+        """What came with the call, keys in lower case."""
 
 
 class Caller(NamedTuple):
@@ -20,7 +35,135 @@ class Caller(NamedTuple):
     name: str
 
 
-def identify(context: Context) -> Caller:
-    """Tell who calls: a host, whatever its port."""
-    family, _, place = context.peer().partition(":")
-    return Caller(f"{family}:{place.rpartition(':')[0] or place}")
+class Callers:
+    """All who call; lives on the event loop.
+
+    Args:
+        metrics: of the server.
+        keys: gives the keys as they are now; None: nobody needs one.
+    """
+
+    def __init__(self, metrics: Metrics, keys: Callable[[], KeyRing] | None = None) -> None:
+        self._metrics = metrics
+        self._keys = keys
+        self._quotas: dict[str, _Quota] = {}
+
+    def authenticate(self, metadata: Metadata) -> str | None:
+        """Give the name of the key that came with a call; None where nobody needs one.
+
+        Raises:
+            UnauthenticatedError: there is no key, or nobody's.
+        """
+        if self._keys is None:
+            return None
+        key = _key_in(metadata)
+        if key is None:
+            raise UnauthenticatedError('no API key: send metadata "authorization: Bearer KEY", or "x-api-key: KEY"')
+        name = self._keys().find(key)
+        if name is None:
+            raise UnauthenticatedError("this server does not know the API key")
+        return name
+
+    def identify(self, context: Context) -> Caller:
+        """Tell who calls: a key, or where none is needed a host, whatever its port.
+
+        Raises:
+            UnauthenticatedError: there is no key, or nobody's.
+        """
+        name = self.authenticate(context.invocation_metadata())
+        return Caller(_host(context.peer()) if name is None else name)
+
+    @contextmanager
+    def visit(self, context: Context) -> Iterator[None]:
+        """Count a call against the limits of its key while it runs.
+
+        Raises:
+            UnauthenticatedError: there is no key, or nobody's.
+            RateLimitedError: the key has made too many calls of late.
+            ConcurrencyLimitedError: too many calls of the key run.
+        """
+        name = self.authenticate(context.invocation_metadata())
+        if name is None:
+            yield
+            return
+        quota = self._quota(name)
+        try:
+            quota.enter(time.monotonic_ns())
+        except (RateLimitedError, ConcurrencyLimitedError) as error:
+            self._metrics.api_key_requests_total.labels(name, error.reason).inc()
+            raise
+        self._metrics.api_key_requests_total.labels(name, "ADMITTED").inc()
+        try:
+            yield
+        finally:
+            quota.leave()
+
+    def _quota(self, name: str) -> "_Quota":
+        """Give what a key has used of its limits, which may have changed in the file since its last call."""
+        assert self._keys is not None
+        quota = self._quotas.setdefault(name, _Quota())
+        quota.limit(self._keys().entries[name])
+        return quota
+
+
+class _Quota:
+    """What one key has used of its limits."""
+
+    def __init__(self) -> None:
+        self._entry: Entry | None = None
+        self._bucket: TokenBucket | None = None
+        self._running = 0
+
+    def limit(self, entry: Entry) -> None:
+        """Apply the limits of an entry; nothing happens where they are in force."""
+        if entry == self._entry:
+            return
+        self._entry = entry
+        rate = entry.requests_per_s
+        self._bucket = None if rate is None else TokenBucket(rate, entry.bucket_tokens)
+
+    def enter(self, now_ns: int) -> None:
+        """Begin a call.
+
+        Raises:
+            RateLimitedError: it has to wait for its turn.
+            ConcurrencyLimitedError: it has to wait for the end of another.
+        """
+        assert self._entry is not None
+        limit = self._entry.concurrent_requests
+        if limit is not None and self._running >= limit:  # asked first: such a call shall not cost a token
+            raise ConcurrencyLimitedError(
+                f"{self._running} calls of the API key are running, at most {limit} may",
+                metadata={"concurrent_requests": str(limit)},
+            )
+        delay_ns = self._bucket.take(now_ns) if self._bucket is not None else 0
+        if delay_ns:
+            rate = f"{self._entry.requests_per_s:g}"
+            raise RateLimitedError(
+                f"the API key may make {rate} calls a second, {self._entry.bucket_tokens} at once",
+                metadata={"requests_per_s": rate, "burst": str(self._entry.bucket_tokens)},
+                retry_delay_s=delay_ns / NANOSECONDS,
+            )
+        self._running += 1
+
+    def leave(self) -> None:
+        """End a call."""
+        self._running -= 1
+
+
+def _key_in(metadata: Metadata) -> str | None:
+    """Find the key of a call: a bearer token, else the value of x-api-key."""
+    other = None
+    for name, value in metadata:
+        if isinstance(value, bytes):  # of a name that ends in -bin
+            continue
+        if name == "authorization" and value[: len(_SCHEME)].lower() == _SCHEME:
+            return value[len(_SCHEME) :].strip()
+        if name == "x-api-key":
+            other = value
+    return other
+
+
+def _host(peer: str) -> str:
+    family, _, place = peer.partition(":")
+    return f"{family}:{place.rpartition(':')[0] or place}"

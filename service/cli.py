@@ -1,4 +1,4 @@
-"""The commands serve, translate and models: arguments to a call.
+"""The commands serve, translate, models and api-key: arguments to a call.
 
 The engine is imported only where it runs: a client of a server needs no onnxruntime.
 """
@@ -20,7 +20,7 @@ from dragoman.bundle import Bundle, Manifest, find_bundles
 from dragoman.client import Client
 from dragoman.errors import BundleError, QueueFullError
 from dragoman.tokenizer import Tokenizer
-from service import capacity
+from service import api_keys, capacity
 from service.mailbox import Mailbox
 from service.metrics import KV_CACHE_FORMULA, Metrics
 from service.settings import PREFIX, Settings, load
@@ -53,11 +53,12 @@ def serve(arguments: list[str]) -> int:
     """Serve models over gRPC until SIGTERM or SIGINT."""
     parser = _Parser("dragoman serve", description="Serve models over gRPC until SIGTERM or SIGINT.")
     for name, field in Settings.model_fields.items():
+        default = "none" if field.default == "" else field.default
         parser.add_argument(
             f"--{name.replace('_', '-')}",
             default=argparse.SUPPRESS,
             metavar=name.rpartition("_")[2].upper(),
-            help=f"{field.description} (default {field.default}; {PREFIX}{name.upper()})",
+            help=f"{field.description} (default {default}; {PREFIX}{name.upper()})",
         )
     parser.add_argument("--print-config", action="store_true", help="print the effective settings and exit")
     flags = vars(parser.parse_args(arguments))
@@ -98,6 +99,25 @@ def models(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     rows = _models_of_server(options.address) if options.address else _models_of_folder(options.models)
     _write(_table([_COLUMNS, *rows]))
+    return EXIT_OK
+
+
+def api_key(arguments: list[str]) -> int:
+    """Make an API key: its line goes to standard output, the key itself to standard error and nowhere else."""
+    parser = _Parser(
+        "dragoman api-key",
+        description="Make an API key. The line for the server's file goes to standard output "
+        "(dragoman api-key alice >> keys.toml), the key to standard error; it is kept nowhere.",
+    )
+    parser.add_argument("name", help="whose key it is: up to 64 letters, digits, _ and -; shown in metrics")
+    parser.add_argument("--requests-per-s", type=float, help="calls a second in the long run (any number without)")
+    parser.add_argument("--burst", type=int, help="calls at once after a pause (those of one second without)")
+    parser.add_argument("--concurrent-requests", type=int, help="calls at a time (any number without)")
+    limits = vars(parser.parse_args(arguments))
+    name = limits.pop("name")
+    key = api_keys.generate()
+    _write([api_keys.line_of(name, api_keys.entry_of(key, **limits))])
+    print(f"the key, shown only this once: {key}", file=sys.stderr)
     return EXIT_OK
 
 

@@ -1,46 +1,77 @@
-"""Bytes that are no request: INVALID_ARGUMENT with a reason, where gRPC would answer UNKNOWN."""
+"""What is no request: broken bytes, none at all, or bytes that never come; each gets a status and a reason of ours."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from dragoman.errors import InvalidRequestError
+from dragoman.errors import DeadlineExceededError, DragomanError, InvalidRequestError
+
+# 8 MiB over a line of 1 Mbit/s. A message that never ends would keep what there is of it in memory for ever.
+ARRIVAL_TIMEOUT_S: Final = 60.0
 
 _T = TypeVar("_T")
 
 
 class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
-    """Hands the handlers of one service None in place of a request that cannot be parsed; see :func:`parsed`."""
+    """Hands the handlers of one service the error in place of a request that is none; see :func:`parsed`.
+
+    gRPC itself would answer UNKNOWN to broken bytes, and a call that ends without a message would get no answer at all.
+    """
 
     def __init__(self, service: str) -> None:
         self._prefix = f"/{service}/"
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any) -> Any:
-        """Wrap the parser of the method that is called, if it is one of the service."""
+        """Wrap the handler of the method that is called, if it is one of the service."""
         handler = await continuation(handler_call_details)
         if handler is None or not handler_call_details.method.startswith(self._prefix):
             return handler
-        return handler._replace(request_deserializer=_lenient(handler.request_deserializer))
+        handler = handler._replace(request_deserializer=_lenient(handler.request_deserializer))
+        if handler.request_streaming:
+            return handler
+        return _reading(handler)
 
 
-def parsed(request: _T | None) -> _T:
+def parsed(request: _T | DragomanError) -> _T:
     """Give the request.
 
     Raises:
-        InvalidRequestError: it could not be parsed.
+        InvalidRequestError: there is none, or it could not be parsed.
+        DeadlineExceededError: it did not arrive.
     """
-    if request is None:
-        raise InvalidRequestError("the message is not a valid request: broken protobuf, or text that is not UTF-8")
+    if isinstance(request, DragomanError):
+        raise request
     return request
 
 
 def _lenient(parse: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    def parse_or_none(message: bytes) -> Any:
+    def parse_or_explain(message: bytes) -> Any:
         try:
             return parse(message)
         except DecodeError:
-            return None
+            return InvalidRequestError("the message is not a valid request: broken protobuf, or text that is not UTF-8")
 
-    return parse_or_none
+    return parse_or_explain
+
+
+def _reading(handler: Any) -> Any:
+    """Make a handler that reads its one message itself: gRPC does not say when there is none, or when it is slow."""
+    answer = handler.unary_stream if handler.response_streaming else handler.unary_unary
+
+    async def read_and_answer(_: Any, context: Any) -> Any:
+        return await answer(await _arrived(context), context)
+
+    make = grpc.stream_stream_rpc_method_handler if handler.response_streaming else grpc.stream_unary_rpc_method_handler
+    return make(read_and_answer, handler.request_deserializer, handler.response_serializer)
+
+
+async def _arrived(context: Any) -> Any:
+    try:
+        async with asyncio.timeout(ARRIVAL_TIMEOUT_S):
+            request = await context.read()
+    except TimeoutError:
+        return DeadlineExceededError(f"no complete message within {ARRIVAL_TIMEOUT_S:g} s of the start of the call")
+    return InvalidRequestError("the call ended without a message") if request is grpc.aio.EOF else request

@@ -1,7 +1,8 @@
 """Every metric of the server, once, with its unit and buckets; prefix ``dragoman_``, base units.
 
-No label ever holds a value of the user: ``method``, ``code``, ``reason``, ``graph`` and ``outcome`` come from closed
-sets of ours, ``model``, ``precision`` and ``device`` from the operator's bundles and settings.
+No label ever holds a value of the user: ``method``, ``code``, ``reason``, ``outcome``, ``files`` and ``graph`` come
+from closed sets of ours, ``model``, ``precision``, ``device`` and ``key`` (its name, never the key itself) from the
+operator's bundles, settings and files.
 """
 
 from collections.abc import Callable
@@ -46,7 +47,8 @@ class Metrics:
     ``cancelled_segments_total``; the result cache ``result_cache_*`` and ``coalesced_*``; the ledger
     ``segments_total`` and ``cancelled_tokens_saved_total``; the watchdog ``stalled_steps_total``; reloading
     ``model_reloads_total`` and ``bundle_errors``; the fleet ``retiring_models``, ``model_info`` and, with
-    :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``; the server, with :meth:`watch_steps`,
+    :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``; the callers ``api_key_requests_total``; the
+    watched files ``files_in_force``; the server, with :meth:`watch_steps`,
     ``step_age_seconds``; the engine all others. Several engines and caches share the gauges, so
     each moves them with ``inc`` and ``dec`` and never sets them.
     """
@@ -57,6 +59,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self._define_requests()
         self._define_reloads()
+        self._define_callers()
         self._define_engine()
         self._define_caches()
 
@@ -86,6 +89,21 @@ class Metrics:
         )
         self.retiring_models = self._gauge(
             "retiring_models", "Models that were replaced or removed and finish what runs on them."
+        )
+
+    def _define_callers(self) -> None:
+        self.api_key_requests_total = self._counter(
+            "api_key_requests",
+            "RPCs that came with an API key: its name, and ADMITTED or why they were refused.",
+            "key",
+            "outcome",
+        )
+        self.files_in_force = Gauge(
+            "files_in_force",
+            "1 while what the files hold is in force; 0 where they are missing or wrong, and the last good ones count.",
+            ["files"],
+            namespace=_PREFIX,
+            registry=self.registry,
         )
 
     def _define_engine(self) -> None:

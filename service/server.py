@@ -1,12 +1,10 @@
 """The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-import grpc.aio
 import prometheus_client
 import structlog
 from grpc_health.v1 import health, health_pb2_grpc
@@ -17,8 +15,8 @@ from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
 from service import allocator, logs
 from service.fleet import Fleet
 from service.health import SERVICE, Health
+from service.listener import Listener, cannot_listen
 from service.loading import Load, load
-from service.malformed import MalformedRequests
 from service.metrics import Metrics
 from service.reloading import Reloading
 from service.servicer import Servicer
@@ -29,7 +27,7 @@ from service.watchdog import Watchdog
 EXIT_OK: Final = 0
 EXIT_ENGINE_ENDED: Final = 1
 
-_STOP_GRACE_S: Final = 1.0  # for answers on their way and for health watchers, after all calls have ended
+_ANSWER_GRACE_S: Final = 1.0  # for the last answers to be taken, once no call goes on
 
 _log = structlog.get_logger()
 
@@ -46,6 +44,7 @@ def serve(settings: Settings, load: Load = load) -> int:
 
     Raises:
         BundleError: a model cannot be served, or there is none.
+        SettingsError: a certificate or the file of API keys cannot be used.
         OSError: cannot listen on an address.
     """
     logs.configure(settings.log_format)
@@ -65,7 +64,8 @@ class _Server:
         self._signals = Signals()  # first of all: a signal while the models load must not kill
         self._settings = settings
         self._metrics = Metrics()
-        self._servicer = Servicer(settings, self._metrics)
+        self._listener = Listener(settings, self._metrics, SERVICE)
+        self._servicer = Servicer(settings, self._metrics, self._listener.callers)
         self._health = Health()
         self._fleet = Fleet(self._metrics, self._health, settings.device, self._servicer.open)
         self._reloading = Reloading(settings, self._metrics, self._fleet, self._health, load)
@@ -97,7 +97,7 @@ class _Server:
         try:
             server, _ = prometheus_client.start_http_server(address.port, address.host, registry=self._metrics.registry)
         except OSError as error:
-            raise _cannot_listen(address, error) from error
+            raise cannot_listen(address, error) from error
         _log.info(f"metrics on {address._replace(port=server.server_port)}")
         try:
             yield
@@ -108,19 +108,12 @@ class _Server:
     @asynccontextmanager
     async def _grpc_server(self) -> AsyncIterator[None]:
         """Listen, at first answering UNAVAILABLE and NOT_SERVING."""
-        server = grpc.aio.server(interceptors=[MalformedRequests(SERVICE)], options=_options(self._settings))
+        server = self._listener.server
         add_TranslationServicer_to_server(self._servicer, server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         reflection.enable_server_reflection([SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
-        address = Address.parse(self._settings.address)
-        _check_free(address)
-        port = server.add_insecure_port(str(address))
-        await server.start()
-        _log.info(f"listening on {address._replace(port=port)}")
-        try:
+        async with self._listener.listening():
             yield
-        finally:
-            await server.stop(_STOP_GRACE_S)
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
@@ -153,7 +146,9 @@ class _Server:
             when = "told again to" if hurry.done() else f"{timeout_s:g} s after it had to"
             self._servicer.abandon(DrainingError(f"not complete when the server stopped, {when}"))
         hurry.cancel()
-        await idle
+        # A caller that does not read takes no answer either: its call ends with the connection.
+        await asyncio.wait([idle], timeout=_ANSWER_GRACE_S)
+        idle.cancel()
         if self._following is not None:
             self._reloading.stop()
             await self._following  # what is being loaded is, to be stopped with the others
@@ -167,39 +162,3 @@ async def _first_of(*events: asyncio.Event, timeout_s: float | None = None) -> N
     await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
-
-
-def _options(settings: Settings) -> list[tuple[str, int]]:
-    return [
-        # Else a second server on the port would start without an error and get half of the calls.
-        ("grpc.so_reuseport", 0),
-        ("grpc.max_receive_message_length", settings.max_request_bytes),
-        ("grpc.max_send_message_length", -1),
-    ]
-
-
-def _check_free(address: Address) -> None:
-    """Bind and let go: gRPC itself would write about a failure to standard error and not say why.
-
-    Raises:
-        OSError: the address is unknown, not of this machine, or taken.
-    """
-    failure = None
-    try:
-        places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise _cannot_listen(address, error) from error
-    for family, kind, protocol, _, place in places:
-        try:
-            with socket.socket(family, kind, protocol) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(place)
-                return
-        except OSError as error:
-            failure = error
-    if failure is not None:
-        raise _cannot_listen(address, failure) from failure
-
-
-def _cannot_listen(address: Address, error: OSError) -> OSError:
-    return OSError(f"cannot listen on {address}: {error.strerror or error}")

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Final, NoReturn, Protocol
 
@@ -17,6 +17,7 @@ from service import batch_stream, callers, validation
 from service.answer import described, translated
 from service.batch_stream import BatchStream, Inbox
 from service.call import Call, Text
+from service.callers import Callers
 from service.catalog import Catalog
 from service.malformed import parsed
 from service.metrics import Metrics
@@ -42,9 +43,10 @@ class Context(callers.Context, batch_stream.Context, Protocol):
 class Servicer(TranslationServicer):
     """The service dragoman.v1.Translation; answers UNAVAILABLE until :meth:`open` and after :meth:`close`."""
 
-    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics, known: Callers | None = None) -> None:
         self._settings = settings
         self._metrics = metrics
+        self._callers = known or Callers(metrics)
         self._catalog = Catalog([])
         self._refuse: Callable[[], None] = _refuse_loading
         self._limits: set[asyncio.Timeout] = set()  # of the calls that run
@@ -149,13 +151,15 @@ class Servicer(TranslationServicer):
     @asynccontextmanager
     async def _answering(self, method: str, context: Context, request: Any = None) -> AsyncIterator[Record]:
         """Turn every end of a handler into one gRPC status, one record, one count and one duration."""
-        record = Record(method, caller=callers.identify(context).name)
+        record = Record(method)
         _name(record, getattr(request, "request_id", ""))
         failure: DragomanError | None = None
         self._running += 1
         self._idle.clear()
         try:
-            yield record
+            with self._visited(context):
+                record.caller = self._callers.identify(context).name
+                yield record
         except asyncio.CancelledError:
             record.code = _code_of_cancellation(context)
             raise
@@ -247,6 +251,14 @@ class Servicer(TranslationServicer):
                 content_index=index, result=translated(outcome, record.model), request_id=record.request_id
             )
         )
+
+    @contextmanager
+    def _visited(self, context: Context) -> Iterator[None]:
+        """Count a call against the limits of its caller while it runs, or refuse it."""
+        with ExitStack() as visit:
+            with self._counting_refusals():
+                visit.enter_context(self._callers.visit(context))
+            yield
 
     @contextmanager
     def _counting_refusals(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET
@@ -64,6 +64,16 @@ class Settings(BaseSettings):
     metrics_address: str = Field(
         "127.0.0.1:9464", description="where Prometheus finds the metrics over HTTP, host:port"
     )
+    tls_certificate: str = Field(
+        "", description="PEM file of the server's certificate and chain: calls come over TLS; none: in plain text"
+    )
+    tls_key: str = Field("", validate_default=True, description="PEM file of the private key of the certificate")
+    tls_client_ca: str = Field(
+        "",
+        validate_default=True,
+        description="PEM file of the authorities by one of which every caller must be certified (mTLS); none: no need",
+    )
+    api_keys: str = Field("", description="TOML file of the API keys of which every call must have one; none: no need")
     models: Path = Field(Path("models"), description="a bundle, or a folder with bundles anywhere below it")
     watch_models_s: float = Field(
         0.0,
@@ -101,6 +111,12 @@ class Settings(BaseSettings):
     max_contents: int = Field(1024, ge=1, description="texts in one call")
     max_text_bytes: int = Field(1_100_000, ge=1, description="UTF-8 bytes of one text")
     max_request_bytes: int = Field(8_388_608, ge=1, le=2**31 - 1, description="bytes of one call on the wire")
+    max_connections: int = Field(
+        800, ge=1, le=2**31 - 1, description="connections at a time; beyond, new ones are closed at once"
+    )
+    max_connection_calls: int = Field(
+        1024, ge=1, le=2**31 - 1, description="calls at a time over one connection; its client keeps back what is more"
+    )
     max_target_factor: float = Field(
         TARGET_FACTOR,
         ge=0,
@@ -137,6 +153,16 @@ class Settings(BaseSettings):
     @classmethod
     def _is_address(cls, value: str) -> str:
         Address.parse(value)
+        return value
+
+    @field_validator("tls_key", "tls_client_ca")
+    @classmethod
+    def _goes_with_a_certificate(cls, value: str, info: ValidationInfo) -> str:
+        certificate = bool(info.data.get("tls_certificate"))
+        if value and not certificate:
+            raise ValueError("must be left out where there is no tls_certificate")
+        if info.field_name == "tls_key" and certificate and not value:
+            raise ValueError("must be given, since there is a tls_certificate")
         return value
 
     def decoding_threads(self) -> int:

@@ -32,4 +32,9 @@ def test_reflection_describes_the_services(channel) -> None:
     assert "dragoman.v1.Translation" in database.get_services()
     assert "grpc.health.v1.Health" in database.get_services()
     service = DescriptorPool(database).FindServiceByName("dragoman.v1.Translation")
-    assert {method.name for method in service.methods} == {"TranslateText", "StreamTranslateText", "ListModels"}
+    assert {method.name for method in service.methods} == {
+        "TranslateText",
+        "StreamTranslateText",
+        "BatchTranslateText",
+        "ListModels",
+    }

@@ -14,6 +14,8 @@ import grpc
 import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from tests.certificates import Authority, Files
+
 ROOT = Path(__file__).resolve().parents[3]
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -35,8 +37,8 @@ def replica() -> Iterator[Replica]:
     server.stop(0).wait()
 
 
-def run_script(port: int) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"DRAGOMAN_ADDRESS": f"0.0.0.0:{port}"}
+def run_script(port: int, **settings: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"DRAGOMAN_ADDRESS": f"0.0.0.0:{port}"} | settings
     return subprocess.run([sys.executable, ROOT / "deploy/healthcheck.py"], env=env, text=True, capture_output=True)
 
 
@@ -56,6 +58,25 @@ def test_script_fails_where_nobody_listens() -> None:
         unused.bind(("127.0.0.1", 0))
         done = run_script(unused.getsockname()[1])
     assert (done.returncode, done.stdout) == (1, "StatusCode.UNAVAILABLE\n")
+
+
+@pytest.mark.parametrize("mutual", [False, True])
+@pytest.mark.parametrize("name", ["translate.example.com", "*.example.com", "192.0.2.7"])
+def test_script_goes_over_tls_whatever_the_name_of_the_server(tmp_path: Path, name: str, mutual: bool) -> None:
+    authority, files = Authority(), Files(tmp_path)
+    files.write(authority.issue(name))
+    pair = (files.key.read_bytes(), files.certificate.read_bytes())
+    server = grpc.server(ThreadPoolExecutor(2))
+    health_pb2_grpc.add_HealthServicer_to_server(health.HealthServicer(), server)
+    port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair], authority.pem, mutual))
+    server.start()
+    settings = {"DRAGOMAN_TLS_CERTIFICATE": str(files.certificate), "DRAGOMAN_TLS_KEY": str(files.key)}
+    done = run_script(port, **settings)
+    assert (done.returncode, done.stdout) == (0, "SERVING\n")
+    files.write(authority.issue(name))  # another server's
+    done = run_script(port, **settings)
+    assert (done.returncode, done.stdout[:7]) == (1, "no TLS:")
+    server.stop(0).wait()
 
 
 @pytest.mark.parametrize(("status", "up"), [(SERVING, True), (NOT_SERVING, False)])

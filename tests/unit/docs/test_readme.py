@@ -11,10 +11,14 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_every_setting_stands_in_the_readme_with_its_default() -> None:
     expected = [
-        f"| `--{name.replace('_', '-')}` | `DRAGOMAN_{name.upper()}` | `{field.default}` | {field.description} |"
+        f"| `--{name.replace('_', '-')}` | `DRAGOMAN_{name.upper()}` | {_shown(field.default)} | {field.description} |"
         for name, field in Settings.model_fields.items()
     ]
     assert [line for line in README.splitlines() if line.startswith("| `--")] == expected
+
+
+def _shown(default: object) -> str:
+    return "none" if default == "" else f"`{default}`"
 
 
 def test_links_lead_somewhere() -> None:

@@ -43,6 +43,8 @@ PROMISED = {
     "model_reloads",
     "bundle_errors",
     "retiring_models",
+    "api_key_requests",
+    "files_in_force",
 }
 
 

@@ -1,0 +1,165 @@
+"""API keys: made at random, kept as hashes in a file of the operator, and found again by what a caller sends."""
+
+import hashlib
+import math
+import secrets
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, ValidationInfo, field_validator
+
+from service.settings import SettingsError
+
+_PREFIX: Final = "dragoman_"  # by which scanners of repositories and logs recognise a key
+_KEY_BYTES: Final = 32
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+class Entry(BaseModel):
+    """What the file says of one key.
+
+    Attributes:
+        sha256: of the key, in hexadecimal digits. A slow hash would protect nothing here: the key is 256 random bits,
+            not a password that can be guessed.
+        requests_per_s: calls a second in the long run; None: any number.
+        burst: calls at once after a pause; None: those of one second.
+        concurrent_requests: calls at a time; None: any number.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    requests_per_s: float | None = Field(None, ge=1e-6, le=1e6, allow_inf_nan=False)
+    burst: int | None = Field(None, ge=1, le=1_000_000)
+    concurrent_requests: int | None = Field(None, ge=1)
+
+    @field_validator("burst")
+    @classmethod
+    def _goes_with_a_rate(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and info.data.get("requests_per_s") is None:
+            raise ValueError("needs requests_per_s")
+        return value
+
+    @property
+    def bucket_tokens(self) -> int:
+        """How many calls at once the rate allows after a pause."""
+        return self.burst or math.ceil(self.requests_per_s or 1)
+
+
+_ENTRIES: Final = TypeAdapter(dict[Name, Entry])
+
+
+class KeyRing:
+    """The keys of one reading of the file.
+
+    A key is looked up under a hash of its hash that is salted anew in every process. So whoever measures how long a
+    look-up takes learns nothing: which stored bytes a guess agrees with is not under its sender's control.
+
+    Args:
+        entries: by the name of the key.
+
+    Attributes:
+        entries: the same.
+    """
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self.entries = dict(entries)
+        self._salt = secrets.token_bytes(_KEY_BYTES)
+        self._names = {self._salted(bytes.fromhex(entry.sha256)): name for name, entry in self.entries.items()}
+
+    def find(self, key: str) -> str | None:
+        """Give the name of a key; None where there is no such key."""
+        return self._names.get(self._salted(_sha256(key).digest()))
+
+    def _salted(self, digest: bytes) -> bytes:
+        return hashlib.blake2b(digest, key=self._salt, digest_size=_KEY_BYTES).digest()
+
+
+def generate() -> str:
+    """Make a new key."""
+    return _PREFIX + secrets.token_urlsafe(_KEY_BYTES)
+
+
+def entry_of(key: str, **limits: Any) -> Entry:
+    """Make the entry of a key.
+
+    Args:
+        key: as its caller will send it; the entry holds its hash only.
+        limits: fields of the entry.
+
+    Raises:
+        SettingsError: a limit is impossible.
+    """
+    try:
+        return Entry(sha256=_sha256(key).hexdigest(), **limits)
+    except ValidationError as error:
+        raise SettingsError(_describe(error)) from error
+
+
+def line_of(name: str, entry: Entry) -> str:
+    """Write an entry as a line of the file.
+
+    Raises:
+        SettingsError: the name is none.
+    """
+    try:
+        _ENTRIES.validate_python({name: entry})
+    except ValidationError as error:
+        raise SettingsError(_describe(error)) from error
+    fields = entry.model_dump(exclude_none=True)
+    return f"{name} = {{ {', '.join(f'{field} = {_toml(value)}' for field, value in fields.items())} }}"
+
+
+def parse(content: bytes, path: str) -> KeyRing:
+    """Read the file: TOML, with the name of each key before its entry.
+
+    Args:
+        content: of the file.
+        path: of the file, for errors.
+
+    Raises:
+        SettingsError: it is something else, or holds no key, or one key twice.
+    """
+    try:
+        entries = _ENTRIES.validate_python(tomllib.loads(content.decode()))
+    except ValidationError as error:
+        raise SettingsError(f"{path}: {_describe(error)}") from error
+    except ValueError as error:  # TOML's errors name the line and quote no value
+        raise SettingsError(f"{path}: not TOML: {error}") from error
+    if not entries:
+        # Most likely it is just being written; and a server that lets nobody in need not run.
+        raise SettingsError(f"{path}: there is no key in it")
+    if twins := _twins(entries):
+        raise SettingsError(f"{path}: {' and '.join(twins)} are the same key")
+    return KeyRing(entries)
+
+
+def _sha256(key: str) -> Any:
+    return hashlib.sha256(key.encode(errors="surrogatepass"))
+
+
+def _twins(entries: Mapping[str, Entry]) -> tuple[str, str] | None:
+    """Find two names of one key."""
+    names: dict[str, str] = {}
+    for name, entry in entries.items():
+        if (twin := names.setdefault(entry.sha256, name)) != name:
+            return twin, name
+    return None
+
+
+def _toml(value: str | float) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _describe(error: ValidationError) -> str:
+    """Say in one line what is wrong, without the given value: it may be a key."""
+    return "; ".join(
+        f"{_place(problem['loc'])}: {problem['msg'].removeprefix('Value error, ')}"
+        for problem in error.errors(include_input=False)
+    )
+
+
+def _place(location: Iterable[Any]) -> str:
+    return ".".join(str(part)[:64] for part in location if part != "[key]")

@@ -1,0 +1,164 @@
+"""Where calls come in: the socket, who may use it and how much of it, and what guards it."""
+
+import ipaddress
+import socket
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import grpc.aio
+import structlog
+
+from service import api_keys, tls
+from service.api_keys import KeyRing
+from service.authentication import Authentication
+from service.callers import Callers
+from service.malformed import MalformedRequests
+from service.metrics import Metrics
+from service.settings import Address, Settings
+from service.watched_files import WatchedFiles
+
+# A connection must have shown TLS and HTTP/2 by then: ten round trips of a slow line, and short for who holds it open.
+HANDSHAKE_TIMEOUT_S: Final = 10.0
+# A connection without calls costs a file descriptor. Clients connect again by themselves, without an error.
+IDLE_TIMEOUT_S: Final = 300.0
+# A peer with calls that has silently gone holds slots and streams until a ping is not answered.
+PING_PERIOD_S: Final = 60.0
+PING_TIMEOUT_S: Final = 20.0
+# Clients behind address translation ping every 30 s or so; gRPC's own 300 s would send those away as a nuisance.
+MIN_PING_PERIOD_S: Final = 20.0
+# gRPC's own hard limit: room for a key, trace context and baggage. Its softer one refuses some calls by chance.
+MAX_METADATA_BYTES: Final = 16_384
+_STOP_GRACE_S: Final = 1.0  # for answers on their way and for health watchers, after all calls have ended
+
+_log = structlog.get_logger()
+
+
+class Listener:
+    """The gRPC server of some settings; needs a running event loop.
+
+    Args:
+        settings: of the server.
+        metrics: of the server.
+        service: the full name of the service whose callers are asked for keys.
+
+    Attributes:
+        server: to which the services are added.
+        callers: who they are.
+
+    Raises:
+        SettingsError: a certificate, a key or the file of API keys cannot be used.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics, service: str) -> None:
+        self._settings = settings
+        self._certificates = tls.certificates(settings, metrics)
+        self._keys = _keys(settings, metrics)
+        keys = self._keys
+        self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
+        interceptors: list[Any] = [MalformedRequests(service)]
+        if keys is not None:
+            interceptors.insert(0, Authentication(service, self.callers, metrics))
+        self.server = grpc.aio.server(interceptors=interceptors, options=_options(settings))
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Take calls.
+
+        Raises:
+            OSError: cannot listen on the address of the settings.
+        """
+        address = Address.parse(self._settings.address)
+        hosts = _check_free(address)
+        port = self._add_port(str(address))
+        await self.server.start()
+        _log.info(f"listening on {address._replace(port=port)}")
+        self._warn(address, hosts)
+        try:
+            async with AsyncExitStack() as watched:
+                for files in (self._certificates, self._keys):
+                    if files is not None:
+                        await watched.enter_async_context(files.watched())
+                yield
+        finally:
+            await self.server.stop(_STOP_GRACE_S)
+
+    def _add_port(self, address: str) -> int:
+        if self._certificates is None:
+            return int(self.server.add_insecure_port(address))
+        credentials = tls.credentials(self._certificates, mutual=bool(self._settings.tls_client_ca))
+        return int(self.server.add_secure_port(address, credentials))
+
+    def _warn(self, address: Address, hosts: Iterable[str]) -> None:
+        """Say what is open to other machines."""
+        if all(ipaddress.ip_address(host.partition("%")[0]).is_loopback for host in hosts):
+            return
+        if self._certificates is None:
+            _log.warning(f"{address} is open to other machines without TLS: texts and keys can be read on their way")
+        if self._keys is None and not self._settings.tls_client_ca:
+            _log.warning(f"{address} is open to other machines without API keys: whoever reaches it can use it")
+
+
+def cannot_listen(address: Address, error: OSError) -> OSError:
+    """Make an error that names the address."""
+    return OSError(f"cannot listen on {address}: {error.strerror or error}")
+
+
+def _keys(settings: Settings, metrics: Metrics) -> WatchedFiles[KeyRing] | None:
+    if not settings.api_keys:
+        return None
+    path = Path(settings.api_keys)
+    return WatchedFiles("api_keys", [path], lambda contents: api_keys.parse(contents[0], str(path)), metrics)
+
+
+def _options(settings: Settings) -> list[tuple[str, int]]:
+    return [
+        # Else a second server on the port would start without an error and get half of the calls.
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", settings.max_request_bytes),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_allowed_incoming_connections", settings.max_connections),
+        ("grpc.max_concurrent_streams", settings.max_connection_calls),
+        ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.server_handshake_timeout_ms", _ms(HANDSHAKE_TIMEOUT_S)),
+        ("grpc.max_connection_idle_ms", _ms(IDLE_TIMEOUT_S)),
+        ("grpc.keepalive_time_ms", _ms(PING_PERIOD_S)),
+        ("grpc.keepalive_timeout_ms", _ms(PING_TIMEOUT_S)),
+        # Without this one a ping may stay unanswered for 60 s whatever the one before says (seen in grpcio 1.85).
+        ("grpc.http2.ping_timeout_ms", _ms(PING_TIMEOUT_S)),
+        ("grpc.http2.min_ping_interval_without_data_ms", _ms(MIN_PING_PERIOD_S)),
+    ]
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _check_free(address: Address) -> list[str]:
+    """Bind and let go: gRPC itself would write about a failure to standard error and not say why.
+
+    Returns:
+        The numeric addresses that the host stands for.
+
+    Raises:
+        OSError: the address is unknown, not of this machine, or taken.
+    """
+    failure = None
+    try:
+        places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise cannot_listen(address, error) from error
+    for family, kind, protocol, _, place in places:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+                break
+        except OSError as error:
+            failure = error
+    else:
+        if failure is not None:
+            raise cannot_listen(address, failure) from failure
+    return [str(place[0]) for *_, place in places]

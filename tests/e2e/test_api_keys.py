@@ -1,0 +1,149 @@
+"""API keys on a real server: one for all tests here, with a caller for each."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+from dragoman import Client, ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
+from dragoman.cli import main
+from tests.e2e.conftest import PATIENCE_S, ServerProcess
+
+LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
+LIMITS = {
+    "free": [],
+    "slow": ["--requests-per-s=0.5", "--burst=3"],
+    "single": ["--concurrent-requests=1"],
+}
+
+
+class House:
+    """A server whose callers need keys, and the keys by name."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.keys: dict[str, str] = {}
+        self.server: ServerProcess
+
+    def client(self, name: str) -> Client:
+        return Client(self.server.address, api_key=self.keys[name], timeout_s=PATIENCE_S)
+
+    def add(self, capsys: pytest.CaptureFixture[str], name: str, *limits: str) -> None:
+        """Does what the help of `dragoman api-key` says."""
+        assert main(["api-key", name, *limits]) == 0
+        line, told = capsys.readouterr()
+        self.keys[name] = told.split()[-1]
+        assert self.keys[name] not in line
+        self.file.write_text((self.file.read_text() if self.file.exists() else "") + line)
+
+
+@pytest.fixture(scope="module")
+def started(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    house = House(tmp_path_factory.mktemp("keys") / "keys.toml")
+    yield house
+    server = house.server
+    try:
+        server.signal(signal.SIGTERM)
+        assert server.exit_code() == 0
+        for key in house.keys.values():
+            assert not any(key in line for line in server.log)
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def house(started: House, capsys: pytest.CaptureFixture[str]) -> House:
+    if not started.keys:
+        for name, limits in LIMITS.items():
+            started.add(capsys, name, *limits)
+        started.server = ServerProcess((f"--api-keys={started.file}",))
+        started.server.wait_until_serving()
+    return started
+
+
+def test_a_key_lets_in_and_nothing_else_does(house) -> None:
+    with house.client("free") as client:
+        assert client.translate("Good morning.", model="en-de")[0].text == "Guten Morgen!"
+        assert client.list_models()
+    for access in ({}, {"api_key": "dragoman_wrong"}, {"metadata": {"authorization": "Basic abc"}}):
+        with Client(house.server.address, timeout_s=PATIENCE_S, **access) as client:
+            for call in (lambda: client.translate("a", model="en-de"), lambda: list(client.stream("a", model="en-de"))):
+                with pytest.raises(UnauthenticatedError):
+                    call()
+            with pytest.raises(UnauthenticatedError):
+                client.list_models()
+    assert house.server.metric("api_key_requests_total", key="free", outcome="ADMITTED") == 2
+    assert house.server.metric("rejected_total", reason="UNAUTHENTICATED") == 9
+
+
+def test_probes_and_reflection_need_no_key(house) -> None:
+    with grpc.insecure_channel(house.server.address) as channel:
+        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=PATIENCE_S)
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+        assert "dragoman.v1.Translation" in ProtoReflectionDescriptorDatabase(channel).get_services()
+
+
+def test_who_comes_back_when_told_is_served(house) -> None:
+    with house.client("slow") as client:
+        for _ in range(3):
+            client.translate("Good morning.", model="en-de")
+        with pytest.raises(RateLimitedError) as caught:
+            client.translate("Good morning.", model="en-de")
+        assert caught.value.metadata == {"requests_per_s": "0.5", "burst": "3"}
+        time.sleep(caught.value.retry_delay_s)
+        client.translate("Good morning.", model="en-de")
+    assert house.server.metric("rejected_total", reason="RATE_LIMITED") == 1
+    assert house.server.metric("api_key_requests_total", key="slow", outcome="RATE_LIMITED") == 1
+
+
+def test_calls_at_a_time_are_limited(house) -> None:
+    with house.client("single") as client:
+        stream = client.stream(LONG, model="en-de")
+        next(stream)
+        with pytest.raises(ConcurrencyLimitedError) as caught:
+            client.translate("Good morning.", model="en-de")
+        assert caught.value.retry_delay_s is not None
+        with house.client("free") as other:
+            other.translate("Good morning.", model="en-de")
+        stream.close()
+        give_up_s = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                client.translate("Good morning.", model="en-de")
+                return
+            except ConcurrencyLimitedError as error:
+                assert time.monotonic() < give_up_s
+                time.sleep(error.retry_delay_s or 0)
+
+
+def test_keys_come_and_go_without_a_restart(house, capsys) -> None:
+    house.add(capsys, "late")
+    house.server.wait_for("files reloaded")
+    with house.client("late") as client:
+        client.list_models()
+        good = house.file.read_text()
+        house.file.write_text(good.replace("late", "late ="))
+        house.server.wait_for("files not reloaded")
+        assert house.server.metric("files_in_force", files="api_keys") == 0
+        client.list_models()
+        house.file.write_text("".join(line for line in good.splitlines(True) if not line.startswith("late")))
+        house.server.wait_for("files reloaded")
+        assert house.server.metric("files_in_force", files="api_keys") == 1
+        with pytest.raises(UnauthenticatedError):
+            client.list_models()
+
+
+@pytest.mark.parametrize("content", [None, "", "alice = 1", "["])
+def test_a_bad_file_at_the_start_ends_it_with_2_and_one_line(launch, tmp_path, content: str | None) -> None:
+    path = tmp_path / "keys.toml"
+    if content is not None:
+        path.write_text(content)
+    server = launch(f"--api-keys={path}")
+    assert server.exit_code() == 2
+    assert len(server.log) == 1
+    assert server.log[0].startswith(f"dragoman serve: {path}: ")

@@ -1,0 +1,128 @@
+"""TLS on a real server: one for all tests here, whose files they replace."""
+
+import signal
+import ssl
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from dragoman import Client, ServerUnavailableError
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub
+from tests.certificates import Authority, Files
+from tests.e2e.conftest import PATIENCE_S, ServerProcess
+
+LONG = " ".join(f"Tom bought {number} books." for number in range(100, 400))
+
+
+class House:
+    """A server that wants certificates of its callers, and the authorities of both sides."""
+
+    def __init__(self, folder: Path) -> None:
+        self.authority, self.client_authority = Authority(), Authority()
+        self.files = Files(folder)
+        self.files.write(self.authority.issue())
+        self.files.client_ca.write_bytes(self.client_authority.pem)
+        self.server = ServerProcess(
+            (
+                f"--tls-certificate={self.files.certificate}",
+                f"--tls-key={self.files.key}",
+                f"--tls-client-ca={self.files.client_ca}",
+            )
+        )
+        self.server.wait_until_serving()
+
+    def client(self, certificate: tuple[bytes, bytes] | None) -> Client:
+        return Client(
+            self.server.address,
+            credentials=self.authority.channel_credentials(certificate),
+            timeout_s=PATIENCE_S,
+        )
+
+    def served_certificate(self) -> str:
+        """The certificate that a new connection is shown, in PEM."""
+        host, _, port = self.server.address.rpartition(":")
+        return ssl.get_server_certificate((host, int(port)), timeout=PATIENCE_S)
+
+    def reloaded(self, value: float) -> None:
+        give_up_s = time.monotonic() + PATIENCE_S
+        while self.server.metric("files_in_force", files="tls") != value:
+            assert time.monotonic() < give_up_s
+
+
+@pytest.fixture(scope="module")
+def house(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    house = House(tmp_path_factory.mktemp("tls"))
+    try:
+        yield house
+        house.server.signal(signal.SIGTERM)
+        assert house.server.exit_code() == 0
+    finally:
+        house.server.close()
+
+
+def test_a_caller_with_a_certificate_of_the_authority_is_served(house) -> None:
+    with house.client(house.client_authority.issue()) as client:
+        assert client.translate("Good morning.", model="en-de")[0].text == "Guten Morgen!"
+
+
+@pytest.mark.parametrize("certificate", ["none", "of another authority"])
+def test_any_other_is_not(house, certificate: str) -> None:
+    pair = None if certificate == "none" else Authority().issue()
+    with house.client(pair) as client, pytest.raises(ServerUnavailableError):
+        client.list_models()
+
+
+def test_plain_text_is_not_served(house) -> None:
+    with Client(house.server.address, timeout_s=PATIENCE_S) as client, pytest.raises(ServerUnavailableError):
+        client.list_models()
+
+
+def test_new_connections_get_the_new_certificate_and_running_calls_go_on(house) -> None:
+    first = house.served_certificate()
+    with grpc.secure_channel(
+        house.server.address, house.authority.channel_credentials(house.client_authority.issue())
+    ) as channel:
+        request = pb.TranslateTextRequest(contents=[LONG], model="en-de")
+        stream = TranslationStub(channel).StreamTranslateText(request, timeout=PATIENCE_S)
+        next(stream)
+        pair = house.authority.issue()
+        house.files.write(pair)
+        house.server.wait_for("files reloaded")
+        assert house.served_certificate() != first
+        assert ssl.PEM_cert_to_DER_cert(house.served_certificate()) == ssl.PEM_cert_to_DER_cert(pair[0].decode())
+        assert list(stream)[-1].result.segments == 300
+        TranslationStub(channel).ListModels(pb.ListModelsRequest(), timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize("broken", ["half a certificate", "the key of another"])
+def test_a_broken_pair_is_told_and_the_old_one_stays(house, broken: str) -> None:
+    before = house.served_certificate()
+    old = house.files.certificate.read_bytes(), house.files.key.read_bytes()
+    new = house.authority.issue()
+    house.files.write((new[0][:100], new[1]) if broken == "half a certificate" else (old[0], new[1]))
+    house.server.wait_for("files not reloaded")
+    assert house.server.metric("files_in_force", files="tls") == 0
+    assert house.served_certificate() == before
+    with house.client(house.client_authority.issue()) as client:
+        client.list_models()
+    house.files.write(old)
+    house.reloaded(1)
+
+
+@pytest.mark.parametrize("fault", ["no such file", "of another"])
+def test_bad_files_at_the_start_end_it_with_2_and_one_line(launch, tmp_path, fault: str) -> None:
+    authority, files = Authority(), Files(tmp_path)
+    files.write(authority.issue())
+    if fault == "no such file":
+        files.key.unlink()
+    else:
+        files.key.write_bytes(authority.issue()[1])
+    server = launch(f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
+    assert server.exit_code() == 2
+    assert len(server.log) == 1
+    assert server.log[0].startswith("dragoman serve: ")
+    assert str(files.key) in server.log[0]

@@ -1,0 +1,67 @@
+"""What must hold of any text and of any bytes in the parts that need no server; hypothesis and atheris ask them."""
+
+from functools import cache
+
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2
+
+from dragoman.bundle import Manifest
+from dragoman.errors import DragomanError, to_status
+from dragoman.tokenizer import Tokenizer
+from dragoman.v1 import translation_pb2 as pb
+from service import validation
+from service.catalog import Catalog, ServedModel
+from service.mailbox import Mailbox
+from service.request import FinishReason
+from service.settings import Settings
+from service.translator import Translator
+from tests.e2e.conftest import BUNDLE
+
+# gRPC peers begin to refuse trailing metadata at 8 KiB; base64 makes 4 bytes of 3.
+_STATUS_BYTES = 6_144
+
+
+@cache
+def _model() -> ServedModel:
+    manifest = Manifest.read(BUNDLE)
+    return ServedModel(manifest, Translator(manifest, Tokenizer.open(BUNDLE)), Mailbox(1_000_000))
+
+
+def check_text(text: str) -> None:
+    """A text becomes segments that the model takes, and what is handed out of them bit by bit is the whole.
+
+    Raises:
+        AssertionError: it is not so.
+    """
+    manifest, translator, _, _ = _model()
+    document = translator.prepare(text)
+    assert len(document.separators) == len(document.segments) + 1
+    if not document.segments:
+        assert document.result().text == text
+    for segment in document.segments:
+        assert 1 < len(segment.source_ids) <= manifest.max_source_tokens
+        assert segment.source_ids[-1] == manifest.eos_id
+        segment.target_ids.extend(segment.source_ids[:-1])
+        segment.finish(FinishReason.EOS, 0.0)
+    handed_out = ""
+    while delta := document.grow():
+        handed_out += delta
+    assert handed_out == document.result().text
+
+
+def check_message(message: bytes) -> None:
+    """Bytes are no request, or a request that is valid, or one that gets an error that fits a status.
+
+    Raises:
+        AssertionError: it is not so.
+    """
+    try:
+        request = pb.TranslateTextRequest.FromString(message)
+    except DecodeError:
+        return
+    try:
+        validation.check(request, Catalog([_model()]), Settings())
+    except DragomanError as error:
+        status = to_status(error)
+        assert len(status.SerializeToString()) < _STATUS_BYTES
+        assert sum(detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR) for detail in status.details) == 1

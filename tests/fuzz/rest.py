@@ -1,0 +1,23 @@
+"""What must be true of a server after any number of odd calls."""
+
+import time
+
+from dragoman import Client
+from tests.e2e.conftest import PATIENCE_S, ServerProcess
+
+
+def check_at_rest(server: ServerProcess) -> None:
+    """Nothing is left of any call, nothing failed inside, and a good request is answered.
+
+    Raises:
+        AssertionError: it is not so.
+    """
+    give_up_s = time.monotonic() + PATIENCE_S
+    for gauge in ("slots_active", "queue_segments", "queue_source_tokens"):
+        while server.metric(gauge):
+            assert time.monotonic() < give_up_s, gauge
+    assert server.metric("segments_total", reason="INTERNAL") == 0
+    failures = [line for line in server.log if '"level": "error"' in line and "Method not implemented" not in line]
+    assert not failures, failures[:3]
+    with Client(server.address, timeout_s=PATIENCE_S) as client:
+        assert client.translate("Good morning.", model="en-de")[0].text

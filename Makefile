@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format proto train-setup fuzz audit test-compose clean
+.PHONY: help serve test lint format proto train-setup fuzz audit test-compose overload clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ audit: .venv/.dev ## known vulnerabilities of what a server runs on (one line wh
 test-compose: .venv/.dev ## build and run docker-compose.yml for real (root; skips where no engine can start)
 	@$(BIN)/python tests/compose/run.py
 
+overload: .venv/.bench ## a minute of five times what the server can do: targets, build/overload.png (ARGS="--factor 10")
+	@mkdir -p build && $(BIN)/python -m bench.overload --json build/overload.json --plot build/overload.png $(ARGS)
+
 clean: ## remove what the other targets made
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 
@@ -52,7 +55,11 @@ clean: ## remove what the other targets made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu]'
 	@touch $@
 
+.venv/.bench: pyproject.toml | .venv/bin/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu,bench]'
+	@touch .venv/.serve $@
+
 .venv/.dev: pyproject.toml | .venv/bin/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu,train,bench,peers,dev]'
-	@touch .venv/.serve $@
+	@touch .venv/.serve .venv/.bench $@

@@ -8,6 +8,7 @@ way how many were answered, how fast, and what is resident of the server and of 
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bench.memory_soak import resident_mib
+from bench.resident import resident_mib
 from bench.server_process import ServerError, running
 from dragoman import Client, DragomanError
 from dragoman.bundle import Bundle
@@ -98,7 +99,7 @@ def run(bundle: Path, count: int, *, in_order: bool) -> dict[str, Any]:
             times[index] += 1
             errors += translation.error is not None
             if answered % portion == 0:
-                memory = resident_mib(server.process.pid), resident_mib()
+                memory = resident_mib(server.process.pid), resident_mib(os.getpid())
                 samples.append(Sample(answered, time.perf_counter() - start_s, *memory))
                 print(_row(samples[-1]), file=sys.stderr)
     return {

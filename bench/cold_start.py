@@ -17,8 +17,8 @@ from typing import Any
 
 import grpc
 
+from bench.load.texts import read_data_file
 from bench.server_process import Running, ServerError, running
-from bench.texts import read_data_file
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 
 _SERVE = [sys.executable, "-m", "dragoman.cli", "serve"]

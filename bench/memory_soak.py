@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from bench.resident import resident_mib
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
 from service.allocator import share_one_heap
@@ -201,13 +202,7 @@ def _lengths(random: np.random.Generator, count: int, limit: int) -> NDArray[np.
 
 def _sample(segments: int, metrics: Metrics) -> Sample:
     cache_bytes = metrics.registry.get_sample_value("dragoman_encoder_memory_cache_bytes") or 0.0
-    return Sample(segments, resident_mib(), allocated_mib(), cache_bytes / 2**20, sys.getallocatedblocks())
-
-
-def resident_mib(pid: int | str = "self") -> float:
-    """Mebibytes of a process that are resident now."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return Sample(segments, resident_mib(os.getpid()), allocated_mib(), cache_bytes / 2**20, sys.getallocatedblocks())
 
 
 class _Mallinfo2(ctypes.Structure):

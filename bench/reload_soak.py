@@ -23,6 +23,7 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families
 from tqdm import tqdm
 
+from bench.resident import resident_mib
 from bench.server_process import Running, ServerError, running
 from dragoman.bundle import MANIFEST, Manifest
 from dragoman.client import Client
@@ -72,12 +73,12 @@ def measure(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[f
         command = [sys.executable, "-m", "dragoman.cli", "serve", "--models", str(copy), *arguments]
         with running(command) as server:
             _translate(server, 0)
-            resident_mib = [_resident_mib(server)]
+            sizes_mib = [resident_mib(server.process.pid)]
             for number in tqdm(range(1, reloads + 1), unit="reload", disable=None):
                 _replace(server, copy, number)
                 _translate(server, number)
-                resident_mib.append(_resident_mib(server))
-    return resident_mib
+                sizes_mib.append(resident_mib(server.process.pid))
+    return sizes_mib
 
 
 def _translate(server: Running, number: int) -> None:
@@ -103,11 +104,6 @@ def _metric(server: Running, name: str) -> float:
     with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=_TIMEOUT_S) as page:
         families = text_string_to_metric_families(page.read().decode())
     return sum(sample.value for family in families for sample in family.samples if sample.name == name)
-
-
-def _resident_mib(server: Running) -> float:
-    pages = int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 if __name__ == "__main__":

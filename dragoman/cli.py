@@ -39,7 +39,7 @@ COMMANDS = {
     "train": Command("model.cli:train", "train", "train a model on a parallel corpus"),
     "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
     "export": Command("export.cli:export", "train", "turn a checkpoint into a bundle that can be served"),
-    "load-test": Command("bench.load_test:main", "bench", "measure the latency and throughput of a server"),
+    "load-test": Command("bench.load.command:main", "bench", "measure the latency and throughput of a server"),
     "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
 }
 _ROOMS = ("dragoman", "service", "model", "export", "bench")

@@ -24,15 +24,15 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
 
+from bench.arguments import Parser, count, input_file, output_file
 from bench.compare.inprocess import Outcome, Say
 from bench.compare.report import as_json, as_markdown
 from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
+from bench.load.texts import DataFileError
 from bench.server_process import ServerError
-from bench.texts import DataFileError
 
-EXIT_OK, EXIT_NO_SERVER, EXIT_BAD_ARGUMENTS = 0, 1, 2
+EXIT_OK, EXIT_NO_SERVER = 0, 1
 
 
 def main(argv: list[str]) -> int:
@@ -75,22 +75,15 @@ def _report(outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
         plot(outcomes, arguments.plot)
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_BAD_ARGUMENTS, f"{self.prog}: {message}\n")
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="dragoman bench compare",
         description=__doc__,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--data", type=_file, metavar="FILE", help="sentences: source<TAB>target or text lines; .gz, .xz")
+    add("--data", type=input_file, metavar="FILE", help="sentences: source<TAB>target or text lines; .gz, .xz")
     add("--model-folder", type=Path, default=Path("models/en-de"), metavar="DIR", help="default model (%(default)s)")
     for name, known in (("parts", PARTS), ("models", MODELS), ("peers", PEERS)):
         text = ",".join(known)
@@ -98,12 +91,12 @@ def _parser() -> argparse.ArgumentParser:
     served = ("default",)  # searching rates takes minutes a model
     add("--served-models", type=_some_of(MODELS), default=served, metavar="NAME,...", help="as servers (default)")
     add("--precision", choices=("int8", "fp32"), default="int8", help="transformers run in fp32 (%(default)s)")
-    add("--rounds", type=_count, default=5, metavar="N", help="measurements of each side (%(default)s)")
+    add("--rounds", type=count, default=5, metavar="N", help="measurements of each side (%(default)s)")
     add("--quick", action="store_true", help="fewer settings and shorter measurements")
     add("--work", type=Path, metavar="DIR", help="keep bundles and converted models here, and use those that are here")
-    add("--json", type=_output, metavar="OUT", help="write all figures, with settings and sweeps, to this file")
-    add("--plot", type=_output, metavar="OUT", help="draw the ratios into this PNG")
-    add("--results", type=_output, metavar="OUT", help="append the table to this file")
+    add("--json", type=output_file, metavar="OUT", help="write all figures, with settings and sweeps, to this file")
+    add("--plot", type=output_file, metavar="OUT", help="draw the ratios into this PNG")
+    add("--results", type=output_file, metavar="OUT", help="append the table to this file")
     return parser
 
 
@@ -117,26 +110,6 @@ def _some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
         return chosen
 
     return parse
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
-
-
-def _file(text: str) -> Path:
-    if not Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"no file {text}")
-    return Path(text)
-
-
-def _output(text: str) -> Path:
-    """Found now, not after all has been measured."""
-    path = Path(text)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"cannot write a file {text}")
-    return path
 
 
 def _teller() -> Say:

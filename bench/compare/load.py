@@ -2,17 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from bench.arrivals import poisson_arrivals
-from bench.generator import Generator, open_channels
-from bench.loops import ClosedLoop, OpenLoop
-from bench.report import summarize
-from bench.samples import Samples
+from bench.load.arrivals import poisson_arrivals
+from bench.load.bare import put
+from bench.load.figures import summarize
+from bench.load.loops import ClosedLoop, OpenLoop
 
-_CHANNELS = 4
-_CONNECT_TIMEOUT_S = 10.0
 # Beyond any latency that could hold: such a request fails, and the trial with it.
 _TIMEOUT_S = 10.0
 
@@ -59,12 +55,6 @@ def closed_load(address: str, requests: Sequence[bytes], clients: int, warmup_s:
 
 
 async def _run(address: str, requests: Sequence[bytes], loop: OpenLoop | ClosedLoop, warmup_s: float) -> Load:
-    samples = Samples(warmup_s)
-    async with AsyncExitStack() as stack:
-        channels = await open_channels(address, _CHANNELS, stack)
-        async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-            await asyncio.gather(*(channel.channel_ready() for channel in channels))
-        generator = Generator(channels, requests, _TIMEOUT_S, samples)
-        await loop.run(generator.send, generator.now_s)
+    samples = await put(address, requests, loop, warmup_s=warmup_s, timeout_s=_TIMEOUT_S)
     found = summarize(samples)
-    return Load(found["p50_e2el_ms"], found["p95_e2el_ms"], found["request_throughput"], found["failed"])
+    return Load(found["p50_e2el_ms"], found["p95_e2el_ms"], found["request_throughput"], samples.unanswered)

@@ -7,11 +7,12 @@ from itertools import count
 
 from bench.compare.inprocess import Outcome, Say, describe
 from bench.compare.load import Load, closed_load, open_load
-from bench.compare.search import Trial, highest_rate, in_turn, survivors
+from bench.compare.search import Trial, in_turn, survivors
+from bench.load.search import highest_rate
+from bench.load.texts import serialize_requests
 from bench.peers.contender import Settings
 from bench.peers.servers import Server
 from bench.server_process import ServerError, serving
-from bench.texts import serialize_requests
 from dragoman.v1 import translation_pb2
 
 # p95 from the scheduled arrival stays below so many idle latencies.

@@ -25,8 +25,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import report
-from bench.texts import DataFileError
+from bench.load import report
+from bench.load.texts import DataFileError
 from dragoman.errors import BundleError
 
 EXIT_OK, EXIT_FAILED, EXIT_BAD_ARGUMENTS = 0, 1, 2

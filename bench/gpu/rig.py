@@ -20,8 +20,8 @@ from bench.gpu.stages import (
     speed,
     step_bytes,
 )
+from bench.load.texts import DataFileError, open_data_file
 from bench.peers.contender import Sentences
-from bench.texts import DataFileError, open_data_file
 from dragoman.bundle import Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 

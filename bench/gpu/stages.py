@@ -14,7 +14,8 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from bench.load import LoadSettings, run_load
+from bench.load.run import run_load
+from bench.load.settings import LoadSettings
 from bench.peers.contender import Sentences
 from bench.roofline.peaks import idle_graph
 from bench.server_process import serving

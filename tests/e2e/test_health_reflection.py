@@ -1,6 +1,10 @@
+import json
+
 import grpc
 import pytest
+from google.protobuf import json_format
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
@@ -38,3 +42,37 @@ def test_reflection_describes_the_services(channel) -> None:
         "BatchTranslateText",
         "ListModels",
     }
+
+
+def call_by_reflection(channel, method_name: str, request_json: str) -> list[dict]:
+    """What grpcurl does: method and messages as the server describes them, the request from JSON, answers to JSON."""
+    service_name, _, name = method_name.rpartition("/")
+    service = DescriptorPool(ProtoReflectionDescriptorDatabase(channel)).FindServiceByName(service_name)
+    method = service.FindMethodByName(name)
+    request, answer = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
+    path, coders = f"/{service.full_name}/{name}", (request.SerializeToString, answer.FromString)
+    message = json_format.Parse(request_json, request())
+    if method.server_streaming:
+        answers = channel.unary_stream(path, *coders)(message, timeout=60)
+    else:
+        answers = [channel.unary_unary(path, *coders)(message, timeout=60)]
+    return [json.loads(json_format.MessageToJson(answer)) for answer in answers]
+
+
+def test_a_call_can_be_made_by_reflection_alone(channel) -> None:
+    request = '{"contents": ["Good morning."], "model": "en-de"}'
+    [answer] = call_by_reflection(channel, "dragoman.v1.Translation/TranslateText", request)
+    [translation] = answer["translations"]
+    assert translation["translatedText"] == "Guten Morgen!"
+    assert translation["finishReason"] == "FINISH_REASON_EOS"
+
+
+def test_a_stream_can_be_read_by_reflection_alone(channel) -> None:
+    request = '{"contents": ["Good morning."], "sourceLanguageCode": "en", "targetLanguageCode": "de"}'
+    answers = call_by_reflection(channel, "dragoman.v1.Translation/StreamTranslateText", request)
+    assert "".join(answer.get("textDelta", "") for answer in answers) == "Guten Morgen!"
+    assert answers[-1]["result"]["translatedText"] == "Guten Morgen!"
+
+
+def test_health_can_be_asked_by_reflection_alone(channel) -> None:
+    assert call_by_reflection(channel, "grpc.health.v1.Health/Check", "{}") == [{"status": "SERVING"}]

@@ -24,6 +24,18 @@ class Server(translation_pb2_grpc.TranslationServicer):
         self._lock = threading.Lock()
 
     def TranslateText(self, request, context):
+        self._receive(request, context)
+        return translation_pb2.TranslateTextResponse(translations=map(self._translate, request.contents))
+
+    def StreamTranslateText(self, request, context):
+        self._receive(request, context)
+        for index, text in enumerate(request.contents):
+            translation = self._translate(text)
+            for word in translation.translated_text.split():
+                yield translation_pb2.StreamTranslateTextResponse(content_index=index, text_delta=word)
+            yield translation_pb2.StreamTranslateTextResponse(content_index=index, result=translation)
+
+    def _receive(self, request, context) -> None:
         with self._lock:
             self.requests.append(request)
             self.connections.add(context.peer())
@@ -32,7 +44,6 @@ class Server(translation_pb2_grpc.TranslationServicer):
             self.on_request(number)
         except errors.DragomanError as error:
             context.abort_with_status(rpc_status.to_status(errors.to_status(error)))
-        return translation_pb2.TranslateTextResponse(translations=map(self._translate, request.contents))
 
     def ListModels(self, request, context):
         return translation_pb2.ListModelsResponse(

@@ -18,6 +18,7 @@ from dragoman import (
 )
 from dragoman.errors import from_rpc_error, from_status
 from dragoman.v1 import translation_pb2 as pb
+from service.request import FinishReason
 from service.translator import Translator
 from tests.unit.service.house import PATIENCE_S, House, until
 

@@ -10,8 +10,8 @@ from bench.gpu import __main__ as gpu
 from bench.gpu import rig as gpu_rig
 from bench.gpu import stages as gpu_stages
 from bench.gpu.stages import StepBytes, bleu, cycled, equal_share, slot_counts, step_bytes
+from bench.load.texts import DataFileError
 from bench.peers.contender import Sentences
-from bench.texts import DataFileError
 from dragoman.bundle import Bundle
 
 REPOSITORY = Path(__file__).parents[4]

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.report import LATE_S, PERCENTILES, summarize, to_text
-from bench.samples import Samples
+from bench.load.figures import LATE_S, PERCENTILES, summarize
+from bench.load.report import to_text
+from bench.load.samples import Samples
 
 LOAD = {
     "mode": "open",
@@ -68,6 +69,20 @@ def test_send_that_is_hardly_late_is_not_called_late() -> None:
     assert summarize(samples)["late_sends"] == 0
 
 
+@pytest.mark.parametrize(
+    ("late_s", "took_s", "limited"), [(0.009, 0.01, False), (0.011, 0.02, True), (0.011, 0.2, False), (0.1, 0.2, True)]
+)
+def test_a_late_generator_is_a_limit_where_that_is_a_good_part_of_the_latency(
+    late_s: float, took_s: float, limited: bool
+) -> None:
+    samples = Samples()
+    samples.succeeded(0.0, late_s, late_s + took_s, sentences=1, source_tokens=1, target_tokens=1)
+    report = summarize(samples)
+    assert report["generator_limited"] is limited
+    assert report["p95_send_delay_ms"] == pytest.approx(late_s * 1e3)
+    assert ("warning:" in to_text(LOAD | report)) is limited
+
+
 def test_throughput_is_over_the_time_from_warm_up_to_last_answer() -> None:
     samples = Samples(warmup_s=2.0)
     samples.succeeded(1.9, 1.9, 9.0, sentences=100, source_tokens=100, target_tokens=100)
@@ -89,13 +104,20 @@ def test_errors_are_counted_by_code_and_by_reason_and_have_no_latency() -> None:
         samples.ended_in_error(1, 1, 90, code="RESOURCE_EXHAUSTED", reason=reason, message=message)
     samples.ended_in_error(1, 1, 2, code="INTERNAL", reason="INTERNAL", message="fourth")
     report = summarize(samples)
-    assert (report["num_requests"], report["completed"], report["failed"]) == (5, 1, 4)
+    assert [report[name] for name in ("num_requests", "completed", "rejected", "cancelled", "failed")] == [
+        5,
+        1,
+        3,
+        0,
+        1,
+    ]
     assert report["errors_by_code"] == {"RESOURCE_EXHAUSTED": 3, "INTERNAL": 1}
     assert report["errors"][0] == {
         "code": "RESOURCE_EXHAUSTED",
         "reason": "QUEUE_FULL",
         "count": 2,
         "message": "first",
+        "outcome": "rejected",
     }
     assert report["max_e2el_ms"] == 500
     assert "2 RESOURCE_EXHAUSTED QUEUE_FULL, the first: first" in to_text(LOAD | report)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.texts import DataFileError, read_data_file, serialize_requests
+from bench.load.texts import DataFileError, read_data_file, serialize_requests
 from dragoman.v1 import translation_pb2
 
 TSV = "Good morning.\tGuten Morgen.\nThanks!\tDanke!\n"

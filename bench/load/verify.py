@@ -63,14 +63,14 @@ class Verifier:
         self._alone: dict[str, Answer] = {}
 
     async def learn(self, translate: Translate, template: translation_pb2.TranslateTextRequest) -> None:
-        """Sends each text alone, the next when the one before is answered.
+        """Sends each distinct text alone, the next when the one before is answered.
 
         Args:
             translate: Serialized request to serialized answer.
             template: Everything of the requests but their texts.
         """
         head = template.SerializeToString()
-        for text in self._texts:
+        for text in dict.fromkeys(self._texts):
             content = translation_pb2.TranslateTextRequest(contents=[text]).SerializeToString()
             try:
                 answer = await translate(head + content)
@@ -78,7 +78,10 @@ class Verifier:
                 self.unanswered += 1
             else:
                 [translation] = translation_pb2.TranslateTextResponse.FromString(answer).translations
-                self._alone[text] = Answer.of(translation)
+                if translation.HasField("error"):
+                    self.unanswered += 1
+                else:
+                    self._alone[text] = Answer.of(translation)
             self.learnt += 1
 
     def check(self, request: int, translations: Sequence[translation_pb2.TranslatedText]) -> None:

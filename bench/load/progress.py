@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from tqdm import tqdm
 
-from bench.generator import Generator
-from bench.samples import Samples
+from bench.load.generator import Generator
+from bench.load.samples import Samples
 
 _BAR_INTERVAL_S = 0.25
 _LINE_INTERVAL_S = 1.0
@@ -40,7 +40,7 @@ async def _show_bar(generator: Generator, samples: Samples, end_s: float, reques
     with tqdm(total=total, unit=unit, bar_format=_BAR_FORMAT) as bar:
         while True:
             await asyncio.sleep(_BAR_INTERVAL_S)
-            done = samples.completed + samples.failed if requests else generator.now_s()
+            done = samples.completed + samples.unanswered if requests else generator.now_s()
             bar.set_postfix_str(_text(generator, samples, rate), refresh=False)
             bar.update(min(done, total) - bar.n)
 
@@ -71,4 +71,4 @@ def _text(generator: Generator, samples: Samples, rate: _Rate) -> str:
     if now_s < samples.warmup_s:
         return f"warm-up, {generator.in_flight} in flight"
     answered = f"{samples.completed} answered, {per_second:.1f}/s"
-    return f"{answered}, {generator.in_flight} in flight, {samples.failed} failed"
+    return f"{answered}, {generator.in_flight} in flight, {samples.unanswered} not answered"

@@ -6,10 +6,11 @@ from typing import Any
 import grpc
 import pytest
 
-from bench import progress
-from bench.load import LoadSettings, run_load
-from bench.load_test import main
-from bench.verify import SHOWN, Answer, Verifier, distinct
+from bench.load import progress
+from bench.load.command import main
+from bench.load.run import run_load
+from bench.load.settings import LoadSettings
+from bench.load.verify import SHOWN, Answer, Verifier, distinct
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 

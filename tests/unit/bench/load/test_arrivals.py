@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.arrivals import poisson_arrivals
+from bench.load.arrivals import poisson_arrivals
 
 rates = st.floats(min_value=1e-3, max_value=1e3)
 durations = st.floats(min_value=1e-3, max_value=10.0)

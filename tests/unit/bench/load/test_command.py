@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
-from bench import load, progress
-from bench.load import LoadSettings, NoServerError, run_load
-from bench.load_test import main
+from bench.load import progress, run
+from bench.load.command import main
+from bench.load.run import NoServerError, run_load
+from bench.load.settings import LoadSettings
+from bench.load.workload import WordCounts
 from dragoman import errors
+from dragoman.v1 import translation_pb2
 
 TEXTS = ["One two three.", "Four.", "Five six."]
 
@@ -90,10 +93,16 @@ async def test_errors_are_reported_by_code_and_reason_and_the_rest_succeeds(serv
 
     server.on_request = refuse_every_third
     report = await run_load(LoadSettings(server.address, concurrency=1, requests=9), TEXTS)
-    assert (report["completed"], report["failed"]) == (6, 3)
+    assert (report["completed"], report["rejected"], report["failed"]) == (6, 3, 0)
     assert report["errors_by_code"] == {"RESOURCE_EXHAUSTED": 3}
     assert report["errors"] == [
-        {"code": "RESOURCE_EXHAUSTED", "reason": "QUEUE_FULL", "count": 3, "message": "the queue is full"}
+        {
+            "code": "RESOURCE_EXHAUSTED",
+            "reason": "QUEUE_FULL",
+            "message": "the queue is full",
+            "outcome": "rejected",
+            "count": 3,
+        }
     ]
 
 
@@ -112,7 +121,7 @@ async def test_warm_up_is_not_counted(server: Any) -> None:
 
 
 async def test_nobody_at_the_address_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "_CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(run, "_CONNECT_TIMEOUT_S", 0.2)
     with pytest.raises(NoServerError, match=r"no server answers at 127.0.0.1:1$"):
         await run_load(LoadSettings("127.0.0.1:1", concurrency=1, requests=1), TEXTS)
 
@@ -131,7 +140,7 @@ def test_command_prints_the_report_and_writes_it_with_all_settings(
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", report["date"])
     printed = capsys.readouterr().out
     assert re.search(r"^latency p99: +\d+\.\d ms$", printed, re.MULTILINE)
-    assert f"{report['completed']} answered, 0 failed" in printed
+    assert re.search(rf"^requests: +{report['completed']} answered$", printed, re.MULTILINE)
     assert sorted(os.listdir(tmp_path)) == ["data.txt", "out.json"]
 
 
@@ -149,7 +158,7 @@ def test_command_exits_1_when_no_request_was_answered(
 def test_command_exits_1_in_one_line_when_there_is_no_server(
     data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "_CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(run, "_CONNECT_TIMEOUT_S", 0.2)
     assert main(["--address", "127.0.0.1:1", "--data", data, "--concurrency", "1", "--requests", "1"]) == 1
     assert capsys.readouterr().err == "dragoman load-test: no server answers at 127.0.0.1:1\n"
 
@@ -177,7 +186,7 @@ def test_ctrl_c_reports_what_was_measured_so_far(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "one of the arguments --rate --concurrency is required"),
+        ([], "one of the arguments --rate --concurrency --ramp is required"),
         (["--rate", "1", "--concurrency", "1", "--duration", "1"], "not allowed with"),
         (["--concurrency", "1"], "one of the arguments --duration --requests is required"),
         (["--rate", "1", "--requests", "1"], "--requests: not allowed with argument --rate"),
@@ -187,6 +196,15 @@ def test_ctrl_c_reports_what_was_measured_so_far(
         (["--concurrency", "2.5", "--duration", "1"], "'2.5' is not a whole number"),
         (["--concurrency", "1", "--duration", "1", "--warmup", "-1"], "--warmup: must be at least 0"),
         (["--rate", "1", "--duration", "1", "--json", "/no/such/folder/x"], "cannot write a file"),
+        (["--rate", "1", "--duration", "1", "--html", "/no/such/folder/x"], "cannot write a file"),
+        (["--ramp", "1", "--requests", "1"], "--requests: not allowed with argument --ramp"),
+        (["--ramp", "1", "--duration", "1", "--verify"], "--verify: not allowed with argument --ramp"),
+        (["--rate", "1", "--duration", "1", "--slo", "speed=1"], "'speed=1' is not NAME=VALUE with one of mean_ms"),
+        (["--rate", "1", "--duration", "1", "--slo", "rate=1"], "--slo: rate is a measure of --ramp"),
+        (["--ramp", "1", "--duration", "1", "--slo", "p95_ms=1"], "--slo: p95_ms is a measure of one rate"),
+        (["--rate", "1", "--duration", "1", "--slo", "first_text_p95_ms=1"], "first_text_p95_ms needs --stream"),
+        (["--rate", "1", "--duration", "1", "--words", "poisson:3"], "--words: 'poisson:3' is none of fixed:N"),
+        (["--rate", "1", "--duration", "1", "--bulk-share", "1.5"], "--bulk-share: must be from 0 to 1, not 1.5"),
     ],
 )
 def test_bad_arguments_are_one_line_and_exit_2(
@@ -198,6 +216,109 @@ def test_bad_arguments_are_one_line_and_exit_2(
     err = capsys.readouterr().err
     assert said in err
     assert err.count("\n") == 1
+
+
+async def test_requests_of_both_priorities_are_reported_apart(server: Any) -> None:
+    def refuse_bulk(number: int) -> None:
+        if server.requests[number - 1].priority == translation_pb2.PRIORITY_BULK:
+            raise errors.QueueFullError("the queue is full")
+
+    server.on_request = refuse_bulk
+    report = await run_load(LoadSettings(server.address, concurrency=1, requests=40, bulk_share=0.5), TEXTS)
+    parts = report["by_priority"]
+    assert parts["bulk"]["rejected"] == report["rejected"] == parts["bulk"]["num_requests"]
+    assert 5 < parts["bulk"]["num_requests"] < 35
+    assert (parts["interactive"]["completed"], parts["interactive"]["rejected"]) == (report["completed"], 0)
+
+
+async def test_a_stream_is_timed_piece_by_piece_and_counted_as_one_answer(server: Any) -> None:
+    settings = LoadSettings(server.address, concurrency=1, requests=6, texts_per_request=3, stream=True)
+    report = await run_load(settings, TEXTS)
+    assert (report["completed"], report["total_sentences"], report["total_input_tokens"]) == (6, 18, 36)
+    assert 0 < report["p50_ttft_ms"] <= report["max_e2el_ms"]
+    assert report["mean_itl_ms"] is not None
+
+
+async def test_a_stream_that_breaks_off_is_no_answer(server: Any) -> None:
+    def refuse(number: int) -> None:
+        raise errors.QueueFullError("the queue is full")
+
+    server.on_request = refuse
+    report = await run_load(LoadSettings(server.address, concurrency=1, requests=2, stream=True), TEXTS)
+    assert (report["completed"], report["rejected"]) == (0, 2)
+    assert "p50_ttft_ms" not in report
+
+
+async def test_an_answer_that_lacks_a_translation_is_none(server: Any) -> None:
+    honest = server._translate
+
+    def fail_on_four(text: str) -> translation_pb2.TranslatedText:
+        if text == "Four.":
+            return translation_pb2.TranslatedText(error=errors.to_status(errors.InternalError("broken")))
+        return honest(text)
+
+    server._translate = fail_on_four
+    report = await run_load(LoadSettings(server.address, concurrency=1, requests=6), TEXTS)
+    assert (report["completed"], report["failed"]) == (4, 2)
+    assert report["errors"][0]["reason"] == "INTERNAL"
+
+
+async def test_texts_of_drawn_lengths_and_repetitions_are_sent(server: Any) -> None:
+    words = WordCounts.parse("fixed:5")
+    settings = LoadSettings(server.address, concurrency=1, requests=50, words=words, repeat_share=0.9, repeat_zipf=2.0)
+    await run_load(settings, TEXTS)
+    sent = [request.contents[0] for request in server.requests]
+    assert {len(text.split()) for text in sent} == {5}
+    assert max(map(sent.count, sent)) > 20
+
+
+async def test_only_so_many_texts_of_drawn_lengths_are_compared(server: Any) -> None:
+    settings = LoadSettings(
+        server.address, concurrency=1, requests=4, words=WordCounts.parse("fixed:5"), verify_texts=2
+    )
+    report = await run_load(settings, TEXTS)
+    assert report["verify_texts"] <= 2
+    assert (report["verify_compared"], report["verify_different"]) == (4, 0)
+
+
+@pytest.mark.parametrize(
+    ("targets", "code", "missed"),
+    [
+        (["p95_ms=60000", "error_rate=0.5"], 0, []),
+        (["p95_ms=60000", "error_rate=0.1"], 1, ["missed: error_rate 0.333333, at most 0.1"]),
+        (["goodput=1e9", "max_ms=0"], 1, ["missed: goodput ", "missed: max_ms "]),
+    ],
+)
+def test_command_exits_1_with_a_line_for_each_missed_target(
+    server: Any, data: str, capsys: pytest.CaptureFixture[str], targets: list[str], code: int, missed: list[str]
+) -> None:
+    def refuse_every_third(number: int) -> None:
+        if number % 3 == 0:
+            raise errors.QueueFullError("the queue is full")
+
+    server.on_request = refuse_every_third
+    arguments = ["--address", server.address, "--data", data, "--concurrency", "1", "--requests", "9"]
+    assert main([*arguments, *(part for target in targets for part in ("--slo", target))]) == code
+    said = [line for line in capsys.readouterr().err.splitlines() if "load-test" in line]
+    assert len(said) == len(missed)
+    assert all(line.startswith(f"dragoman load-test: {start}") for line, start in zip(said, missed, strict=True))
+
+
+async def test_goodput_counts_the_answers_in_time(server: Any) -> None:
+    server.on_request = lambda number: time.sleep(0.3) if number == 1 else None
+    report = await run_load(LoadSettings(server.address, concurrency=1, requests=5, goodput_ms=299.0), TEXTS)
+    assert report["completed"] == 5
+    assert 0 < report["request_goodput"] < report["request_throughput"]
+
+
+def test_no_metrics_at_the_address_is_one_line_and_exit_1(
+    server: Any, data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--address", server.address, "--data", data, "--concurrency", "1", "--requests", "1"]
+    assert main([*arguments, "--metrics-address", "127.0.0.1:1"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("dragoman load-test: no metrics at http://127.0.0.1:1/metrics")
+    assert error.count("\n") == 1
 
 
 def test_unreadable_data_is_one_line_and_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -222,7 +343,7 @@ def test_progress_is_lines_where_there_is_no_terminal(
     main([*arguments, "--warmup", "0.2"])
     lines = capsys.readouterr().err.splitlines()
     assert any(re.fullmatch(r"\d s: warm-up, \d in flight", line) for line in lines)
-    assert re.fullmatch(r"\d s: \d+ answered, \d+\.\d/s, \d in flight, 0 failed", lines[-1])
+    assert re.fullmatch(r"\d s: \d+ answered, \d+\.\d/s, \d in flight, 0 not answered", lines[-1])
 
 
 class Terminal(io.StringIO):

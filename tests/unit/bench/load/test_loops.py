@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from bench.loops import ClosedLoop, OpenLoop
+from bench.load.loops import ClosedLoop, OpenLoop
 
 
 class Sender:

@@ -1,0 +1,109 @@
+"""The command `dragoman load-test`: arguments to a load, and its report to wherever it is wanted."""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.load import compare_runs
+from bench.load.environment import describe_environment
+from bench.load.options import as_json, load_settings, parse
+from bench.load.ramp import run_ramp
+from bench.load.report import to_text
+from bench.load.run import NoServerError, run_load
+from bench.load.slo import judge, to_line
+from bench.load.texts import DataFile, DataFileError, read_data_file
+
+EXIT_OK, EXIT_NO_ANSWER, EXIT_MISSED, EXIT_DIFFERENT, EXIT_INTERRUPTED = 0, 1, 1, 3, 130
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command and prints its report; Ctrl-C ends the load and reports what there is.
+
+    Returns:
+        0; 1 when no request was answered, no rate held, or a target was missed; 3 when an answer was not the one
+        given alone, or none could be compared; 130 after Ctrl-C.
+
+    Raises:
+        SystemExit: With 2, after one line on stderr, when an argument or the data file is no good.
+    """
+    if argv[:1] == ["compare"]:
+        return compare_runs.main(argv[1:])
+    arguments, parser = parse(argv)
+    try:
+        data = read_data_file(arguments.data)
+    except DataFileError as error:
+        parser.error(str(error))
+    _warn_of_broken_lines(data)
+    started = datetime.now(UTC)
+    try:
+        measured = _measure(arguments, data.texts)
+    except NoServerError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return EXIT_NO_ANSWER
+    measured["slo"] = judge(measured, arguments.slo)
+    print(to_text(measured))
+    _write(arguments, _with_context(measured, started, arguments, data))
+    return _exit_code(measured, parser.prog)
+
+
+def _measure(arguments: argparse.Namespace, texts: list[str]) -> dict[str, Any]:
+    settings = load_settings(arguments)
+    if arguments.ramp is None:
+        return asyncio.run(run_load(settings, texts))
+    return run_ramp(settings, texts, arguments.ramp, arguments.p95_ms, lambda line: print(line, file=sys.stderr))
+
+
+def _exit_code(measured: dict[str, Any], program: str) -> int:
+    missed = [verdict for verdict in measured["slo"] if not verdict["met"]]
+    for verdict in missed:
+        print(f"{program}: {to_line(verdict)}", file=sys.stderr)
+    if measured.get("verify_different"):
+        return EXIT_DIFFERENT
+    if measured["interrupted"]:
+        return EXIT_INTERRUPTED
+    if not measured["completed"] or measured.get("highest_rate", 1.0) is None:
+        return EXIT_NO_ANSWER
+    if missed:
+        return EXIT_MISSED
+    return EXIT_OK if measured.get("verify_compared", 1) else EXIT_DIFFERENT
+
+
+def _warn_of_broken_lines(data: DataFile) -> None:
+    if data.broken_lines:
+        first = ", ".join(str(number) for number in data.broken_lines[:5])
+        more = ", ..." if len(data.broken_lines) > 5 else ""
+        print(f"{len(data.broken_lines)} broken lines are left out: {first}{more}", file=sys.stderr)
+
+
+def _with_context(
+    measured: dict[str, Any], started: datetime, arguments: argparse.Namespace, data: DataFile
+) -> dict[str, Any]:
+    return {
+        "date": started.isoformat(timespec="seconds"),
+        "settings": as_json(arguments),
+        "environment": describe_environment(),
+        "num_texts": len(data.texts),
+        "num_broken_lines": len(data.broken_lines),
+        **measured,
+    }
+
+
+def _write(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
+    if arguments.json:
+        _write_whole(arguments.json, json.dumps(report, indent=2) + "\n")
+    if arguments.html:
+        from bench.load.page import run_page  # here: matplotlib takes a second
+
+        _write_whole(arguments.html, run_page(report))
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Writes beside, then renames: the file is there whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)

@@ -1,0 +1,168 @@
+"""The command `dragoman load-test compare`: two runs side by side, figure by figure."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from bench.arguments import Parser, input_file, output_file
+
+EXIT_OK = 0
+# Two runs of the same program differ by a few hundredths.
+SAME = 0.05
+# They differ between any two runs, or say only where a report was written.
+_OF_NO_INTEREST = {"json", "html", "slo"}
+
+Verdict = Literal["better", "worse", "same"]
+
+
+class _Figure(NamedTuple):
+    """A figure that is compared."""
+
+    field: str
+    name: str
+    unit: str
+    less_is_better: bool
+
+
+FIGURES = (
+    _Figure("highest_rate", "highest rate", "/s", False),
+    _Figure("p50_e2el_ms", "latency p50", "ms", True),
+    _Figure("p95_e2el_ms", "latency p95", "ms", True),
+    _Figure("p99_e2el_ms", "latency p99", "ms", True),
+    _Figure("max_e2el_ms", "latency max", "ms", True),
+    _Figure("p95_ttft_ms", "first text p95", "ms", True),
+    _Figure("request_throughput", "achieved rate", "/s", False),
+    _Figure("request_goodput", "goodput", "/s", False),
+    _Figure("sentence_throughput", "sentences", "/s", False),
+    _Figure("output_throughput", "target tokens", "/s", False),
+    _Figure("error_rate", "not answered", "", True),
+    _Figure("p95_send_delay_ms", "generator's lateness p95", "ms", True),
+)
+
+
+class Row(NamedTuple):
+    """One figure of both runs.
+
+    Attributes:
+        name: of the figure.
+        unit: of it.
+        before: of the first run.
+        after: of the second run.
+        ratio: second over first; None where the first is 0.
+        verdict: on the second.
+    """
+
+    name: str
+    unit: str
+    before: float
+    after: float
+    ratio: float | None
+    verdict: Verdict
+
+
+class RunFileError(Exception):
+    """A file is no report of a load test."""
+
+
+def main(argv: list[str]) -> int:
+    """Prints the table.
+
+    Returns:
+        0.
+
+    Raises:
+        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
+    """
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    try:
+        before, after = (read_run(path) for path in (arguments.before, arguments.after))
+    except RunFileError as error:
+        parser.error(str(error))
+    print(to_text(before, after))
+    if arguments.html:
+        from bench.load.page import compare_page  # here: matplotlib takes a second
+
+        names = (arguments.before.name, arguments.after.name)
+        arguments.html.write_text(compare_page(names, before, after), encoding="utf-8")
+    return EXIT_OK
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="dragoman load-test compare", description=__doc__, allow_abbrev=False)
+    parser.add_argument("before", type=input_file, metavar="A.json", help="a run, as --json wrote it")
+    parser.add_argument("after", type=input_file, metavar="B.json", help="another one, which is judged by the first")
+    parser.add_argument("--html", type=output_file, metavar="OUT", help="also write a page with plots, in one file")
+    return parser
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """Reads a report.
+
+    Raises:
+        RunFileError: the file is none; the message is one line.
+    """
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunFileError(f"cannot read {path}: {error}") from error
+    if not isinstance(report, dict) or not {"settings", "completed", "timeline"} <= report.keys():
+        raise RunFileError(f"{path} is no report of a load test, as --json writes it")
+    return report
+
+
+def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]:
+    """Every figure that both runs have.
+
+    Args:
+        before: the report of the first run.
+        after: of the second.
+    """
+    return [
+        _row(figure, before[figure.field], after[figure.field])
+        for figure in FIGURES
+        if before.get(figure.field) is not None and after.get(figure.field) is not None
+    ]
+
+
+def _row(figure: _Figure, before: float, after: float) -> Row:
+    if not before:
+        verdict: Verdict = "same" if not after else "worse" if figure.less_is_better else "better"
+        return Row(figure.name, figure.unit, before, after, None, verdict)
+    ratio = after / before
+    if 1 / (1 + SAME) <= ratio <= 1 + SAME:
+        return Row(figure.name, figure.unit, before, after, ratio, "same")
+    better = (ratio < 1) == figure.less_is_better
+    return Row(figure.name, figure.unit, before, after, ratio, "better" if better else "worse")
+
+
+def different_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """What else differs: the name of the setting or of the property of the machine, and both values."""
+    return [
+        (name, before[part].get(name), after[part].get(name))
+        for part in ("settings", "environment")
+        for name in before.get(part, {}) | after.get(part, {})
+        if name not in _OF_NO_INTEREST and before[part].get(name) != after[part].get(name)
+    ]
+
+
+def conclusion(rows: list[Row]) -> str:
+    """All verdicts in one sentence."""
+    named = {verdict: [row.name for row in rows if row.verdict == verdict] for verdict in ("better", "worse")}
+    parts = [f"{verdict} in {', '.join(names)}" for verdict, names in named.items() if names]
+    return f"The second run is {'; '.join(parts) or f'the same within {SAME:.0%}'}."
+
+
+def to_text(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """The comparison for people."""
+    rows = compare(before, after)
+    lines = [f"{'':<26}{'first':>12}{'second':>12}{'ratio':>8}  verdict"]
+    lines += [
+        f"{f'{row.name}, {row.unit}'.rstrip(', '):<26}{row.before:>12.4g}{row.after:>12.4g}"
+        f"{'-' if row.ratio is None else f'{row.ratio:.2f}':>8}  {row.verdict}"
+        for row in rows
+    ]
+    lines += ["", conclusion(rows)]
+    lines += [f"not alike: {name}: {one} and {other}" for name, one, other in different_settings(before, after)]
+    return "\n".join(lines)

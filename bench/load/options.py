@@ -1,0 +1,193 @@
+"""The arguments of `dragoman load-test`, and the load that they ask for."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bench.arguments import Parser, count, not_negative, output_file, positive, share, whole
+from bench.load.settings import LoadSettings
+from bench.load.slo import MEASURES, Target
+from bench.load.workload import WordCounts
+
+T = TypeVar("T")
+
+_VERIFIED_TEXTS = 500
+_DESCRIPTION = """How fast a server answers, and how much it can do.
+
+The open loop (--rate) sends requests at random moments, whatever the server does, as users do who do not know
+of each other; the latency of each counts from the moment it was due: a stall is charged with all who waited.
+The closed loop (--concurrency) sends a request when the one before is answered: it finds the most that the
+server can do. The ramp (--ramp) runs open loops of --duration seconds each until it has found the highest rate at
+which all are answered and 95 of 100 within --p95-ms.
+
+dragoman load-test compare A.json B.json [--html OUT] puts two runs side by side.
+"""
+
+
+def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
+    """Reads the arguments.
+
+    Returns:
+        The arguments, and the parser for what can be found wrong only later.
+
+    Raises:
+        SystemExit: With 2, after one line on stderr, when an argument is no good; with 0 after --help.
+    """
+    parser = Parser(
+        prog="dragoman load-test",
+        description=_DESCRIPTION,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_load(parser)
+    _add_workload(parser)
+    _add_output(parser)
+    arguments = parser.parse_args(argv)
+    if wrong := _contradiction(arguments):
+        parser.error(wrong)
+    return arguments, parser
+
+
+def load_settings(arguments: argparse.Namespace) -> LoadSettings:
+    """The load that the arguments ask for; of a ramp, without its rate."""
+    return LoadSettings(
+        address=arguments.address,
+        rate=arguments.rate,
+        concurrency=arguments.concurrency,
+        duration_s=arguments.duration,
+        requests=arguments.requests,
+        warmup_s=arguments.warmup,
+        texts_per_request=arguments.texts_per_request,
+        source_language=arguments.source_language,
+        target_language=arguments.target_language,
+        model=arguments.model,
+        timeout_s=arguments.timeout,
+        seed=arguments.seed,
+        verify_texts=arguments.verify,
+        words=arguments.words,
+        repeat_share=arguments.repeat_share,
+        repeat_zipf=arguments.repeat_zipf,
+        bulk_share=arguments.bulk_share,
+        stream=arguments.stream,
+        goodput_ms=_goodput_ms(arguments),
+        metrics_address=arguments.metrics_address,
+    )
+
+
+def as_json(arguments: argparse.Namespace) -> dict[str, Any]:
+    """All settings, for the report."""
+    return {name: _plain(value) for name, value in vars(arguments).items()}
+
+
+def _add_load(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--address", default="127.0.0.1:50051", metavar="HOST:PORT", help="the server (%(default)s)")
+    loop = parser.add_mutually_exclusive_group(required=True)
+    loop.add_argument("--rate", type=positive, metavar="R", help="open loop: requests a second, Poisson")
+    loop.add_argument("--concurrency", type=count, metavar="N", help="closed loop: requests at once")
+    loop.add_argument("--ramp", type=positive, metavar="R", help="find the highest rate, beginning at this one")
+    end = parser.add_mutually_exclusive_group(required=True)
+    end.add_argument("--duration", type=positive, metavar="S", help="seconds of load, after the warm-up")
+    end.add_argument("--requests", type=count, metavar="K", help="closed loop: requests, after the warm-up")
+    add("--warmup", type=not_negative, default=0.0, metavar="S", help="seconds not to count (%(default)g)")
+    add("--p95-ms", type=positive, default=100.0, metavar="MS", help="target of the ramp (%(default)g)")
+    add("--timeout", type=positive, default=30.0, metavar="S", help="of each request (%(default)g)")
+    add("--stream", action="store_true", help="stream translations: adds the time to the first text")
+    add("--seed", type=whole, default=0, metavar="N", help="of all that is random (%(default)s)")
+
+
+def _add_workload(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--data", required=True, type=Path, metavar="FILE", help="source<TAB>target or text lines; .gz, .xz")
+    add("--texts-per-request", type=count, default=1, metavar="T", help="texts a request (%(default)s)")
+    add(
+        "--words",
+        type=_parsed(WordCounts.parse),
+        metavar="KIND:...",
+        help="texts of so many words, drawn from the file: fixed:N, uniform:LOW:HIGH or lognormal:MEDIAN:SIGMA",
+    )
+    add("--repeat-share", type=share, default=0.0, metavar="P", help="share of texts asked for again and again")
+    add("--repeat-zipf", type=not_negative, default=1.1, metavar="S", help="exponent of their Zipf law (%(default)g)")
+    add("--bulk-share", type=share, default=0.0, metavar="P", help="share of requests of the priority bulk")
+    add("--source-language", default="", metavar="CODE", help="such as en; default: the model's")
+    add("--target-language", default="", metavar="CODE", help="such as de; default: the model's")
+    add("--model", default="", metavar="NAME", help="default: of the languages; without any, the first")
+    add(
+        "--verify",
+        type=count,
+        nargs="?",
+        const=_VERIFIED_TEXTS,
+        default=0,
+        metavar="N",
+        help="send only the first N distinct texts (%(const)s), each first alone, and compare every answer under load "
+        "with that one; exit code 3 when any differs. The server must run without its result cache "
+        "(--result-cache-mb 0), else equal answers prove nothing",
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--goodput-ms",
+        type=positive,
+        metavar="MS",
+        help="an answer within so many is good (default: the p95 asked for)",
+    )
+    add(
+        "--slo",
+        type=_parsed(Target.parse),
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"exit with 1 where this is missed; may be given several times; NAME is one of {', '.join(MEASURES)}",
+    )
+    add("--metrics-address", default="", metavar="HOST:PORT", help="of the server's metrics: report what it says, too")
+    add("--json", type=output_file, metavar="OUT", help="write the report, with all settings, to this file")
+    add("--html", type=output_file, metavar="OUT", help="write it as a page with plots, in one file")
+
+
+def _contradiction(arguments: argparse.Namespace) -> str | None:
+    """What cannot be meant together, in one line."""
+    for name in ("rate", "ramp"):
+        if getattr(arguments, name) and arguments.requests:
+            return f"argument --requests: not allowed with argument --{name}; give --duration"
+    if arguments.ramp and arguments.verify:
+        return "argument --verify: not allowed with argument --ramp"
+    for target in arguments.slo:
+        if target.measure.of_ramp != bool(arguments.ramp):
+            return f"argument --slo: {target.name} is a measure of {'--ramp' if target.measure.of_ramp else 'one rate'}"
+        if target.name == "first_text_p95_ms" and not arguments.stream:
+            return f"argument --slo: {target.name} needs --stream"
+    return None
+
+
+def _goodput_ms(arguments: argparse.Namespace) -> float | None:
+    """As asked; else the p95 that is asked for: an answer within it is a good one."""
+    if arguments.goodput_ms or arguments.ramp:
+        bound_ms: float = arguments.goodput_ms or arguments.p95_ms
+        return bound_ms
+    return next((target.value for target in arguments.slo if target.name == "p95_ms"), None)
+
+
+def _parsed(parse_text: Callable[[str], T]) -> Callable[[str], T]:
+    """The same, its error as argparse wants it."""
+
+    def parse_argument(text: str) -> T:
+        try:
+            return parse_text(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return parse_argument
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Path():
+            return str(value)
+        case WordCounts():
+            return ":".join([value.kind, f"{value.first:g}", *([f"{value.second:g}"] if value.kind != "fixed" else [])])
+        case [*targets]:
+            return [f"{target.name}={target.value:g}" for target in targets]
+    return value

@@ -1,0 +1,102 @@
+"""What a load sends and when, from its settings: drawn and serialized before it begins."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+
+from bench.load.arrivals import poisson_arrivals
+from bench.load.loops import ClosedLoop, OpenLoop
+from bench.load.settings import LoadSettings
+from bench.load.texts import serialize_requests, with_priority
+from bench.load.verify import distinct
+from bench.load.workload import bulk_requests, repeated, texts_of_lengths
+from dragoman.v1 import translation_pb2
+
+# Requests that are drawn where a load ends by the clock and not by their number: then they begin again.
+_DRAWN_REQUESTS = 20_000
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is sent.
+
+    Attributes:
+        template: everything of the requests but their texts and their priority.
+        texts: those of all requests, one request after another.
+        requests: serialized, to be sent in turn.
+        bulk: the numbers of those that are of the priority bulk.
+    """
+
+    template: translation_pb2.TranslateTextRequest
+    texts: list[str]
+    requests: list[bytes]
+    bulk: frozenset[int]
+
+
+def make_loop(settings: LoadSettings) -> OpenLoop | ClosedLoop:
+    """When requests are sent."""
+    if settings.rate is not None and settings.duration_s is not None:
+        return OpenLoop(poisson_arrivals(settings.rate, settings.warmup_s + settings.duration_s, settings.seed))
+    return ClosedLoop(
+        concurrency=settings.concurrency or 1,
+        warmup_s=settings.warmup_s,
+        end_s=math.inf if settings.duration_s is None else settings.warmup_s + settings.duration_s,
+        requests=settings.requests,
+    )
+
+
+def make_workload(
+    settings: LoadSettings,
+    texts: Sequence[str],
+    loop: OpenLoop | ClosedLoop,
+    models: Sequence[translation_pb2.Model],
+) -> Workload:
+    """What is sent.
+
+    Args:
+        settings: of the load.
+        texts: of the data file.
+        loop: of these settings: says how many requests there will be.
+        models: of the server.
+    """
+    template = _template(settings, models)
+    drawn = _draw_texts(settings, texts, loop)
+    requests = serialize_requests(drawn, settings.texts_per_request, template)
+    bulk = bulk_requests(len(requests), settings.bulk_share, settings.seed)
+    for number in bulk:
+        requests[number] = with_priority(requests[number], translation_pb2.PRIORITY_BULK)
+    return Workload(template, drawn, requests, bulk)
+
+
+def _template(settings: LoadSettings, models: Sequence[translation_pb2.Model]) -> translation_pb2.TranslateTextRequest:
+    """The requests without their texts."""
+    chosen = settings.model or settings.source_language or settings.target_language
+    return translation_pb2.TranslateTextRequest(
+        source_language_code=settings.source_language,
+        target_language_code=settings.target_language,
+        model=settings.model if chosen or not models else models[0].name,
+    )
+
+
+def _draw_texts(settings: LoadSettings, texts: Sequence[str], loop: OpenLoop | ClosedLoop) -> list[str]:
+    """The texts that are sent in turn."""
+    count = _requests(settings, loop) * settings.texts_per_request
+    if settings.words:
+        words = settings.words.draw(settings.verify_texts or count, settings.seed)
+        texts = texts_of_lengths(texts, words, settings.seed)
+    if settings.verify_texts:
+        texts = distinct(texts, settings.verify_texts)
+    if settings.repeat_share:
+        chosen = repeated(len(texts), count, settings.repeat_share, settings.repeat_zipf, settings.seed)
+        texts = [texts[index] for index in chosen.tolist()]
+    if settings.bulk_share:  # of a few requests it would be a share of a few
+        texts = list(islice(cycle(texts), max(count, len(texts))))
+    return list(texts)
+
+
+def _requests(settings: LoadSettings, loop: OpenLoop | ClosedLoop) -> int:
+    """How many requests there will be, about."""
+    if isinstance(loop, OpenLoop):
+        return max(len(loop.arrivals_s), 1)
+    return settings.requests if settings.requests and not settings.warmup_s else _DRAWN_REQUESTS

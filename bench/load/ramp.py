@@ -1,0 +1,137 @@
+"""The ramp: loads at one rate after another, until the highest is found that a server holds under a target."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from bench.load.run import run_load
+from bench.load.search import highest_rate
+from bench.load.settings import LoadSettings
+
+# From step to step until one fails, and how near the highest rate is to the truth.
+GROWTH: Final = 1.5
+PRECISION: Final = 0.05
+# At a lower rate than this many requests a step there is no telling.
+_FEWEST_REQUESTS = 10
+
+Say = Callable[[str], None]
+
+
+class _InterruptedError(Exception):
+    """Ctrl-C during a step."""
+
+
+class _NoRateError(Exception):
+    """Not even a few requests a step are answered in time."""
+
+
+@dataclass
+class Ramp:
+    """A search for the highest rate, as far as it is.
+
+    Attributes:
+        settings: of each step but the rate and the seed.
+        texts: of the data file.
+        p95_ms: the target.
+        say: is told how each step went.
+        steps: so far: the rate, `held`, `why` it did not hold, and what `run_load` reported.
+    """
+
+    settings: LoadSettings
+    texts: list[str]
+    p95_ms: float
+    say: Say
+    steps: list[dict[str, Any]]
+
+    def holds(self, rate: float) -> bool:
+        """One step."""
+        if rate * (self.settings.duration_s or 0.0) < _FEWEST_REQUESTS:
+            raise _NoRateError
+        seed = self.settings.seed + len(self.steps)
+        report = asyncio.run(run_load(replace(self.settings, rate=rate, seed=seed), self.texts))
+        if report["interrupted"]:
+            raise _InterruptedError
+        why = why_not(report, self.p95_ms)
+        self.steps.append({"rate": rate, "held": why is None, "why": why, **report})
+        self.say(f"{rate:.1f} requests/s: {describe(self.steps[-1])}")
+        return why is None
+
+
+def why_not(report: dict[str, Any], p95_ms: float) -> str | None:
+    """Why a load did not hold, in a few words; None where it did.
+
+    Args:
+        report: of the load.
+        p95_ms: of the answers, at most.
+    """
+    if unanswered := report["num_requests"] - report["completed"]:
+        most = report["errors"][0]
+        return f"{unanswered} of {report['num_requests']} not answered, most {most['code']} {most['reason']}"
+    if not report["completed"]:
+        return "no request was due"
+    if report["p95_e2el_ms"] <= p95_ms:
+        return None
+    why = f"p95 {report['p95_e2el_ms']:.1f} ms, above {p95_ms:g}"
+    if report["generator_limited"]:
+        return f"{why}, but the generator was late: p95 of its lateness {report['p95_send_delay_ms']:.1f} ms"
+    return why
+
+
+def describe(step: dict[str, Any]) -> str:
+    """How a step went, in a line without its rate."""
+    if step["p95_e2el_ms"] is None:
+        return f"failed: {step['why']}"
+    latency = f"p50 {step['p50_e2el_ms']:.1f}, p95 {step['p95_e2el_ms']:.1f}, p99 {step['p99_e2el_ms']:.1f} ms"
+    return f"held, {latency}" if step["held"] else f"failed, {latency}: {step['why']}"
+
+
+def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms: float, say: Say) -> dict[str, Any]:
+    """Searches the highest rate.
+
+    Args:
+        settings: of each step; its duration is set.
+        texts: of the data file.
+        first_rate: requests a second, where the search begins.
+        p95_ms: target of each step.
+        say: is told how each step went.
+
+    Returns:
+        The report of the step at the highest rate that held, or of the last where none did, and with it
+        `highest_rate`, `next_rate` and `next_why`, which say where and why it ended, and all `steps`.
+
+    Raises:
+        NoServerError: no server could be asked for its models, or for its metrics.
+    """
+    ramp = Ramp(settings, texts, p95_ms, say, [])
+    interrupted = False
+    try:
+        highest_rate(ramp.holds, first_rate, growth=GROWTH, precision=PRECISION)
+    except _InterruptedError:
+        interrupted = True
+    except _NoRateError:
+        pass
+    return {**summarize_steps(ramp.steps, p95_ms), "mode": "ramp", "interrupted": interrupted}
+
+
+def summarize_steps(steps: list[dict[str, Any]], p95_ms: float) -> dict[str, Any]:
+    """What the steps say together.
+
+    Args:
+        steps: of a ramp, in order.
+        p95_ms: its target.
+    """
+    held = [step for step in steps if step["held"]]
+    best = max(held, key=lambda step: float(step["rate"]), default=None)
+    failed = [step for step in steps if not step["held"] and (best is None or step["rate"] > best["rate"])]
+    above = min(failed, key=lambda step: float(step["rate"]), default=None)
+    shown = best or (steps[-1] if steps else {"completed": 0, "num_requests": 0})
+    long = ("timeline", "server", "models", "latency_quantiles")
+    return {
+        **{name: value for name, value in shown.items() if name not in ("rate", "held", "why")},
+        "p95_target_ms": p95_ms,
+        "highest_rate": best and best["rate"],
+        "next_rate": above and above["rate"],
+        "next_why": above and above["why"],
+        "steps": [{name: value for name, value in step.items() if name not in long} for step in steps],
+    }

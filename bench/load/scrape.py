@@ -1,0 +1,121 @@
+"""The server's own word during a load: its metrics page again and again, and what changes on it.
+
+Pages are kept as they come and read afterwards: reading one while the load runs would make requests late.
+"""
+
+import asyncio
+import math
+import urllib.request
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from prometheus_client.parser import text_string_to_metric_families
+
+_TIMEOUT_S = 5.0
+_SLOTS = "dragoman_decode_batch_slots"
+
+
+class Page(NamedTuple):
+    """What the metrics page said.
+
+    Attributes:
+        at_s: when it was asked for, on the clock of the load.
+        text: as it came.
+    """
+
+    at_s: float
+    text: str
+
+
+class NoMetricsError(Exception):
+    """There is no metrics page at the address."""
+
+
+class Scraper:
+    """Asks for the page every so many seconds, from a thread."""
+
+    def __init__(self, address: str, interval_s: float) -> None:
+        """Asks nothing yet.
+
+        Args:
+            address: of the metrics, host:port.
+            interval_s: between two pages.
+        """
+        self.pages: list[Page] = []
+        self._url = f"http://{address}/metrics"
+        self._interval_s = interval_s
+
+    async def check(self) -> None:
+        """Asks for one page, which does not count.
+
+        Raises:
+            NoMetricsError: there is none.
+        """
+        try:
+            await asyncio.to_thread(self._fetch)
+        except (OSError, ValueError) as error:
+            raise NoMetricsError(f"no metrics at {self._url}: {error}") from error
+
+    async def run(self, now_s: Callable[[], float]) -> None:
+        """Collects pages until cancelled; one that does not come is left out."""
+        while True:
+            at_s = now_s()
+            with suppress(OSError):
+                self.pages.append(Page(at_s, await asyncio.to_thread(self._fetch)))
+            await asyncio.sleep(max(self._interval_s - (now_s() - at_s), 0.0))
+
+    def _fetch(self) -> str:
+        with urllib.request.urlopen(self._url, timeout=_TIMEOUT_S) as response:
+            text: str = response.read().decode()
+        return text
+
+
+def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
+    """What the pages say about each interval between two of them, in columns, ready for JSON.
+
+    Args:
+        pages: in order.
+        start_s: what becomes 0.
+
+    Returns:
+        `t_s`, the end of each interval that ends after the start, and for each figure a list as long; None where a
+        page does not say it.
+    """
+    told = [(page.at_s - start_s, _values(page.text)) for page in pages]
+    rows = [_interval(*before, *after) for before, after in pairwise(told) if after[0] >= 0]
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+
+
+def _values(text: str) -> dict[str, float]:
+    """Name -> value, summed over all labels: of all models."""
+    values: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            values[sample.name] = values.get(sample.name, 0.0) + sample.value
+    return values
+
+
+def _interval(from_s: float, before: dict[str, float], to_s: float, after: dict[str, float]) -> dict[str, float | None]:
+    def grown(name: str) -> float:
+        return after.get(name, math.nan) - before.get(name, math.nan)
+
+    def per_second(name: str) -> float | None:
+        return _known(grown(name) / (to_s - from_s)) if to_s > from_s else None
+
+    steps = grown(f"{_SLOTS}_count")
+    return {
+        "t_s": to_s,
+        "slots_per_step": _known(grown(f"{_SLOTS}_sum") / steps) if steps else 0.0,
+        "queue_segments": after.get("dragoman_queue_segments"),
+        "queue_source_tokens": after.get("dragoman_queue_source_tokens"),
+        "steps_per_second": per_second(f"{_SLOTS}_count"),
+        "target_tokens_per_second": per_second("dragoman_target_tokens_total"),
+        "cpu_cores": per_second("process_cpu_seconds_total"),
+        "resident_mib": _known(after.get("process_resident_memory_bytes", math.nan) / 2**20),
+    }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

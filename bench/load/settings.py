@@ -1,0 +1,55 @@
+"""A load, as data."""
+
+from dataclasses import dataclass
+
+from bench.load.workload import WordCounts
+
+
+@dataclass(frozen=True)
+class LoadSettings:
+    """A load. One of `rate` and `concurrency` is set, and one of `duration_s` and `requests`.
+
+    Attributes:
+        address: Where the server is, as gRPC names it.
+        rate: Open loop: requests due per second, on average; needs `duration_s`.
+        concurrency: Closed loop: requests that are unanswered at any moment.
+        duration_s: How long the load lasts after the warm-up.
+        requests: How many requests are sent after the warm-up.
+        warmup_s: How long the load lasts before any request counts.
+        texts_per_request: Texts in each request.
+        source_language: Sent with each request; may be empty.
+        target_language: Sent with each request; may be empty.
+        model: Sent with each request; empty, and no language either: the first model of the server.
+        timeout_s: When a request that is not answered fails with DEADLINE_EXCEEDED.
+        seed: Of the arrivals of the open loop.
+        verify_texts: Only so many distinct texts are sent, each first alone, and every later answer is compared
+            with that one; 0: all texts, and nothing is compared.
+        words: How many words each text has; None: the texts are sent as they are.
+        repeat_share: Share of the texts that are asked for again and again.
+        repeat_zipf: By which exponent of Zipf's law they are.
+        bulk_share: Share of the requests that are of the priority bulk.
+        stream: Whether translations are streamed.
+        goodput_ms: An answer is good within so many milliseconds; None: whenever it comes.
+        metrics_address: Of the server's metrics, to follow them; empty: they are not asked for.
+    """
+
+    address: str
+    rate: float | None = None
+    concurrency: int | None = None
+    duration_s: float | None = None
+    requests: int | None = None
+    warmup_s: float = 0.0
+    texts_per_request: int = 1
+    source_language: str = ""
+    target_language: str = ""
+    model: str = ""
+    timeout_s: float = 30.0
+    seed: int = 0
+    verify_texts: int = 0
+    words: WordCounts | None = None
+    repeat_share: float = 0.0
+    repeat_zipf: float = 1.1
+    bulk_share: float = 0.0
+    stream: bool = False
+    goodput_ms: float | None = None
+    metrics_address: str = ""

@@ -1,0 +1,88 @@
+"""Targets that a run is held to, for use in CI: which there are, how they are written, which were missed. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Measure(NamedTuple):
+    """A figure that can be a target.
+
+    Attributes:
+        field: of the report.
+        at_most: whether less is better.
+        of_ramp: whether a ramp has it, and not a run at one rate.
+    """
+
+    field: str
+    at_most: bool
+    of_ramp: bool = False
+
+
+MEASURES: dict[str, Measure] = {
+    **{f"{name}_ms": Measure(f"{name}_e2el_ms", True) for name in ("mean", "p50", "p90", "p95", "p99", "max")},
+    "first_text_p95_ms": Measure("p95_ttft_ms", True),
+    "error_rate": Measure("error_rate", True),
+    "goodput": Measure("request_goodput", False),
+    "throughput": Measure("request_throughput", False),
+    "rate": Measure("highest_rate", False, of_ramp=True),
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """One target.
+
+    Attributes:
+        name: of the measure.
+        value: at most or at least.
+    """
+
+    name: str
+    value: float
+
+    @classmethod
+    def parse(cls, text: str) -> "Target":
+        """Reads `NAME=VALUE`.
+
+        Raises:
+            ValueError: there is no such measure, or the value is no number from 0 on; the message is one line.
+        """
+        name, equals, value = text.partition("=")
+        if not equals or name not in MEASURES:
+            raise ValueError(f"{text!r} is not NAME=VALUE with one of {', '.join(MEASURES)}")
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not 0 <= number < float("inf"):
+            raise ValueError(f"{name} must be a number from 0 on, not {value!r}")
+        return cls(name, number)
+
+    @property
+    def measure(self) -> Measure:
+        """What is held to the value."""
+        return MEASURES[self.name]
+
+
+def judge(report: Mapping[str, Any], targets: Sequence[Target]) -> list[dict[str, Any]]:
+    """Each target, what was measured, and whether that is a hit; what was not measured is a miss.
+
+    Args:
+        report: of a run.
+        targets: to hold it to.
+    """
+    return [_judge(report.get(target.measure.field), target) for target in targets]
+
+
+def _judge(measured: float | None, target: Target) -> dict[str, Any]:
+    at_most = target.measure.at_most
+    met = measured is not None and (measured <= target.value if at_most else measured >= target.value)
+    return {"name": target.name, "at_most": at_most, "target": target.value, "measured": measured, "met": met}
+
+
+def to_line(verdict: Mapping[str, Any]) -> str:
+    """A verdict for people."""
+    measured = "nothing was measured" if verdict["measured"] is None else f"{verdict['measured']:.6g}"
+    bound = "at most" if verdict["at_most"] else "at least"
+    return f"{'met' if verdict['met'] else 'missed'}: {verdict['name']} {measured}, {bound} {verdict['target']:g}"

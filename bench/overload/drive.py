@@ -1,0 +1,204 @@
+"""The course of a storm: how much the server can do, how fast it is below that, what it does above, how it recovers."""
+
+import asyncio
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import numpy as np
+
+from bench.load.bare import put
+from bench.load.figures import latencies_ms, summarize
+from bench.load.loops import ClosedLoop, OpenLoop
+from bench.load.samples import Outcome, Samples, Table
+from bench.load.texts import serialize_requests
+from bench.load.timeline import timeline
+from bench.overload.memory import Resident, growth, watch
+from bench.overload.phases import answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
+from bench.overload.targets import Figures
+from bench.server_process import Running, ServerError, running
+from dragoman.v1 import translation_pb2, translation_pb2_grpc
+from service.settings import Settings
+
+STEADY_SHARE = 0.8
+# The load repeats its texts: what the server could remember is switched off, so that nothing is free.
+_NOTHING_FREE = ["--encoder-cache-mb", "0", "--result-cache-mb", "0", "--coalesce", "false"]
+_SERVE = [sys.executable, "-m", "dragoman.cli", "serve", "--log-format", "json"]
+_DELAY_SETTING = "max_delay_s"
+_WARMUP_S, _LEAD_S, _AFTER_S = 2.0, 5.0, 10.0
+# Texts that are under way when as many clients as keep the server busy wait for their answers.
+_BUSY_TEXTS = 256
+_BIN_S = 1.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run.
+
+    Attributes:
+        texts: to translate.
+        texts_per_request: in each request.
+        factor: the rate of the storm, as a multiple of the sustainable one.
+        peak_s: how long the sustainable rate is measured.
+        steady_s: how long the latency below it is measured.
+        storm_s: how long the storm lasts.
+        delay_share: how long an interactive request may wait for others, as a share of the p95 of the steady load.
+        timeout_s: of each request.
+        seed: of the arrivals.
+        serve: more arguments of `dragoman serve`.
+    """
+
+    texts: Sequence[str]
+    texts_per_request: int
+    factor: float
+    peak_s: float
+    steady_s: float
+    storm_s: float
+    delay_share: float
+    timeout_s: float
+    seed: int
+    serve: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Storm:
+    """What came of it.
+
+    Attributes:
+        figures: to be held to the targets.
+        report: all figures, ready for JSON.
+    """
+
+    figures: Figures
+    report: dict[str, Any]
+
+
+def drive(plan: Plan, say: Say) -> Storm:
+    """Runs everything.
+
+    Args:
+        plan: of it.
+        say: is told how far it is.
+
+    Raises:
+        ServerError: a server did not start, or answered nothing.
+    """
+    command = [*_SERVE, *_NOTHING_FREE, *plan.serve]
+    with running(command) as server:
+        requests = _requests(plan, server.address)
+        peak = _peak(plan, server, requests)
+        say(f"sustainable: {peak:.1f} requests/s, {peak * plan.texts_per_request:.0f} texts/s")
+        steady = _steady(plan, server, requests, STEADY_SHARE * peak)
+        steady_ms = p95_ms(steady)
+        if steady_ms is None:
+            raise ServerError("a server answered nothing at 80 % of what it had just done")
+        say(f"at {STEADY_SHARE:.0%} of it: p95 {steady_ms:.1f} ms")
+    command += _delay_flags(plan, steady_ms)
+    with running(command) as server:
+        say(f"storm of {plan.factor:g} times the sustainable rate for {plan.storm_s:g} s: {' '.join(command[3:])}")
+        return _storm(plan, server, requests, peak, steady_ms, steady)
+
+
+def _requests(plan: Plan, address: str) -> list[bytes]:
+    with grpc.insecure_channel(address) as channel:
+        models = translation_pb2_grpc.TranslationStub(channel).ListModels(translation_pb2.ListModelsRequest()).models
+    template = translation_pb2.TranslateTextRequest(model=models[0].name)
+    return serialize_requests(list(plan.texts), plan.texts_per_request, template)
+
+
+def _busy(plan: Plan, seconds: float) -> ClosedLoop:
+    """Clients that keep every slot of the server busy."""
+    return ClosedLoop(max(4, math.ceil(_BUSY_TEXTS / plan.texts_per_request)), 0.0, seconds, None)
+
+
+def _peak(plan: Plan, server: Running, requests: Sequence[bytes]) -> float:
+    """Answers a second of busy clients."""
+    _put(plan, server, requests, _busy(plan, _WARMUP_S))
+    [phase] = in_a_row([("busy", 0.0, plan.peak_s)])
+    peak = answers_per_second(_put(plan, server, requests, _busy(plan, plan.peak_s)).table(), phase)
+    if not peak:
+        raise ServerError("a server answered nothing")
+    return peak
+
+
+def _steady(plan: Plan, server: Running, requests: Sequence[bytes], rate: float) -> Table:
+    phases = in_a_row([("lead", rate, _WARMUP_S), ("steady", rate, plan.steady_s)])
+    table = _put(plan, server, requests, OpenLoop(arrivals(phases, plan.seed))).table()
+    return due_in(table, phases[1])
+
+
+def _delay_flags(plan: Plan, steady_ms: float) -> list[str]:
+    """How long a request may wait, where the server has such a setting and nobody has set it."""
+    flag = f"--{_DELAY_SETTING.replace('_', '-')}"
+    if _DELAY_SETTING not in Settings.model_fields or flag in plan.serve:
+        return []
+    return [flag, f"{plan.delay_share * steady_ms / 1e3:.4f}"]
+
+
+def _storm(
+    plan: Plan, server: Running, requests: Sequence[bytes], peak: float, steady_ms: float, steady: Table
+) -> Storm:
+    _put(plan, server, requests, _busy(plan, _WARMUP_S))
+    below = STEADY_SHARE * peak
+    phases = in_a_row(
+        [("before", below, _LEAD_S), ("storm", plan.factor * peak, plan.storm_s), ("after", below, _AFTER_S)]
+    )
+    seen: list[Resident] = []
+    samples = _put(plan, server, requests, OpenLoop(arrivals(phases, plan.seed + len(phases))), seen)
+    table, storm = samples.table(), phases[1]
+    in_storm = due_in(table, storm)
+    figures = Figures(
+        peak=peak,
+        steady_p95_ms=steady_ms,
+        storm_goodput=answers_per_second(table, storm),
+        storm_p95_ms=p95_ms(in_storm),
+        requests=len(table.due_s),
+        neither=int((~table.answered & ~table.with_outcome(Outcome.REJECTED)).sum()),
+        recovery_s=recovery_s(table, storm.to_s, steady_ms),
+        memory_growth=growth(seen, storm.from_s, storm.to_s),
+    )
+    found = summarize(samples)
+    in_time = (latencies_ms(in_storm) <= 2 * steady_ms).sum()
+    report = {
+        **figures._asdict(),
+        "texts_per_request": plan.texts_per_request,
+        "steady_p50_ms": float(np.median(latencies_ms(steady))),
+        "storm_p50_ms": float(np.median(latencies_ms(in_storm))) if in_storm.answered.any() else None,
+        "storm_answers_within_twice_steady_p95": float(in_time) / plan.storm_s,
+        "outcomes": {outcome.value: int(table.with_outcome(outcome).sum()) for outcome in Outcome},
+        **{name: found[name] for name in ("errors_by_code", "errors", "late_sends", "generator_limited")},
+        **{name: found[name] for name in ("p95_send_delay_ms", "max_send_delay_ms")},
+        "phases": [vars(phase) for phase in phases],
+        "timeline": timeline(table, _BIN_S),
+        "resident": [list(moment) for moment in seen],
+    }
+    return Storm(figures, report)
+
+
+def _put(
+    plan: Plan,
+    server: Running,
+    requests: Sequence[bytes],
+    loop: OpenLoop | ClosedLoop,
+    seen: list[Resident] | None = None,
+) -> Samples:
+    """A load, and the memory of the server meanwhile where that is wanted."""
+
+    async def load() -> Samples:
+        start_s = time.perf_counter()
+        beside = None
+        if seen is not None:
+            beside = asyncio.create_task(watch(server.process.pid, lambda: time.perf_counter() - start_s, seen))
+        try:
+            return await put(server.address, requests, loop, warmup_s=0.0, timeout_s=plan.timeout_s)
+        finally:
+            if beside:
+                beside.cancel()
+
+    return asyncio.run(load())

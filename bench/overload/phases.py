@@ -1,0 +1,94 @@
+"""The parts of one load whose rate changes: when its requests are due, and what became of those of each part. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.load.arrivals import poisson_arrivals
+from bench.load.figures import latencies_ms
+from bench.load.samples import Table
+
+# Recovered is who answers nine of ten requests of a second in time: at a steady load it is 19 of 20.
+_RECOVERED_SHARE, _WINDOW_S, _STRIDE_S = 0.9, 1.0, 0.1
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A time of one rate.
+
+    Attributes:
+        name: for people.
+        rate: requests a second, on average.
+        from_s: when it begins.
+        to_s: when it ends.
+    """
+
+    name: str
+    rate: float
+    from_s: float
+    to_s: float
+
+    @property
+    def duration_s(self) -> float:
+        """How long it lasts."""
+        return self.to_s - self.from_s
+
+
+def in_a_row(parts: Sequence[tuple[str, float, float]]) -> list[Phase]:
+    """Phases that follow each other, from name, rate and seconds of each."""
+    ends = np.cumsum([seconds for _, _, seconds in parts]).tolist()
+    return [Phase(name, rate, end_s - seconds, end_s) for (name, rate, seconds), end_s in zip(parts, ends, strict=True)]
+
+
+def arrivals(phases: Sequence[Phase], seed: int) -> NDArray[np.float64]:
+    """[requests] when each is due: of each phase a Poisson process.
+
+    Args:
+        phases: in a row.
+        seed: of all of them.
+    """
+    drawn = [
+        phase.from_s + poisson_arrivals(phase.rate, phase.duration_s, seed + number)
+        for number, phase in enumerate(phases)
+    ]
+    return np.concatenate(drawn)
+
+
+def due_in(table: Table, phase: Phase) -> Table:
+    """The requests that were due in a phase."""
+    return table.only((table.due_s >= phase.from_s) & (table.due_s < phase.to_s))
+
+
+def answers_per_second(table: Table, phase: Phase) -> float:
+    """Answers that came in a phase, whenever they were due."""
+    came = table.answered & (table.ended_s >= phase.from_s) & (table.ended_s < phase.to_s)
+    return float(came.sum()) / phase.duration_s
+
+
+def p95_ms(table: Table) -> float | None:
+    """Latency of those that were answered; None where none was."""
+    latency_ms = latencies_ms(table)
+    return float(np.percentile(latency_ms, 95)) if latency_ms.size else None
+
+
+def recovery_s(table: Table, end_s: float, bound_ms: float) -> float | None:
+    """How long after a storm the server is as it was before.
+
+    Args:
+        table: of the whole load.
+        end_s: when the storm ended.
+        bound_ms: the p95 of a steady load.
+
+    Returns:
+        The seconds until a moment from which, for a second, nine of ten requests are answered within the bound;
+        None where there is no such moment.
+    """
+    good = table.answered & ((table.ended_s - table.due_s) * 1e3 <= bound_ms)
+    last_s = float(table.due_s.max(initial=0.0)) - end_s - _WINDOW_S
+    for after_s in np.arange(0.0, last_s + _STRIDE_S, _STRIDE_S).tolist():
+        due = (table.due_s >= end_s + after_s) & (table.due_s < end_s + after_s + _WINDOW_S)
+        if due.any() and good[due].mean() >= _RECOVERED_SHARE:
+            return float(after_s)
+    return None

@@ -1,0 +1,80 @@
+import asyncio
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from prometheus_client import generate_latest
+
+from bench.load.scrape import NoMetricsError, Page, Scraper, server_series
+from service.metrics import Metrics
+
+
+def page_of(metrics: Metrics) -> str:
+    return generate_latest(metrics.registry).decode()
+
+
+def test_series_are_of_what_happened_between_two_pages() -> None:
+    metrics = Metrics()
+    pages = [Page(9.0, page_of(metrics)), Page(10.0, page_of(metrics))]
+    for slots in (2, 4):
+        metrics.decode_batch_slots.observe(slots)
+    metrics.target_tokens_total.inc(6)
+    metrics.watch_queue(lambda: 7.0, lambda: 70.0)
+    pages.append(Page(12.0, page_of(metrics)))
+    series = server_series(pages, start_s=10.0)
+    assert series["t_s"] == [0.0, 2.0]
+    assert series["slots_per_step"] == [0.0, 3.0]
+    assert series["steps_per_second"] == [0.0, 1.0]
+    assert series["target_tokens_per_second"] == [0.0, 3.0]
+    assert series["queue_segments"] == [0.0, 7.0]
+    assert series["queue_source_tokens"] == [0.0, 70.0]
+    assert all(mib > 1 for mib in series["resident_mib"])
+
+
+def test_intervals_of_the_warm_up_are_left_out() -> None:
+    pages = [Page(float(at_s), page_of(Metrics())) for at_s in range(4)]
+    assert server_series(pages, start_s=2.5)["t_s"] == [0.5]
+
+
+def test_what_a_page_does_not_say_is_not_known() -> None:
+    series = server_series([Page(0.0, ""), Page(1.0, "")], start_s=0.0)
+    assert series["slots_per_step"] == [None]
+    assert series["queue_segments"] == [None]
+    assert series["resident_mib"] == [None]
+
+
+def test_one_page_says_nothing() -> None:
+    assert server_series([Page(0.0, page_of(Metrics()))], start_s=0.0) == {}
+
+
+async def test_nobody_at_the_address_is_one_clear_error() -> None:
+    with pytest.raises(NoMetricsError, match=r"^no metrics at http://127.0.0.1:1/metrics: "):
+        await Scraper("127.0.0.1:1", 1.0).check()
+
+
+async def test_a_page_that_does_not_come_is_left_out() -> None:
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(500 if len(asked) == 1 else 200)
+            self.end_headers()
+            self.wfile.write(b"process_cpu_seconds_total 1\n")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever).start()
+        try:
+            scraper = Scraper(f"127.0.0.1:{server.server_port}", 0.0)
+            task = asyncio.create_task(scraper.run(lambda: 0.0))
+            async with asyncio.timeout(60):
+                while len(scraper.pages) < 2:
+                    await asyncio.sleep(0.001)
+            task.cancel()
+        finally:
+            server.shutdown()
+    assert {page.text for page in scraper.pages} == {"process_cpu_seconds_total 1\n"}
+    assert asked[0] == "/metrics"

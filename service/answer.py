@@ -27,6 +27,8 @@ def translated(outcome: TextResult | DragomanError, model: str) -> pb.Translated
         finish_reason=_FINISH_REASON[outcome.finish_reason],
         segments=outcome.segments,
         mean_log_probability=outcome.mean_log_probability,
+        unknown_pieces=outcome.unknown_pieces,
+        split=outcome.split,
     )
 
 

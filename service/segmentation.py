@@ -1,9 +1,9 @@
 """Text to segments and separators, and back; pure.
 
-A text is split at sentence ends, because models are trained on sentences. Only a sentence that does not fit
-is split further: at the clause boundary nearest to its middle, else at the word gap nearest to its middle,
-else between two characters of the endless word; the halves likewise until all fit. That takes linear time but
-for a logarithm, whatever the text holds.
+A text is split at sentence ends, because models are trained on sentences; where they are, sentencex tells, by the
+rules and abbreviations of the language. Only a sentence that does not fit is split further: at the clause boundary
+nearest to its middle, else at the word gap nearest to its middle, else between two characters of the endless word;
+the halves likewise until all fit. That takes linear time but for a logarithm, whatever the text holds.
 
 What has no letter and no digit is a separator: it never reaches the model and comes back exactly as it was.
 So are whitespace and control characters (NUL and tab too) around segments, rows of dashes, lone emoji.
@@ -13,26 +13,33 @@ A line break or another control character always ends a segment, so none is ever
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
-# Abbreviations that a name or another word of the same sentence follows.
-_ABBREVIATION: Final = re.compile(
-    "mrs?|ms|mx|dr|prof|st|sr|jr|rev|gen|col|sgt|capt|lt|gov|sen|messrs|mt|vs|approx|cf|viz|mme|mlle"
-    "|hr|fr|frl|dipl|ing|bzw|ca|evtl|ggf|inkl|vgl|sog"
-)
-# Abbreviations only in front of a number: elsewhere they are words, or end a sentence.
-_BEFORE_NUMBER: Final = re.compile(
-    "nos?|nr|figs?|vol|sec|art|abs|bd|pp?|s|ch|jan|feb|mar|apr|jun|jul|aug|sept?|o[ck]t|nov|de[cz]"
-)
-_CLOSERS: Final = "\"'”’»«“)]}›」』）】》"
-_WIDE_END: Final = "。！？；｡"
-_LOOK_BACK: Final = 32  # characters in front of a full stop that can tell an abbreviation
+import sentencex
 
-_BLANK: Final = r"\s\x00-\x1f\x7f-\x9f"
-# Every alternative takes a whole run and needs nothing after it: no text makes this quadratic.
-_GAP: Final = re.compile(rf"(?P<blank>[{_BLANK}]+)|[{_WIDE_END}]+[{re.escape(_CLOSERS)}]*(?P<wide>[{_BLANK}]*)")
-_HARD: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：]\s*|(?<!\s)\s+(?=[–—])")
+# sentencex takes quadratic time for some texts: it sees so many characters at a time.
+_WINDOW: Final = 1_000
+# Before a full stop: what sentencex takes for the end of a sentence and is none, French M. and J.-C., and ordinal
+# numbers in languages that write them so, as in 3. Oktober ...
+_ORDINAL: Final = re.compile(r"(?:^|\s)\d{1,2}\.$")
+_ORDINAL_LANGUAGES: Final = "bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
+_GOES_ON: Final = {"fr": re.compile(r"(?:^|\s)(?:MM?|J\.-C)\.$"), **dict.fromkeys(_ORDINAL_LANGUAGES.split(), _ORDINAL)}
+# ... and common words that it takes for abbreviations: Maine, Oklahoma, May, Magister.
+_ENDS: Final = {"en": re.compile(r"\b(?:me|OK|may)(?=\.)"), "de": re.compile(r"\b(?:mich|mag)(?=\.)")}
+_LOOK_BACK: Final = 32  # characters in front of a boundary that can tell against it
+
+_CLOSERS: Final = "\"'”’»)]}›」』）】》"
+_MARKS: Final = re.escape(_CLOSERS + "“„«‚‘([{‹「『（【《")
+# sentencex keeps a quotation or parenthesis whole, however many sentences it holds, takes … for no end, and fails
+# on some wide blanks. So it sees full stops for … and spaces for these: apostrophes inside words stay.
+_UNSEEN: Final = re.compile(rf"(?<!\w)[{_MARKS}]|[{_MARKS}](?!\w)|[^\S ]")
+_BLANK: Final = re.compile(rf"[{re.escape(_CLOSERS)}“«]*(?:\s+[{re.escape(_CLOSERS)}])*(\s+)")
+_NEEDS_BLANK: Final = ".!?…"  # after these, what follows at once is of the same word: example.com
+_STUB: Final = re.compile(r"\W*([^\W\d_]|\d{1,2})\.")  # an initial, or the number of a list: no sentence
+
+_LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])")
 _WORD_GAP: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r"[^\W_]")
 
@@ -43,17 +50,20 @@ class Split(NamedTuple):
     Attributes:
         separators: what stands before, between and after the segments; one more than there are segments.
         segments: what is to be translated; each holds a letter or digit and no blank at its ends.
+        inside: whether a sentence did not fit and was split inside.
     """
 
     separators: list[str]
     segments: list[str]
+    inside: bool
 
 
-def split(text: str, fits: Callable[[str], bool]) -> Split:
+def split(text: str, language: str, fits: Callable[[str], bool]) -> Split:
     """Split a text into segments that fit.
 
     Args:
         text: any text, without lone surrogates.
+        language: of the text, a BCP-47 code; for one that sentencex does not know, it uses rules of English.
         fits: whether a piece is short enough for the model; asked of each candidate, and ignored where it
             refuses a single character.
 
@@ -62,13 +72,16 @@ def split(text: str, fits: Callable[[str], bool]) -> Split:
     """
     separators, segments = [], []
     end = 0
-    for sentence in _sentences(text):
-        for start, stop in _fitting(text, *sentence, fits):
+    inside = False
+    for sentence in _sentences(text, language.partition("-")[0].lower()):
+        for border in _fitting(text, *sentence, fits):
+            inside = inside or border != sentence
+            start, stop = border
             if _WORD.search(text, start, stop):
                 separators.append(text[end:start])
                 segments.append(text[start:stop])
                 end = stop
-    return Split([*separators, text[end:]], segments)
+    return Split([*separators, text[end:]], segments, inside)
 
 
 def join(separators: Sequence[str], segments: Sequence[str]) -> str:
@@ -83,50 +96,72 @@ def join(separators: Sequence[str], segments: Sequence[str]) -> str:
     return "".join(pieces)
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
+def _sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
     """Yield the borders [start, stop) of each sentence; what lies between them is blank."""
-    start = 0
-    for gap in _GAP.finditer(text):
-        left, right = gap.span("blank" if gap["blank"] else "wide")
-        if left > start and _ends_sentence(text, start, gap):
-            yield start, left
-            start = right
-        elif left == start:
-            start = right
-    if start < len(text):
-        yield start, len(text)
+    for line in _LINE.finditer(text):
+        begun, stop = line.span()
+        for left, right in _gaps(line[0], language):
+            cut = _cut(text, begun, line.start() + left, line.start() + right, language)
+            if cut is not None:
+                yield from _bare(text, begun, cut[0])
+                begun = cut[1]
+        yield from _bare(text, begun, stop)
 
 
-def _ends_sentence(text: str, start: int, gap: re.Match[str]) -> bool:
-    """Tell whether the sentence that began at ``start`` ends in front of this gap."""
-    if not gap["blank"]:
-        return True
-    before = text[max(start, gap.start() - _LOOK_BACK) : gap.start()]
-    following = text[gap.end() : gap.end() + 2].lstrip("\"'“„«»‚‘([¿¡")[:1]
-    return not following or bool(_HARD.search(gap["blank"])) or _is_sentence_end(before, following)
+def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
+    """Yield the borders of what stands between sentences, by sentencex: blanks, and marks that close or open.
+
+    Its window moves on by half of its length at least, and never into the middle of a sentence of that length.
+    """
+    seen = _UNSEEN.sub(" ", line).replace("…", ".")
+    if language in _ENDS:
+        seen = _ENDS[language].sub(lambda word: "x" * len(word[0]), seen)
+    place = 0
+    while place < len(seen):
+        window = seen[place : place + _WINDOW]
+        start = place
+        for sentence, following in pairwise(sentencex.segment(language, window)):
+            start += len(sentence)
+            left = start - len(sentence) + len(sentence.rstrip())
+            yield left, start + len(following) - len(following.lstrip())
+        if place + len(window) == len(seen):
+            return
+        middle, end = place + _WINDOW // 2, place + _WINDOW
+        place = start if start >= middle else seen.rfind(" ", middle, end) + 1 or end
 
 
-def _is_sentence_end(before: str, following: str) -> bool:
-    """Judge by the characters in front of a gap and the first letter or digit after it."""
-    bare = before.rstrip(_CLOSERS)
-    quoted = len(bare) < len(before)
-    if bare.endswith(("!", "?", "…", "...")):
-        return not (following.islower() and (quoted or bare.endswith(("…", "..."))))
-    return bare.endswith(".") and not following.islower() and not _is_abbreviation(bare, following)
+def _cut(text: str, begun: int, left: int, right: int, language: str) -> tuple[int, int] | None:
+    """Find the blank [stop, start) in a gap at which one sentence stops and the next starts; None if it goes on.
+
+    Args:
+        text: the whole.
+        begun: where the first sentence began.
+        left: where the gap begins, behind a full stop, as a rule.
+        right: where it ends.
+        language: of the text.
+    """
+    before = text[max(begun, left - _LOOK_BACK) : left]
+    blank = _BLANK.match(text, left, right)
+    if before and blank:
+        stop, start = blank.span(1)
+    elif before and before[-1] not in _NEEDS_BLANK:
+        stop = start = right - len(text[left:right].lstrip(_CLOSERS))
+    else:
+        return None
+    trails = stop > left or before.endswith(("…", "..."))
+    goes_on = (
+        (trails and text[right : right + 1].islower())
+        or _STUB.fullmatch(before)
+        or (language in _GOES_ON and _GOES_ON[language].search(before))
+    )
+    return None if goes_on else (stop, start)
 
 
-def _is_abbreviation(before: str, following: str) -> bool:
-    """Tell whether the full stop at the end belongs to the word: Dr. J. e.g. No. 5, 3. Oktober."""
-    words = before.split()
-    word = words[-1][:-1].lstrip("\"'“„«»‚‘([") if words else ""
-    if len(word) == 1 and word.isalpha():
-        return word != "I"  # an initial; the pronoun ends more sentences than it names people
-    if word.isdecimal():
-        return len(word) <= 2  # an ordinal or the number of a list; years end sentences
-    lower = word.lower()
-    numbered = following.isdigit() and bool(_BEFORE_NUMBER.fullmatch(lower))
-    dotted = "." in word and all(len(part) <= 2 for part in word.split("."))  # U.S., p.m., Ph.D.
-    return dotted or bool(_ABBREVIATION.fullmatch(lower)) or numbered
+def _bare(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the borders of a piece without the blanks at its ends, unless it is blank."""
+    piece = text[start:stop].lstrip()
+    if piece:
+        yield stop - len(piece), stop - len(piece) + len(piece.rstrip())
 
 
 def _fitting(text: str, start: int, stop: int, fits: Callable[[str], bool]) -> Iterator[tuple[int, int]]:

@@ -303,6 +303,7 @@ def _terms(
         asked.options.mean_log_probability,
         caller,
         _PRIORITY.get(asked.priority, default),
+        asked.mime_type == validation.HTML,
     )
 
 

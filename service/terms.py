@@ -21,6 +21,7 @@ class Terms(NamedTuple):
         wants_log_probability: whether the result says its mean log-probability.
         client: who asks: those who wait are served in turn, client by client.
         priority: among all who wait.
+        html: whether the texts are HTML, whose tags are kept.
     """
 
     max_target_tokens: int | None = None
@@ -29,3 +30,4 @@ class Terms(NamedTuple):
     wants_log_probability: bool = False
     client: str = ""
     priority: Priority = Priority.INTERACTIVE
+    html: bool = False

@@ -1,11 +1,12 @@
 """The words around the engine: text to a document of segments, and decoded segments back to text."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
 from dragoman.tokenizer import Tokenizer
-from service import segmentation
+from service import markup, segmentation
+from service.inlay import Inlay
 from service.request import FinishReason, Segment
 from service.settings import Settings
 from service.terms import Terms
@@ -59,6 +60,8 @@ class TextResult(NamedTuple):
         segments: into how many segments the text was split.
         mean_log_probability: of all tokens that the model wrote, the end-of-sentence tokens counted, in natural
             logarithms; None where it was not asked for, or there is no segment.
+        unknown_pieces: pieces of the source that the model has no token for.
+        split: whether a sentence was longer than the model takes, and was split inside.
     """
 
     text: str
@@ -67,6 +70,8 @@ class TextResult(NamedTuple):
     finish_reason: FinishReason
     segments: int
     mean_log_probability: float | None
+    unknown_pieces: int
+    split: bool
 
 
 class Document:
@@ -77,10 +82,32 @@ class Document:
         separators: what stands around them; one more than there are segments.
     """
 
-    def __init__(self, segments: list[Segment], separators: list[str], tokenizer: Tokenizer) -> None:
+    def __init__(
+        self,
+        segments: list[Segment],
+        separators: list[str],
+        tokenizer: Tokenizer,
+        *,
+        inlays: list[Inlay],
+        unknown_pieces: int,
+        split: bool,
+    ) -> None:
+        """Put a document together.
+
+        Args:
+            segments: to be decoded.
+            separators: around them.
+            tokenizer: of the model.
+            inlays: of HTML, the tags inside each segment; none for plain text.
+            unknown_pieces: as in the result.
+            split: as in the result.
+        """
         self.segments = segments
         self.separators = separators
         self._tokenizer = tokenizer
+        self._inlays = inlays
+        self._unknown_pieces = unknown_pieces
+        self._split = split
         self._place = -1  # the segment whose text is being handed out; -1: not even the first separator was
         self._given = 0  # characters of that segment that were
 
@@ -95,20 +122,22 @@ class Document:
                 raise segment.error
         reasons = {segment.finish_reason for segment in self.segments}
         return TextResult(
-            text=segmentation.join(self.separators, [self._text(segment) for segment in self.segments]),
+            text=segmentation.join(self.separators, [self._text(place) for place in range(len(self.segments))]),
             source_tokens=sum(len(segment.source_ids) - 1 for segment in self.segments),
             target_tokens=sum(len(segment.target_ids) for segment in self.segments),
             finish_reason=next((reason for reason in _WORST_FIRST if reason in reasons), FinishReason.EOS),
             segments=len(self.segments),
             mean_log_probability=self._mean_log_probability(),
+            unknown_pieces=self._unknown_pieces,
+            split=self._split,
         )
 
     def grow(self) -> str:
         """Hand out the text that is new since the last call and can no longer change; "" if there is none.
 
         All that was handed out, once every segment is finished and this returned "", is the text of
-        :meth:`result`. A segment's text waits for the segments before it. One call takes a bounded number of
-        segments, so call it again until it returns "".
+        :meth:`result`. A segment's text waits for the segments before it, and with tags inside for its own end. One
+        call takes a bounded number of segments, so call it again until it returns "".
         """
         pieces = []
         for _ in range(_GROW_SEGMENTS):
@@ -127,7 +156,7 @@ class Document:
         else:
             segment = self.segments[self._place]
             complete = segment.finished  # read before the ids: the engine's thread may finish it in between
-            text = self._text(segment) if complete else self._settled_text(segment)
+            text = self._text(self._place) if complete else self._settled_text(segment)
         piece = text[self._given :]
         self._given += len(piece)
         if complete:
@@ -142,16 +171,19 @@ class Document:
         tokens = sum(segment.decoded_tokens for segment in self.segments)
         return sum(segment.log_probability for segment in self.segments) / tokens
 
-    def _text(self, segment: Segment) -> str:
+    def _text(self, place: int) -> str:
         # Blanks that a model writes at an end would come on top of the separators.
-        return self._tokenizer.decode(segment.target_ids).strip()
+        text = self._tokenizer.decode(self.segments[place].target_ids).strip()
+        return self._inlays[place].fill(text) if self._inlays else text
 
     def _settled_text(self, segment: Segment) -> str:
         """The text so far, less what a later token can still turn into something else.
 
         A character that is written in bytes reads as U+FFFD until its last byte is there, and a blank at the
-        end may turn out to be the last.
+        end may turn out to be the last. Where tags go, the whole text decides.
         """
+        if self._inlays:
+            return ""
         return self._tokenizer.decode(list(segment.target_ids)).strip().rstrip("\ufffd").rstrip()
 
 
@@ -177,30 +209,32 @@ class Translator:
             on_progress: called on the event loop, see :class:`Segment`.
         """
         ids: dict[str, list[int]] = {}
-        split = segmentation.split(text, lambda piece: self._fits(piece, ids))
-        separators, segments = split.separators[:1], []
-        for piece, separator in zip(split.segments, split.separators[1:], strict=True):
-            if not ids[piece]:  # nothing that the model could see, such as a filler character
-                separators[-1] += piece + separator
-                continue
-            segments.append(
-                Segment(
-                    source_ids=[*ids[piece], self._manifest.eos_id],
-                    max_target_tokens=self._limit(len(ids[piece]) + 1, terms.max_target_tokens),
-                    deadline_s=terms.deadline_s,
-                    wants_deltas=terms.wants_deltas,
-                    on_progress=on_progress,
-                    stops_at_repetition=self._limits.stop_repetition,
-                    wants_log_probability=terms.wants_log_probability,
-                    client=terms.client,
-                    priority=terms.priority,
-                )
-            )
-            separators.append(separator)
-        return Document(segments, separators, self._tokenizer)
+        splits: list[segmentation.Split] = []
+        separators: list[str] = []
+        segments: list[Segment] = []
+        inlays: list[Inlay] = []
+        fixed: list[str] = []  # of the separator that is next
+        for piece in self._pieces(text, terms, ids, splits):
+            if isinstance(piece, str):
+                fixed.append(piece)
+            elif not ids[piece.text]:  # nothing that the model could see, such as a filler character
+                fixed.append(piece.fill(piece.text) if terms.html else piece.text)
+            else:
+                separators.append("".join(fixed))
+                fixed.clear()
+                segments.append(self._segment(ids[piece.text], terms, on_progress))
+                inlays.append(piece)
+        return Document(
+            segments,
+            [*separators, "".join(fixed)],
+            self._tokenizer,
+            inlays=inlays if terms.html else [],
+            unknown_pieces=sum(segment.source_ids.count(self._manifest.unknown_id) for segment in segments),
+            split=any(split.inside for split in splits),
+        )
 
     def translate_offline(
-        self, engine: Decodes, texts: Iterable[str], max_target_tokens: int | None = None
+        self, engine: Decodes, texts: Iterable[str], max_target_tokens: int | None = None, *, html: bool = False
     ) -> list[TextResult]:
         """Translate texts in this thread, all of them together.
 
@@ -208,13 +242,39 @@ class Translator:
             engine: of the same bundle, not started.
             texts: of any length.
             max_target_tokens: of each segment, below its limit; None or 0: its limit.
+            html: whether the texts are HTML.
 
         Raises:
             DragomanError: a segment could not be decoded.
         """
-        documents = [self.prepare(text, Terms(max_target_tokens)) for text in texts]
+        documents = [self.prepare(text, Terms(max_target_tokens, html=html)) for text in texts]
         engine.decode([segment for document in documents for segment in document.segments])
         return [document.result() for document in documents]
+
+    def _pieces(
+        self, text: str, terms: Terms, ids: dict[str, list[int]], splits: list[segmentation.Split]
+    ) -> Iterator[str | Inlay]:
+        """Yield what stands as it is and what is to be translated; fill in the ids of the latter, and the splits."""
+        for part in markup.parse(text) if terms.html else [markup.Block(text, text, ())]:
+            if isinstance(part, str):
+                yield part
+                continue
+            split = segmentation.split(part.text, self._manifest.source_language, lambda piece: self._fits(piece, ids))
+            splits.append(split)
+            yield from part.pieces(split.separators, split.segments)
+
+    def _segment(self, ids: list[int], terms: Terms, on_progress: OnProgress) -> Segment:
+        return Segment(
+            source_ids=[*ids, self._manifest.eos_id],
+            max_target_tokens=self._limit(len(ids) + 1, terms.max_target_tokens),
+            deadline_s=terms.deadline_s,
+            wants_deltas=terms.wants_deltas,
+            on_progress=on_progress,
+            stops_at_repetition=self._limits.stop_repetition,
+            wants_log_probability=terms.wants_log_probability,
+            client=terms.client,
+            priority=terms.priority,
+        )
 
     def _limit(self, source_tokens: int, asked: int | None) -> int:
         longest = self._manifest.max_target_tokens

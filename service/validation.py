@@ -11,6 +11,7 @@ from service.settings import Settings
 
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+HTML: Final = "text/html"
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
 
 # What says how to translate: of all texts of a call.
@@ -135,8 +136,9 @@ def _languages(request: _Asked) -> Iterator[FieldViolation]:
 
 
 def _mime_type(request: _Asked) -> Iterator[FieldViolation]:
-    if request.mime_type not in ("", "text/plain"):
-        yield FieldViolation("mime_type", f'must be "text/plain" or empty, is {_quote(request.mime_type)}')
+    if request.mime_type not in ("", "text/plain", HTML):
+        description = f'must be "text/plain", "{HTML}" or empty, is {_quote(request.mime_type)}'
+        yield FieldViolation("mime_type", description)
 
 
 def _request_id(request: _Asked) -> Iterator[FieldViolation]:

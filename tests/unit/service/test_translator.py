@@ -217,3 +217,60 @@ def test_a_bounded_number_of_segments_is_handed_out_at_a_time(translator) -> Non
     deltas = list(iter(document.grow, ""))
     assert len(deltas) > 10
     assert "".join(deltas) == "Tom.\n" * 1000
+
+
+def test_html_is_text_and_tags(translator) -> None:
+    html = "<p class=x>  Good <b>morning</b> tom.\n<i>Where?</i></p><!-- Tom. --><br>&amp;"
+    [result] = translator.translate_offline(Echo(), [html], html=True)
+    assert result.text == html
+    assert result.segments == 2
+    [result] = translator.translate_offline(Echo(), ["<p>tom</p>"])
+    assert result.segments == 1
+    assert result.text == "<p>tom</p>"
+
+
+@given(
+    st.lists(st.sampled_from(["<p>", "</p>", "<b>", "</b>", "tom ", "good. ", "😀", "&amp; ", "<br>\n"])).map("".join)
+)
+def test_deltas_of_html_join_to_the_result(translator, html) -> None:
+    document = translator.prepare(html, Terms(wants_deltas=True, html=True))
+    deltas = [document.grow()]
+    for segment in document.segments:
+        while not segment.finished:
+            step(segment)
+            deltas.append(document.grow())
+    while delta := document.grow():
+        deltas.append(delta)
+    assert "".join(deltas) == document.result().text == html
+
+
+def test_a_segment_of_html_comes_as_a_whole(translator) -> None:
+    document = translator.prepare("<p>good <b>morning</b> tom</p>", Terms(wants_deltas=True, html=True))
+    [segment] = document.segments
+    assert document.grow() == "<p>"
+    step(segment)
+    assert segment.target_ids
+    assert document.grow() == ""
+    Echo().decode([segment])
+    assert document.grow() == "good <b>morning</b> tom</p>"
+
+
+def test_html_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, tokenizer) -> None:
+    monkeypatch.setattr(tokenizer, "encode", lambda text: [] if "ㅤ" in text else [5])
+    document = translator.prepare("<p>tom</p><p>ㅤ<b>ㅤ</b></p>", Terms(html=True))
+    assert document.separators == ["<p>", "</p><p>ㅤ<b>ㅤ</b></p>"]
+
+
+def test_pieces_without_a_token_are_counted(translator, monkeypatch, tokenizer, manifest) -> None:
+    encode = tokenizer.encode
+    monkeypatch.setattr(tokenizer, "encode", lambda text: [*encode(text), manifest.unknown_id, manifest.unknown_id])
+    [result] = translator.translate_offline(Echo(), ["Tom. Where?"])
+    assert result.unknown_pieces == 4
+
+
+@pytest.mark.parametrize(("text", "split"), [("tom. " * 50, False), ("tom " * 50, True), ("", False)])
+@pytest.mark.parametrize("html", [False, True])
+def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, split: bool, html: bool) -> None:
+    [result] = translator.translate_offline(Echo(), [text], html=html)
+    assert result.split is split
+    assert result.unknown_pieces == 0

@@ -1,0 +1,143 @@
+"""Where the tags of a sentence go in its translation; pure.
+
+Nobody knows which word became which. So a tag goes beside the word that it stood beside, if the translation has that
+very word, such as a name or a number, and else as far into the translation, at the edge of a word. Tags never change
+their order: what was nested stays nested.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Final, NamedTuple
+
+_WORD: Final = re.compile(r"\w+")
+
+
+class Mark(NamedTuple):
+    """What stands in a text and is none: a tag, a comment, an element that is kept.
+
+    Attributes:
+        place: in front of which character it stands.
+        source: how it is written.
+        closes: whether it belongs to what stands before it.
+        width: how many characters of the text are its content, which `source` has too.
+    """
+
+    place: int
+    source: str
+    closes: bool = False
+    width: int = 0
+
+
+class Inlay(NamedTuple):
+    """A text to translate, and the marks in it.
+
+    Attributes:
+        text: without references and tags.
+        marks: by place.
+    """
+
+    text: str
+    marks: Sequence[Mark] = ()
+
+    def fill(self, translation: str) -> str:
+        """Write a translation as HTML, the marks in it."""
+        pieces: list[str] = []
+        done = 0
+        for mark, (start, stop) in zip(self.marks, self._places(translation), strict=True):
+            pieces += (_escaped(translation[done:start]), mark.source)
+            done = stop
+        return "".join([*pieces, _escaped(translation[done:])])
+
+    def _places(self, translation: str) -> Iterator[tuple[int, int]]:
+        """Yield which characters [start, stop) of the translation each mark takes the place of, left to right."""
+        if not self.marks:
+            return
+        guide = _Guide(self.text, translation)
+        before = stop = 0
+        for mark in self.marks:
+            content = self.text[mark.place : mark.place + mark.width]
+            found = translation.find(content, stop) if content else -1
+            if found >= 0:
+                start, stop = found, found + len(content)
+            elif mark.closes:
+                empty = guide.after(mark.place) <= stop and _WORD.search(self.text, before, mark.place)
+                start = stop = guide.word_end(stop) if empty else max(guide.after(mark.place), stop)
+            else:
+                start = stop = max(guide.before(mark.place), stop)
+            before = mark.place
+            yield start, stop
+
+
+class _Guide:
+    """Which place in a translation a place in the text is."""
+
+    def __init__(self, text: str, translation: str) -> None:
+        self._text = text
+        self._translation = translation
+        self._words = [word.span() for word in _WORD.finditer(text)]
+        self._starts = [word.start() for word in _WORD.finditer(translation)] or [0]
+        self._ends = [word.end() for word in _WORD.finditer(translation)] or [len(translation)]
+        ours, theirs = _singles(text), _singles(translation)
+        self._same = {ours[word]: theirs[word] for word in ours.keys() & theirs.keys()}
+
+    def before(self, place: int) -> int:
+        """Where that begins which follows a place of the text."""
+        if self._text == self._translation:
+            return place
+        following = bisect_right(self._words, place, key=lambda word: word[1])
+        if following == len(self._words):
+            return self._ends[-1]
+        start = self._words[following][0]
+        there = self._same.get(start)
+        if there is None:
+            there = _nearest(self._starts, self._proportional(place))
+        elif start < place:
+            return there + place - start
+        lead = self._text[place:start]
+        return there - len(lead) if self._translation.endswith(lead, 0, there) else there
+
+    def after(self, place: int) -> int:
+        """Where that ends which stands before a place of the text."""
+        if self._text == self._translation:
+            return place
+        preceding = bisect_left(self._words, place, key=lambda word: word[0]) - 1
+        if preceding < 0:
+            return 0
+        start, end = self._words[preceding]
+        there = self._same.get(start)
+        if there is None:
+            there = _nearest(self._ends, self._proportional(place))
+        elif place < end:
+            return there + place - start
+        else:
+            there += end - start
+        trail = self._text[end:place]
+        return there + len(trail) if self._translation.startswith(trail, there) else there
+
+    def word_end(self, place: int) -> int:
+        """Where the word of the translation ends that begins there or next."""
+        following = bisect_right(self._ends, place)
+        return self._ends[following] if following < len(self._ends) else len(self._translation)
+
+    def _proportional(self, place: int) -> float:
+        return place / len(self._text) * len(self._translation)
+
+
+def _singles(text: str) -> dict[str, int]:
+    """The words that a text has once, and where each begins."""
+    places: dict[str, int] = {}
+    for word in _WORD.finditer(text):
+        places[word[0]] = -1 if word[0] in places else word.start()
+    return {word: place for word, place in places.items() if place >= 0}
+
+
+def _nearest(places: Sequence[int], wanted: float) -> int:
+    """The place nearest to the wanted one; `places` ascend, and there is one."""
+    following = bisect_left(places, wanted)
+    return min(places[max(following - 1, 0) : following + 1], key=lambda place: abs(place - wanted))
+
+
+def _escaped(text: str) -> str:
+    return escape(text, quote=False).replace("\xa0", "&nbsp;")

@@ -1,0 +1,63 @@
+"""The committed model translates what is between the tags of HTML, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+from turbohtml import TokenType, tokenize
+
+from dragoman.bundle import Bundle
+from dragoman.tokenizer import Tokenizer
+from service.engine import Engine
+from service.mailbox import Mailbox
+from service.metrics import Metrics
+from service.translator import Translator
+
+BUNDLE = Path(__file__).parents[2] / "models" / "en-de" / "bundle"
+TEXTS = (TokenType.TEXT, TokenType.CHARACTER_REFERENCE)
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return Bundle.open(BUNDLE)
+
+
+def translate(bundle: Bundle, texts: list[str], *, html: bool = True) -> list[str]:
+    translator = Translator(bundle.manifest, Tokenizer.open(bundle.path))
+    engine = Engine(bundle, Mailbox(100_000), Metrics(), device="cpu", threads=1, slots=16)
+    return [result.text for result in translator.translate_offline(engine, texts, html=html)]
+
+
+def tags(html: str) -> list[str | None]:
+    tokens = tokenize(html, resolve_references=False, capture_source=True)
+    return [token.source for token in tokens if token.type not in TEXTS]
+
+
+HTML = [
+    "<p>Where is the <b>station</b>?</p>",
+    "<p>I saw <b>Tom</b> and <i class='x'>Mary</i> at the station.</p>",
+    "<h1>Good morning!</h1><ul><li>She reads a book.<li>He &amp; I sleep.</ul>",
+    "<p>It costs <em>12</em> euros.<br>That is <strong>too much</strong>.</p>",
+    "<a href='?a=1&b=2'>The train leaves at eight.</a> <!-- Not this. -->",
+    "<p>Press <kbd>Enter</kbd> now.</p><pre>Press nothing.</pre>",
+]
+
+
+def test_tags_are_kept_and_text_is_translated(bundle: Bundle) -> None:
+    translations = translate(bundle, HTML)
+    assert [tags(translation) for translation in translations] == [tags(html) for html in HTML]
+    assert "<b>Tom</b>" in translations[1]
+    assert "<em>zwölf</em>" in translations[3]
+    assert "<kbd>Enter</kbd>" in translations[5]
+    assert "<pre>Press nothing.</pre>" in translations[5]
+    for word in ("station", "Good", "book", "sleep", "much", "train"):
+        assert word not in "".join(translations)
+
+
+def test_a_sentence_is_translated_as_it_is_without_tags(bundle: Bundle) -> None:
+    plain = ["Where is the station?", "She reads a book."]
+    [one, two] = translate(bundle, plain, html=False)
+    html = "<p>Where <i>is</i> the <b>station</b>?</p><div>She<!-- --> reads\na book.</div>"
+    [translation] = translate(bundle, [html])
+    for tag in tags(html):
+        translation = translation.replace(str(tag), "", 1)
+    assert translation == one + two

@@ -2,7 +2,6 @@
 
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
 from service.encoder_memory import EncoderMemoryCache, RememberingEncoder
+from service.fair_queue import FairQueue
 from service.interfaces import Decoder, Encoder, Memory
 from service.invariants import Snapshot
 from service.isolation import run_isolated
@@ -25,6 +25,8 @@ from service.scores import log_probability
 # Segments that are encoded before there is a slot for them, so that the encoder's runs, each of which reads all its
 # weights and drives the decoder's out of the processor's cache, are few.
 AHEAD = 32
+# The same where several clients wait: whoever comes next has so many before it that are no longer in the queue.
+AHEAD_OF_SEVERAL = 8
 
 # Told of each active segment and its logits [vocabulary_size], a view, after every run of the decoder.
 Watch = Callable[[Segment, NDArray[np.floating]], None]
@@ -58,7 +60,8 @@ class DecodeBatch:
         self._slots, self._decoder_step = decoder.new_step(manifest, slots)
         self._scheduler = Scheduler(slots, manifest.eos_id)
         self._arrivals: list[Segment] = []  # taken, and perhaps not yet encoded
-        self._ready: deque[tuple[Segment, Memory]] = deque()  # encoded, not yet in a slot
+        self._ready = FairQueue()  # encoded, not yet in a slot ...
+        self._memory_of: dict[Segment, Memory] = {}  # ... and what the encoder made of each
         self._began_s: float | None = None  # when the current step did
         self._shown = 0  # active slots, as the metrics have them
         self._asked = False  # whether a segment in a slot may want its log-probability
@@ -118,7 +121,7 @@ class DecodeBatch:
     @property
     def busy(self) -> bool:
         """Whether segments are in slots or ready for one."""
-        return bool(self._scheduler.active or self._ready)
+        return bool(self._scheduler.active or self._memory_of)
 
     def rehearse(self, waves: Sequence[Sequence[Segment]], watch: Watch) -> None:
         """Decode segments to their ends, before the thread runs: mailbox, metrics and caches hear nothing of it.
@@ -163,8 +166,8 @@ class DecodeBatch:
     def fail(self, error: DragomanError) -> None:
         """End every segment that this batch holds with an error."""
         active, self._scheduler.active = self._scheduler.active, []
-        ready, self._ready = self._ready, deque()
-        held = {*active, *self._arrivals, *(segment for segment, _ in ready)}
+        ready, self._memory_of = self._ready.clear(), {}
+        held = {*active, *self._arrivals, *ready}
         failed = [segment for segment in held if not segment.finished]
         now_s = time.monotonic()
         for segment in failed:
@@ -176,12 +179,16 @@ class DecodeBatch:
     def _take(self, *, wait: bool) -> list[Segment] | None:
         """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that."""
         free = self._scheduler.free - len(self._ready)
-        room = free + AHEAD if free > 0 else 0
+        ahead = AHEAD if self._mailbox.waiting_clients < 2 else AHEAD_OF_SEVERAL
+        room = free + ahead if free > 0 else 0
         keen = max(0, min(free, HANDFUL - self.active - len(self._ready)))
-        return self._mailbox.take(self._taker, room, wait=wait, keen=keen, source_tokens=RUN_TOKENS)
+        taken = self._mailbox.take(self._taker, room, wait=wait, keen=keen, source_tokens=RUN_TOKENS)
+        if not room and taken is not None and len(self._ready) > AHEAD_OF_SEVERAL:
+            return self._mailbox.take_new(self._scheduler.free, self._ready)
+        return taken
 
     def _prepare(self, runs: Sequence[Sequence[Segment]]) -> None:
-        """Get the memories of the arrivals, and queue them in the order of their arrival."""
+        """Get the memories of the arrivals, and queue them for slots."""
         start_s = time.monotonic()
         memories: dict[Segment, Memory | None] = {}
         for segments in runs:
@@ -194,23 +201,24 @@ class DecodeBatch:
                 segment.fail_alone(time.monotonic())
                 self._mailbox.deliver([segment])
                 continue
-            self._ready.append((segment, memory))
+            self._ready.push([segment])
+            self._memory_of[segment] = memory
             if segment.submitted_s is not None:
                 self._metrics.queue_duration_seconds.observe(start_s - segment.submitted_s)
 
     def _admit(self) -> None:
         """Put what is ready into free slots; drop what nobody waits for any more."""
-        if not self._ready:
+        if not self._memory_of:
             return
         now_s = time.monotonic()
-        waiting = [segment for segment, _ in self._ready]
+        waiting = list(self._memory_of)
         ended = [waiting[place] for place in unwanted(waiting, now_s) if waiting[place].end_if_unwanted(now_s)]
-        if ended:
-            self._mailbox.deliver(ended)
-            self._ready = deque(pair for pair in self._ready if not pair[0].finished)
-        while self._ready and self._scheduler.free:
-            segment, memory = self._ready.popleft()
-            self._slots.fill(self._scheduler.admit(segment), memory)
+        for segment in ended:
+            self._ready.remove(segment)
+            del self._memory_of[segment]
+        self._mailbox.deliver(ended)
+        for segment in self._ready.take(self._scheduler.free):
+            self._slots.fill(self._scheduler.admit(segment), self._memory_of.pop(segment))
             self._asked |= segment.wants_log_probability
 
     def _decode(self) -> None:

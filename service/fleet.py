@@ -50,6 +50,11 @@ class Fleet:
             lambda: sum(loaded.model.mailbox.queued_segments for loaded in self._models),
             lambda: sum(loaded.model.mailbox.queued_source_tokens for loaded in self._models),
         )
+        metrics.watch_backlog(
+            lambda priority: sum(loaded.model.mailbox.queued_source_tokens_of(priority) for loaded in self._models),
+            lambda: sum(loaded.model.mailbox.drained_per_second or 0.0 for loaded in self._models),
+            lambda: max((loaded.model.mailbox.backlog_s for loaded in self._models), default=0.0),
+        )
 
     @property
     def models(self) -> tuple[Loaded, ...]:

@@ -66,7 +66,12 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
     Raises:
         BundleError: a graph or the tokenizer cannot be loaded, the graphs do not run, or not as they should.
     """
-    mailbox = Mailbox(settings.queue_source_tokens, Ledger(metrics))
+    mailbox = Mailbox(
+        settings.queue_source_tokens,
+        Ledger(metrics),
+        limit_text_bytes=settings.queue_mb * MEGABYTE,
+        max_delay_s=settings.max_delay_s,
+    )
     mailbox.bind(loop)
     tokenizer = Tokenizer.open(bundle.path)
     engine = Engine(

@@ -3,40 +3,59 @@
 import asyncio
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import islice
+from typing import Final
 
-from dragoman.errors import DragomanError, DrainingError, QueueFullError
+from dragoman.errors import DragomanError, DrainingError
+from service.admission import Outlook, QueueLimits, Room, check_deadline, check_delay, check_room
+from service.drain_rate import DrainRate
+from service.fair_queue import QUANTUM, FairQueue, Load
 from service.ledger import Ledger
+from service.moving_ratio import MovingRatio
 from service.request import Segment
+from service.terms import Priority, Terms
+
+# Source tokens that keep a thread in the encoder for several decode steps.
+_LONG_RUN_TOKENS: Final = 96
+_MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens others have
 
 
 class Mailbox:
-    """Segments that wait for a slot, in order of arrival, bounded in source tokens.
+    """Segments that wait for a slot, in fair order, bounded in source tokens, in bytes and in the delay promised.
 
     Every method may be called from any thread.
     """
 
-    def __init__(self, limit_source_tokens: int, ledger: Ledger | None = None) -> None:
-        """An open, empty mailbox.
+    def __init__(
+        self,
+        limit_source_tokens: int,
+        ledger: Ledger | None = None,
+        *,
+        limit_text_bytes: int | None = None,
+        max_delay_s: float = 0.0,
+    ) -> None:
+        """An open, empty mailbox; one in which nothing waits takes any request.
 
         Args:
-            limit_source_tokens: tokens that may wait; an empty mailbox takes a larger request all the same.
+            limit_source_tokens: tokens that may wait of one client alone; an eighth more is there for others.
             ledger: of its own, where every end is entered once; None: nobody counts.
+            limit_text_bytes: bytes of their texts that may wait, likewise; None: any.
+            max_delay_s: that an interactive request may have to wait, by `screen`; 0: any.
         """
         self._ledger = ledger
-        self._limit_source_tokens = limit_source_tokens
-        # Ordered: a plain dict finds its first key by passing over all that were removed before it.
-        self._waiting: OrderedDict[Segment, None] = OrderedDict()
-        self._waiting_tokens = 0
+        self._limits = QueueLimits(limit_source_tokens, limit_text_bytes, max_delay_s)
+        self._waiting = FairQueue()
+        self._running_tokens = 0  # taken and not ended, in source tokens
+        self._rate = DrainRate()
+        self._tokens_per_byte = MovingRatio(_MEMORY_BYTES)
         self._unfinished = 0
         self._refusal: DragomanError | None = None
         self._stopped = False
         self._lock = threading.Lock()
         self._arrived: list[threading.Condition] = []  # of each taker
         self._keen: list[int] = []  # how many more segments each taker would take at its next step
+        self._filled: list[bool] = []  # whether each taker got at its last step all that it can take
         self._idle = threading.Condition(self._lock)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -52,43 +71,92 @@ class Mailbox:
     @property
     def queued_source_tokens(self) -> int:
         """Source tokens of the segments that wait."""
-        return self._waiting_tokens
+        return self._waiting.load.source_tokens
+
+    def queued_source_tokens_of(self, priority: Priority) -> int:
+        """Source tokens of the segments that wait at one priority."""
+        return self._waiting.source_tokens_of(priority)
+
+    @property
+    def waiting_clients(self) -> int:
+        """Clients of whom segments wait."""
+        return self._waiting.clients
 
     @property
     def limit_source_tokens(self) -> int:
-        """Source tokens that may wait."""
-        return self._limit_source_tokens
+        """Source tokens that may wait of one client alone."""
+        return self._limits.source_tokens
 
-    def submit(self, segments: Sequence[Segment]) -> None:
-        """Queue all segments, or none.
+    @property
+    def drained_per_second(self) -> float | None:
+        """Source tokens that the engine finishes a second when it has all that it can take; None before that."""
+        with self._lock:
+            return self._per_second()
+
+    @property
+    def backlog_s(self) -> float:
+        """Seconds until all that is unfinished is complete, by the estimate; 0 where there is none."""
+        with self._lock:
+            tokens = self._running_tokens + self._waiting.load.source_tokens
+            return tokens / (self._per_second() or float("inf"))
+
+    def screen(self, terms: Terms, text_bytes: int) -> None:
+        """Refuse a request that has no prospects, by the size of its texts alone, before any work on them.
+
+        Args:
+            terms: of the request.
+            text_bytes: of its texts, in UTF-8.
 
         Raises:
-            QueueFullError: they would wait beyond the limit.
+            QueueFullError: it would wait beyond the limits (OverloadedError: beyond the delay promised).
+            DeadlineUnreachableError: it would be late.
+            DrainingError: the mailbox is closed.
+            DragomanError: the engine has failed.
+        """
+        with self._lock:
+            self._refuse()
+            if not self._unfinished:
+                return
+            tokens = round(text_bytes * (self._tokens_per_byte.value() or 0.0))
+            own = self._waiting.load_of(terms.client, terms.priority)
+            self._check_room(Load(tokens, text_bytes), own)
+            outlook = self._outlook(terms.client, terms.priority, tokens, own)
+        check_delay(outlook, self._limits)
+        if terms.deadline_s is not None:
+            check_deadline(outlook, terms.deadline_s - time.monotonic())
+
+    def submit(self, segments: Sequence[Segment], *, again: bool = False) -> None:
+        """Queue all segments, or none.
+
+        Args:
+            segments: of one client and priority.
+            again: whether they have been let in before, and need no room.
+
+        Raises:
+            QueueFullError: they would wait beyond the limits.
             DrainingError: the mailbox is closed.
             DragomanError: the engine has failed.
         """
         now_s = time.monotonic()
-        tokens = sum(len(segment.source_ids) for segment in segments)
+        tokens = sum([len(segment.source_ids) for segment in segments])
+        size_bytes = sum([segment.text_bytes for segment in segments])
         with self._lock:
-            if self._refusal is not None:
-                # Of one error for all, else its traceback would grow with every caller.
-                raise self._refusal.with_traceback(None)
-            if self._waiting and self._waiting_tokens + tokens > self._limit_source_tokens:
-                raise QueueFullError(
-                    f"{self._waiting_tokens} source tokens wait, {tokens} more are above the limit of "
-                    f"{self._limit_source_tokens}",
-                    metadata={
-                        "queued_source_tokens": str(self._waiting_tokens),
-                        "request_source_tokens": str(tokens),
-                        "limit_source_tokens": str(self._limit_source_tokens),
-                    },
-                )
+            self._refuse()
+            if segments and not again:
+                own = self._waiting.load_of(segments[0].client, segments[0].priority)
+                self._check_room(Load(tokens, size_bytes), own)
             for segment in segments:
                 segment.submitted_s = now_s
-                self._waiting[segment] = None
-            self._waiting_tokens += tokens
+            self._waiting.push(segments)
             self._unfinished += len(segments)
+            if size_bytes:
+                self._tokens_per_byte.add(tokens, size_bytes)
             self._wake(0)
+
+    def hasten(self, segment: Segment, client: str, priority: Priority) -> None:
+        """Have a segment wait for another client as well: in that one's turn, if it waits and that comes sooner."""
+        with self._lock:
+            self._waiting.hasten(segment, client, priority)
 
     def cancel(self, segments: Iterable[Segment]) -> None:
         """Withdraw segments: those that wait at once, the others before their next step.
@@ -100,9 +168,10 @@ class Mailbox:
             for segment in segments:
                 segment.cancel_requested = True
                 if segment in self._waiting:
-                    self._remove(segment)
+                    self._waiting.remove(segment)
                     segment.end_if_unwanted(now_s)
-                    self._note_ends([segment])
+                    self._note_ends([segment], 0)
+            self._watch_drain()
 
     def close(self) -> None:
         """Refuse whatever comes from now on; what was submitted goes on."""
@@ -120,9 +189,9 @@ class Mailbox:
         """End every segment that waits, and refuse whatever comes, with an error; one that was closed says so still."""
         with self._lock:
             self._refusal = self._refusal or error
-            failed = list(self._waiting)
-            self._waiting.clear()
-            self._waiting_tokens = 0
+            self._running_tokens += self._waiting.load.source_tokens
+            failed = self._waiting.clear()
+            self._watch_drain()
         for segment in failed:
             segment.fail(error, time.monotonic())
         self.deliver(failed)
@@ -136,12 +205,13 @@ class Mailbox:
         with self._lock:
             self._arrived.append(threading.Condition(self._lock))
             self._keen.append(0)
+            self._filled.append(False)
             return len(self._arrived) - 1
 
     def take(
         self, taker: int, room: int, *, wait: bool, keen: int = 0, source_tokens: int | None = None
     ) -> list[Segment] | None:
-        """Take the oldest segments, for an engine thread.
+        """Take the segments whose turn it is, for an engine thread.
 
         Args:
             taker: who takes.
@@ -161,18 +231,25 @@ class Mailbox:
                 return None
             share = -(-len(self._waiting) // len(self._arrived))
             offered = min(room, max(share, keen), self._left_for(taker))
-            taken: list[Segment] = []
-            for segment in islice(self._waiting, offered):
-                if taken and source_tokens is not None and source_tokens < len(segment.source_ids):
-                    break
-                taken.append(segment)
-                if source_tokens is not None:
-                    source_tokens -= len(segment.source_ids)
-            for segment in taken:
-                self._remove(segment)
-            # One that has all the tokens it wanted will be long at them.
-            self._keen[taker] = max(0, self._keen[taker] - len(taken)) if len(taken) == offered else 0
+            taken = self._waiting.take(offered, source_tokens)
+            # One that will be long at what it has got leaves what comes meanwhile to the others.
+            long = len(taken) < offered or sum([len(segment.source_ids) for segment in taken]) > _LONG_RUN_TOKENS
+            self._keen[taker] = 0 if long else max(0, self._keen[taker] - len(taken))
+            self._filled[taker] = len(taken) == room or len(taken) < offered
+            self._note_taken(taken)
             self._wake(taker + 1)
+            return taken
+
+    def take_new(self, count: int, held: FairQueue) -> list[Segment]:
+        """Take one segment each of clients of whom a thread holds none, so that they need not wait until it takes more.
+
+        Args:
+            count: how many at most.
+            held: what the thread holds of all clients.
+        """
+        with self._lock:
+            taken = self._waiting.take_new(count, held)
+            self._note_taken(taken)
             return taken
 
     def deliver(self, progressed: Sequence[Segment]) -> None:
@@ -180,6 +257,7 @@ class Mailbox:
         if not progressed:
             return
         finished = [segment for segment in progressed if segment.finished]
+        tokens = sum([len(segment.source_ids) for segment in finished])
         try:
             if self._loop is None:
                 notify(progressed)
@@ -188,7 +266,9 @@ class Mailbox:
                     self._loop.call_soon_threadsafe(notify, progressed)
         finally:
             with self._lock:
-                self._note_ends(finished)
+                if finished:
+                    self._rate.finish(tokens, time.monotonic())
+                    self._note_ends(finished, tokens)
 
     def wait_idle(self, timeout_s: float | None = None) -> bool:
         """Block until everything submitted has ended; False if it has not in time."""
@@ -211,13 +291,44 @@ class Mailbox:
                 break
             self._arrived[taker].notify()
 
-    def _remove(self, segment: Segment) -> None:
-        del self._waiting[segment]
-        self._waiting_tokens -= len(segment.source_ids)
+    def _refuse(self) -> None:
+        if self._refusal is not None:
+            # Of one error for all, else its traceback would grow with every caller.
+            raise self._refusal.with_traceback(None)
 
-    def _note_ends(self, segments: Sequence[Segment]) -> None:
+    def _check_room(self, request: Load, own: Load) -> None:
+        check_room(Room(request, own, self._waiting.load), self._limits, self._per_second)
+
+    def _outlook(self, client: str, priority: Priority, source_tokens: int, own: Load) -> Outlook:
+        before_start = self._waiting.ahead_of(client, priority, QUANTUM)
+        if own.source_tokens:
+            # What runs delays everybody; but to refuse a client that has nothing waiting would not make it less.
+            before_start += self._running_tokens
+        before_end = self._waiting.ahead_of(client, priority, source_tokens) + self._running_tokens
+        return Outlook(priority, source_tokens, before_start, before_end, self._per_second())
+
+    def _per_second(self) -> float | None:
+        return self._rate.per_second(time.monotonic())
+
+    def _note_taken(self, segments: Sequence[Segment]) -> None:
+        self._running_tokens += sum([len(segment.source_ids) for segment in segments])
+        self._watch_drain()
+
+    def _watch_drain(self) -> None:
+        """Measure how fast the engine is, while it has all that it can take."""
+        busy = len(self._waiting) > 0 and all(self._filled)
+        if busy is not self._rate.runs:
+            now_s = time.monotonic()
+            if busy:
+                self._rate.start(self._running_tokens, now_s)
+            else:
+                self._rate.stop(now_s)
+
+    def _note_ends(self, segments: Sequence[Segment], source_tokens: int) -> None:
+        """Enter ends of segments, of which those that had been taken had so many source tokens."""
         if self._ledger is not None:
             self._ledger.enter(segments)
+        self._running_tokens -= source_tokens
         self._unfinished -= len(segments)
         if not self._unfinished:
             self._idle.notify_all()

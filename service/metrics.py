@@ -6,6 +6,7 @@ operator's bundles, settings and files.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from prometheus_client import (
@@ -16,6 +17,8 @@ from prometheus_client import (
     Info,
     ProcessCollector,
 )
+
+from service.terms import Priority
 
 _PREFIX: Final = "dragoman"
 
@@ -47,8 +50,9 @@ class Metrics:
     ``cancelled_segments_total``; the result cache ``result_cache_*`` and ``coalesced_*``; the ledger
     ``segments_total`` and ``cancelled_tokens_saved_total``; the watchdog ``stalled_steps_total``; reloading
     ``model_reloads_total`` and ``bundle_errors``; the fleet ``retiring_models``, ``model_info`` and, with
-    :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``; the callers ``api_key_requests_total``; the
-    watched files ``files_in_force``; the server, with :meth:`watch_steps`,
+    :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``, with :meth:`watch_backlog`
+    ``queue_priority_source_tokens``, ``drain_source_tokens_per_second`` and ``estimated_delay_seconds``; the callers
+    ``api_key_requests_total``; the watched files ``files_in_force``; the server, with :meth:`watch_steps`,
     ``step_age_seconds``; the engine all others. Several engines and caches share the gauges, so
     each moves them with ``inc`` and ``dec`` and never sets them.
     """
@@ -74,6 +78,20 @@ class Metrics:
         self.rejected_total = self._counter("rejected", "RPCs refused before any work.", "reason")
         self.queue_segments = self._gauge("queue_segments", "Segments waiting for a slot.")
         self.queue_source_tokens = self._gauge("queue_source_tokens", "Source tokens waiting for a slot.")
+        self.queue_priority_source_tokens = Gauge(
+            "queue_priority_source_tokens",
+            "Source tokens waiting for a slot, by priority.",
+            ["priority"],
+            namespace=_PREFIX,
+            registry=self.registry,
+        )
+        self.drain_source_tokens_per_second = self._gauge(
+            "drain_source_tokens_per_second",
+            "Source tokens finished a second when the engine has all that it can take, as last measured; 0 before.",
+        )
+        self.estimated_delay_seconds = self._gauge(
+            "estimated_delay_seconds", "Estimated time until all that is unfinished is complete; 0 while not known."
+        )
         self.model_info = Info("model", "What is served.", ["model"], namespace=_PREFIX, registry=self.registry)
 
     def _define_reloads(self) -> None:
@@ -190,6 +208,16 @@ class Metrics:
         """Read the queue gauges from these functions at every scrape (called on the metrics thread)."""
         self.queue_segments.set_function(segments)
         self.queue_source_tokens.set_function(source_tokens)
+
+    def watch_backlog(
+        self, source_tokens: Callable[[Priority], float], per_second: Callable[[], float], delay_s: Callable[[], float]
+    ) -> None:
+        """Read the gauges of what waits, and for how long, from these functions at every scrape."""
+        for priority in Priority:
+            gauge = self.queue_priority_source_tokens.labels(priority.name.lower())
+            gauge.set_function(partial(source_tokens, priority))
+        self.drain_source_tokens_per_second.set_function(per_second)
+        self.estimated_delay_seconds.set_function(delay_s)
 
     def watch_steps(self, age_s: Callable[[], float]) -> None:
         """Read ``step_age_seconds`` from this function at every scrape (called on the metrics thread)."""

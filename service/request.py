@@ -37,7 +37,7 @@ def _ignore(_: "Segment") -> None:
 class Segment:
     """One sentence on its way through the engine; compared and hashed by identity.
 
-    The caller fills the first nine fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    The caller fills the first ten fields, the engine all others. Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
@@ -49,6 +49,7 @@ class Segment:
         wants_log_probability: whether `log_probability` is added up; it takes time at every step.
         client: who asks, see `Terms`.
         priority: among all that wait.
+        text_bytes: of its text, in UTF-8.
         target_ids: so far, without the end-of-sentence id; grows by appending only.
         log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
             end-of-sentence token counted; 0 where not wanted.
@@ -72,6 +73,7 @@ class Segment:
     wants_log_probability: bool = False
     client: str = ""
     priority: Priority = Priority.INTERACTIVE
+    text_bytes: int = 0
     target_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     status: SegmentStatus = SegmentStatus.WAITING

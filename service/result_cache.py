@@ -11,7 +11,7 @@ from dragoman.errors import DeadlineExceededError, DragomanError
 from service.lru import LruStore
 from service.mailbox import Mailbox, notify
 from service.metrics import Metrics
-from service.request import FinishReason, Segment
+from service.request import FinishReason, Segment, SegmentStatus
 
 # The ends that would be the same if the segment were decoded again.
 _LASTING: Final = (FinishReason.EOS, FinishReason.LENGTH, FinishReason.REPETITION)
@@ -134,6 +134,7 @@ class ResultCache:
             joining.append((segment, flight))
         self._launch(new)
         # What can fail has not: from here on the segments are ours.
+        self._hasten(joining)
         now_s = time.monotonic()
         for segment in segments:
             segment.submitted_s = now_s
@@ -180,17 +181,26 @@ class ResultCache:
             segment.wants_log_probability,
             segment.client,
             segment.priority,
+            segment.text_bytes,
         )
         return _Flight(key, leader)
 
-    def _launch(self, flights: Sequence[_Flight]) -> None:
+    def _launch(self, flights: Sequence[_Flight], *, again: bool = False) -> None:
         if not flights:
             return
-        self._mailbox.submit([flight.leader for flight in flights])
+        self._mailbox.submit([flight.leader for flight in flights], again=again)
         for flight in flights:
             self._led[flight.leader] = flight
             if self._coalesce:
                 self._joinable[flight.key] = flight
+
+    def _hasten(self, joining: Iterable[tuple[Segment, _Flight]]) -> None:
+        """Have leaders that wait take the turns of those who join them, where these come sooner."""
+        for segment, flight in joining:
+            leader = flight.leader
+            same = segment.client == leader.client and segment.priority >= leader.priority
+            if leader.status is SegmentStatus.WAITING and not same:
+                self._mailbox.hasten(leader, segment.client, segment.priority)
 
     def _board(self, joining: Iterable[tuple[Segment, _Flight]]) -> None:
         for segment, flight in joining:
@@ -241,7 +251,7 @@ class ResultCache:
         """Begin again for those who joined just as the engine gave up, and have time left."""
         flight = self._flight(key, waiters[0])
         try:
-            self._launch([flight])
+            self._launch([flight], again=True)
         except DragomanError as error:
             for waiter in waiters:
                 waiter.fail(error, time.monotonic())

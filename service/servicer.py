@@ -222,6 +222,7 @@ class Servicer(TranslationServicer):
             call = Call(order.model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
             with order.model.held(), call:
                 with self._counting_refusals():
+                    order.model.mailbox.screen(terms, sum(len(text.encode()) for text in request.contents))
                     texts = await self._texts.prepare(order.model, terms, call, request.contents)
                     if request.all_or_nothing:
                         validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])

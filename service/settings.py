@@ -108,6 +108,16 @@ class Settings(BaseSettings):
         ge=1,
         description="source tokens that may wait for each model; beyond, calls are refused until some have left",
     )
+    queue_mb: int = Field(
+        64, ge=1, description="megabytes of their texts that may wait for each model; beyond, calls are refused as well"
+    )
+    max_delay_s: float = Field(
+        1.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="seconds that interactive calls may have to wait for others, by the estimate; beyond, they are "
+        "refused; 0: any",
+    )
     max_contents: int = Field(1024, ge=1, description="texts in one call")
     max_text_bytes: int = Field(1_100_000, ge=1, description="UTF-8 bytes of one text")
     max_request_bytes: int = Field(8_388_608, ge=1, le=2**31 - 1, description="bytes of one call on the wire")

@@ -222,7 +222,7 @@ class Translator:
             else:
                 separators.append("".join(fixed))
                 fixed.clear()
-                segments.append(self._segment(ids[piece.text], terms, on_progress))
+                segments.append(self._segment(piece.text, ids[piece.text], terms, on_progress))
                 inlays.append(piece)
         return Document(
             segments,
@@ -263,7 +263,7 @@ class Translator:
             splits.append(split)
             yield from part.pieces(split.separators, split.segments)
 
-    def _segment(self, ids: list[int], terms: Terms, on_progress: OnProgress) -> Segment:
+    def _segment(self, text: str, ids: list[int], terms: Terms, on_progress: OnProgress) -> Segment:
         return Segment(
             source_ids=[*ids, self._manifest.eos_id],
             max_target_tokens=self._limit(len(ids) + 1, terms.max_target_tokens),
@@ -274,6 +274,7 @@ class Translator:
             wants_log_probability=terms.wants_log_probability,
             client=terms.client,
             priority=terms.priority,
+            text_bytes=len(text.encode()),
         )
 
     def _limit(self, source_tokens: int, asked: int | None) -> int:

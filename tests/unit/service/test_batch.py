@@ -17,6 +17,7 @@ from service.invariants import violations
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import FinishReason, Segment, SegmentStatus
+from service.terms import Priority
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
 
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
@@ -57,8 +58,8 @@ class Sessions(NamedTuple):
     encoder: EncoderSession
     decoder: DecoderSession
 
-    def house(self, slots: int) -> House:
-        mailbox, metrics = Mailbox(10_000), Metrics()
+    def house(self, slots: int, room: int = 10_000) -> House:
+        mailbox, metrics = Mailbox(room), Metrics()
         manifest = self.synthetic.bundle.manifest
         batch = DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots)
         return House(mailbox, metrics, batch)
@@ -154,6 +155,37 @@ def test_what_waits_encoded_is_answered_when_the_batch_fails(sessions: Sessions,
     house.batch.fail(InternalError("broken"))
     assert sorted(map(id, told)) == sorted(map(id, segments))
     assert not house.batch.busy
+
+
+@pytest.mark.parametrize("priority", Priority, ids=lambda priority: priority.name)
+def test_one_client_s_thousands_do_not_keep_another_s_single_segment(
+    sessions: Sessions, sources: list[list[int]], priority: Priority
+) -> None:
+    """Of 10,000 that wait, 32 are encoded: the newcomer has a slot before these, too."""
+    house = sessions.house(slots=2, room=1_000_000)
+    house.submit(*(Segment(sources[number % 3], 2, client="a", priority=priority) for number in range(10_000)))
+    for _ in range(5):
+        house.step()
+    alone = Segment(sources[3], 2, client="b")
+    house.submit(alone)
+    steps = 0
+    while not alone.finished:
+        house.step()
+        steps += 1
+    # A client's turn of 32 source tokens is eleven of these segments, at two slots and two steps each.
+    assert steps <= (2 + 2 if priority is Priority.BULK else 12 + 2)
+    house.batch.fail(InternalError("enough"))
+    house.mailbox.fail(InternalError("enough"))
+
+
+def test_fewer_are_encoded_ahead_where_several_clients_wait(sessions: Sessions, sources: list[list[int]]) -> None:
+    house = sessions.house(slots=1)
+    segments = [Segment(source, 2, client=client) for source in sources for client in "abcdefgh"]
+    house.submit(*segments)
+    house.step()
+    started = sum(segment.status is not SegmentStatus.WAITING for segment in segments)
+    assert started == 1 + batch.AHEAD_OF_SEVERAL
+    house.exhaust()
 
 
 def test_a_slot_is_taken_again_before_the_next_step(sessions: Sessions, sources: list[list[int]]) -> None:

@@ -5,11 +5,21 @@ import threading
 
 import pytest
 
-from dragoman.errors import DeadlineExceededError, DrainingError, InternalError, QueueFullError
+from dragoman.errors import (
+    DeadlineExceededError,
+    DeadlineUnreachableError,
+    DrainingError,
+    InternalError,
+    OverloadedError,
+    QueueFullError,
+)
+from service import mailbox as module
+from service.fair_queue import FairQueue
 from service.ledger import Ledger
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import FinishReason, Segment, SegmentStatus
+from service.terms import Priority, Terms
 
 
 def opened(limit_source_tokens: int, ledger: Ledger | None = None, takers: int = 1) -> Mailbox:
@@ -69,6 +79,7 @@ def test_a_request_above_the_limit_is_refused_whole() -> None:
         mailbox.submit(segments(1, 2))
     assert caught.value.metadata == {
         "queued_source_tokens": "8",
+        "client_source_tokens": "8",
         "request_source_tokens": "3",
         "limit_source_tokens": "10",
     }
@@ -225,6 +236,19 @@ def test_nothing_is_left_to_a_taker_that_has_its_fill(room: int, tokens: int) ->
     assert len(mailbox.take(1, 9, wait=False, keen=3) or []) == 1
 
 
+def test_a_taker_that_will_be_long_at_what_it_got_leaves_what_comes_to_the_others() -> None:
+    mailbox = opened(1_000, takers=2)
+    mailbox.submit(segments(96))
+    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 1
+    mailbox.submit(segments(1))
+    assert mailbox.take(1, 9, wait=False, keen=3) == []
+    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 1
+    mailbox.submit(segments(97))
+    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 1
+    mailbox.submit(segments(1))
+    assert len(mailbox.take(1, 9, wait=False, keen=3) or []) == 1
+
+
 def test_a_closed_mailbox_refuses_and_still_gives() -> None:
     mailbox = opened(10)
     mailbox.submit(segments(1))
@@ -259,7 +283,7 @@ def test_failure_ends_what_waits_and_refuses_what_comes() -> None:
         with pytest.raises(InternalError, match="broken") as caught:
             mailbox.submit(segments(1))
         assert caught.value is failure
-    assert len(caught.traceback) == 2  # this test and `submit`, not those of earlier callers too
+    assert len(caught.traceback) == 3  # this test, `submit` and what it asks, not those of earlier callers too
 
 
 def test_a_failed_mailbox_stays_failed_when_it_is_closed() -> None:
@@ -384,3 +408,193 @@ def test_news_for_a_closed_loop_are_dropped() -> None:
     finish(mailbox, *(mailbox.take(0, 1, wait=False) or []))
     assert mailbox.unfinished == 0
     assert mailbox.wait_idle(0)
+
+
+class Clock:
+    """The time, as the mailbox reads it."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def busy(clock: Clock, mailbox: Mailbox, *lengths: int) -> list[Segment]:
+    """Have an engine of one slot that takes a second for ten tokens, and all that waits wait behind a running one.
+
+    Returns:
+        What runs.
+    """
+    first, second, *others = segments(10, 10, *lengths, client="a", text_bytes=40)
+    mailbox.submit([first, second, *others])
+    assert mailbox.take(0, 1, wait=False) == [first]
+    clock.now_s += 1.0
+    finish(mailbox, first)
+    assert mailbox.take(0, 1, wait=False) == [second]
+    assert mailbox.drained_per_second == pytest.approx(10)
+    return [second]
+
+
+def screen(mailbox: Mailbox, text_bytes: int = 4, *, client: str = "a", **terms) -> None:
+    mailbox.screen(Terms(client=client, **terms), text_bytes)
+
+
+def test_the_drain_rate_is_measured_while_more_waits_than_is_taken(clock: Clock) -> None:
+    mailbox = opened(1_000)
+    assert mailbox.drained_per_second is None
+    assert mailbox.backlog_s == 0
+    running = busy(clock, mailbox, 10, 20)
+    assert mailbox.backlog_s == pytest.approx(4)
+    mailbox.take(0, 9, wait=False)  # and had room for more
+    clock.now_s += 100.0
+    finish(mailbox, *running)
+    assert mailbox.drained_per_second == pytest.approx(10)
+    assert mailbox.backlog_s == pytest.approx(3)
+
+
+def test_the_rate_is_not_measured_while_one_of_the_takers_has_room(clock: Clock) -> None:
+    mailbox = opened(1_000, takers=2)
+    mailbox.submit(segments(*[10] * 20))
+    taken = mailbox.take(0, 1, wait=False) or []
+    clock.now_s += 1.0
+    finish(mailbox, *taken)
+    assert mailbox.drained_per_second is None
+    taken = [*(mailbox.take(0, 1, wait=False) or []), *(mailbox.take(1, 1, wait=False) or [])]
+    clock.now_s += 1.0
+    finish(mailbox, *taken)
+    assert mailbox.drained_per_second == pytest.approx(20)
+
+
+def test_withdrawn_segments_are_not_drained(clock: Clock) -> None:
+    mailbox = opened(1_000)
+    busy(clock, mailbox, 10)
+    late = segments(500, client="a")
+    mailbox.submit(late)
+    mailbox.cancel(late)
+    assert mailbox.backlog_s == pytest.approx(2)
+    assert mailbox.drained_per_second == pytest.approx(10)
+
+
+def test_a_request_is_judged_by_the_size_of_its_texts(clock: Clock) -> None:
+    mailbox = opened(100)
+    busy(clock, mailbox, *[10] * 8)
+    screen(mailbox, 80)  # twenty tokens, as those before it say
+    with pytest.raises(QueueFullError) as caught:
+        screen(mailbox, 88)
+    assert caught.value.metadata["request_source_tokens"] == "22"
+    assert caught.value.retry_delay_s == pytest.approx(0.3)
+
+
+def test_bytes_are_bounded_too(clock: Clock) -> None:
+    mailbox = Mailbox(10_000, limit_text_bytes=100)
+    mailbox.enlist()
+    busy(clock, mailbox, 10, 10)
+    with pytest.raises(QueueFullError, match="80 bytes of text wait"):
+        screen(mailbox, 21)
+    with pytest.raises(QueueFullError, match="80 bytes of text wait"):
+        mailbox.submit(segments(1, client="a", text_bytes=21))
+    screen(mailbox, 20)
+
+
+def test_a_full_queue_takes_what_another_client_sends() -> None:
+    mailbox = opened(100)
+    mailbox.submit(segments(*[10] * 10, client="a"))
+    with pytest.raises(QueueFullError):
+        mailbox.submit(segments(1, client="a"))
+    mailbox.submit(segments(10, client="b"))
+    mailbox.submit(segments(1, client="a", priority=Priority.BULK))
+
+
+def test_the_delay_promised_is_kept_to_those_who_have_segments_waiting(clock: Clock) -> None:
+    mailbox = Mailbox(10_000, max_delay_s=5.0)
+    mailbox.enlist()
+    busy(clock, mailbox, *[10] * 4)
+    screen(mailbox)
+    mailbox.submit(segments(10, client="a"))
+    with pytest.raises(OverloadedError) as caught:
+        screen(mailbox)
+    assert caught.value.retry_delay_s == pytest.approx(1.0)
+    screen(mailbox, priority=Priority.BULK)
+    screen(mailbox, client="b")
+
+
+def test_very_many_clients_delay_a_newcomer_too(clock: Clock) -> None:
+    mailbox = Mailbox(10_000, max_delay_s=5.0)
+    mailbox.enlist()
+    busy(clock, mailbox)
+    for number in range(6):
+        mailbox.submit(segments(10, client=f"{number}"))
+    with pytest.raises(OverloadedError):
+        screen(mailbox, client="b")
+
+
+def test_a_deadline_is_judged_by_what_goes_first(clock: Clock) -> None:
+    mailbox = opened(10_000)
+    busy(clock, mailbox, *[10] * 100)
+    with pytest.raises(DeadlineUnreachableError):
+        screen(mailbox, deadline_s=clock.now_s + 100.0)
+    screen(mailbox, deadline_s=clock.now_s + 140.0)
+    screen(mailbox, client="b", deadline_s=clock.now_s + 8.0)
+    with pytest.raises(DeadlineUnreachableError):
+        screen(mailbox, client="b", priority=Priority.BULK, text_bytes=400, deadline_s=clock.now_s + 100.0)
+
+
+def test_nobody_is_refused_while_the_engine_is_idle(clock: Clock) -> None:
+    mailbox = Mailbox(10, limit_text_bytes=10, max_delay_s=0.001)
+    mailbox.enlist()
+    finish(mailbox, *busy(clock, mailbox))
+    screen(mailbox, 1_000_000, deadline_s=clock.now_s + 0.001)
+
+
+def test_before_any_measurement_nobody_is_refused_for_time() -> None:
+    mailbox = Mailbox(10_000, max_delay_s=0.001)
+    mailbox.enlist()
+    mailbox.submit(segments(*[10] * 100, client="a"))
+    screen(mailbox, deadline_s=0.0)
+
+
+def test_a_closed_mailbox_says_so_to_who_is_screened() -> None:
+    mailbox = opened(10)
+    mailbox.close()
+    with pytest.raises(DrainingError):
+        screen(mailbox)
+
+
+def test_clients_are_served_in_turn_and_priorities_first() -> None:
+    mailbox = opened(10_000)
+    bulk, crowd = segments(*[10] * 20, client="a", priority=Priority.BULK), segments(*[10] * 20, client="b")
+    mailbox.submit(bulk)
+    mailbox.submit(crowd)
+    [alone] = segments(10, client="c")
+    mailbox.submit([alone])
+    assert mailbox.waiting_clients == 3
+    assert mailbox.queued_source_tokens_of(Priority.BULK) == 200
+    taken = mailbox.take(0, 5, wait=False) or []
+    assert alone in taken
+    assert not set(taken) & set(bulk)
+
+
+def test_strangers_are_taken_beside_what_a_thread_holds() -> None:
+    mailbox, held = opened(1_000), FairQueue()
+    crowd, alone = segments(10, 10, client="a"), segments(10, client="b")
+    held.push(segments(10, client="a"))
+    mailbox.submit(crowd)
+    mailbox.submit(alone)
+    assert mailbox.take_new(3, held) == alone
+    finish(mailbox, *alone)
+    assert (mailbox.queued_segments, mailbox.unfinished) == (2, 2)
+
+
+def test_what_was_let_in_before_needs_no_room() -> None:
+    mailbox = opened(10)
+    mailbox.submit(segments(10))
+    mailbox.submit(segments(5), again=True)
+    assert mailbox.queued_source_tokens == 15

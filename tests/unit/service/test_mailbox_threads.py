@@ -170,7 +170,7 @@ class MailboxMachine(RuleBasedStateMachine):
     @rule(target=segments, lengths=st.lists(st.integers(1, 8), max_size=3))
     def submit(self, lengths: list[int]):
         new = segments(*lengths, on_progress=lambda segment: self.told.update([segment]))
-        room = not self.waiting or sum(lengths) + sum(len(s.source_ids) for s in self.waiting) <= LIMIT
+        room = not (self.waiting and new) or sum(lengths) + sum(len(s.source_ids) for s in self.waiting) <= LIMIT
         try:
             self.mailbox.submit(new)
         except QueueFullError:
@@ -230,6 +230,7 @@ class MailboxMachine(RuleBasedStateMachine):
         assert self.mailbox.queued_segments == len(self.waiting)
         assert self.mailbox.queued_source_tokens == sum(len(segment.source_ids) for segment in self.waiting)
         assert self.mailbox.unfinished == len(self.waiting) + len(self.running)
+        assert self.mailbox._running_tokens == sum(len(segment.source_ids) for segment in self.running)
         assert self.mailbox.wait_idle(0) is (self.mailbox.unfinished == 0)
         assert self.told == self.due
         assert all(segment.finished for segment in self.ended)

@@ -195,6 +195,7 @@ ASKED = {
     "wants_log_probability": (True, True),
     "client": ("another", False),
     "priority": (Priority.BULK, False),
+    "text_bytes": (7, False),
 }
 
 
@@ -226,6 +227,31 @@ def test_identical_segments_of_one_request_and_of_others_are_decoded_once(house:
     assert ended(house, *segments, other)
     assert house.counts == (0, 2, 2)
     assert house.cache.flights == house.mailbox.unfinished == 0
+
+
+def test_who_joins_a_leader_that_waits_in_a_crowd_does_not_wait_for_the_crowd(house: House) -> None:
+    crowd = [house.segment(number, client="a") for number in range(3, 503)]
+    house.submit(*crowd)
+    alone = house.segment(502, client="b")
+    house.submit(alone)
+    first = house.mailbox.take(0, 40, wait=False) or []
+    assert [502, EOS] in [leader.source_ids for leader in first]
+    assert house.cache.flights == 500
+
+
+def test_who_joins_a_leader_of_bulk_does_not_wait_as_long_as_bulk(house: House) -> None:
+    house.submit(house.segment(3, priority=Priority.BULK), house.segment(4, priority=Priority.BULK))
+    house.submit(house.segment(5), house.segment(4))
+    leaders = house.take()
+    assert [leader.source_ids[0] for leader in leaders] == [5, 4, 3]
+    assert [leader.priority for leader in leaders] == [Priority.INTERACTIVE, Priority.INTERACTIVE, Priority.BULK]
+
+
+def test_a_leader_that_was_taken_stays_as_it_is(house: House) -> None:
+    house.submit(house.segment(3, client="a", priority=Priority.BULK))
+    [leader] = house.take()
+    house.submit(house.segment(3, client="b"))
+    assert (leader.client, leader.priority) == ("a", Priority.BULK)
 
 
 def test_one_who_leaves_does_not_take_the_others_along(house: House) -> None:

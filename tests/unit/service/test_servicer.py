@@ -301,6 +301,19 @@ async def test_a_fault_of_ours_is_internal_and_its_log_holds_no_text(house, monk
     assert house.count("requests_total", "TranslateText", "INTERNAL") == 1
 
 
+@pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
+async def test_a_request_without_prospects_is_refused_before_its_texts_are_split(house, monkeypatch, method) -> None:
+    first = translate(house, "tom " * 1_100)
+    await until(lambda: house.mailbox.queued_source_tokens > house.mailbox.limit_source_tokens)
+    monkeypatch.setattr(Translator, "prepare", lambda *arguments: pytest.fail("was split"))
+    call = getattr(house.stub, method)(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
+    assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert house.count("rejected_total", "QUEUE_FULL") == 1
+    first.cancel()
+    with pytest.raises((asyncio.CancelledError, RequestCancelledError)):
+        await first
+
+
 async def test_large_texts_do_not_hold_up_others(house) -> None:
     large = "tom " * 20_000
     call = translate(house, large, timeout_s=PATIENCE_S)

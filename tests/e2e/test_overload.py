@@ -1,0 +1,143 @@
+"""One client floods a server: what becomes of it, of another client, and of the server afterwards."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import grpc
+import pytest
+
+from dragoman import Client, DeadlineUnreachableError, DragomanError, OverloadedError, QueueFullError
+from dragoman.errors import from_rpc_error
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub
+from tests.e2e.conftest import ServerProcess
+from tests.e2e.relay import Relay
+
+PATIENCE_S = 120
+SEGMENTS, CALLS = 10_000, 10
+LIMIT_SOURCE_TOKENS = 120_000
+INTERACTIVE, BULK = pb.PRIORITY_INTERACTIVE, pb.PRIORITY_BULK
+
+
+class House(NamedTuple):
+    """A server that is flooded, and its two clients."""
+
+    server: ServerProcess
+    flooding: TranslationStub
+    other: TranslationStub
+    flood: list[grpc.Future]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    give_up_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up_s
+
+
+def request(*texts: str, priority: int = INTERACTIVE) -> pb.TranslateTextRequest:
+    return pb.TranslateTextRequest(contents=texts, model="en-de", priority=priority)
+
+
+def refused(stub: TranslationStub, asked: pb.TranslateTextRequest, timeout_s: float = PATIENCE_S) -> DragomanError:
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.TranslateText(asked, timeout=timeout_s)
+    return from_rpc_error(caught.value)
+
+
+def flood(stub: TranslationStub, priority: int) -> list[grpc.Future]:
+    """Sends 10,000 different sentences in ten calls."""
+    calls = []
+    for first in range(0, SEGMENTS, SEGMENTS // CALLS):
+        texts = (f"Tom bought {number} books." for number in range(first, first + SEGMENTS // CALLS))
+        # Without a deadline, which on a slow machine might be out of reach.
+        calls.append(stub.TranslateText.future(request(*texts, priority=priority)))
+    return calls
+
+
+def check_recovery(house: House) -> None:
+    assert not house.flood[-1].done(), "the flood was too short to prove anything"
+    for call in house.flood:
+        call.cancel()
+    until(lambda: house.server.metric("queue_segments") == house.server.metric("slots_active") == 0)
+    assert house.server.metric("queue_source_tokens") == house.server.metric("estimated_delay_seconds") == 0
+    with Client(house.server.address, timeout_s=PATIENCE_S) as client:
+        assert client.translate("Good morning.", model="en-de")
+
+
+@pytest.fixture
+def flooded(launch) -> Iterator[Callable[..., House]]:
+    """Starts a server and floods it; at the end all is withdrawn, and the server must be as before."""
+    houses: list[House] = []
+    channels: list[grpc.Channel] = []
+    relays: list[Relay] = []
+
+    def start(priority: int, *arguments: str) -> House:
+        server = launch("--threads=1", "--slots=4", f"--queue-source-tokens={LIMIT_SOURCE_TOKENS}", *arguments)
+        server.wait_until_serving()
+        relays.append(Relay(server.address, "127.0.0.2"))
+        channels.extend(grpc.insecure_channel(address) for address in (server.address, relays[-1].address))
+        own, other = (TranslationStub(channel) for channel in channels)
+        houses.append(House(server, own, other, flood(own, priority)))
+        until(lambda: server.metric("queue_segments") > 0.8 * SEGMENTS)
+        until(lambda: server.metric("drain_source_tokens_per_second") > 0)
+        return houses[-1]
+
+    yield start
+    for house in houses:
+        check_recovery(house)
+    for channel in channels:
+        channel.close()
+    for relay in relays:
+        with relay:
+            pass
+
+
+@pytest.mark.parametrize("priority", [INTERACTIVE, BULK], ids=["interactive", "bulk"])
+def test_ten_thousand_segments_of_one_client_do_not_delay_the_one_of_another(flooded, priority: int) -> None:
+    house = flooded(priority, "--max-delay-s=0")
+    waiting = house.server.metric("queue_segments")
+    for text in ("Good morning.", "Where is the station?", "I have never been to Berlin."):
+        assert house.other.TranslateText(request(text), timeout=PATIENCE_S).translations
+        assert house.other.TranslateText(request(text + " Is it far?", priority=BULK), timeout=PATIENCE_S).translations
+    # In order of arrival, six calls would have waited for all of them, one by one.
+    assert house.server.metric("queue_segments") > 0.5 * waiting
+
+
+def test_a_client_that_has_its_fill_is_refused_and_told_when_to_come_back(flooded) -> None:
+    house = flooded(BULK)
+    large = request("Tom bought a book and read it. " * 5_000, priority=BULK)
+    encoded = house.server.metric("source_tokens_total")
+    error = refused(house.flooding, large)
+    assert type(error) is QueueFullError
+    assert error.metadata["limit_source_tokens"] == str(LIMIT_SOURCE_TOKENS)
+    assert error.retry_delay_s is not None
+    assert 0.05 <= error.retry_delay_s <= 30
+    assert house.server.metric("rejected_total", reason="QUEUE_FULL") == 1
+    # Tokens were encoded meanwhile, but none of these.
+    assert house.server.metric("source_tokens_total") - encoded < 5_000 * 8
+    assert house.other.TranslateText(request("Good morning.", priority=BULK), timeout=PATIENCE_S).translations
+
+
+def test_a_deadline_out_of_reach_is_refused_before_any_work(flooded) -> None:
+    house = flooded(BULK)
+    error = refused(house.flooding, request("Good morning.", priority=BULK), timeout_s=1.0)
+    assert type(error) is DeadlineUnreachableError
+    assert error.code is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert float(error.metadata["estimated_s"]) > 1 / 1.25
+    assert house.server.metric("rejected_total", reason="DEADLINE_UNREACHABLE") == 1
+    assert house.server.metric("segments_total", reason="DEADLINE") == 0
+    assert house.server.metric("segments_total", reason="CANCELLED") == 0
+
+
+def test_interactive_calls_beyond_the_delay_promised_are_refused_at_once(flooded) -> None:
+    house = flooded(INTERACTIVE, "--max-delay-s=0.5")
+    error = refused(house.flooding, request("Good morning."))
+    assert type(error) is OverloadedError
+    assert error.retry_delay_s is not None
+    assert 0.05 <= error.retry_delay_s <= 30
+    assert error.metadata["max_delay_s"] == "0.5"
+    assert house.server.metric("rejected_total", reason="OVERLOADED") == 1
+    assert house.server.metric("queue_priority_source_tokens", priority="interactive") > 0
+    assert house.other.TranslateText(request("Good morning."), timeout=PATIENCE_S).translations
+    assert house.flooding.TranslateText(request("Good night.", priority=BULK), timeout=PATIENCE_S).translations

@@ -301,6 +301,7 @@ async def test_a_fault_of_ours_is_internal_and_its_log_holds_no_text(house, monk
     assert house.count("requests_total", "TranslateText", "INTERNAL") == 1
 
 
+@pytest.mark.parametrize("server_settings", [{"queue_source_tokens": 1_000}], indirect=True)
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
 async def test_a_request_without_prospects_is_refused_before_its_texts_are_split(house, monkeypatch, method) -> None:
     first = translate(house, "tom " * 1_100)

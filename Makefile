@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format proto train-setup fuzz audit test-compose overload clean
+.PHONY: help serve test lint format proto train-setup fuzz audit test-compose overload faults soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,12 @@ test-compose: .venv/.dev ## build and run docker-compose.yml for real (root; ski
 
 overload: .venv/.bench ## a minute of five times what the server can do: targets, build/overload.png (ARGS="--factor 10")
 	@mkdir -p build && $(BIN)/python -m bench.overload --json build/overload.json --plot build/overload.png $(ARGS)
+
+faults: .venv/.dev ## give faults to real servers under load and count every call (ARGS="--only NAME" for one)
+	@$(BIN)/python -m tests.faults.run $(ARGS)
+
+soak: .venv/.dev ## all faults mixed at random for ten minutes (ARGS="--minutes 1" for less)
+	@$(BIN)/python -m tests.faults.soak $(ARGS)
 
 clean: ## remove what the other targets made
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info

@@ -55,7 +55,9 @@ _SERVICE_CONFIG = {
                 "initialBackoff": "0.1s",
                 "maxBackoff": "1s",
                 "backoffMultiplier": 3,
-                "retryableStatusCodes": ["UNAVAILABLE"],
+                # gRPC answers CANCELLED to a call that arrives as a server stops (grpc/grpc#41785); what the caller
+                # itself cancels is not tried again.
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
             },
         }
     ],

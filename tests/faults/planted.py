@@ -5,8 +5,6 @@ than 100 tokens makes its run of the encoder fail always. Silent peers are pinge
 minute. Everything else is the product as it is.
 """
 
-import importlib
-import importlib.util
 import sys
 import time
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.cli import main
+from service import listener
 from service.graphs import DecoderStep, EncoderSession
 
 POISONOUS_TOKENS = 100
@@ -40,9 +39,7 @@ def plant(folder: Path) -> None:
         return run(self, *rows)
 
     EncoderSession.encode, DecoderStep.run = encode_or_fail, run_or_fail
-    if importlib.util.find_spec("service.listener"):
-        listener = importlib.import_module("service.listener")
-        listener.PING_PERIOD_S, listener.PING_TIMEOUT_S = PING_PERIOD_S, PING_TIMEOUT_S
+    listener.PING_PERIOD_S, listener.PING_TIMEOUT_S = PING_PERIOD_S, PING_TIMEOUT_S
 
 
 if __name__ == "__main__":

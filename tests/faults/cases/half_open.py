@@ -1,6 +1,5 @@
 """Peers that stop answering while their connections stay open."""
 
-import importlib.util
 from threading import Thread
 
 from tests.faults import calls
@@ -22,10 +21,6 @@ class HalfOpen(Fault):
         "A peer that answers no ping any more is dropped when its time for that is up, and its calls are cancelled; "
         "until then it holds no slot."
     )
-
-    @property
-    def needs(self) -> str:
-        return "" if importlib.util.find_spec("service.listener") else "this server does not ping"
 
     def inject(self, arena: Arena) -> None:
         server = arena.server

@@ -278,7 +278,10 @@ def test_a_broken_server_is_unrecognized(echo, monkeypatch: pytest.MonkeyPatch) 
     assert caught.value.code is grpc.StatusCode.UNKNOWN
 
 
-def test_a_cancelled_answer_is_an_error_of_its_own(echo) -> None:
+def test_a_cancelled_answer_is_tried_again_and_then_an_error_of_its_own(echo) -> None:
     echo.servicer.errors = [RequestCancelledError("cancelled by the server")]
-    with Client(echo.address) as client, pytest.raises(RequestCancelledError):
-        client.translate("a")
+    with Client(echo.address) as client:
+        assert client.translate("a")
+        echo.servicer.errors = [RequestCancelledError("cancelled by the server")] * 4
+        with pytest.raises(RequestCancelledError):
+            client.translate("a")

@@ -359,4 +359,4 @@ async def test_a_model_is_needed_from_its_choice_to_the_last_end(house, monkeypa
     for segment in segments:
         segment.finish(FinishReason.CANCELLED, 0.0)
     house.mailbox.deliver(segments)
-    assert not model.busy
+    await until(lambda: not model.busy)

@@ -14,6 +14,7 @@ from service.catalog import Catalog, ServedModel
 from service.mailbox import Mailbox
 from service.request import FinishReason
 from service.settings import Settings
+from service.terms import Terms
 from service.translator import Translator
 from tests.e2e.conftest import BUNDLE
 
@@ -33,10 +34,15 @@ def check_text(text: str) -> None:
     Raises:
         AssertionError: it is not so.
     """
-    manifest, translator, _, _ = _model()
-    document = translator.prepare(text)
+    for html in (False, True):
+        _check_text(text, html=html)
+
+
+def _check_text(text: str, *, html: bool) -> None:
+    manifest = _model().manifest
+    document = _model().translator.prepare(text, Terms(html=html))
     assert len(document.separators) == len(document.segments) + 1
-    if not document.segments:
+    if not document.segments and not html:
         assert document.result().text == text
     for segment in document.segments:
         assert 1 < len(segment.source_ids) <= manifest.max_source_tokens

@@ -13,6 +13,7 @@ from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.faults.books import Books
 from tests.faults.truth import MODEL, Truth
 
+_LONG = 10_000  # characters
 PATIENCE_S = 30.0  # of a caller: what is not answered by then is lost
 _PAUSE_S = 0.05
 _OPTIONS = [
@@ -55,8 +56,9 @@ def connected(address: str, *, lookahead: bool = True) -> Iterator[TranslationSt
 
 
 def request_of(texts: Sequence[str]) -> pb.TranslateTextRequest:
-    """The request to translate these, or none of them."""
-    return pb.TranslateTextRequest(contents=texts, model=MODEL, all_or_nothing=True)
+    """The request to translate these, or none of them; nobody sits and waits for a long one."""
+    priority = pb.PRIORITY_BULK if sum(map(len, texts)) > _LONG else pb.PRIORITY_INTERACTIVE
+    return pb.TranslateTextRequest(contents=texts, model=MODEL, priority=priority, all_or_nothing=True)
 
 
 def unary(stub: TranslationStub, texts: Sequence[str], timeout_s: float) -> list[str]:

@@ -76,7 +76,7 @@ class ClockJump(Fault):
             until(lambda: server.cancelled_calls() + _late(server) > cancelled + late, "the server has noticed", 5)
             counts = server.cancelled_calls() - cancelled, _late(server) - late
             arena.hold(counts == (1, 0), f"a call that was cancelled is counted as such, not as late: {counts}")
-            took_s = self._call_with_little_time(arena, stub, texts)
+            took_s = self._call_with_little_time(arena, stub)
             arena.hold(took_s > _EARLIEST_S, f"a deadline of {_SHORT_S} s does not pass after {took_s:.2f} s")
             for caller in callers:
                 caller.join()
@@ -84,16 +84,20 @@ class ClockJump(Fault):
         until(lambda: self._logged_jump(server.log, jump_s), f"the log is {jump_s} s off", 5)
         arena.see(f"jumps of {jump_s:+d} s", 1)
 
-    def _call_with_little_time(self, arena: Arena, stub: TranslationStub, texts: list[str]) -> float:
-        """Make a call that cannot be complete in time; gives the seconds until it ended."""
+    def _call_with_little_time(self, arena: Arena, stub: TranslationStub) -> float:
+        """Make a call that is not complete in time, since no step ends; gives the seconds until it ended."""
+        stall = arena.server.control / "stall"
+        stall.touch()
         arena.hit.send()
         asked_s = time.monotonic()
         try:
-            stub.TranslateText(calls.request_of(texts), timeout=_SHORT_S)
+            stub.TranslateText(calls.request_of(arena.truth.pages[:1]), timeout=_SHORT_S)
         except grpc.RpcError as error:
             arena.hit.fail(calls.reason_of(error))
         else:
             arena.hit.answer(False)
+        finally:
+            stall.unlink()
         return time.monotonic() - asked_s
 
     def _logged_jump(self, log: list[str], jump_s: int) -> bool:

@@ -67,5 +67,5 @@ clean: ## remove what the other targets made
 
 .venv/.dev: pyproject.toml | .venv/bin/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu,train,bench,peers,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu,tracing,train,bench,peers,dev]'
 	@touch .venv/.serve .venv/.bench $@

@@ -147,7 +147,7 @@ def run(bundle: Bundle, soak: Soak) -> dict[str, Any]:
     return {
         "date": date,
         "duration_s": time.perf_counter() - start,
-        "target_tokens": metrics.registry.get_sample_value("dragoman_target_tokens_total"),
+        "target_tokens": metrics.total("target_tokens_total"),
         **summarize(samples),
         "samples": [Sample(*row)._asdict() for row in samples.tolist()],
     }
@@ -201,7 +201,7 @@ def _lengths(random: np.random.Generator, count: int, limit: int) -> NDArray[np.
 
 
 def _sample(segments: int, metrics: Metrics) -> Sample:
-    cache_bytes = metrics.registry.get_sample_value("dragoman_encoder_memory_cache_bytes") or 0.0
+    cache_bytes = metrics.total("encoder_memory_cache_bytes")
     return Sample(segments, resident_mib(os.getpid()), allocated_mib(), cache_bytes / 2**20, sys.getallocatedblocks())
 
 

@@ -42,6 +42,7 @@ COMMANDS = {
     "load-test": Command("bench.load.command:main", "bench", "measure the latency and throughput of a server"),
     "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
 }
+_EXTRAS = {"onnxruntime": "cpu", "opentelemetry": "tracing"}
 _ROOMS = ("dragoman", "service", "model", "export", "bench")
 
 
@@ -102,8 +103,8 @@ def _load(target: str) -> Callable[[list[str]], int]:
 
 
 def _extra_of(missing: str, name: str) -> str:
-    """Says how to install a missing module; onnxruntime is an extra of its own, whatever the command."""
-    extra = "cpu" if missing == "onnxruntime" else COMMANDS[name].extra
+    """Says how to install a missing module; some have an extra of their own, whatever the command."""
+    extra = _EXTRAS.get(missing, COMMANDS[name].extra)
     return f'extra "{extra}": pip install "dragoman[{extra}]" (no module {missing!r})'
 
 

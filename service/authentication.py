@@ -1,5 +1,6 @@
 """Calls without a valid API key end at their headers: no byte of their messages is read, kept or parsed."""
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn
 
@@ -7,17 +8,20 @@ import grpc.aio
 from grpc_status import rpc_status
 
 from dragoman.errors import UnauthenticatedError, to_status
-from service.callers import Callers
+from service.callers import Callers, host_of
+from service.journal import Journal
 from service.metrics import Metrics
+from service.record import Record
 
 
 class Authentication(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
     """Asks for a key before every method of one service; health and reflection, of other services, need none."""
 
-    def __init__(self, service: str, callers: Callers, metrics: Metrics) -> None:
+    def __init__(self, service: str, callers: Callers, metrics: Metrics, journal: Journal) -> None:
         self._prefix = f"/{service}/"
         self._callers = callers
         self._metrics = metrics
+        self._journal = journal
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any) -> Any:
         """Give the handler of a method, or one that refuses the call."""
@@ -37,6 +41,9 @@ class Authentication(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc 
         async def refuse(_: Any, context: Any) -> NoReturn:
             self._metrics.rejected_total.labels(error.reason).inc()
             self._metrics.requests_total.labels(method, error.code.name).inc()
+            record = Record(method, caller=host_of(context.peer()), code=error.code, reason=error.reason)
+            record.duration_s = time.monotonic() - record.began_s
+            self._journal.enter(record, context)
             status = rpc_status.to_status(to_status(error))
             await context.abort(status.code, status.details, status.trailing_metadata)
             raise AssertionError("abort always raises")

@@ -16,7 +16,7 @@ from service.interfaces import Decoder, Encoder, Memory
 from service.invariants import Snapshot
 from service.isolation import run_isolated
 from service.mailbox import Mailbox
-from service.metrics import Metrics
+from service.metrics import Metrics, ModelMetrics
 from service.micro_batches import RUN_TOKENS
 from service.request import Segment
 from service.scheduler import Scheduler, unwanted
@@ -47,13 +47,14 @@ class DecodeBatch:
         encoder: Encoder,
         decoder: Decoder,
         mailbox: Mailbox,
-        metrics: Metrics,
+        metrics: ModelMetrics,
         *,
         slots: int,
         cache: EncoderMemoryCache | None = None,
     ) -> None:
         self._encoder = encoder
-        self._memories = RememberingEncoder(encoder, cache or EncoderMemoryCache(0, metrics), metrics)
+        self._unknown_id = manifest.unknown_id
+        self._memories = self._remembering(cache or EncoderMemoryCache(0, metrics), metrics)
         self._mailbox = mailbox
         self._metrics = metrics
         self._taker = mailbox.enlist()
@@ -135,9 +136,9 @@ class DecodeBatch:
         """
         kept = self._mailbox, self._taker, self._metrics, self._memories, self._watch
         tokens = sum(len(segment.source_ids) for wave in waves for segment in wave)
-        self._mailbox, self._metrics, self._watch = Mailbox(tokens), Metrics(), watch
+        self._mailbox, self._metrics, self._watch = Mailbox(tokens), Metrics().of("rehearsal"), watch
         self._taker = self._mailbox.enlist()
-        self._memories = RememberingEncoder(self._encoder, EncoderMemoryCache(0, self._metrics), self._metrics)
+        self._memories = self._remembering(EncoderMemoryCache(0, self._metrics), self._metrics)
         try:
             for wave in waves:
                 self._mailbox.submit(wave)
@@ -176,6 +177,9 @@ class DecodeBatch:
         self._show_active()
         self._mailbox.deliver(failed)
 
+    def _remembering(self, cache: EncoderMemoryCache, metrics: ModelMetrics) -> RememberingEncoder:
+        return RememberingEncoder(self._encoder, cache, metrics, self._unknown_id)
+
     def _take(self, *, wait: bool) -> list[Segment] | None:
         """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that."""
         free = self._scheduler.free - len(self._ready)
@@ -193,6 +197,9 @@ class DecodeBatch:
         memories: dict[Segment, Memory | None] = {}
         for segments in runs:
             memories.update(zip(segments, self._encode(segments), strict=True))
+            now_s = time.monotonic()
+            for segment in segments:
+                segment.encoded_s = now_s
         for segment in self._arrivals:
             if segment not in memories:  # ended by the plan
                 continue
@@ -275,7 +282,7 @@ class DecodeBatch:
             # Not its message: what a runtime says may hold a caller's data.
             where = traceback.format_tb(error.__traceback__)[-1]
             _log.error("a run failed", graph=graph, error=type(error).__name__, at=where)
-            self._metrics.failed_runs_total.labels(graph).inc()
+            self._metrics.failed_runs_total[graph].inc()
 
         if len(run_isolated(run, 0, count, note)) == count:
             probe()

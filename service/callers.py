@@ -71,7 +71,7 @@ class Callers:
             UnauthenticatedError: there is no key, or nobody's.
         """
         name = self.authenticate(context.invocation_metadata())
-        return Caller(_host(context.peer()) if name is None else name)
+        return Caller(host_of(context.peer()) if name is None else name)
 
     @contextmanager
     def visit(self, context: Context) -> Iterator[None]:
@@ -164,6 +164,7 @@ def _key_in(metadata: Metadata) -> str | None:
     return other
 
 
-def _host(peer: str) -> str:
+def host_of(peer: str) -> str:
+    """Where a call comes from, whatever the port."""
     family, _, place = peer.partition(":")
     return f"{family}:{place.rpartition(':')[0] or place}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from service.interfaces import Encoder, Memory
 from service.lru import LruStore
-from service.metrics import Metrics
+from service.metrics import ModelMetrics
 
 # What an entry takes besides its numbers and its key's: objects, and their place in the store. Measured: 420.
 _ENTRY_BYTES: Final = 512
@@ -35,12 +35,12 @@ class EncoderMemoryCache:
     Bounded in bytes, the least recently used forgotten first.
     """
 
-    def __init__(self, limit_bytes: int, metrics: Metrics) -> None:
+    def __init__(self, limit_bytes: int, metrics: ModelMetrics) -> None:
         """An empty cache.
 
         Args:
             limit_bytes: what it may hold, keys and books counted; 0: nothing is looked up or kept.
-            metrics: of the server.
+            metrics: of the model.
         """
         self._store: LruStore[bytes, EncoderMemory] = LruStore(limit_bytes)
         self._lock = threading.Lock()
@@ -84,10 +84,21 @@ class EncoderMemoryCache:
 class RememberingEncoder:
     """The encoder and what it remembers, as one decode batch uses them."""
 
-    def __init__(self, encoder: Encoder, cache: EncoderMemoryCache, metrics: Metrics) -> None:
+    def __init__(
+        self, encoder: Encoder, cache: EncoderMemoryCache, metrics: ModelMetrics, unknown_id: int | None = None
+    ) -> None:
+        """An encoder with a cache.
+
+        Args:
+            encoder: that makes what is not known.
+            cache: of the same bundle.
+            metrics: of the model.
+            unknown_id: of a piece that the model has no token for; None: nobody counts them.
+        """
         self._encoder = encoder
         self._cache = cache
         self._metrics = metrics
+        self._unknown_id = unknown_id
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory]:
         """Look up what is known, and run the encoder over the rest, equal sources once.
@@ -120,6 +131,10 @@ class RememberingEncoder:
         tokens = sum(map(len, sources))
         self._metrics.encode_duration_seconds.observe(run_s)
         self._metrics.source_tokens_total.inc(tokens)
+        self._metrics.encoder_padding_tokens_total.inc(len(sources) * max(map(len, sources)) - tokens)
+        unknown = sum(ids.count(self._unknown_id) for ids in sources)
+        if unknown:
+            self._metrics.unknown_pieces_total.inc(unknown)
         return [EncoderMemory(memory, run_s * len(ids) / tokens) for memory, ids in zip(memories, sources, strict=True)]
 
     def _count(self, given: Collection[EncoderMemory], made: Collection[EncoderMemory]) -> None:

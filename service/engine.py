@@ -57,9 +57,10 @@ class Engine:
         self._patience_s = patience_s
         encoder, decoder = _open(bundle, device, resident=resident or device != "cpu")
         count = threads or (len(os.sched_getaffinity(0)) if device == "cpu" else 1)
-        cache = self._cache = EncoderMemoryCache(encoder_cache_bytes, metrics)
+        own_metrics = metrics.of(bundle.manifest.name)
+        cache = self._cache = EncoderMemoryCache(encoder_cache_bytes, own_metrics)
         self.batches = [
-            DecodeBatch(bundle.manifest, encoder, decoder, mailbox, metrics, slots=slots, cache=cache)
+            DecodeBatch(bundle.manifest, encoder, decoder, mailbox, own_metrics, slots=slots, cache=cache)
             for _ in range(count)
         ]
         self._workers = Workers("engine", [partial(self._run, batch) for batch in self.batches])

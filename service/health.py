@@ -40,6 +40,11 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc has 
         self._statuses = dict.fromkeys(_SERVER, _NOT_SERVING)
         self._news = asyncio.Event()
 
+    @property
+    def serving(self) -> bool:
+        """Whether the server serves; for any thread."""
+        return bool(self._statuses[""] == _SERVING)
+
     def serve(self, models: Iterable[str]) -> None:
         """These models are served now, and no others."""
         self._served = frozenset(models)

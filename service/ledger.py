@@ -1,9 +1,9 @@
-"""How segments end, counted: why, and how many tokens need not be decoded because nobody waits for them."""
+"""How segments end, counted: why, how long they got, and how many tokens need not be decoded for nobody."""
 
 from collections.abc import Iterable
 from typing import Final
 
-from service.metrics import Metrics
+from service.metrics import ModelMetrics
 from service.request import FinishReason, Segment
 
 _WITHDRAWN: Final = (FinishReason.CANCELLED, FinishReason.DEADLINE)
@@ -13,11 +13,10 @@ _FAILED: Final = "INTERNAL"
 class Ledger:
     """The ends of one engine's segments; for one thread at a time."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: ModelMetrics) -> None:
         self._metrics = metrics
-        # Looked up once: a label costs more than the count.
-        self._ended = {reason: metrics.segments_total.labels(reason.name) for reason in FinishReason}
-        self._failed = metrics.segments_total.labels(_FAILED)
+        self._ended = {reason: metrics.segments_total[reason.name] for reason in FinishReason}
+        self._failed = metrics.segments_total[_FAILED]
         self._source_tokens = self._target_tokens = 0  # of the segments that the model ended
 
     def enter(self, segments: Iterable[Segment]) -> None:
@@ -27,11 +26,14 @@ class Ledger:
                 self._failed.inc()
                 continue
             self._ended[segment.finish_reason].inc()
-            if segment.finish_reason is FinishReason.EOS:
-                self._source_tokens += len(segment.source_ids)
-                self._target_tokens += len(segment.target_ids)
-            elif segment.finish_reason in _WITHDRAWN:
+            if segment.finish_reason in _WITHDRAWN:
                 self._metrics.cancelled_tokens_saved_total.inc(self._expected_rest(segment))
+                continue
+            source_tokens = len(segment.source_ids)
+            self._metrics.length_ratio.observe(len(segment.target_ids) / max(source_tokens - 1, 1))
+            if segment.finish_reason is FinishReason.EOS:
+                self._source_tokens += source_tokens
+                self._target_tokens += len(segment.target_ids)
 
     def _expected_rest(self, segment: Segment) -> float:
         """How many tokens it would still have got, if it were like those before it."""

@@ -14,6 +14,7 @@ from service import api_keys, tls
 from service.api_keys import KeyRing
 from service.authentication import Authentication
 from service.callers import Callers
+from service.journal import Journal
 from service.malformed import MalformedRequests
 from service.metrics import Metrics
 from service.settings import Address, Settings
@@ -42,6 +43,7 @@ class Listener:
         settings: of the server.
         metrics: of the server.
         service: the full name of the service whose callers are asked for keys.
+        journal: told of each call that comes without one; None: nobody is.
 
     Attributes:
         server: to which the services are added.
@@ -51,7 +53,7 @@ class Listener:
         SettingsError: a certificate, a key or the file of API keys cannot be used.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics, service: str) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics, service: str, journal: Journal | None = None) -> None:
         self._settings = settings
         self._certificates = tls.certificates(settings, metrics)
         self._keys = _keys(settings, metrics)
@@ -59,7 +61,7 @@ class Listener:
         self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
         interceptors: list[Any] = [MalformedRequests(service)]
         if keys is not None:
-            interceptors.insert(0, Authentication(service, self.callers, metrics))
+            interceptors.insert(0, Authentication(service, self.callers, metrics, journal or Journal()))
         self.server = grpc.aio.server(interceptors=interceptors, options=_options(settings))
 
     @asynccontextmanager

@@ -15,7 +15,7 @@ from service.catalog import ServedModel
 from service.engine import Engine
 from service.ledger import Ledger
 from service.mailbox import Mailbox
-from service.metrics import Metrics
+from service.metrics import Metrics, ModelMetrics
 from service.result_cache import ResultCache
 from service.settings import MEGABYTE, Settings
 from service.translator import Limits, Translator
@@ -68,7 +68,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
     """
     mailbox = Mailbox(
         settings.queue_source_tokens,
-        Ledger(metrics),
+        Ledger(metrics.of(bundle.manifest.name)),
         limit_text_bytes=settings.queue_mb * MEGABYTE,
         max_delay_s=settings.max_delay_s,
     )
@@ -92,12 +92,12 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         raise
     translator = Translator(bundle.manifest, tokenizer, Limits.of(settings))
     _log.info("loaded", model=bundle.manifest.name, precision=bundle.manifest.precision, path=str(bundle.path))
-    results = _results(mailbox, settings, metrics, loop)
+    results = _results(mailbox, settings, metrics.of(bundle.manifest.name), loop)
     return Loaded(ServedModel(bundle.manifest, translator, mailbox, results), engine, engine.step_age_s)
 
 
 def _results(
-    mailbox: Mailbox, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
+    mailbox: Mailbox, settings: Settings, metrics: ModelMetrics, loop: asyncio.AbstractEventLoop
 ) -> ResultCache | None:
     if not settings.result_cache_mb and not settings.coalesce:
         return None

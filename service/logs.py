@@ -4,24 +4,58 @@ No line ever holds a text or a translation: log counts, names and classes of err
 """
 
 import logging
+import os
 import sys
-from typing import Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, Literal, NamedTuple
 
 import structlog
 
-_SHARED: list[structlog.typing.Processor] = [
+from service.line_writer import LineWriter
+from service.metrics import Metrics
+
+LogFormat = Literal["auto", "console", "json"]
+
+_SHARED: Final[list[structlog.typing.Processor]] = [
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 
 
-def configure(log_format: Literal["console", "json"]) -> None:
-    """Send all log lines of the process, from INFO on, to standard error in this format."""
-    handler = logging.StreamHandler(sys.stderr)
+class Log(NamedTuple):
+    """Where lines go that are too many for the way of all others.
+
+    Attributes:
+        write: takes a line that ends with a newline; never blocks.
+        as_json: whether lines are to be JSON objects.
+    """
+
+    write: Callable[[str], None]
+    as_json: bool
+
+
+@contextmanager
+def running(log_format: LogFormat, metrics: Metrics) -> Iterator[Log]:
+    """Send all log lines of the process, from INFO on, to standard error.
+
+    Nobody who logs waits for standard error: one thread writes, and what it cannot write is dropped and counted.
+
+    Args:
+        log_format: lines for people, JSON, or auto: for people on a terminal, else JSON.
+        metrics: of the server, for the count of lines dropped.
+    """
+    # Started without a standard error, the process may have something else under its number.
+    descriptor = sys.__stderr__.fileno() if sys.__stderr__ is not None else os.open(os.devnull, os.O_WRONLY)
+    writer = LineWriter(descriptor, metrics.log_lines_dropped_total.inc)
+    on_terminal = os.isatty(descriptor)
+    as_json = log_format == "json" or (log_format == "auto" and not on_terminal)
+    handler = _Handler(writer)
+    last = _for_json() if as_json else [structlog.dev.ConsoleRenderer(colors=on_terminal)]
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=_SHARED,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderer(log_format)],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
@@ -30,9 +64,26 @@ def configure(log_format: Literal["console", "json"]) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
     )
+    try:
+        yield Log(writer.write, as_json)
+    finally:
+        logging.getLogger().removeHandler(handler)
+        writer.close()
 
 
-def _renderer(log_format: Literal["console", "json"]) -> list[structlog.typing.Processor]:
-    if log_format == "json":
-        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+class _Handler(logging.Handler):
+    """Hands lines to a writer; one that cannot be made is lost, and whoever logged it goes on."""
+
+    def __init__(self, writer: LineWriter) -> None:
+        super().__init__()
+        self._writer = writer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._writer.write(f"{self.format(record)}\n")
+        except Exception:
+            self._writer.drop()
+
+
+def _for_json() -> list[structlog.typing.Processor]:
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]

@@ -1,8 +1,8 @@
 """Every metric of the server, once, with its unit and buckets; prefix ``dragoman_``, base units.
 
-No label ever holds a value of the user: ``method``, ``code``, ``reason``, ``outcome``, ``files`` and ``graph`` come
-from closed sets of ours, ``model``, ``precision``, ``device`` and ``key`` (its name, never the key itself) from the
-operator's bundles, settings and files.
+No label ever holds a value of the user: ``method``, ``code``, ``reason``, ``outcome``, ``priority``, ``files`` and
+``graph`` come from closed sets of ours, ``model``, ``precision``, ``device`` and ``key`` (its name, never the key
+itself) from the operator's bundles, settings and files. docs/observability.md lists them all.
 """
 
 from collections.abc import Callable
@@ -40,6 +40,10 @@ def _growing(first: float, factor: float, limit: float) -> tuple[float, ...]:
 
 LATENCY_BUCKETS_S: Final = _growing(0.0005, 1.5, 30.0)
 SLOTS_BUCKETS: Final = _growing(1, 2, 1024)
+# Dense where translations are; the rest is for what is cut short, or goes on and on.
+LENGTH_RATIO_BUCKETS: Final = (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
+GRAPHS: Final = ("encoder", "decoder")
+SEGMENT_ENDS: Final = ("EOS", "LENGTH", "REPETITION", "CANCELLED", "DEADLINE", "INTERNAL")
 
 
 class Metrics:
@@ -47,14 +51,12 @@ class Metrics:
 
     Attributes are named like the metrics without the prefix. Who sets what: the servicer and its calls
     ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total`` and
-    ``cancelled_segments_total``; the result cache ``result_cache_*`` and ``coalesced_*``; the ledger
-    ``segments_total`` and ``cancelled_tokens_saved_total``; the watchdog ``stalled_steps_total``; reloading
+    ``cancelled_segments_total``; the watchdog ``stalled_steps_total``; the log ``log_lines_dropped_total``; reloading
     ``model_reloads_total`` and ``bundle_errors``; the fleet ``retiring_models``, ``model_info`` and, with
     :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``, with :meth:`watch_backlog`
     ``queue_priority_source_tokens``, ``drain_source_tokens_per_second`` and ``estimated_delay_seconds``; the callers
-    ``api_key_requests_total``; the watched files ``files_in_force``; the server, with :meth:`watch_steps`,
-    ``step_age_seconds``; the engine all others. Several engines and caches share the gauges, so
-    each moves them with ``inc`` and ``dec`` and never sets them.
+    ``api_key_requests_total``; the watched files ``files_in_force``; the server, with :meth:`watch_health`,
+    ``serving``, with :meth:`watch_steps` ``step_age_seconds``; the parts of each model all others, see :meth:`of`.
     """
 
     def __init__(self) -> None:
@@ -66,6 +68,22 @@ class Metrics:
         self._define_callers()
         self._define_engine()
         self._define_caches()
+        self._of: dict[str, ModelMetrics] = {}
+
+    def of(self, model: str) -> "ModelMetrics":
+        """Those of one model of the operator's."""
+        if model not in self._of:
+            self._of[model] = ModelMetrics(self, model)
+        return self._of[model]
+
+    def total(self, sample: str, **labels: str) -> float:
+        """The sum of all samples of this name, without the prefix, that have these labels; 0 if there are none."""
+        return sum(
+            found.value
+            for family in self.registry.collect()
+            for found in family.samples
+            if found.name == f"{_PREFIX}_{sample}" and labels.items() <= found.labels.items()
+        )
 
     def _define_requests(self) -> None:
         self.requests_total = self._counter("requests", "RPCs answered.", "method", "code")
@@ -91,6 +109,10 @@ class Metrics:
         )
         self.estimated_delay_seconds = self._gauge(
             "estimated_delay_seconds", "Estimated time until all that is unfinished is complete; 0 while not known."
+        )
+        self.serving = self._gauge("serving", "1 while health says SERVING, else 0.")
+        self.log_lines_dropped_total = self._counter(
+            "log_lines_dropped", "Lines of the log that were lost because standard error did not take them."
         )
         self.model_info = Info("model", "What is served.", ["model"], namespace=_PREFIX, registry=self.registry)
 
@@ -126,32 +148,56 @@ class Metrics:
 
     def _define_engine(self) -> None:
         self.queue_duration_seconds = self._latency(
-            "queue_duration_seconds", "Time from the submission of a segment to its slot."
+            "queue_duration_seconds", "Time from the submission of a segment to its slot.", "model"
         )
-        self.encode_duration_seconds = self._latency("encode_duration_seconds", "Time of one run of the encoder.")
+        self.encode_duration_seconds = self._latency(
+            "encode_duration_seconds", "Time of one run of the encoder.", "model"
+        )
         self.decode_step_duration_seconds = self._latency(
-            "decode_step_duration_seconds", "Time of one run of the decoder over the active slots."
+            "decode_step_duration_seconds", "Time of one run of the decoder over the active slots.", "model"
         )
         self.decode_batch_slots = Histogram(
             "decode_batch_slots",
             "Active slots of a decode step.",
+            ["model"],
             buckets=SLOTS_BUCKETS,
             namespace=_PREFIX,
             registry=self.registry,
         )
-        self.slots_active = self._gauge("slots_active", "Slots that hold a segment.")
-        self.slots = self._gauge("slots", "Slots there are.")
+        self.slots_active = self._gauge("slots_active", "Slots that hold a segment.", "model")
+        self.slots = self._gauge("slots", "Slots there are.", "model")
         self.kv_cache_bytes = self._gauge(
-            "kv_cache_bytes", f"Bytes reserved for the keys and values of all slots: {KV_CACHE_FORMULA}, of each model."
+            "kv_cache_bytes", f"Bytes reserved for the keys and values of all slots: {KV_CACHE_FORMULA}.", "model"
         )
-        self.source_tokens_total = self._counter("source_tokens", "Source tokens encoded.")
-        self.target_tokens_total = self._counter("target_tokens", "Target tokens decoded.")
+        self.source_tokens_total = self._counter("source_tokens", "Source tokens encoded.", "model")
+        self.target_tokens_total = self._counter("target_tokens", "Target tokens decoded.", "model")
+        self.encoder_padding_tokens_total = self._counter(
+            "encoder_padding_tokens",
+            "Places of encoder runs that held no source token: each source is filled up to the longest of its run. "
+            "Beside source_tokens: the waste.",
+            "model",
+        )
+        self.unknown_pieces_total = self._counter(
+            "unknown_pieces", "Source tokens encoded that stand for a piece that the model has no token for.", "model"
+        )
+        self.length_ratio = Histogram(
+            "length_ratio",
+            "Target tokens for each source token of a decoded segment, unless it was withdrawn or failed; both without "
+            "the end-of-sentence token.",
+            ["model"],
+            buckets=LENGTH_RATIO_BUCKETS,
+            namespace=_PREFIX,
+            registry=self.registry,
+        )
         self.step_age_seconds = self._gauge(
             "step_age_seconds", "Time since the oldest step that runs began; 0 when idle."
         )
         self.stalled_steps_total = self._counter("stalled_steps", "Steps that took so long that health was withdrawn.")
         self.failed_runs_total = self._counter(
-            "failed_runs", "Runs of a graph that failed and were run again in halves, or were of one segment.", "graph"
+            "failed_runs",
+            "Runs of a graph that failed and were run again in halves, or were of one segment.",
+            "model",
+            "graph",
         )
         self.cancelled_segments_total = self._counter(
             "cancelled_segments", "Segments withdrawn before they finished, because their call ended."
@@ -160,40 +206,49 @@ class Metrics:
             "cancelled_tokens_saved",
             "Target tokens not decoded because a segment was cancelled or past its deadline. An estimate: each would "
             "have had as many tokens a source token as those that the model itself has ended so far.",
+            "model",
         )
         self.segments_total = self._counter(
-            "segments", "Segments that left an engine or its queue: why they ended, INTERNAL where it failed.", "reason"
+            "segments",
+            "Segments that left an engine or its queue: why they ended, INTERNAL where it failed.",
+            "model",
+            "reason",
         )
 
     def _define_caches(self) -> None:
         name = "encoder_memory_cache"
-        self.encoder_memory_cache_hits_total = self._counter(f"{name}_hits", "Sources whose memory was there.")
-        self.encoder_memory_cache_misses_total = self._counter(f"{name}_misses", "Sources that were encoded.")
+        self.encoder_memory_cache_hits_total = self._counter(f"{name}_hits", "Sources whose memory was there.", "model")
+        self.encoder_memory_cache_misses_total = self._counter(f"{name}_misses", "Sources that were encoded.", "model")
         self.encoder_memory_cache_evictions_total = self._counter(
-            f"{name}_evictions", "Encoder memories forgotten to make room for others."
+            f"{name}_evictions", "Encoder memories forgotten to make room for others.", "model"
         )
-        self.encoder_memory_cache_bytes = self._gauge(f"{name}_bytes", "Bytes of the encoder memories that are kept.")
+        self.encoder_memory_cache_bytes = self._gauge(
+            f"{name}_bytes", "Bytes of the encoder memories that are kept.", "model"
+        )
         self.encoder_memory_cache_saved_seconds_total = self._counter(
             f"{name}_saved_seconds",
             "Seconds of encoder runs that hits saved: what those memories took to make, of a run over several "
             "sources the share by source tokens.",
+            "model",
         )
-        self.result_cache_hits_total = self._counter("result_cache_hits", "Segments whose result was there.")
+        self.result_cache_hits_total = self._counter("result_cache_hits", "Segments whose result was there.", "model")
         self.result_cache_misses_total = self._counter(
-            "result_cache_misses", "Segments that had to be decoded; those that shared a decoding are neither."
+            "result_cache_misses", "Segments that had to be decoded; those that shared a decoding are neither.", "model"
         )
-        self.result_cache_bytes = self._gauge("result_cache_bytes", "Bytes of the results that are kept.")
+        self.result_cache_bytes = self._gauge("result_cache_bytes", "Bytes of the results that are kept.", "model")
         self.result_cache_saved_seconds_total = self._counter(
             "result_cache_saved_seconds",
             "Engine time that hits saved: the seconds that those segments took from leaving the queue to their end.",
+            "model",
         )
         self.coalesced_segments_total = self._counter(
-            "coalesced_segments", "Segments that shared the decoding of an identical one in flight."
+            "coalesced_segments", "Segments that shared the decoding of an identical one in flight.", "model"
         )
         self.coalesced_saved_seconds_total = self._counter(
             "coalesced_saved_seconds",
             "Engine time that sharing saved: the seconds that the shared segment took from leaving the queue to its "
             "end, once for each of the others.",
+            "model",
         )
 
     def describe_model(self, model: str, precision: str, device: str) -> None:
@@ -219,6 +274,10 @@ class Metrics:
         self.drain_source_tokens_per_second.set_function(per_second)
         self.estimated_delay_seconds.set_function(delay_s)
 
+    def watch_health(self, serving: Callable[[], bool]) -> None:
+        """Read ``serving`` from this function at every scrape (called on the metrics thread)."""
+        self.serving.set_function(serving)
+
     def watch_steps(self, age_s: Callable[[], float]) -> None:
         """Read ``step_age_seconds`` from this function at every scrape (called on the metrics thread)."""
         self.step_age_seconds.set_function(age_s)
@@ -226,8 +285,45 @@ class Metrics:
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, namespace=_PREFIX, registry=self.registry)
 
-    def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(name, text, namespace=_PREFIX, registry=self.registry)
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, namespace=_PREFIX, registry=self.registry)
 
     def _latency(self, name: str, text: str, *labels: str) -> Histogram:
         return Histogram(name, text, labels, buckets=LATENCY_BUCKETS_S, namespace=_PREFIX, registry=self.registry)
+
+
+class ModelMetrics:
+    """The metrics of one model, looked up once: a label costs more than a count.
+
+    Named like those of :class:`Metrics`. Who sets what: the result cache ``result_cache_*`` and ``coalesced_*``; the
+    ledger ``segments_total``, ``length_ratio`` and ``cancelled_tokens_saved_total``; the engine all others. Several
+    threads share the gauges, so each moves them with ``inc`` and ``dec`` and never sets them.
+    """
+
+    def __init__(self, metrics: Metrics, model: str) -> None:
+        self.queue_duration_seconds = metrics.queue_duration_seconds.labels(model)
+        self.encode_duration_seconds = metrics.encode_duration_seconds.labels(model)
+        self.decode_step_duration_seconds = metrics.decode_step_duration_seconds.labels(model)
+        self.decode_batch_slots = metrics.decode_batch_slots.labels(model)
+        self.slots_active = metrics.slots_active.labels(model)
+        self.slots = metrics.slots.labels(model)
+        self.kv_cache_bytes = metrics.kv_cache_bytes.labels(model)
+        self.source_tokens_total = metrics.source_tokens_total.labels(model)
+        self.target_tokens_total = metrics.target_tokens_total.labels(model)
+        self.encoder_padding_tokens_total = metrics.encoder_padding_tokens_total.labels(model)
+        self.unknown_pieces_total = metrics.unknown_pieces_total.labels(model)
+        self.length_ratio = metrics.length_ratio.labels(model)
+        self.failed_runs_total = {graph: metrics.failed_runs_total.labels(model, graph) for graph in GRAPHS}
+        self.cancelled_tokens_saved_total = metrics.cancelled_tokens_saved_total.labels(model)
+        self.segments_total = {reason: metrics.segments_total.labels(model, reason) for reason in SEGMENT_ENDS}
+        self.encoder_memory_cache_hits_total = metrics.encoder_memory_cache_hits_total.labels(model)
+        self.encoder_memory_cache_misses_total = metrics.encoder_memory_cache_misses_total.labels(model)
+        self.encoder_memory_cache_evictions_total = metrics.encoder_memory_cache_evictions_total.labels(model)
+        self.encoder_memory_cache_bytes = metrics.encoder_memory_cache_bytes.labels(model)
+        self.encoder_memory_cache_saved_seconds_total = metrics.encoder_memory_cache_saved_seconds_total.labels(model)
+        self.result_cache_hits_total = metrics.result_cache_hits_total.labels(model)
+        self.result_cache_misses_total = metrics.result_cache_misses_total.labels(model)
+        self.result_cache_bytes = metrics.result_cache_bytes.labels(model)
+        self.result_cache_saved_seconds_total = metrics.result_cache_saved_seconds_total.labels(model)
+        self.coalesced_segments_total = metrics.coalesced_segments_total.labels(model)
+        self.coalesced_saved_seconds_total = metrics.coalesced_saved_seconds_total.labels(model)

@@ -29,6 +29,14 @@ class FinishReason(enum.Enum):
     DEADLINE = "its deadline passed"
 
 
+class Origin(enum.Enum):
+    """Where its result comes from."""
+
+    DECODED = "the engine decoded it"
+    CACHED = "it was kept from earlier"
+    COALESCED = "an identical segment in flight was shared"
+
+
 def _ignore(_: "Segment") -> None:
     """Nobody waits for progress."""
 
@@ -58,8 +66,10 @@ class Segment:
         error: why it failed, None if it did not.
         cancel_requested: set by the mailbox; heeded before the next step.
         cycle_tokens: how long a cycle has to be, as far as is known, to end it.
+        origin: where its result comes from.
         submitted_s: when it entered the mailbox.
         admitted_s: when an engine thread took it.
+        encoded_s: when its encoder memory was there.
         first_token_s: when its first token was decoded.
         finished_s: when it ended.
     """
@@ -81,8 +91,10 @@ class Segment:
     error: DragomanError | None = None
     cancel_requested: bool = False
     cycle_tokens: int = FEWEST_TOKENS
+    origin: Origin = Origin.DECODED
     submitted_s: float | None = None
     admitted_s: float | None = None
+    encoded_s: float | None = None
     first_token_s: float | None = None
     finished_s: float | None = None
 

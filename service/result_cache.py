@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from dragoman.errors import DeadlineExceededError, DragomanError
 from service.lru import LruStore
 from service.mailbox import Mailbox, notify
-from service.metrics import Metrics
-from service.request import FinishReason, Segment, SegmentStatus
+from service.metrics import ModelMetrics
+from service.request import FinishReason, Origin, Segment, SegmentStatus
 
 # The ends that would be the same if the segment were decoded again.
 _LASTING: Final = (FinishReason.EOS, FinishReason.LENGTH, FinishReason.REPETITION)
@@ -78,14 +78,20 @@ class ResultCache:
     """
 
     def __init__(
-        self, mailbox: Mailbox, loop: asyncio.AbstractEventLoop, metrics: Metrics, *, limit_bytes: int, coalesce: bool
+        self,
+        mailbox: Mailbox,
+        loop: asyncio.AbstractEventLoop,
+        metrics: ModelMetrics,
+        *,
+        limit_bytes: int,
+        coalesce: bool,
     ) -> None:
         """An empty cache; may be made on any thread, all else happens on the loop's.
 
         Args:
             mailbox: of the engine whose results these are, bound to the loop.
             loop: on which callers are told of progress.
-            metrics: of the server.
+            metrics: of the model.
             limit_bytes: what the results may take, keys and books counted; 0: none is kept.
             coalesce: whether identical segments in flight are decoded once.
         """
@@ -126,7 +132,9 @@ class ResultCache:
                 known.append((segment, result))
                 continue
             flight = self._joinable.get(key) or joinable.get(key)
-            if flight is None:
+            if flight is not None:
+                segment.origin = Origin.COALESCED
+            else:
                 flight = self._flight(key, segment)
                 new.append(flight)
                 if self._coalesce:
@@ -212,7 +220,8 @@ class ResultCache:
         if not known:
             return
         for segment, result in known:
-            segment.admitted_s = segment.first_token_s = now_s
+            segment.origin = Origin.CACHED
+            segment.admitted_s = segment.encoded_s = segment.first_token_s = now_s
             segment.target_ids = result.target_ids.tolist()
             segment.log_probability = result.log_probability
             segment.finish(result.finish_reason, now_s)
@@ -287,6 +296,7 @@ class ResultCache:
 def _conclude(waiter: Segment, leader: Segment) -> None:
     """End a waiter as its leader ended, with no time before its own submission."""
     waiter.admitted_s = _later(leader.admitted_s, waiter.submitted_s)
+    waiter.encoded_s = _later(leader.encoded_s, waiter.submitted_s)
     waiter.first_token_s = _later(leader.first_token_s, waiter.submitted_s)
     waiter.log_probability = leader.log_probability
     end_s = _later(leader.finished_s, waiter.submitted_s) or time.monotonic()

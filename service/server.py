@@ -1,8 +1,8 @@
 """The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 import prometheus_client
@@ -15,6 +15,7 @@ from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
 from service import allocator, logs
 from service.fleet import Fleet
 from service.health import SERVICE, Health
+from service.journal import Journal, Tracer
 from service.listener import Listener, cannot_listen
 from service.loading import Load, load
 from service.metrics import Metrics
@@ -47,28 +48,45 @@ def serve(settings: Settings, load: Load = load) -> int:
         SettingsError: a certificate or the file of API keys cannot be used.
         OSError: cannot listen on an address.
     """
-    logs.configure(settings.log_format)
-    allocator.share_one_heap()
-    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
-    return asyncio.run(_run(settings, load))
+    metrics = Metrics()
+    with _tracer(settings) as tracer, logs.running(settings.log_format, metrics) as log:
+        allocator.share_one_heap()
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
+        return asyncio.run(_run(settings, load, metrics, Journal(log, settings.log_requests, tracer)))
 
 
-async def _run(settings: Settings, load: Load) -> int:
-    return await _Server(settings, load).run()
+async def _run(settings: Settings, load: Load, metrics: Metrics, journal: Journal) -> int:
+    return await _Server(settings, load, metrics, journal).run()
+
+
+@contextmanager
+def _tracer(settings: Settings) -> Iterator[Tracer | None]:
+    """What makes spans, if the settings want them; only then is the extra needed."""
+    if not settings.otlp_endpoint:
+        yield None
+        return
+    from service.tracing import CallTracer
+
+    tracer = CallTracer.to(settings.otlp_endpoint)
+    try:
+        yield tracer
+    finally:
+        tracer.close()
 
 
 class _Server:
     """The parts of one server; needs a running event loop."""
 
-    def __init__(self, settings: Settings, load: Load) -> None:
+    def __init__(self, settings: Settings, load: Load, metrics: Metrics, journal: Journal) -> None:
         self._signals = Signals()  # first of all: a signal while the models load must not kill
         self._settings = settings
-        self._metrics = Metrics()
-        self._listener = Listener(settings, self._metrics, SERVICE)
-        self._servicer = Servicer(settings, self._metrics, self._listener.callers)
+        self._metrics = metrics
+        self._listener = Listener(settings, metrics, SERVICE, journal)
+        self._servicer = Servicer(settings, metrics, self._listener.callers, journal)
         self._health = Health()
-        self._fleet = Fleet(self._metrics, self._health, settings.device, self._servicer.open)
-        self._reloading = Reloading(settings, self._metrics, self._fleet, self._health, load)
+        metrics.watch_health(lambda: self._health.serving)
+        self._fleet = Fleet(metrics, self._health, settings.device, self._servicer.open)
+        self._reloading = Reloading(settings, metrics, self._fleet, self._health, load)
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> int:

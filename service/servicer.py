@@ -13,12 +13,13 @@ from grpc_status import rpc_status
 from dragoman.errors import DeadlineExceededError, DragomanError, DrainingError, LoadingError, to_status
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer
-from service import batch_stream, callers, validation
+from service import batch_stream, callers, journal, validation
 from service.answer import described, translated
 from service.batch_stream import BatchStream, Inbox
 from service.call import Call, Text
 from service.callers import Callers
 from service.catalog import Catalog
+from service.journal import Journal
 from service.malformed import parsed
 from service.metrics import Metrics
 from service.record import Record
@@ -30,7 +31,7 @@ _DEADLINE_SLACK_S: Final = 0.05  # a client whose deadline passes cancels the ca
 _PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
 
 
-class Context(callers.Context, batch_stream.Context, Protocol):
+class Context(callers.Context, batch_stream.Context, journal.Context, Protocol):
     """What is used of `grpc.aio.ServicerContext`, which has no types."""
 
     def time_remaining(self) -> float | None:
@@ -43,10 +44,21 @@ class Context(callers.Context, batch_stream.Context, Protocol):
 class Servicer(TranslationServicer):
     """The service dragoman.v1.Translation; answers UNAVAILABLE until :meth:`open` and after :meth:`close`."""
 
-    def __init__(self, settings: Settings, metrics: Metrics, known: Callers | None = None) -> None:
+    def __init__(
+        self, settings: Settings, metrics: Metrics, known: Callers | None = None, journal: Journal | None = None
+    ) -> None:
+        """A servicer that is not open.
+
+        Args:
+            settings: of the server.
+            metrics: of the server.
+            known: who calls; None: nobody needs a key.
+            journal: told of each call at its end; None: nobody is.
+        """
         self._settings = settings
         self._metrics = metrics
         self._callers = known or Callers(metrics)
+        self._journal = journal or Journal()
         self._catalog = Catalog([])
         self._refuse: Callable[[], None] = _refuse_loading
         self._limits: set[asyncio.Timeout] = set()  # of the calls that run
@@ -150,15 +162,18 @@ class Servicer(TranslationServicer):
 
     @asynccontextmanager
     async def _answering(self, method: str, context: Context, request: Any = None) -> AsyncIterator[Record]:
-        """Turn every end of a handler into one gRPC status, one record, one count and one duration."""
+        """Turn every end of a handler into one gRPC status, one count, one duration and one entry of the journal.
+
+        Yields:
+            The record of the call, to be filled.
+        """
         record = Record(method)
         _name(record, getattr(request, "request_id", ""))
         failure: DragomanError | None = None
         self._running += 1
         self._idle.clear()
         try:
-            with self._visited(context):
-                record.caller = self._callers.identify(context).name
+            with self._visited(context, record):
                 yield record
         except asyncio.CancelledError:
             record.code = _code_of_cancellation(context)
@@ -174,6 +189,7 @@ class Servicer(TranslationServicer):
             record.duration_s = time.monotonic() - record.began_s
             self._metrics.requests_total.labels(method, record.code.name).inc()
             self._metrics.request_duration_seconds.labels(method).observe(record.duration_s)
+            self._journal.enter(record, context)
         if failure is not None:
             status = rpc_status.to_status(to_status(failure, record.request_id))
             await context.abort(status.code, status.details, status.trailing_metadata)
@@ -216,8 +232,9 @@ class Servicer(TranslationServicer):
         async with self._limited(context) as deadline_s:
             with self._counting_refusals():
                 self._refuse()
-                order = validation.check(parsed(request), self._catalog, self._settings)
-            record.model, record.texts = order.model.manifest.name, len(request.contents)
+                record.texts = len(parsed(request).contents)
+                order = validation.check(request, self._catalog, self._settings)
+            record.model = order.model.manifest.name
             terms = _terms(request, order, record.caller, deadline_s, wants_deltas=wants_deltas)
             call = Call(order.model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
             with order.model.held(), call:
@@ -254,10 +271,11 @@ class Servicer(TranslationServicer):
         )
 
     @contextmanager
-    def _visited(self, context: Context) -> Iterator[None]:
-        """Count a call against the limits of its caller while it runs, or refuse it."""
+    def _visited(self, context: Context, record: Record) -> Iterator[None]:
+        """Note who calls, and count the call against the limits of its caller while it runs, or refuse it."""
         with ExitStack() as visit:
             with self._counting_refusals():
+                record.caller = self._callers.identify(context).name
                 visit.enter_context(self._callers.visit(context))
             yield
 

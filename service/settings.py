@@ -157,7 +157,17 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
         description="seconds that running calls have to finish after SIGTERM or SIGINT",
     )
-    log_format: Literal["console", "json"] = Field("console", description="lines for people, or one JSON object a line")
+    log_format: Literal["auto", "console", "json"] = Field(
+        "auto", description="lines for people (console), JSON objects, or auto: for people on a terminal, else JSON"
+    )
+    log_requests: Literal["all", "errors", "none"] = Field(
+        "all", description="which calls get a line in the log: all, those that fail, none"
+    )
+    otlp_endpoint: str = Field(
+        "",
+        description="URL of the OpenTelemetry collector that gets a trace of each call by OTLP over gRPC, such as "
+        "http://127.0.0.1:4317; needs the extra `tracing`; empty: no traces",
+    )
 
     @field_validator("address", "metrics_address")
     @classmethod
@@ -173,6 +183,13 @@ class Settings(BaseSettings):
             raise ValueError("must be left out where there is no tls_certificate")
         if info.field_name == "tls_key" and certificate and not value:
             raise ValueError("must be given, since there is a tls_certificate")
+        return value
+
+    @field_validator("otlp_endpoint")
+    @classmethod
+    def _is_url(cls, value: str) -> str:
+        if value and not re.fullmatch(r"https?://[^\s/]+/?", value):
+            raise ValueError("must be http://host:port or https://host:port")
         return value
 
     def decoding_threads(self) -> int:

@@ -97,10 +97,7 @@ class Decoder:
     @property
     def step_ms(self) -> float:
         """Milliseconds of a decode step, the mean so far."""
-        total, count = (
-            self._metrics.registry.get_sample_value(f"dragoman_decode_step_duration_seconds_{part}") or 0.0
-            for part in ("sum", "count")
-        )
+        total, count = (self._metrics.total(f"decode_step_duration_seconds_{part}") for part in ("sum", "count"))
         return total / max(count, 1.0) * 1e3
 
 

@@ -55,7 +55,7 @@ def _load(
     arguments: argparse.Namespace, bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
 ) -> Loaded:
     """A served model that CTranslate2 decodes, in the batches of a static batcher."""
-    mailbox = Mailbox(settings.queue_source_tokens, Ledger(metrics))
+    mailbox = Mailbox(settings.queue_source_tokens, Ledger(metrics.of(bundle.manifest.name)))
     mailbox.bind(loop)
     model = Ids(
         arguments.ctranslate2,

@@ -221,7 +221,7 @@ def engine_python_us(bundle: Bundle, shape: Shape) -> float | None:
 
 
 def _decode_seconds(metrics: Metrics) -> float:
-    return metrics.registry.get_sample_value("dragoman_decode_step_duration_seconds_sum") or 0.0
+    return metrics.total("decode_step_duration_seconds_sum")
 
 
 def summarize(events: Iterable[dict[str, Any]], keys: Keys, shape: Shape, profiler: ProfilerCost) -> list[Operator]:

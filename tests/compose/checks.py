@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 
 import grpc
 import pytest
@@ -67,8 +68,12 @@ def dashboard_has_data(stack: Stack) -> None:
     done = threading.Event()
 
     def traffic() -> None:
-        while not done.is_set():
+        for number in count():
+            if done.is_set():
+                return
             translates(stack)
+            with Client(stack.address) as client:  # a text that no cache knows: there is always something to decode
+                client.translate(f"There are {number} trees in the garden, and {number} birds.", model="en-de")
 
     with ThreadPoolExecutor(1) as callers:
         future = callers.submit(traffic)
@@ -78,9 +83,17 @@ def dashboard_has_data(stack: Stack) -> None:
         finally:
             done.set()
     future.result()
+    until(lambda: {rule["health"] for rule in stack.rules()} == {"ok"}, "every alert rule is evaluated")
     assert "ok" in stack.grafana("/api/health")
     mounted = stack.compose("exec", "--no-TTY", "grafana", "cat", "/etc/grafana/dashboards/dragoman.json")
     assert mounted == _DASHBOARD.read_text()
+
+
+def alerts_are_tested(stack: Stack) -> None:
+    """The configuration is valid, and the unit tests of the alert rules pass, by the tool of that very Prometheus."""
+    inside = ("exec", "--no-TTY", "--env", "TMPDIR=/prometheus", "prometheus")  # nothing else can be written to
+    stack.compose(*inside, "promtool", "check", "config", "/etc/prometheus/prometheus.yml")
+    stack.compose(*inside, "promtool", "test", "rules", "/etc/prometheus/alerts_test.yml")
 
 
 def shared_by_two(stack: Stack) -> None:

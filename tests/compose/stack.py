@@ -87,6 +87,11 @@ class Stack:
         answer = json.loads(_get(f"http://127.0.0.1:{self._ports['PROMETHEUS_PORT']}/api/v1/query?{words}"))
         return [series for series in answer["data"]["result"] if series["value"][1] != "NaN"]
 
+    def rules(self) -> list[Any]:
+        """The rules that Prometheus evaluates."""
+        answer = json.loads(_get(f"http://127.0.0.1:{self._ports['PROMETHEUS_PORT']}/api/v1/rules"))
+        return [rule for group in answer["data"]["groups"] for rule in group["rules"]]
+
     def query_value(self, expression: str) -> float:
         """Ask Prometheus for one number; 0 if there is none."""
         return float(next((series["value"][1] for series in self.query(expression)), 0))

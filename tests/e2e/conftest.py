@@ -1,5 +1,6 @@
 """Real `dragoman serve` processes on free ports, with the model of the repository."""
 
+import fcntl
 import json
 import os
 import queue
@@ -22,6 +23,18 @@ PATIENCE_S = 120.0
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
+class Scrape(dict[tuple[str, tuple[tuple[str, str], ...]], float]):
+    """A page of metrics: values by name and sorted labels."""
+
+    def total(self, name: str, **labels: str) -> float:
+        """The sum of all samples of this name that have these labels."""
+        return sum(
+            value
+            for (sample, its_labels), value in self.items()
+            if sample == f"dragoman_{name}" and labels.items() <= dict(its_labels).items()
+        )
+
+
 class ServerProcess:
     """One server. Its log is read by a thread, so that it never waits for us."""
 
@@ -35,6 +48,8 @@ class ServerProcess:
         )
         self.log: list[str] = []
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._may_read, self._stop_reading = threading.Event(), False
+        self._may_read.set()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -43,7 +58,22 @@ class ServerProcess:
         for line in self.process.stderr:
             self.log.append(line)
             self._lines.put(line)
+            self._may_read.wait()
+            if self._stop_reading:
+                self.process.stderr.close()
+                break
         self._lines.put(None)
+
+    def pause_reading(self) -> None:
+        """Reads one more line of the log, and then none; the pipe holds a page."""
+        assert self.process.stderr is not None
+        fcntl.fcntl(self.process.stderr, fcntl.F_SETPIPE_SZ, 4096)
+        self._may_read.clear()
+
+    def stop_reading(self) -> None:
+        """Closes the log, after a pause."""
+        self._stop_reading = True
+        self._may_read.set()
 
     @property
     def directory(self) -> Path:
@@ -71,22 +101,23 @@ class ServerProcess:
         self._reader.join(PATIENCE_S)
         return code
 
-    def scrape(self) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-        """Reads the metrics: value by name and sorted labels."""
+    def scrape(self) -> "Scrape":
+        """Reads the metrics."""
         request = urllib.request.Request(f"http://{self.metrics_address}/metrics", headers={"Accept": OPENMETRICS})
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
             page = response.read().decode()
         families = text_string_to_metric_families(page)
-        return {
-            (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        return Scrape(
+            ((sample.name, tuple(sorted(sample.labels.items()))), sample.value)
             for family in families
             for sample in family.samples
-        }
+        )
 
     def metric(self, name: str, **labels: str) -> float:
-        return self.scrape().get((f"dragoman_{name}", tuple(sorted(labels.items()))), 0.0)
+        return self.scrape().total(name, **labels)
 
     def close(self) -> None:
+        self._may_read.set()
         if self.process.poll() is None:
             self.process.kill()
         self.exit_code()

@@ -24,7 +24,7 @@ class Growth:
         self._before = server.scrape()
 
     def __call__(self, name: str) -> float:
-        return self._server.metric(name) - self._before.get((f"dragoman_{name}", ()), 0.0)
+        return self._server.metric(name) - self._before.total(name)
 
 
 async def gather(address: str, calls: int, work: Callable) -> list[object]:

@@ -62,7 +62,8 @@ class Subject:
         self, mailbox: Mailbox, metrics: Metrics, slots: int, cache: EncoderMemoryCache | None = None
     ) -> DecodeBatch:
         manifest = self.bundle.manifest
-        return DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots, cache=cache)
+        own = metrics.of(manifest.name)
+        return DecodeBatch(manifest, self.encoder, self.decoder, mailbox, own, slots=slots, cache=cache)
 
     def _alone(self, text: int) -> Trace:
         mailbox = Mailbox(UNBOUNDED)
@@ -105,7 +106,7 @@ def test_a_known_encoder_memory_leaves_the_same_in_every_row(
     subject: Subject, slots: int, room_bytes: int, arrivals: list[list[int]]
 ) -> None:
     metrics, mailbox = Metrics(), Mailbox(UNBOUNDED)
-    known = EncoderMemoryCache(room_bytes, metrics)
+    known = EncoderMemoryCache(room_bytes, metrics.of("known"))
     batch = subject.batch(mailbox, metrics, slots, known)
     segments: dict[Segment, int] = {}
     while arrivals or mailbox.unfinished:
@@ -123,8 +124,7 @@ def test_a_known_encoder_memory_leaves_the_same_in_every_row(
             np.testing.assert_array_equal(rows.memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
     for segment, text in segments.items():
         assert segment.target_ids == subject.alone(text).target_ids
-    count = metrics.registry.get_sample_value
-    found, made = (count(f"dragoman_encoder_memory_cache_{name}_total") for name in ("hits", "misses"))
+    found, made = (metrics.total(f"encoder_memory_cache_{name}_total") for name in ("hits", "misses"))
     assert found + made == len(segments)
     if room_bytes == 10_000_000:
         assert made == len(set(segments.values()))
@@ -177,7 +177,7 @@ class Conversation:
         loop.set_exception_handler(lambda _, context: faults.append(context))
         self.mailbox.bind(loop)
         self.cache = ResultCache(
-            self.mailbox, loop, self.metrics, limit_bytes=self._result_bytes, coalesce=self._coalesce
+            self.mailbox, loop, self.metrics.of("m"), limit_bytes=self._result_bytes, coalesce=self._coalesce
         )
         self.engine.start()
         try:
@@ -217,7 +217,7 @@ class Conversation:
         self.outcomes += [(text, segment, segment in waiting) for segment, text in segments.items()]
 
     def count(self, name: str) -> float:
-        return self.metrics.registry.get_sample_value(f"dragoman_{name}_total") or 0.0
+        return self.metrics.total(f"{name}_total")
 
 
 # Threads never run twice alike, so a failure is reported as it was found.

@@ -66,7 +66,7 @@ class Subject:
         self.alone = cache(self._alone)
 
     def batch(self, mailbox: Mailbox, metrics: Metrics, slots: int) -> DecodeBatch:
-        return DecodeBatch(self.bundle.manifest, *self._sessions, mailbox, metrics, slots=slots)
+        return DecodeBatch(self.bundle.manifest, *self._sessions, mailbox, metrics.of("m"), slots=slots)
 
     def source(self, drawn: int | Sequence[int]) -> tuple[int, ...]:
         """A text of the test data by its number, or any ids."""
@@ -76,7 +76,7 @@ class Subject:
 
     def _alone(self, source: tuple[int, ...]) -> Trace:
         mailbox = Mailbox(UNBOUNDED)
-        batch = DecodeBatch(self.bundle.manifest, *self._on_host, mailbox, Metrics(), slots=1)
+        batch = DecodeBatch(self.bundle.manifest, *self._on_host, mailbox, Metrics().of("m"), slots=1)
         segment = Segment(list(source), LIMIT, wants_log_probability=True)
         mailbox.submit([segment])
         log_probabilities = [segment.log_probability]
@@ -246,7 +246,7 @@ class Rehearsal:
                 assert self.told[segment] == (tokens + last if ended_without_token else tokens or last)
 
     def _metric(self, name: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"dragoman_{name}")
+        return self.metrics.total(name)
 
 
 @property_test

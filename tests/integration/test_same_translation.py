@@ -273,15 +273,15 @@ def test_a_sentence_is_encoded_the_same_among_any_number(subject: Subject) -> No
 
 def test_a_sentence_is_encoded_the_same_fresh_or_remembered(subject: Subject) -> None:
     metrics = Metrics()
-    kept = EncoderMemoryCache(2**30, metrics)
-    encoder = RememberingEncoder(subject.encoder, kept, metrics)
+    kept = EncoderMemoryCache(2**30, metrics.of("m"))
+    encoder = RememberingEncoder(subject.encoder, kept, metrics.of("m"))
     everything = list(range(len(subject.sources)))
     for company in (everything[::2], everything, everything[::-1]):
         memories = encoder.encode([subject.sources[source] for source in company])
         for source, memory in zip(company, memories, strict=True):
             assert_same_bits(memory, subject.encoded_alone(source), f"source {source}")
     distinct = len({tuple(ids) for ids in subject.sources})
-    assert metrics.registry.get_sample_value("dragoman_encoder_memory_cache_misses_total") == distinct
+    assert metrics.total("encoder_memory_cache_misses_total") == distinct
 
 
 @pytest.mark.parametrize("capacity", [STEPS, 21, 64, 1000])

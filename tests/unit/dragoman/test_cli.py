@@ -93,10 +93,11 @@ def test_a_missing_module_names_its_extra(name, module, extra, inside, define, c
     assert one_line(capsys) == f"{expected} (no module {module.partition('.')[0]!r})"
 
 
-def test_a_missing_onnxruntime_names_its_own_extra(define, capsys) -> None:
-    define("export", "raise ModuleNotFoundError(name='onnxruntime')\n")
+@pytest.mark.parametrize(("module", "extra"), [("onnxruntime", "cpu"), ("opentelemetry.sdk", "tracing")])
+def test_some_modules_name_an_extra_of_their_own(module: str, extra: str, define, capsys) -> None:
+    define("export", f"raise ModuleNotFoundError(name={module!r})\n")
     assert main(["export"]) == 2
-    assert 'extra "cpu"' in one_line(capsys)
+    assert f'extra "{extra}"' in one_line(capsys)
 
 
 @pytest.mark.parametrize("source", ["import service.no_such_file\n", "raise ModuleNotFoundError('by hand')\n"])

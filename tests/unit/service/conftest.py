@@ -15,6 +15,7 @@ from dragoman.bundle import Manifest, Provenance
 from dragoman.tokenizer import JOINT, Tokenizer
 from dragoman.v1.translation_pb2_grpc import TranslationStub, add_TranslationServicer_to_server
 from service.catalog import Catalog, ServedModel
+from service.journal import Journal
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.servicer import Servicer
@@ -88,7 +89,9 @@ async def closed_house(server_settings: Settings) -> AsyncIterator[House]:
     """A server that has not loaded its models."""
     metrics, mailbox = Metrics(), Mailbox(server_settings.queue_source_tokens)
     mailbox.enlist()
-    servicer = Servicer(server_settings, metrics)
+    journal, records = Journal(), []
+    journal.enter = lambda record, context: records.append(record)
+    servicer = Servicer(server_settings, metrics, journal=journal)
     server = grpc.aio.server()
     add_TranslationServicer_to_server(servicer, server)
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
@@ -98,7 +101,7 @@ async def closed_house(server_settings: Settings) -> AsyncIterator[House]:
         AsyncClient(address, timeout_s=PATIENCE_S) as client,
         grpc.aio.insecure_channel(address) as channel,
     ):
-        yield House(servicer, mailbox, metrics, client, TranslationStub(channel))
+        yield House(servicer, mailbox, metrics, records, client, TranslationStub(channel))
     await server.stop(None)
 
 

@@ -8,6 +8,7 @@ from dragoman import AsyncClient
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from service.mailbox import Mailbox
 from service.metrics import Metrics
+from service.record import Record
 from service.request import FinishReason, Segment
 from service.servicer import Servicer
 
@@ -20,6 +21,7 @@ class House(NamedTuple):
     servicer: Servicer
     mailbox: Mailbox
     metrics: Metrics
+    records: list[Record]
     client: AsyncClient
     stub: TranslationStub
 

@@ -1,6 +1,7 @@
 """Keys on a real gRPC server."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import grpc.aio
@@ -13,6 +14,8 @@ from service import api_keys
 from service.api_keys import KeyRing
 from service.authentication import Authentication
 from service.callers import Callers
+from service.journal import Journal
+from service.logs import Log
 from service.metrics import Metrics
 
 PATIENCE_S = 60
@@ -36,10 +39,16 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-async def address(metrics: Metrics) -> AsyncIterator[str]:
+def lines() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def address(metrics: Metrics, lines: list[str]) -> AsyncIterator[str]:
     ring = KeyRing({"alice": api_keys.entry_of("key")})
     callers = Callers(metrics, lambda: ring)
-    server = grpc.aio.server(interceptors=[Authentication(SERVICE, callers, metrics)])
+    journal = Journal(Log(lines.append, as_json=True), "all")
+    server = grpc.aio.server(interceptors=[Authentication(SERVICE, callers, metrics, journal)])
     add_TranslationServicer_to_server(Reached(callers), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -55,7 +64,7 @@ async def test_a_key_lets_in(address) -> None:
 
 
 @pytest.mark.parametrize("access", [{}, {"api_key": "wrong"}])
-async def test_without_one_every_method_is_refused_and_counted(address, metrics, access) -> None:
+async def test_without_one_every_method_is_refused_counted_and_logged(address, metrics, lines, access) -> None:
     async with AsyncClient(address, timeout_s=PATIENCE_S, **access) as client:
         for call in (client.translate("a", model="m"), anext(client.stream("a", model="m")), client.list_models()):
             with pytest.raises(UnauthenticatedError) as caught:
@@ -64,6 +73,12 @@ async def test_without_one_every_method_is_refused_and_counted(address, metrics,
     for method in METHODS:
         assert metrics.requests_total.labels(method, "UNAUTHENTICATED")._value.get() == 1
     assert metrics.rejected_total.labels("UNAUTHENTICATED")._value.get() == 3
+    logged = [json.loads(line) for line in lines]
+    assert [line["method"] for line in logged] == METHODS
+    assert {(line["code"], line["reason"], line["caller"]) for line in logged} == {
+        ("UNAUTHENTICATED", "UNAUTHENTICATED", "ipv4:127.0.0.1")
+    }
+    assert "wrong" not in "".join(lines)
 
 
 async def test_a_call_without_a_key_is_refused_before_it_sends_a_message(address) -> None:

@@ -45,7 +45,7 @@ class House(NamedTuple):
         pytest.fail("a segment never ends")
 
     def metric(self, name: str, **labels: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"dragoman_{name}", labels)
+        return self.metrics.total(name, **labels)
 
     def failed_runs(self) -> dict[str, float | None]:
         return {graph: self.metric("failed_runs_total", graph=graph) for graph in ("encoder", "decoder")}
@@ -61,7 +61,7 @@ class Sessions(NamedTuple):
     def house(self, slots: int, room: int = 10_000) -> House:
         mailbox, metrics = Mailbox(room), Metrics()
         manifest = self.synthetic.bundle.manifest
-        batch = DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics, slots=slots)
+        batch = DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics.of("m"), slots=slots)
         return House(mailbox, metrics, batch)
 
     def long(self, count: int) -> list[list[int]]:

@@ -78,6 +78,11 @@ async def test_texts_are_numbered_through_and_answered_as_they_finish(house) -> 
     assert texts_of(await pipeline.rest()) == {1: "Good tom"}
     assert await pipeline.call.code() is grpc.StatusCode.OK
     assert house.count("requests_total", "BatchTranslateText", "OK") == 1
+    [record] = house.records
+    assert (record.method, record.request_id, record.model) == ("BatchTranslateText", "mine", "en-de")
+    tokens = sum(len(segment.source_ids) - 1 for segment in segments)
+    assert (record.texts, record.segments, record.source_tokens) == (3, 3, tokens)
+    assert record.caller == "ipv4:127.0.0.1"
 
 
 async def test_in_order_waits_for_those_before(house) -> None:

@@ -28,11 +28,11 @@ def memory_of(source: Sequence[int]) -> EncoderMemory:
 
 def cache_of(limit_bytes: int) -> tuple[EncoderMemoryCache, Metrics]:
     metrics = Metrics()
-    return EncoderMemoryCache(limit_bytes, metrics), metrics
+    return EncoderMemoryCache(limit_bytes, metrics.of("en-de")), metrics
 
 
 def value(metrics: Metrics, name: str) -> float | None:
-    return metrics.registry.get_sample_value(f"dragoman_encoder_memory_cache_{name}")
+    return metrics.total(f"encoder_memory_cache_{name}")
 
 
 def test_what_is_kept_is_found_and_nothing_else() -> None:
@@ -134,7 +134,7 @@ class Subject(NamedTuple):
 
     def counts(self) -> tuple[float | None, float | None, float | None]:
         """Hits, misses, runs of the encoder."""
-        runs = self.metrics.registry.get_sample_value("dragoman_encode_duration_seconds_count")
+        runs = self.metrics.total("encode_duration_seconds_count")
         return value(self.metrics, "hits_total"), value(self.metrics, "misses_total"), runs
 
 
@@ -147,7 +147,7 @@ def session(request: pytest.FixtureRequest) -> EncoderSession:
 @pytest.fixture
 def subject(session: EncoderSession) -> Subject:
     cache, metrics = cache_of(PLENTY)
-    return Subject(RememberingEncoder(session, cache, metrics), cache, metrics, session)
+    return Subject(RememberingEncoder(session, cache, metrics.of("en-de")), cache, metrics, session)
 
 
 SOURCES = [[5, 6, 2], [7, 2], [5, 6, 2], [8, 9, 10, 11, 2]]
@@ -166,13 +166,28 @@ def test_equal_sources_run_once(subject: Subject) -> None:
     memories = subject.encoder.encode(SOURCES)
     assert subject.counts() == (1, 3, 1)
     np.testing.assert_array_equal(memories[0], memories[2])
-    assert subject.metrics.registry.get_sample_value("dragoman_source_tokens_total") == 3 + 2 + 5
+    assert subject.metrics.total("source_tokens_total") == 3 + 2 + 5
+
+
+def test_padding_is_what_a_run_computes_beside_its_tokens(subject: Subject) -> None:
+    subject.encoder.encode(SOURCES)  # runs of 3, 2 and 5 tokens, each filled up to 5
+    assert subject.metrics.total("encoder_padding_tokens_total") == 2 + 3
+    subject.encoder.encode([[9, 2]])
+    assert subject.metrics.total("encoder_padding_tokens_total") == 2 + 3
+
+
+def test_unknown_pieces_are_counted_where_they_are_encoded(session: EncoderSession) -> None:
+    cache, metrics = cache_of(PLENTY)
+    encoder = RememberingEncoder(session, cache, metrics.of("en-de"), unknown_id=3)
+    for _ in range(2):  # the second time nothing is encoded
+        encoder.encode([[3, 3, 2], [5, 3, 2], [5, 2]])
+    assert metrics.total("unknown_pieces_total", model="en-de") == 3
 
 
 @given(data=st.data())
 def test_found_or_made_a_memory_is_bit_for_bit_the_same(session: EncoderSession, data: st.DataObject) -> None:
     cache, metrics = cache_of(data.draw(st.sampled_from([3_000, PLENTY])))
-    encoder = RememberingEncoder(session, cache, metrics)
+    encoder = RememberingEncoder(session, cache, metrics.of("en-de"))
     source = st.lists(st.integers(3, 6), max_size=5).map(lambda ids: [*ids, 2])
     for sources in data.draw(st.lists(st.lists(source, min_size=1, max_size=5), max_size=5)):
         for ids, memory in zip(sources, encoder.encode(sources), strict=True):
@@ -182,7 +197,7 @@ def test_found_or_made_a_memory_is_bit_for_bit_the_same(session: EncoderSession,
 
 def test_hits_save_what_the_run_took(subject: Subject) -> None:
     subject.encoder.encode(SOURCES[:2])
-    run_s = subject.metrics.registry.get_sample_value("dragoman_encode_duration_seconds_sum")
+    run_s = subject.metrics.total("encode_duration_seconds_sum")
     assert value(subject.metrics, "saved_seconds_total") == 0
     subject.encoder.encode([SOURCES[0]])
     assert value(subject.metrics, "saved_seconds_total") == pytest.approx(run_s * 3 / 5)
@@ -190,7 +205,7 @@ def test_hits_save_what_the_run_took(subject: Subject) -> None:
 
 def test_without_room_nothing_is_remembered_or_counted(session: EncoderSession) -> None:
     cache, metrics = cache_of(0)
-    subject = Subject(RememberingEncoder(session, cache, metrics), cache, metrics, session)
+    subject = Subject(RememberingEncoder(session, cache, metrics.of("en-de")), cache, metrics, session)
     for _ in range(2):
         subject.encoder.encode(SOURCES[:2])
     assert subject.counts() == (0, 0, 2)

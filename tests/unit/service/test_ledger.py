@@ -13,7 +13,7 @@ def metrics() -> Metrics:
 
 @pytest.fixture
 def ledger(metrics: Metrics) -> Ledger:
-    return Ledger(metrics)
+    return Ledger(metrics.of("en-de"))
 
 
 def ended(reason: FinishReason, source: int = 4, target: int = 4, limit: int = 50) -> Segment:
@@ -23,14 +23,14 @@ def ended(reason: FinishReason, source: int = 4, target: int = 4, limit: int = 5
 
 
 def saved(metrics: Metrics) -> float | None:
-    return metrics.registry.get_sample_value("dragoman_cancelled_tokens_saved_total")
+    return metrics.total("cancelled_tokens_saved_total")
 
 
 @pytest.mark.parametrize("reason", FinishReason)
 def test_ends_are_counted_by_their_reason(ledger: Ledger, metrics: Metrics, reason: FinishReason) -> None:
     ledger.enter([ended(reason), ended(reason)])
     for other in FinishReason:
-        count = metrics.registry.get_sample_value("dragoman_segments_total", {"reason": other.name})
+        count = metrics.total("segments_total", reason=other.name)
         assert count == (2 if other is reason else 0)
 
 
@@ -41,7 +41,7 @@ def test_a_failure_is_an_end_too(ledger: Ledger, metrics: Metrics, error: Except
     segment = Segment([2], 9)
     segment.fail(error, 0.0)
     ledger.enter([segment])
-    assert metrics.registry.get_sample_value("dragoman_segments_total", {"reason": reason}) == 1
+    assert metrics.total("segments_total", reason=reason) == 1
 
 
 @pytest.mark.parametrize("reason", [FinishReason.CANCELLED, FinishReason.DEADLINE])
@@ -67,3 +67,24 @@ def test_no_more_is_saved_than_the_limit_and_never_less_than_nothing(ledger: Led
 def test_what_was_answered_saved_nothing(ledger: Ledger, metrics: Metrics, reason: FinishReason) -> None:
     ledger.enter([ended(reason, target=1)])
     assert saved(metrics) == 0
+
+
+def test_the_ratio_of_lengths_is_without_end_tokens_and_of_what_was_decoded_to_its_end(
+    ledger: Ledger, metrics: Metrics
+) -> None:
+    ledger.enter(
+        [
+            ended(FinishReason.EOS, source=5, target=3),
+            ended(FinishReason.LENGTH, source=5, target=20),
+            ended(FinishReason.REPETITION, source=5, target=8),
+            ended(FinishReason.CANCELLED, source=5, target=1),
+            ended(FinishReason.DEADLINE, source=5, target=1),
+        ]
+    )
+    assert metrics.total("length_ratio_count") == 3
+    assert metrics.total("length_ratio_sum") == 3 / 4 + 20 / 4 + 8 / 4
+
+
+def test_a_source_of_nothing_but_its_end_divides_by_no_zero(ledger: Ledger, metrics: Metrics) -> None:
+    ledger.enter([ended(FinishReason.EOS, source=1, target=0)])
+    assert metrics.total("length_ratio_sum") == 0

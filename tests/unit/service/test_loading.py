@@ -17,8 +17,8 @@ GAUGES = ("slots", "slots_active", "kv_cache_bytes", "encoder_memory_cache_bytes
 PATIENCE_S = 120
 
 
-def gauges(metrics: Metrics) -> dict[str, float | None]:
-    return {name: metrics.registry.get_sample_value(f"dragoman_{name}") for name in GAUGES}
+def gauges(metrics: Metrics) -> dict[str, float]:
+    return {name: metrics.total(name, model="synthetic") for name in GAUGES}
 
 
 async def test_a_model_decodes_and_takes_all_it_holds_with_it(int8: Synthetic) -> None:

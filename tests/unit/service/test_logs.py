@@ -1,11 +1,14 @@
 import json
 import logging
+import os
+import pty
 from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from service import logs
+from service.metrics import Metrics
 
 
 @pytest.fixture(autouse=True)
@@ -18,29 +21,72 @@ def _restore_logging() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def test_json_lines_of_ours_and_of_libraries(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure("json")
-    structlog.get_logger().info("serving", models=["en-de"])
-    logging.getLogger("grpc").warning("from a library: %d", 7)
-    captured = capsys.readouterr()
-    ours, foreign = map(json.loads, captured.err.splitlines())
-    assert (ours["event"], ours["models"], ours["level"]) == ("serving", ["en-de"], "info")
-    assert (foreign["event"], foreign["level"]) == ("from a library: 7", "warning")
-    assert ours["timestamp"].endswith("Z")
+def lines(capfd: pytest.CaptureFixture[str]) -> list[str]:
+    captured = capfd.readouterr()
     assert captured.out == ""
+    return captured.err.splitlines()
 
 
-def test_an_exception_of_a_library_is_one_json_line(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure("json")
-    try:
-        raise ValueError("broken")
-    except ValueError:
-        logging.getLogger("asyncio").exception("failed")
-    [line] = capsys.readouterr().err.splitlines()
+@pytest.mark.parametrize("log_format", ["json", "auto"])
+def test_json_lines_of_ours_and_of_libraries(capfd: pytest.CaptureFixture[str], log_format: logs.LogFormat) -> None:
+    with logs.running(log_format, Metrics()) as log:
+        assert log.as_json
+        structlog.get_logger().info("serving", models=["en-de"])
+        logging.getLogger("grpc").warning("from a library: %d", 7)
+        log.write("{}\n")
+    first, second, third = map(json.loads, lines(capfd))
+    assert (first["event"], first["models"], first["level"]) == ("serving", ["en-de"], "info")
+    assert (second["event"], second["level"]) == ("from a library: 7", "warning")
+    assert first["timestamp"].endswith("Z")
+    assert third == {}
+
+
+def test_an_exception_of_a_library_is_one_json_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with logs.running("json", Metrics()):
+        try:
+            raise ValueError("broken")
+        except ValueError:
+            logging.getLogger("asyncio").exception("failed")
+    [line] = lines(capfd)
     assert "ValueError: broken" in json.loads(line)["exception"]
 
 
-def test_console_lines_are_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure("console")
-    structlog.get_logger().info("listening on 127.0.0.1:50051")
-    assert "listening on 127.0.0.1:50051" in capsys.readouterr().err
+def test_console_lines_are_for_people(capfd: pytest.CaptureFixture[str]) -> None:
+    with logs.running("console", Metrics()) as log:
+        assert not log.as_json
+        structlog.get_logger().info("listening on 127.0.0.1:50051")
+    [line] = lines(capfd)
+    assert "listening on 127.0.0.1:50051" in line
+    assert not line.startswith("{")
+
+
+@pytest.mark.parametrize("log_format", ["auto", "json"])
+def test_a_terminal_gets_lines_for_people_unless_told_otherwise(log_format: logs.LogFormat) -> None:
+    ours, theirs = pty.openpty()
+    kept = os.dup(2)
+    os.dup2(theirs, 2)
+    try:
+        with logs.running(log_format, Metrics()) as log:
+            assert log.as_json == (log_format == "json")
+            structlog.get_logger().info("serving")
+        assert (os.read(ours, 1000)[:1] == b"{") == (log_format == "json")
+    finally:
+        os.dup2(kept, 2)
+        for descriptor in (kept, ours, theirs):
+            os.close(descriptor)
+
+
+def test_a_line_that_cannot_be_made_is_counted_and_hurts_nobody(capfd: pytest.CaptureFixture[str]) -> None:
+    metrics = Metrics()
+    with logs.running("json", metrics):
+        logging.getLogger("library").warning("%d", "no number")
+        logging.getLogger("library").warning("after")
+    assert [json.loads(line)["event"] for line in lines(capfd)] == ["after"]
+    assert metrics.total("log_lines_dropped_total") == 1
+
+
+def test_nothing_is_written_after_the_end(capfd: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    with logs.running("json", Metrics()):
+        inside = root.handlers[:]
+    assert not set(inside) & set(root.handlers)

@@ -142,7 +142,7 @@ def test_to_cancel_what_waits_past_its_deadline_ends_it_with_that() -> None:
 
 def test_every_end_is_entered_once() -> None:
     metrics = Metrics()
-    mailbox = opened(100, Ledger(metrics))
+    mailbox = opened(100, Ledger(metrics.of("en-de")))
     done, running, waiting, failing = segments(1, 1, 1, 1)
     mailbox.submit([done, running, waiting, failing])
     mailbox.take(0, 2, wait=False)
@@ -154,7 +154,7 @@ def test_every_end_is_entered_once() -> None:
     mailbox.fail(InternalError("broken"))
 
     def ended(reason: str) -> float | None:
-        return metrics.registry.get_sample_value("dragoman_segments_total", {"reason": reason})
+        return metrics.total("segments_total", reason=reason)
 
     assert {reason: ended(reason) for reason in ("EOS", "CANCELLED", "INTERNAL", "LENGTH")} == {
         "EOS": 1,

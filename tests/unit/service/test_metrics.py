@@ -4,7 +4,8 @@ import pytest
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from service.metrics import LATENCY_BUCKETS_S, Metrics
+from service.metrics import LATENCY_BUCKETS_S, SEGMENT_ENDS, Metrics
+from service.request import FinishReason
 
 PROMISED = {
     "requests",
@@ -23,6 +24,9 @@ PROMISED = {
     "estimated_delay_seconds",
     "source_tokens",
     "target_tokens",
+    "encoder_padding_tokens",
+    "unknown_pieces",
+    "length_ratio",
     "kv_cache_bytes",
     "rejected",
     "cancelled_segments",
@@ -48,6 +52,8 @@ PROMISED = {
     "retiring_models",
     "api_key_requests",
     "files_in_force",
+    "serving",
+    "log_lines_dropped",
 }
 
 
@@ -82,9 +88,8 @@ def test_labels_are_from_closed_sets_only() -> None:
     metrics.requests_total.labels("TranslateText", "OK").inc()
     metrics.request_duration_seconds.labels("TranslateText").observe(0.1)
     metrics.rejected_total.labels("QUEUE_FULL").inc()
-    metrics.segments_total.labels("EOS").inc()
-    metrics.failed_runs_total.labels("decoder").inc()
     metrics.model_reloads_total.labels("en-de", "loaded").inc()
+    metrics.of("en-de").length_ratio.observe(1.0)
     metrics.describe_model("en-de", "int8", "cpu")
     families = text_string_to_metric_families(page(metrics))
     labels = {label for family in families for sample in family.samples for label in sample.labels}
@@ -106,6 +111,15 @@ def test_the_age_of_a_step_is_read_at_the_scrape() -> None:
     assert "dragoman_step_age_seconds 2.5" in page(metrics)
 
 
+def test_health_is_read_at_the_scrape() -> None:
+    metrics = Metrics()
+    serving = [False]
+    metrics.watch_health(lambda: serving[0])
+    assert "dragoman_serving 0.0" in page(metrics)
+    serving[0] = True
+    assert "dragoman_serving 1.0" in page(metrics)
+
+
 def test_a_model_that_is_served_no_more_is_not_described() -> None:
     metrics = Metrics()
     for model in ("en-de", "de-en"):
@@ -123,5 +137,28 @@ def test_models_are_described() -> None:
 
 def test_two_servers_in_one_process_do_not_share_metrics() -> None:
     first, second = Metrics(), Metrics()
-    first.source_tokens_total.inc(7)
-    assert "dragoman_source_tokens_total 0.0" in page(second)
+    first.of("en-de").source_tokens_total.inc(7)
+    assert 'dragoman_source_tokens_total{model="en-de"} 7.0' in page(first)
+    assert second.of("en-de") is second.of("en-de")
+    assert 'dragoman_source_tokens_total{model="en-de"} 0.0' in page(second)
+
+
+def test_the_metrics_of_a_model_are_all_those_that_have_the_label() -> None:
+    metrics = Metrics()
+    own = vars(metrics.of("en-de"))
+    labelled = {name for name, metric in vars(metrics).items() if "model" in getattr(metric, "_labelnames", ())}
+    assert set(own) == labelled - {"model_info", "model_reloads_total"}
+
+
+def test_a_total_is_over_all_models_but_those_of_other_labels() -> None:
+    metrics = Metrics()
+    metrics.of("en-de").segments_total["EOS"].inc(2)
+    metrics.of("en-de").segments_total["LENGTH"].inc(3)
+    metrics.of("de-en").segments_total["EOS"].inc(5)
+    assert metrics.total("segments_total", reason="EOS") == 7
+    assert metrics.total("segments_total", model="en-de") == 5
+    assert metrics.total("segments_total", model="fr-en") == 0
+
+
+def test_every_end_of_a_segment_has_its_series_from_the_start() -> None:
+    assert set(SEGMENT_ENDS) == {reason.name for reason in FinishReason} | {"INTERNAL"}

@@ -128,10 +128,10 @@ def test_a_copied_memory_is_in_a_buffer_of_its_own(sessions: Sessions) -> None:
 
 def test_remembered_memories_stay_on_the_device_and_are_counted(sessions: Sessions) -> None:
     metrics = Metrics()
-    cache = EncoderMemoryCache(1_000_000, metrics)
-    encoder = RememberingEncoder(sessions.encoder, cache, metrics)
+    cache = EncoderMemoryCache(1_000_000, metrics.of("m"))
+    encoder = RememberingEncoder(sessions.encoder, cache, metrics.of("m"))
     made, found = encoder.encode(SOURCES), encoder.encode(SOURCES)
-    assert metrics.registry.get_sample_value("dragoman_encoder_memory_cache_hits_total") == len(SOURCES) + 1
+    assert metrics.total("encoder_memory_cache_hits_total") == len(SOURCES) + 1
     kept = {id(memory): memory for memory in found}.values()
     assert len(kept) == len(SOURCES) - 1, "equal sources are kept once"
     assert sum(memory.nbytes for memory in kept) < cache.size_bytes

@@ -46,7 +46,8 @@ class House:
         self.mailbox = Mailbox(room)
         self.mailbox.enlist()
         self.mailbox.bind(self.loop)
-        self.cache = ResultCache(self.mailbox, self.loop, self.metrics, limit_bytes=limit_bytes, coalesce=coalesce)
+        own = self.metrics.of("en-de")
+        self.cache = ResultCache(self.mailbox, self.loop, own, limit_bytes=limit_bytes, coalesce=coalesce)
         self.running: list[Segment] = []
         self.told: dict[Segment, list[tuple[list[int], bool]]] = {}
 
@@ -122,7 +123,7 @@ class House:
         self.settle()
 
     def metric(self, name: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"dragoman_{name}")
+        return self.metrics.total(name)
 
     @property
     def counts(self) -> tuple[float | None, float | None, float | None]:

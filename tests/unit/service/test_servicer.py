@@ -360,3 +360,45 @@ async def test_a_model_is_needed_from_its_choice_to_the_last_end(house, monkeypa
         segment.finish(FinishReason.CANCELLED, 0.0)
     house.mailbox.deliver(segments)
     await until(lambda: not model.busy)
+
+
+async def test_a_call_leaves_one_record(house) -> None:
+    call = translate(house, "tom. Good tom.", "tom")
+    for segment in await house.taken(3):
+        segment.admitted_s = segment.submitted_s + 1.0
+        segment.encoded_s = segment.submitted_s + 3.0
+        segment.target_ids.append(7)
+        segment.finish(FinishReason.EOS, segment.submitted_s + 7.0)
+        house.mailbox.deliver([segment])
+    [first, second] = await call
+    await until(lambda: house.records)
+    [record] = house.records
+    assert (record.method, record.code, record.reason) == ("TranslateText", grpc.StatusCode.OK, "")
+    assert (record.model, record.caller) == ("en-de", "ipv4:127.0.0.1")
+    assert (record.texts, record.segments, record.cached, record.coalesced) == (2, 3, 0, 0)
+    assert record.source_tokens == first.source_tokens + second.source_tokens
+    assert record.target_tokens == first.target_tokens + second.target_tokens == 3
+    seconds = (record.queue.seconds, record.encode.seconds, record.decode.seconds)
+    assert seconds == pytest.approx((1.0, 2.0, 4.0))
+    assert record.duration_s > 0
+
+
+async def test_a_refused_call_leaves_a_record_without_a_model(house) -> None:
+    with pytest.raises(InvalidRequestError):
+        await house.client.translate(["tom"], source_language="xx", target_language="de")
+    await until(lambda: house.records)
+    [record] = house.records
+    assert (record.code, record.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "UNKNOWN_LANGUAGE_PAIR")
+    assert (record.model, record.texts, record.segments) == ("", 1, 0)
+
+
+async def test_a_call_that_is_left_leaves_a_record_of_how_long_it_waited(house) -> None:
+    call = translate(house, "tom")
+    await until(lambda: house.mailbox.queued_segments == 1)
+    call.cancel()
+    await until(lambda: house.records)
+    [record] = house.records
+    assert record.code is grpc.StatusCode.CANCELLED
+    assert (record.segments, record.target_tokens) == (1, 0)
+    assert record.queue.seconds > 0
+    assert record.decode.seconds == 0

@@ -44,7 +44,9 @@ def test_an_empty_variable_means_the_default(monkeypatch: pytest.MonkeyPatch) ->
         ("address", "localhost", "must be host:port"),
         ("metrics_address", "localhost:65536", "port up to 65535"),
         ("drain_timeout_s", "inf", "finite"),
-        ("log_format", "xml", "must be 'console' or 'json'"),
+        ("otlp_endpoint", "127.0.0.1:4317", "must be http://host:port"),
+        ("log_requests", "some", "must be 'all', 'errors' or 'none'"),
+        ("log_format", "xml", "must be 'auto', 'console' or 'json'"),
     ],
 )
 def test_an_impossible_value_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, why: str) -> None:

@@ -26,7 +26,7 @@ class Steps:
         self.heard.set()
 
     def stalls(self) -> float | None:
-        return self.metrics.registry.get_sample_value("dragoman_stalled_steps_total")
+        return self.metrics.total("stalled_steps_total")
 
 
 @pytest.mark.parametrize("age_s", [0.0, 0.1, TIMEOUT_S])

@@ -15,10 +15,11 @@ def page_of(metrics: Metrics) -> str:
 
 def test_series_are_of_what_happened_between_two_pages() -> None:
     metrics = Metrics()
+    own = metrics.of("en-de")
     pages = [Page(9.0, page_of(metrics)), Page(10.0, page_of(metrics))]
     for slots in (2, 4):
-        metrics.decode_batch_slots.observe(slots)
-    metrics.target_tokens_total.inc(6)
+        own.decode_batch_slots.observe(slots)
+    own.target_tokens_total.inc(6)
     metrics.watch_queue(lambda: 7.0, lambda: 70.0)
     pages.append(Page(12.0, page_of(metrics)))
     series = server_series(pages, start_s=10.0)

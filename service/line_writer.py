@@ -1,0 +1,81 @@
+"""Lines to a file descriptor, written by one thread: whoever logs is never kept waiting, and never fails."""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+_LIMIT_LINES: Final = 10_000  # that wait; some megabytes at most
+_PAUSE_S: Final = 0.05  # after a write: what comes meanwhile is one write more, however much it is
+_PATIENCE_S: Final = 1.0  # at the end, for a reader that does not read
+
+
+class LineWriter:
+    """Writes lines in order. Those that find no room, or that cannot be written, are dropped and counted.
+
+    A reader that does not read keeps the thread in its write; a full disk or a reader that left fails each write, and
+    lines go on being written once that is over.
+    """
+
+    def __init__(self, descriptor: int, dropped: Callable[[int], None], limit_lines: int = _LIMIT_LINES) -> None:
+        """Start the thread.
+
+        Args:
+            descriptor: of an open file, pipe or terminal; stays open.
+            dropped: told how many lines were lost; called on any thread.
+            limit_lines: that may wait.
+        """
+        self._descriptor = descriptor
+        self._dropped = dropped
+        self._limit_lines = limit_lines
+        self._lines: deque[str] = deque()
+        self._torn = False  # whether the last write ended inside a line
+        self._arrived = threading.Event()
+        self._closing = threading.Event()
+        # A daemon: a reader that never reads must not keep the process from its end.
+        self._thread = threading.Thread(target=self._run, name="log", daemon=True)
+        self._thread.start()
+
+    def write(self, line: str) -> None:
+        """Have a line written, soon; it ends with a newline."""
+        if len(self._lines) >= self._limit_lines:
+            self.drop()
+            return
+        self._lines.append(line)
+        if not self._arrived.is_set():  # a look is cheaper than a call
+            self._arrived.set()
+
+    def drop(self) -> None:
+        """Count a line that is not even here."""
+        self._dropped(1)
+
+    def close(self) -> None:
+        """Write what waits, as far as the reader takes it in a second."""
+        self._closing.set()
+        self._arrived.set()
+        self._thread.join(_PATIENCE_S)
+
+    def _run(self) -> None:
+        ending = False
+        while not ending:
+            self._arrived.wait()
+            ending = self._closing.is_set()  # looked at first: what came before is in the last write
+            self._arrived.clear()
+            self._flush()
+            if not ending:
+                self._closing.wait(_PAUSE_S)
+
+    def _flush(self) -> None:
+        lines = [self._lines.popleft() for _ in range(len(self._lines))]
+        data = "".join(lines).encode(errors="backslashreplace")
+        if self._torn:
+            data = b"\n" + data
+        done, view = 0, memoryview(data)
+        try:
+            while done < len(data):
+                done += os.write(self._descriptor, view[done:])
+            self._torn = False
+        except OSError:
+            self._dropped(data.count(b"\n", max(done, int(self._torn))))
+            self._torn = data[done - 1 : done] != b"\n" if done else self._torn

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from dragoman import Client, ServerUnavailableError
+from dragoman import Client, LoadingError, ServerUnavailableError
 from tests.e2e.conftest import PATIENCE_S, ServerProcess
 
 CALLERS = 4
@@ -115,4 +115,5 @@ def test_a_killed_server_comes_back_and_those_who_try_again_get_everything(launc
     load.go_on(10)
     load.end()
     assert load.wrong == []
-    assert {type(error) for error in failures} == {ServerUnavailableError}
+    # A last try may meet a server that is there again and loads.
+    assert {ServerUnavailableError} <= {type(error) for error in failures} <= {ServerUnavailableError, LoadingError}

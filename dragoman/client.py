@@ -29,7 +29,7 @@ from dragoman.answers import (
     translation_delta_of,
     translation_of,
 )
-from dragoman.errors import DragomanError, ServerUnavailableError, from_rpc_error
+from dragoman.errors import DragomanError, from_rpc_error
 from dragoman.feed import AsyncFeed, Feed
 from dragoman.many import Patience, lost_call
 from dragoman.options import Options, config_of, request_of
@@ -235,8 +235,9 @@ class Client(_Base):
                             patience.answered()
                             yield from feed.receive(message)
                     pause_s = None
-                except ServerUnavailableError as error:
-                    pause_s = patience.pause_s(error)
+                except DragomanError as error:
+                    lost = lost_call(error)
+                    pause_s = None if feed.done else patience.pause_s(lost)
                 finally:
                     call.cancel()
             feed.check_end()
@@ -374,7 +375,8 @@ class AsyncClient(_Base):
                                 yield answer
                     pause_s = None
                 except DragomanError as error:
-                    pause_s = patience.pause_s(lost_call(error))
+                    lost = lost_call(error)
+                    pause_s = None if feed.done else patience.pause_s(lost)
                 finally:
                     call.cancel()
                     sending.cancel()

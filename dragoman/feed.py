@@ -66,6 +66,12 @@ class Feed:
             raise self._error
         self._unanswered.check_end()
 
+    @property
+    def done(self) -> bool:
+        """Whether the iterable has ended and all its texts are answered."""
+        with self._changed:
+            return self._ended and not self._ready and self._unanswered.none
+
     def close(self) -> None:
         """Sends and reads no more."""
         with self._changed:
@@ -148,6 +154,11 @@ class AsyncFeed:
         if self._error is not None:
             raise self._error
         self._unanswered.check_end()
+
+    @property
+    def done(self) -> bool:
+        """As that of `Feed`."""
+        return self._ended and not self._ready and self._unanswered.none
 
     async def close(self) -> None:
         """Reads no more."""

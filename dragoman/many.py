@@ -70,6 +70,11 @@ class Unanswered:
         """Whether more may be sent."""
         return len(self._sent) < WINDOW_TEXTS and self._characters < _WINDOW_CHARACTERS
 
+    @property
+    def none(self) -> bool:
+        """Whether there are none, nor any that are still to be sent."""
+        return not (self._sent or self.left)
+
     def begin(self) -> None:
         """Begins a call."""
         self.left = deque(sorted([*self._sent.values(), *self.left]))
@@ -145,15 +150,18 @@ class Patience:
 
 
 def lost_call(error: DragomanError) -> ServerUnavailableError:
-    """Reads an error of grpc.aio, which loses the status of a call that ends during a write, and says INTERNAL instead.
+    """Reads the error of a call whose server is lost, though its status may not say so.
 
-    https://github.com/grpc/grpc/issues/36066. The next call tells what it was, if it was not the server's end.
+    CANCELLED is what gRPC answers to a call that arrives as a server stops (grpc/grpc#41785), and INTERNAL what grpc.aio
+    makes of any status where the call ends during a write (grpc/grpc#36066): the next call tells what it was, if it was
+    not the server's end.
 
     Raises:
         DragomanError: the given one, where it is another.
     """
     if isinstance(error, ServerUnavailableError):
         return error
-    if error.code is grpc.StatusCode.INTERNAL and not error.request_id:  # a server of ours names the request
+    of_grpc = isinstance(error.__cause__, grpc.RpcError) and not error.request_id  # a server of ours names the request
+    if of_grpc and error.code in (grpc.StatusCode.CANCELLED, grpc.StatusCode.INTERNAL):
         return ServerUnavailableError(f"the call broke off: {error.message}")
     raise error

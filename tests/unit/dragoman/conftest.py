@@ -24,6 +24,9 @@ class EchoServicer(TranslationServicer):
         self.errors: list[DragomanError] = []
         self.blocks = False
         self.breaks_after: int | None = None  # texts of a stream
+        self.cancels = 0  # so many calls end with CANCELLED, as those do that arrive as a server stops
+        self.answers_twice = False  # the last text of each message of a stream
+        self.drains_at_end = False
         self.requests: list[pb.TranslateTextRequest] = []
         self.configs: list[pb.BatchTranslateTextConfig] = []
         self.messages: list[list[str]] = []
@@ -66,6 +69,10 @@ class EchoServicer(TranslationServicer):
                 yield pb.BatchTranslateTextResponse(translations=answers)
                 context.abort_with_status(rpc_status.to_status(to_status(DrainingError("draining", retry_delay_s=0.0))))
             yield pb.BatchTranslateTextResponse(translations=answers if config.in_order else reversed(answers))
+            if self.answers_twice:
+                yield pb.BatchTranslateTextResponse(translations=answers[-1:])
+        if self.drains_at_end:
+            context.abort_with_status(rpc_status.to_status(to_status(DrainingError("draining", retry_delay_s=0.0))))
 
     def ListModels(self, request: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:
         self._begin(None, context)
@@ -90,6 +97,9 @@ class EchoServicer(TranslationServicer):
             ended.set()
         if self.blocks:
             ended.wait()
+        if self.cancels:
+            self.cancels -= 1
+            context.abort(grpc.StatusCode.CANCELLED, "the server stops")
         if self.errors:
             context.abort_with_status(rpc_status.to_status(to_status(self.errors.pop(0), "echo")))
 

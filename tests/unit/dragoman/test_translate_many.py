@@ -150,6 +150,30 @@ def test_what_a_lost_server_left_unanswered_is_sent_again(kind: type, echo) -> N
 
 
 @both
+def test_a_call_that_a_stopping_server_cancels_is_tried_again(kind: type, echo) -> None:
+    echo.servicer.cancels = 2
+    answers = list(many(kind, echo.address, iter(TEXTS)))
+    assert [answer.translation.text for answer in answers] == TEXTS
+    assert len(echo.servicer.configs) == 3
+
+
+@both
+def test_a_server_that_drains_when_all_is_answered_is_not_asked_again(kind: type, echo) -> None:
+    echo.servicer.drains_at_end = True
+    answers = list(many(kind, echo.address, iter(TEXTS)))
+    assert [answer.translation.text for answer in answers] == TEXTS
+    assert len(echo.servicer.configs) == 1
+
+
+@both
+def test_an_answer_that_nobody_waits_for_is_no_lost_call(kind: type, echo) -> None:
+    echo.servicer.answers_twice = True
+    with pytest.raises(InternalError, match="which is not open"):
+        list(many(kind, echo.address, iter(TEXTS)))
+    assert len(echo.servicer.configs) == 1
+
+
+@both
 def test_a_server_that_stays_away_is_given_up(kind: type, echo) -> None:
     echo.servicer.errors = [DrainingError("draining", retry_delay_s=0.0) for _ in range(4)]
     with pytest.raises(DrainingError):

@@ -25,7 +25,7 @@ from service.metrics import Metrics
 from service.record import Record
 from service.settings import Settings
 from service.terms import Priority, Terms
-from service.text_work import TextWork, unexpected
+from service.text_work import TextWork, text_bytes_of, unexpected
 
 _DEADLINE_SLACK_S: Final = 0.05  # a client whose deadline passes cancels the call, at times before our own timer
 _PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
@@ -239,8 +239,12 @@ class Servicer(TranslationServicer):
             call = Call(order.model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
             with order.model.held(), call:
                 with self._counting_refusals():
-                    order.model.mailbox.screen(terms, sum(len(text.encode()) for text in request.contents))
+                    # Of HTML, how much is text shows later.
+                    size_bytes = 0 if terms.html else sum(len(text.encode()) for text in request.contents)
+                    order.model.mailbox.screen(terms, size_bytes)
                     texts = await self._texts.prepare(order.model, terms, call, request.contents)
+                    if terms.html:
+                        order.model.mailbox.screen(terms, text_bytes_of(texts.values()))
                     if request.all_or_nothing:
                         validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
                     call.submit(texts)

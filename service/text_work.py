@@ -2,7 +2,7 @@
 
 import asyncio
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, TypeVar
@@ -55,10 +55,17 @@ class TextWork:
                 return bad[index]
             return _isolated(partial(model.translator.prepare, text, terms, partial(call.progress, index)))
 
-        def prepare() -> dict[int, Text]:
-            return {index: make(index, text) for index, text in enumerate(contents, first)}
+        def prepare(group: Iterable[tuple[int, str]]) -> dict[int, Text]:
+            return {index: make(index, text) for index, text in group}
 
-        return await self._run(prepare, large=sum(map(len, contents)) > _LARGE)
+        numbered = enumerate(contents, first)
+        if sum(map(len, contents)) <= _LARGE:
+            return prepare(numbered)
+        texts: dict[int, Text] = {}
+        # Not all at once: the calls take turns on the thread, and one that is cancelled leaves it.
+        for group in _groups(numbered):
+            texts |= await self._run(partial(prepare, group), large=True)
+        return texts
 
     async def outcomes(self, call: Call, indices: Iterable[int]) -> dict[int, TextResult | DragomanError]:
         """Put the translations of finished texts together; gives each, or its error, by its number."""
@@ -79,10 +86,30 @@ class TextWork:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
+def text_bytes_of(texts: Iterable[Text]) -> int:
+    """Bytes that are to be translated, in UTF-8."""
+    documents = (text for text in texts if not isinstance(text, DragomanError))
+    return sum(segment.text_bytes for document in documents for segment in document.segments)
+
+
 def unexpected(error: Exception) -> InternalError:
     """Log an error of ours: its class and where, not its message, which may hold a text."""
     _log.error("unexpected error", error=type(error).__name__, at=traceback.format_tb(error.__traceback__))
     return InternalError("the server failed; its log says more")
+
+
+def _groups(numbered: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Yield the texts in groups, each just large enough for the thread."""
+    group: list[tuple[int, str]] = []
+    characters = 0
+    for index, text in numbered:
+        group.append((index, text))
+        characters += len(text)
+        if characters > _LARGE:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
 
 
 def _isolated(work: Callable[[], _T]) -> _T | DragomanError:

@@ -315,6 +315,25 @@ async def test_a_request_without_prospects_is_refused_before_its_texts_are_split
         await first
 
 
+@pytest.mark.parametrize("server_settings", [{"queue_source_tokens": 1_000}], indirect=True)
+@pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
+async def test_html_is_refused_for_its_text_and_not_for_its_tags(house, method) -> None:
+    first = translate(house, "tom " * 200)
+    await until(lambda: house.mailbox.queued_segments > 0)
+    tags = f'<p class="{"x" * 5_000}">'
+    start = getattr(house.stub, method)
+    accepted = start(pb.TranslateTextRequest(contents=[tags + "tom"], model="en-de", mime_type="text/html"))
+    before = house.mailbox.queued_segments
+    await until(lambda: house.mailbox.queued_segments > before or accepted.done())
+    assert not accepted.done()
+    refused = start(pb.TranslateTextRequest(contents=[tags + "tom " * 2_000], model="en-de", mime_type="text/html"))
+    assert await refused.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    accepted.cancel()
+    first.cancel()
+    with pytest.raises((asyncio.CancelledError, RequestCancelledError)):
+        await first
+
+
 async def test_large_texts_do_not_hold_up_others(house) -> None:
     large = "tom " * 20_000
     call = translate(house, large, timeout_s=PATIENCE_S)

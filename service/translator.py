@@ -139,15 +139,13 @@ class Document:
         :meth:`result`. A segment's text waits for the segments before it, and with tags inside for its own end. One
         call takes a bounded number of segments, so call it again until it returns "".
         """
-        pieces = []
-        for _ in range(_GROW_SEGMENTS):
-            if self._place == len(self.segments):
-                break
+        text, complete, segments = "", True, 0
+        # Segments without text are cheap, and a "" would say that this is all.
+        while complete and self._place < len(self.segments) and not (text and segments >= _GROW_SEGMENTS):
             piece, complete = self._next_piece()
-            pieces.append(piece)
-            if not complete:
-                break
-        return "".join(pieces)
+            text += piece
+            segments += 1
+        return text
 
     def _next_piece(self) -> tuple[str, bool]:
         """Hand out of the current segment what is settled; if it is complete, go on to the next."""

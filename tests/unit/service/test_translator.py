@@ -274,3 +274,17 @@ def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, s
     [result] = translator.translate_offline(Echo(), [text], html=html)
     assert result.split is split
     assert result.unknown_pieces == 0
+
+
+def test_segments_without_a_translation_do_not_end_what_is_handed_out(translator) -> None:
+    document = translator.prepare("你" * 3_000)
+    assert set(document.separators) == {""}
+    *empty, last = document.segments
+    assert len(empty) > 100
+    for segment in empty:
+        segment.finish(FinishReason.EOS, 0.0)
+    Echo().decode([last])
+    grown = []
+    while delta := document.grow():
+        grown.append(delta)
+    assert "".join(grown) == document.result().text != ""

@@ -152,9 +152,9 @@ class Patience:
 def lost_call(error: DragomanError) -> ServerUnavailableError:
     """Reads the error of a call whose server is lost, though its status may not say so.
 
-    CANCELLED is what gRPC answers to a call that arrives as a server stops (grpc/grpc#41785), and INTERNAL what grpc.aio
-    makes of any status where the call ends during a write (grpc/grpc#36066): the next call tells what it was, if it was
-    not the server's end.
+    CANCELLED is what gRPC answers to a call that arrives as a server stops (grpc/grpc#41785), and INTERNAL what
+    grpc.aio makes of any status where the call ends during a write (grpc/grpc#36066): the next call tells what it was,
+    if it was not the server's end.
 
     Raises:
         DragomanError: the given one, where it is another.

@@ -126,7 +126,7 @@ def parse(content: bytes, path: str) -> KeyRing:
         entries = _ENTRIES.validate_python(tomllib.loads(content.decode()))
     except ValidationError as error:
         raise SettingsError(f"{path}: {_describe(error)}") from error
-    except ValueError as error:  # TOML's errors name the line and quote no value
+    except (ValueError, RecursionError) as error:  # TOML's errors name the line and quote no value
         raise SettingsError(f"{path}: not TOML: {error}") from error
     if not entries:
         # Most likely it is just being written; and a server that lets nobody in need not run.

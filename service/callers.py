@@ -54,15 +54,7 @@ class Callers:
         Raises:
             UnauthenticatedError: there is no key, or nobody's.
         """
-        if self._keys is None:
-            return None
-        key = _key_in(metadata)
-        if key is None:
-            raise UnauthenticatedError('no API key: send metadata "authorization: Bearer KEY", or "x-api-key: KEY"')
-        name = self._keys().find(key)
-        if name is None:
-            raise UnauthenticatedError("this server does not know the API key")
-        return name
+        return None if self._keys is None else _owner(self._keys(), metadata)
 
     def identify(self, context: Context) -> Caller:
         """Tell who calls: a key, or where none is needed a host, whatever its port.
@@ -82,11 +74,13 @@ class Callers:
             RateLimitedError: the key has made too many calls of late.
             ConcurrencyLimitedError: too many calls of the key run.
         """
-        name = self.authenticate(context.invocation_metadata())
-        if name is None:
+        if self._keys is None:
             yield
             return
-        quota = self._quota(name)
+        ring = self._keys()  # once: another thread may put a new one in its place at any moment
+        name = _owner(ring, context.invocation_metadata())
+        quota = self._quotas.setdefault(name, _Quota())
+        quota.limit(ring.entries[name])  # they may have changed in the file since its last call
         try:
             quota.enter(time.monotonic_ns())
         except (RateLimitedError, ConcurrencyLimitedError) as error:
@@ -97,13 +91,6 @@ class Callers:
             yield
         finally:
             quota.leave()
-
-    def _quota(self, name: str) -> "_Quota":
-        """Give what a key has used of its limits, which may have changed in the file since its last call."""
-        assert self._keys is not None
-        quota = self._quotas.setdefault(name, _Quota())
-        quota.limit(self._keys().entries[name])
-        return quota
 
 
 class _Quota:
@@ -149,6 +136,16 @@ class _Quota:
     def leave(self) -> None:
         """End a call."""
         self._running -= 1
+
+
+def _owner(ring: KeyRing, metadata: Metadata) -> str:
+    key = _key_in(metadata)
+    if key is None:
+        raise UnauthenticatedError('no API key: send metadata "authorization: Bearer KEY", or "x-api-key: KEY"')
+    name = ring.find(key)
+    if name is None:
+        raise UnauthenticatedError("this server does not know the API key")
+    return name
 
 
 def _key_in(metadata: Metadata) -> str | None:

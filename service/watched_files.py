@@ -60,6 +60,8 @@ class WatchedFiles(Generic[_T]):
                 _log.info("files reloaded", files=self._name)
         except SettingsError as error:
             self._fail(str(error))
+        except Exception as error:  # whatever it is: a look that ends the looking would keep removed keys valid
+            self._fail(type(error).__name__)
         else:
             self._problem = None
             self._in_force.set(1)

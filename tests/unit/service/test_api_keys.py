@@ -52,6 +52,7 @@ def test_the_burst_is_that_of_a_second_unless_given() -> None:
         (b"", "there is no key in it"),
         (b"# none yet\n", "there is no key in it"),
         (b"a = {", "not TOML"),
+        (b"a = " + b"[" * 10_000, "not TOML"),
         (b"\xff\xfe", "not TOML"),
         (b"a = 1", "a: "),
         (b"a = {}", "a.sha256: Field required"),

@@ -1,5 +1,6 @@
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 import pytest
 
@@ -167,3 +168,13 @@ def test_the_same_limits_read_again_do_not_fill_the_bucket(monkeypatch) -> None:
     house.ring = ring(a={"requests_per_s": 1, "burst": 1}, b={})
     with pytest.raises(RateLimitedError), house.callers.visit(bearer("a")):
         pass
+
+
+def test_a_key_that_is_removed_while_its_call_is_let_in_is_refused_or_served_but_no_error_of_ours() -> None:
+    """Another thread puts the new keys in place, at any moment."""
+    old, new = ring(alice={}), ring(bob={})
+    for looks in range(4):
+        rings = iter([*[old] * looks, *[new] * 9])
+        callers = Callers(Metrics(), lambda rings=rings: next(rings))
+        with suppress(UnauthenticatedError), callers.visit(bearer("alice")):
+            pass

@@ -118,3 +118,18 @@ async def test_watched_files_are_looked_at_again_and_again(files, monkeypatch) -
             files.write(number, number)
             while watched.value != (number, number):
                 await asyncio.sleep(0.001)
+
+
+async def test_whatever_goes_wrong_in_a_look_there_is_another_one(files, monkeypatch) -> None:
+    monkeypatch.setattr("service.watched_files._PERIOD_S", 0.001)
+    watched = files.watch()
+    async with asyncio.timeout(60), watched.watched():
+        with monkeypatch.context() as patch:
+            patch.setattr(watched, "_make", lambda contents: 1 / 0)
+            files.write(2, 2)
+            while files.successful:
+                await asyncio.sleep(0.001)
+        assert watched.value == (1, 1)
+        while watched.value != (2, 2):
+            await asyncio.sleep(0.001)
+    assert files.successful

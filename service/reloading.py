@@ -106,6 +106,8 @@ class Reloading:
 
     async def _reload(self, now: Snapshot, paths: set[Path]) -> None:
         for path in sorted(paths):
+            if self._stopped.is_set():
+                return
             await self._verify(path, there=path in now)
         todo = plan(self._served(), self._manifests())
         self._origins |= {name: path for name, path in todo.origins.items() if path not in todo.load}

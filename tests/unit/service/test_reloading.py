@@ -293,3 +293,22 @@ async def test_a_reload_that_fails_is_not_the_last(house: House, monkeypatch) ->
         await until(lambda: house.versions() == {"en-de": "2"})
     house.reloading.stop()
     await asyncio.wait_for(following, PATIENCE_S)
+
+
+async def test_a_server_that_stops_looks_at_no_further_bundle(house: House, monkeypatch) -> None:
+    house.write("a")
+    await house.start()
+    for folder in ("b", "c", "d"):
+        house.write(folder, folder)
+    looks: list[Path] = []
+
+    def look_and_stop(path: Path) -> Bundle:
+        looks.append(path)
+        house.reloading.stop()
+        return Bundle.open(path)
+
+    monkeypatch.setattr("service.reloading._verified", look_and_stop)
+    house.asked.set()
+    await asyncio.wait_for(house.reloading.follow(house.asked), PATIENCE_S)
+    assert len(looks) == 1
+    assert house.loads == ["en-de 1"]

@@ -23,16 +23,21 @@ class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
 
     def __init__(self, service: str) -> None:
         self._prefix = f"/{service}/"
+        self._wrapped: dict[
+            str, tuple[Any, Any]
+        ] = {}  # by method, what was wrapped and what it became: once, not a call
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any) -> Any:
         """Wrap the handler of the method that is called, if it is one of the service."""
         handler = await continuation(handler_call_details)
         if handler is None or not handler_call_details.method.startswith(self._prefix):
             return handler
-        handler = handler._replace(request_deserializer=_lenient(handler.request_deserializer))
-        if handler.request_streaming:
-            return handler
-        return _reading(handler)
+        given, wrapped = self._wrapped.get(handler_call_details.method, (None, None))
+        if given is not handler:
+            wrapped = handler._replace(request_deserializer=_lenient(handler.request_deserializer))
+            wrapped = wrapped if handler.request_streaming else _reading(wrapped)
+            self._wrapped[handler_call_details.method] = handler, wrapped
+        return wrapped
 
 
 def parsed(request: _T | DragomanError) -> _T:

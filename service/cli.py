@@ -15,10 +15,12 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from tqdm import tqdm
 
+from dragoman import access
+from dragoman.access import Access
 from dragoman.answers import Model
 from dragoman.bundle import Bundle, Manifest, find_bundles
 from dragoman.client import Client
-from dragoman.errors import BundleError, QueueFullError
+from dragoman.errors import BundleError, ConcurrencyLimitedError, QueueFullError, RateLimitedError
 from dragoman.tokenizer import Tokenizer
 from service import api_keys, capacity
 from service.mailbox import Mailbox
@@ -38,6 +40,8 @@ _DEFAULT_MODELS: Final = Settings.model_fields["models"].default
 _COLUMNS: Final = (
     "NAME", "FROM", "TO", "PRECISION", "MAX SOURCE", "MAX TARGET", "VOCABULARY", "PARAMETERS"
 )  # fmt: skip
+
+_BUSY: Final = (QueueFullError, RateLimitedError, ConcurrencyLimitedError)
 
 TranslateLines = Callable[[list[str]], list[str]]
 
@@ -81,8 +85,8 @@ def translate(arguments: list[str]) -> int:
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="what to translate; standard input if none")
     _add_models_arguments(parser)
     parser.add_argument("--model", default="", help="name of the model; the first by name without")
-    options = parser.parse_args(arguments)
-    translate_lines = _remote(options) if options.address else _in_process(options)
+    options, let_in = _parse_place(parser, arguments)
+    translate_lines = _remote(options, let_in) if options.address else _in_process(options)
     if options.texts:
         # An argument that is not UTF-8 holds lone surrogates, which no tokenizer takes.
         texts = [os.fsencode(text).decode(errors="replace") for text in options.texts]
@@ -96,8 +100,8 @@ def models(arguments: list[str]) -> int:
     """List the models of a folder or of a server."""
     parser = _Parser("dragoman models", description="List the models of a folder or of a server.")
     _add_models_arguments(parser)
-    options = parser.parse_args(arguments)
-    rows = _models_of_server(options.address) if options.address else _models_of_folder(options.models)
+    options, let_in = _parse_place(parser, arguments)
+    rows = _models_of_server(options.address, let_in) if options.address else _models_of_folder(options.models)
     _write(_table([_COLUMNS, *rows]))
     return EXIT_OK
 
@@ -130,6 +134,14 @@ def _add_models_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"a bundle, or a folder with bundles (default {_DEFAULT_MODELS}; {PREFIX}MODELS)",
     )
     place.add_argument("--address", help="host:port of a server to ask, instead of working in this process")
+    access.add_arguments(parser)
+
+
+def _parse_place(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, Access]:
+    options = parser.parse_args(arguments)
+    if not options.address and (options.tls_ca or options.api_key):
+        parser.error(f"argument --{'tls-ca' if options.tls_ca else 'api-key'}: needs --address")
+    return options, access.of(parser, options)
 
 
 def _kv_cache(settings: Settings) -> dict[str, Any]:
@@ -144,15 +156,17 @@ def _kv_cache(settings: Settings) -> dict[str, Any]:
     return {"formula": KV_CACHE_FORMULA, "models": models}
 
 
-def _remote(options: argparse.Namespace) -> TranslateLines:
-    client = Client(options.address, timeout_s=_CALL_TIMEOUT_S)
+def _remote(options: argparse.Namespace, let_in: Access) -> TranslateLines:
+    client = Client(
+        options.address, timeout_s=_CALL_TIMEOUT_S, api_key=let_in.api_key, credentials=let_in.credentials()
+    )
     model = options.model or client.list_models()[0].name
 
     def translate_lines(lines: list[str]) -> list[str]:
         while True:
             try:
                 return [translation.text for translation in client.translate(lines, model=model)]
-            except QueueFullError as error:  # there is no hurry: let the server's other clients go first
+            except _BUSY as error:  # there is no hurry: let the server's other clients go first
                 time.sleep(error.retry_delay_s or 1.0)
 
     return translate_lines
@@ -161,7 +175,7 @@ def _remote(options: argparse.Namespace) -> TranslateLines:
 def _in_process(options: argparse.Namespace) -> TranslateLines:
     from service.engine import Engine
 
-    settings = load()
+    settings = load(other_variables={access.API_KEY_VARIABLE})
     bundle = _choose_bundle(options.models, options.model)
     engine = Engine(
         bundle,
@@ -236,8 +250,8 @@ def _models_of_folder(folder: Path) -> list[tuple[Any, ...]]:
     return [(*_row(manifest), manifest.parameters) for manifest in manifests]
 
 
-def _models_of_server(address: str) -> list[tuple[Any, ...]]:
-    with Client(address) as client:
+def _models_of_server(address: str, let_in: Access) -> list[tuple[Any, ...]]:
+    with Client(address, api_key=let_in.api_key, credentials=let_in.credentials()) as client:
         return [(*_row(model), "-") for model in client.list_models()]
 
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -197,16 +197,17 @@ class Settings(BaseSettings):
         return self.threads or (_cores() if self.device == "cpu" else 1)
 
 
-def load(flags: Mapping[str, Any] | None = None) -> Settings:
+def load(flags: Mapping[str, Any] | None = None, *, other_variables: Collection[str] = ()) -> Settings:
     """Read the settings.
 
     Args:
         flags: values given on the command line, by field name; they win over the environment.
+        other_variables: names of the environment that are no settings and no mistake.
 
     Raises:
         SettingsError: at least one is unknown or impossible.
     """
-    _refuse_unknown(os.environ)
+    _refuse_unknown({name: value for name, value in os.environ.items() if name not in other_variables})
     try:
         return Settings(**(flags or {}))
     except ValidationError as error:

@@ -17,6 +17,8 @@ from bench.load.report import to_text
 from bench.load.run import NoServerError, run_load
 from bench.load.slo import judge, to_line
 from bench.load.texts import DataFile, DataFileError, read_data_file
+from dragoman import access
+from dragoman.access import Access
 
 EXIT_OK, EXIT_NO_ANSWER, EXIT_MISSED, EXIT_DIFFERENT, EXIT_INTERRUPTED = 0, 1, 1, 3, 130
 
@@ -34,6 +36,7 @@ def main(argv: list[str]) -> int:
     if argv[:1] == ["compare"]:
         return compare_runs.main(argv[1:])
     arguments, parser = parse(argv)
+    let_in = access.of(parser, arguments)
     try:
         data = read_data_file(arguments.data)
     except DataFileError as error:
@@ -41,7 +44,7 @@ def main(argv: list[str]) -> int:
     _warn_of_broken_lines(data)
     started = datetime.now(UTC)
     try:
-        measured = _measure(arguments, data.texts)
+        measured = _measure(arguments, let_in, data.texts)
     except NoServerError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return EXIT_NO_ANSWER
@@ -51,8 +54,8 @@ def main(argv: list[str]) -> int:
     return _exit_code(measured, parser.prog)
 
 
-def _measure(arguments: argparse.Namespace, texts: list[str]) -> dict[str, Any]:
-    settings = load_settings(arguments)
+def _measure(arguments: argparse.Namespace, let_in: Access, texts: list[str]) -> dict[str, Any]:
+    settings = load_settings(arguments, let_in)
     if arguments.ramp is None:
         return asyncio.run(run_load(settings, texts))
     return run_ramp(settings, texts, arguments.ramp, arguments.p95_ms, lambda line: print(line, file=sys.stderr))

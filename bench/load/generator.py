@@ -26,6 +26,7 @@ from dragoman.v1 import translation_pb2
 TRANSLATE_TEXT = "/dragoman.v1.Translation/TranslateText"
 STREAM_TRANSLATE_TEXT = "/dragoman.v1.Translation/StreamTranslateText"
 
+Metadata = Sequence[tuple[str, str]]
 Check = Callable[[int, Sequence[translation_pb2.TranslatedText]], None]
 
 _CHANNEL_OPTIONS = [
@@ -37,9 +38,24 @@ _CHANNEL_OPTIONS = [
 ]
 
 
-async def open_channels(address: str, count: int, stack: AsyncExitStack) -> list[grpc.aio.Channel]:
-    """Opens channels, each with its own connection, that close with the stack; does not wait for them."""
-    channels = [grpc.aio.insecure_channel(address, options=_CHANNEL_OPTIONS) for _ in range(count)]
+async def open_channels(
+    address: str, count: int, stack: AsyncExitStack, credentials: grpc.ChannelCredentials | None = None
+) -> list[grpc.aio.Channel]:
+    """Opens channels, each with its own connection, that close with the stack; does not wait for them.
+
+    Args:
+        address: of the server.
+        count: of the channels.
+        stack: closes them.
+        credentials: for TLS; plain text without.
+    """
+
+    def opened() -> grpc.aio.Channel:
+        if credentials is None:
+            return grpc.aio.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        return grpc.aio.secure_channel(address, credentials, options=_CHANNEL_OPTIONS)
+
+    channels = [opened() for _ in range(count)]
     for channel in channels:
         await stack.enter_async_context(channel)
     return channels
@@ -67,18 +83,18 @@ class Ask(Protocol):
         """Returns the whole reply, or raises the error of the call."""
 
 
-def unary(channel: grpc.aio.Channel) -> Ask:
+def unary(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
     """All translations in one answer."""
     call = channel.unary_unary(TRANSLATE_TEXT)  # without serializers a call takes and gives bytes
 
     async def ask(request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
-        answer = await call(request, timeout=timeout_s)
+        answer = await call(request, timeout=timeout_s, metadata=metadata)
         return Reply(translation_pb2.TranslateTextResponse.FromString(answer).translations)
 
     return ask
 
 
-def streamed(channel: grpc.aio.Channel) -> Ask:
+def streamed(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
     """Translations piece by piece."""
     call = channel.unary_stream(STREAM_TRANSLATE_TEXT)
 
@@ -86,7 +102,7 @@ def streamed(channel: grpc.aio.Channel) -> Ask:
         reply = Reply([])
         results: dict[int, translation_pb2.TranslatedText] = {}
         last_s: dict[int, float] = {}
-        async for message in call(request, timeout=timeout_s):
+        async for message in call(request, timeout=timeout_s, metadata=metadata):
             piece = translation_pb2.StreamTranslateTextResponse.FromString(message)
             if piece.HasField("result"):
                 results[piece.content_index] = piece.result

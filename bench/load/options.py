@@ -9,6 +9,8 @@ from bench.arguments import Parser, count, not_negative, output_file, positive, 
 from bench.load.settings import LoadSettings
 from bench.load.slo import MEASURES, Target
 from bench.load.workload import WordCounts
+from dragoman import access
+from dragoman.access import Access
 
 T = TypeVar("T")
 
@@ -49,10 +51,11 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
     return arguments, parser
 
 
-def load_settings(arguments: argparse.Namespace) -> LoadSettings:
+def load_settings(arguments: argparse.Namespace, let_in: Access) -> LoadSettings:
     """The load that the arguments ask for; of a ramp, without its rate."""
     return LoadSettings(
         address=arguments.address,
+        access=let_in,
         rate=arguments.rate,
         concurrency=arguments.concurrency,
         duration_s=arguments.duration,
@@ -76,13 +79,14 @@ def load_settings(arguments: argparse.Namespace) -> LoadSettings:
 
 
 def as_json(arguments: argparse.Namespace) -> dict[str, Any]:
-    """All settings, for the report."""
-    return {name: _plain(value) for name, value in vars(arguments).items()}
+    """All settings, for the report, which others may read: without the API key."""
+    return {name: _plain(value) for name, value in vars(arguments).items() if name != "api_key"}
 
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--address", default="127.0.0.1:50051", metavar="HOST:PORT", help="the server (%(default)s)")
+    access.add_arguments(parser)
     loop = parser.add_mutually_exclusive_group(required=True)
     loop.add_argument("--rate", type=positive, metavar="R", help="open loop: requests a second, Poisson")
     loop.add_argument("--concurrency", type=count, metavar="N", help="closed loop: requests at once")

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import grpc.aio
@@ -38,14 +39,14 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
     """
     async with AsyncExitStack() as stack:
         count = min(_CHANNELS, settings.concurrency or _CHANNELS)
-        channels = await open_channels(settings.address, count, stack)
-        models = await _list_models(channels, settings.address)
+        channels = await open_channels(settings.address, count, stack, settings.access.credentials())
+        models = await _list_models(channels, settings)
         scraper = await _scraper(settings)
         loop = make_loop(settings)
         work = make_workload(settings, texts, loop, models)
         verifier = Verifier(work.texts, settings.texts_per_request) if settings.verify_texts else None
         if verifier:
-            await _learn(verifier, channels[0], work.template, len(set(work.texts)), settings.timeout_s)
+            await _learn(verifier, channels[0], work.template, len(set(work.texts)), settings)
         samples = Samples(settings.warmup_s)
         generator = Generator(
             channels,
@@ -53,7 +54,7 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
             settings.timeout_s,
             samples,
             verifier.check if verifier else None,
-            way=streamed if settings.stream else unary,
+            way=partial(streamed if settings.stream else unary, metadata=settings.access.metadata),
             bulk=work.bulk,
         )
         interrupted = await _run_watched(loop, generator, samples, settings, scraper)
@@ -87,28 +88,28 @@ async def _learn(
     channel: grpc.aio.Channel,
     template: translation_pb2.TranslateTextRequest,
     texts: int,
-    timeout_s: float,
+    settings: LoadSettings,
 ) -> None:
     """Sends every text alone, and shows how far that is."""
-    call = channel.unary_unary(TRANSLATE_TEXT)
+    call = partial(channel.unary_unary(TRANSLATE_TEXT), timeout=settings.timeout_s, metadata=settings.access.metadata)
     progress = asyncio.create_task(show_count(lambda: verifier.learnt, texts, "texts alone"))
     try:
-        await verifier.learn(lambda request: call(request, timeout=timeout_s), template)
+        await verifier.learn(call, template)
     finally:
         progress.cancel()
 
 
-async def _list_models(channels: list[grpc.aio.Channel], address: str) -> list[translation_pb2.Model]:
+async def _list_models(channels: list[grpc.aio.Channel], settings: LoadSettings) -> list[translation_pb2.Model]:
     """Waits until every channel is connected, then asks what the server serves."""
     stub = translation_pb2_grpc.TranslationStub(channels[0])
     try:
         async with asyncio.timeout(_CONNECT_TIMEOUT_S):
             await asyncio.gather(*(channel.channel_ready() for channel in channels))
-            answer = await stub.ListModels(translation_pb2.ListModelsRequest())
+            answer = await stub.ListModels(translation_pb2.ListModelsRequest(), metadata=settings.access.metadata)
     except TimeoutError as error:
-        raise NoServerError(f"no server answers at {address}") from error
+        raise NoServerError(f"no server answers at {settings.address}") from error
     except grpc.aio.AioRpcError as error:
-        raise NoServerError(f"the server at {address} says {error.code().name}: {error.details()}") from error
+        raise NoServerError(f"the server at {settings.address} says {error.code().name}: {error.details()}") from error
     return list(answer.models)
 
 

@@ -1,8 +1,9 @@
 """A load, as data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bench.load.workload import WordCounts
+from dragoman.access import Access
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class LoadSettings:
         stream: Whether translations are streamed.
         goodput_ms: An answer is good within so many milliseconds; None: whenever it comes.
         metrics_address: Of the server's metrics, to follow them; empty: they are not asked for.
+        access: What the server asks of its callers.
     """
 
     address: str
@@ -53,3 +55,4 @@ class LoadSettings:
     stream: bool = False
     goodput_ms: float | None = None
     metrics_address: str = ""
+    access: Access = field(default_factory=Access)

@@ -1,0 +1,143 @@
+"""TLS, API keys, two models and a watched folder on one server; commands reach it, and all changes under load."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dragoman import Client
+from dragoman.access import API_KEY_VARIABLE
+from tests.certificates import Authority, Files
+from tests.e2e.bundles import copy_bundle
+from tests.e2e.conftest import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess
+
+
+class House:
+    """The server, and all that it watches."""
+
+    def __init__(self, folder: Path) -> None:
+        self.models, self.ca, self._file = folder / "models", folder / "authorities.crt", folder / "keys.toml"
+        self.authority, self.files = Authority(), Files(folder)
+        self.files.write(self.authority.issue())
+        self.ca.write_bytes(self.authority.pem)
+        self._lines: list[str] = []
+        self.key = self.add_key("first")
+        for name in ("one", "two"):
+            copy_bundle(BUNDLE, self.models / name, name=name)
+        self.server = ServerProcess(
+            (
+                f"--models={self.models}",
+                "--watch-models-s=0.2",
+                f"--tls-certificate={self.files.certificate}",
+                f"--tls-key={self.files.key}",
+                f"--api-keys={self._file}",
+            )
+        )
+        self.server.wait_until_serving()
+
+    def add_key(self, name: str) -> str:
+        done = self._dragoman("api-key", name)
+        self._lines.append(done.stdout)
+        self._file.write_text("".join(self._lines))
+        return done.stderr.split()[-1]
+
+    def client(self, key: str) -> Client:
+        credentials = self.authority.channel_credentials()
+        return Client(self.server.address, api_key=key, credentials=credentials, timeout_s=PATIENCE_S)
+
+    def run(self, command: str, *arguments: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Runs a command against the server, with a key in the environment or none."""
+        place = ("--address", self.server.address, "--tls-ca", str(self.ca))
+        return self._dragoman(command, *place, *arguments, **({API_KEY_VARIABLE: key} if key else {}))
+
+    def _dragoman(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "dragoman.cli", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            cwd=REPOSITORY,
+            env={**os.environ, **variables},
+        )
+
+
+@pytest.fixture(scope="module")
+def house(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    house = House(tmp_path_factory.mktemp("guards"))
+    yield house
+    house.server.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"), [(["models"], "NAME"), (["translate", "Good morning."], "Guten Morgen!")]
+)
+def test_commands_reach_the_server_with_a_key_only(house: House, arguments: list[str], answer: str) -> None:
+    done = house.run(*arguments, key=house.key)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(answer)
+    refused = house.run(*arguments)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "no API key" in refused.stderr
+    assert house.run(*arguments, "--api-key", "nobody's").returncode == 2
+
+
+def test_a_load_test_reaches_it_and_reports_no_key(house: House, tmp_path: Path) -> None:
+    data, report = tmp_path / "texts.txt", tmp_path / "report.json"
+    data.write_text("Good morning.\nGood night.\n")
+    load = ["load-test", "--data", str(data), "--concurrency", "2", "--requests", "6", "--json", str(report)]
+    for more in ([], ["--stream"], ["--verify"]):
+        done = house.run(*load, "--api-key", house.key, *more)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(report.read_text())["completed"] == 6
+        assert house.key not in report.read_text() + done.stdout + done.stderr
+
+
+def test_certificate_keys_and_models_change_and_no_call_fails(house: House) -> None:
+    stop, failures, keys = threading.Event(), list[Exception](), [house.key]
+
+    def keep_calling(call: Callable[[Client], object]) -> None:
+        while not stop.is_set():
+            try:
+                with house.client(keys[-1]) as client:  # a new connection, with the certificate of now
+                    call(client)
+            except Exception as error:
+                failures.append(error)
+
+    calls: list[Callable[[Client], object]] = [
+        lambda client: client.translate(f"Tom has {time.monotonic_ns()} books.", model="one"),
+        lambda client: list(client.stream(f"Tom has {time.monotonic_ns()} books.", model="two")),
+        lambda client: list(client.translate_many([f"It is {time.monotonic_ns()}."] * 3, model="one")),
+    ]
+    threads = [threading.Thread(target=keep_calling, args=[call]) for call in calls]
+    for thread in threads:
+        thread.start()
+    for number in range(2):
+        house.files.write(house.authority.issue())
+        key = house.add_key(f"key-{number}")
+        copy_bundle(BUNDLE, house.models / "one", name="one", parameters=number + 1)
+        house.server.wait_for("retired")
+        _until(lambda key=key: house.run("models", key=key).returncode == 0)
+        keys.append(key)
+        _until(
+            lambda number=number: (
+                house.server.metric("api_key_requests_total", key=f"key-{number}", outcome="ADMITTED") > 9
+            )
+        )
+    stop.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert failures == []
+    assert house.server.metric("model_reloads_total", model="one", outcome="loaded") == 2
+    assert all(house.server.metric("files_in_force", files=files) == 1 for files in ("tls", "api_keys"))
+
+
+def _until(so: Callable[[], bool]) -> None:
+    give_up_s = time.monotonic() + PATIENCE_S
+    while not so():
+        assert time.monotonic() < give_up_s

@@ -23,7 +23,9 @@ class Proxy:
         self._passing = threading.Event()
         self._passing.set()
         self._cut = threading.Event()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._pairing = threading.Lock()  # from before a connection to the target until its pair is known
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def freeze(self) -> None:
         """Pass on nothing any more; all connections stay open."""
@@ -36,21 +38,23 @@ class Proxy:
     def reset(self) -> int:
         """Cut all connections off with RST, on both sides; gives their number."""
         self._cut.set()  # whoever is woken must not end a connection in the orderly way
-        count = len(self._pairs)
-        for pair in self._pairs:
+        with self._pairing:
+            pairs, self._pairs = self._pairs, []
+        for pair in pairs:
             for side in pair:
                 side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                 with contextlib.suppress(OSError):
                     side.shutdown(socket.SHUT_RD)  # wakes the thread that reads; sends nothing
                 side.close()
-        self._pairs.clear()
-        return count
+        return len(pairs)
 
     def established(self) -> int:
         """Connections that the server has not ended."""
-        return sum(
-            server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _ESTABLISHED for _, server in self._pairs
-        )
+        with self._pairing:
+            return sum(
+                server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _ESTABLISHED
+                for _, server in self._pairs
+            )
 
     def __enter__(self) -> "Proxy":
         return self
@@ -60,6 +64,7 @@ class Proxy:
     ) -> None:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        self._accepting.join()
         self._listener.close()
         self._passing.set()
         self.reset()
@@ -70,8 +75,9 @@ class Proxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            server = socket.create_connection(self._target)
-            self._pairs.append((client, server))
+            with self._pairing:
+                server = socket.create_connection(self._target)
+                self._pairs.append((client, server))
             for source, sink in ((client, server), (server, client)):
                 threading.Thread(target=self._pass_on, args=[source, sink], daemon=True).start()
 

@@ -37,6 +37,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc has 
         self._served: frozenset[str] = frozenset()
         self._stalled: frozenset[str] = frozenset()
         self._left = False
+        self._ended = False
         self._statuses = dict.fromkeys(_SERVER, _NOT_SERVING)
         self._news = asyncio.Event()
 
@@ -65,6 +66,11 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc has 
         self._left = True
         self._tell()
 
+    def end(self) -> None:
+        """Send the watchers away: the server has stopped. gRPC would cancel them, and log each as an error."""
+        self._ended = True
+        self._tell()
+
     async def Check(self, request: Any, context: Any) -> Any:
         """Say how a server or model is; NOT_FOUND for a name that was never heard of."""
         status = self._statuses.get(request.service)
@@ -73,9 +79,9 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc has 
         return health_pb2.HealthCheckResponse(status=status)
 
     async def Watch(self, request: Any, context: Any) -> None:
-        """Say how a server or model is, and again whenever that changes."""
+        """Say how a server or model is, and again whenever that changes, until the end."""
         told = None
-        while True:
+        while not self._ended:
             news, status = self._news, self._statuses.get(request.service, _UNKNOWN)
             if status == told:
                 await news.wait()

@@ -171,6 +171,7 @@ class _Server:
             self._reloading.stop()
             await self._following  # what is being loaded is, to be stopped with the others
         await self._fleet.stop()
+        self._health.end()
         _log.info("stopped")
 
 

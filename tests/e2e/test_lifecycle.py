@@ -216,3 +216,16 @@ def test_an_engine_that_dies_while_new_calls_are_still_taken_ends_the_server_wit
     call.join()
     assert isinstance(call.outcome, InternalError), call.outcome
     assert server.exit_code() == 1
+
+
+def test_whoever_watches_the_health_neither_keeps_the_server_nor_shows_up_as_an_error(launch) -> None:
+    server = launch()
+    server.wait_until_serving()
+    with grpc.insecure_channel(server.address) as channel:
+        watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=120)
+        assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
+        server.signal(signal.SIGTERM)
+        assert next(watch).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        assert list(watch) == []
+    assert server.exit_code() == 0
+    assert not [line for line in server.log if "rror" in line]

@@ -165,8 +165,8 @@ def _remote(options: argparse.Namespace, let_in: Access) -> TranslateLines:
     def translate_lines(lines: list[str]) -> list[str]:
         while True:
             try:
-                return [translation.text for translation in client.translate(lines, model=model)]
-            except _BUSY as error:  # there is no hurry: let the server's other clients go first
+                return [translation.text for translation in client.translate(lines, model=model, priority="bulk")]
+            except _BUSY as error:  # there is no hurry
                 time.sleep(error.retry_delay_s or 1.0)
 
     return translate_lines

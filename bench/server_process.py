@@ -90,11 +90,16 @@ def _await_serving(process: subprocess.Popen[bytes], address: str, deadline_s: f
         _pause(process, deadline_s, log)
     with grpc.insecure_channel(address) as channel:
         health = health_pb2_grpc.HealthStub(channel)
-        while (
-            health.Check(health_pb2.HealthCheckRequest(), timeout=START_TIMEOUT_S).status
-            != health_pb2.HealthCheckResponse.SERVING
-        ):
+        while not _serves(health):
             _pause(process, deadline_s, log)
+
+
+def _serves(health: health_pb2_grpc.HealthStub) -> bool:
+    try:
+        answer = health.Check(health_pb2.HealthCheckRequest(), timeout=START_TIMEOUT_S)
+    except grpc.RpcError:  # it has ended since it listened
+        return False
+    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
 def _listens(address: str) -> bool:

@@ -18,8 +18,8 @@ Text = Document | DragomanError
 class Call:
     """The texts of one call, what of them is unfinished, and a wake-up for the handler that waits.
 
-    Its handler gives :meth:`progress` to the segments of each document, submits the texts, awaits
-    and awaits :meth:`complete` once or :meth:`moved` again and again, all in a `with` block of the call. A text on
+    Its handler gives :meth:`progress` to the segments of each document, submits the texts, and
+    awaits :meth:`complete` once or :meth:`moved` again and again, all in a `with` block of the call. A text on
     which the engine fails has that error in place of its outcome; every other error of a segment ends the call.
     """
 

@@ -82,18 +82,11 @@ class Fleet:
     def put(self, loaded: Loaded) -> None:
         """Serve a model; one of its name that is served finishes what runs on it and goes."""
         asyncio.wrap_future(loaded.engine.ended).add_done_callback(lambda ended: self._note_end(loaded, ended))
-        others = [other for other in self._models if other.name != loaded.name]
-        replaced = [other for other in self._models if other.name == loaded.name]
-        self._switch((*others, loaded))
-        for old in replaced:
-            self._retire(old)
+        self._exchange(loaded.name, loaded)
 
     def withdraw(self, name: str) -> None:
         """Serve a model no more; it finishes what runs on it and goes."""
-        leaving = [loaded for loaded in self._models if loaded.name == name]
-        self._switch(tuple(loaded for loaded in self._models if loaded.name != name))
-        for old in leaving:
-            self._retire(old)
+        self._exchange(name)
 
     async def stop(self) -> None:
         """End all engines; what runs on them fails."""
@@ -101,6 +94,13 @@ class Fleet:
         await asyncio.gather(*self._retiring)
         for loaded in self._models:
             await self._end(loaded)
+
+    def _exchange(self, name: str, *new: Loaded) -> None:
+        """Serve these in place of what has this name."""
+        leaving = [loaded for loaded in self._models if loaded.name == name]
+        self._switch((*(loaded for loaded in self._models if loaded.name != name), *new))
+        for old in leaving:
+            self._retire(old)
 
     def _switch(self, models: tuple[Loaded, ...]) -> None:
         for name in set(self.names) - {loaded.name for loaded in models}:

@@ -96,12 +96,8 @@ class Metrics:
         self.rejected_total = self._counter("rejected", "RPCs refused before any work.", "reason")
         self.queue_segments = self._gauge("queue_segments", "Segments waiting for a slot.")
         self.queue_source_tokens = self._gauge("queue_source_tokens", "Source tokens waiting for a slot.")
-        self.queue_priority_source_tokens = Gauge(
-            "queue_priority_source_tokens",
-            "Source tokens waiting for a slot, by priority.",
-            ["priority"],
-            namespace=_PREFIX,
-            registry=self.registry,
+        self.queue_priority_source_tokens = self._gauge(
+            "queue_priority_source_tokens", "Source tokens waiting for a slot, by priority.", "priority"
         )
         self.drain_source_tokens_per_second = self._gauge(
             "drain_source_tokens_per_second",
@@ -138,12 +134,10 @@ class Metrics:
             "key",
             "outcome",
         )
-        self.files_in_force = Gauge(
+        self.files_in_force = self._gauge(
             "files_in_force",
             "1 while what the files hold is in force; 0 where they are missing or wrong, and the last good ones count.",
-            ["files"],
-            namespace=_PREFIX,
-            registry=self.registry,
+            "files",
         )
 
     def _define_engine(self) -> None:

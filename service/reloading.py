@@ -10,6 +10,7 @@ import structlog
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError, DragomanError
 from service.bundle_watch import Snapshot, changed, look, taken_up
+from service.events import first_of
 from service.fleet import Fleet
 from service.health import Health
 from service.loading import Load
@@ -98,10 +99,7 @@ class Reloading:
 
     async def _wait(self, asked: asyncio.Event) -> bool:
         """Wait for a reason to look; False once there is to be none."""
-        waits = [asyncio.create_task(event.wait()) for event in (asked, self._stopped)]
-        await asyncio.wait(waits, timeout=self._settings.watch_models_s or None, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
+        await first_of(asked, self._stopped, timeout_s=self._settings.watch_models_s or None)
         return not self._stopped.is_set()
 
     async def _reload(self, now: Snapshot, paths: set[Path]) -> None:

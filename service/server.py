@@ -13,6 +13,7 @@ from grpc_reflection.v1alpha import reflection
 from dragoman.errors import DrainingError
 from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
 from service import allocator, logs
+from service.events import first_of
 from service.fleet import Fleet
 from service.health import SERVICE, Health
 from service.journal import Journal, Tracer
@@ -105,7 +106,7 @@ class _Server:
         _log.info("serving", models=self._fleet.names)
         self._following = asyncio.create_task(self._reloading.follow(self._signals.reload))
         async with self._watched():
-            await _first_of(self._signals.stop, self._fleet.failed)
+            await first_of(self._signals.stop, self._fleet.failed)
             self._reloading.stop()
             await self._announce()
 
@@ -149,7 +150,7 @@ class _Server:
         self._health.leave()
         if self._settings.shutdown_delay_s and not self._fleet.failed.is_set():
             _log.info("shutting down", delay_s=self._settings.shutdown_delay_s)
-            await _first_of(self._signals.hurry, self._fleet.failed, timeout_s=self._settings.shutdown_delay_s)
+            await first_of(self._signals.hurry, self._fleet.failed, timeout_s=self._settings.shutdown_delay_s)
 
     async def _drain(self) -> None:
         """Refuse new calls, finish those that run as long as the settings allow, stop the engines."""
@@ -173,11 +174,3 @@ class _Server:
         await self._fleet.stop()
         self._health.end()
         _log.info("stopped")
-
-
-async def _first_of(*events: asyncio.Event, timeout_s: float | None = None) -> None:
-    """Wait until one of them is set, or for so long."""
-    waits = [asyncio.create_task(event.wait()) for event in events]
-    await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()

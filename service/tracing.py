@@ -18,11 +18,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import Span, SpanKind, StatusCode, format_trace_id, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from dragoman.v1 import translation_pb2
+from service.health import SERVICE
 from service.journal import Metadata
 from service.record import Record, Stage
 
-_SERVICE: Final = translation_pb2.DESCRIPTOR.services_by_name["Translation"].full_name
 _TRACE_CONTEXT: Final = ("traceparent", "tracestate")
 _PATIENCE_S: Final = 2.0  # at the end, for a collector that does not answer
 # By the semantic conventions for gRPC: what a server answers otherwise is its caller's business.
@@ -72,7 +71,7 @@ class CallTracer:
         # Added to a time of the monotonic clock: nanoseconds since 1970.
         epoch_ns = time.time_ns() - time.monotonic_ns()
         span = self._tracer.start_span(
-            f"{_SERVICE}/{record.method}",
+            f"{SERVICE}/{record.method}",
             context=self._propagator.extract(carrier),
             kind=SpanKind.SERVER,
             start_time=_ns(record.began_s, epoch_ns),
@@ -104,7 +103,7 @@ def _describe(span: Span, record: Record) -> None:
     span.set_attributes(
         {
             "rpc.system.name": "grpc",
-            "rpc.method": f"{_SERVICE}/{record.method}",
+            "rpc.method": f"{SERVICE}/{record.method}",
             "rpc.response.status_code": record.code.name,
             "dragoman.request_id": record.request_id,
             "dragoman.model": record.model,

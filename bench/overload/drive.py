@@ -22,13 +22,12 @@ from bench.overload.phases import answers_per_second, arrivals, due_in, in_a_row
 from bench.overload.targets import Figures
 from bench.server_process import Running, ServerError, running
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
-from service.settings import Settings
 
 STEADY_SHARE = 0.8
 # The load repeats its texts: what the server could remember is switched off, so that nothing is free.
 _NOTHING_FREE = ["--encoder-cache-mb", "0", "--result-cache-mb", "0", "--coalesce", "false"]
 _SERVE = [sys.executable, "-m", "dragoman.cli", "serve", "--log-format", "json"]
-_DELAY_SETTING = "max_delay_s"
+_DELAY_FLAG = "--max-delay-s"
 _WARMUP_S, _LEAD_S, _AFTER_S = 2.0, 5.0, 10.0
 # Texts that are under way when as many clients as keep the server busy wait for their answers.
 _BUSY_TEXTS = 256
@@ -134,11 +133,8 @@ def _steady(plan: Plan, server: Running, requests: Sequence[bytes], rate: float)
 
 
 def _delay_flags(plan: Plan, steady_ms: float) -> list[str]:
-    """How long a request may wait, where the server has such a setting and nobody has set it."""
-    flag = f"--{_DELAY_SETTING.replace('_', '-')}"
-    if _DELAY_SETTING not in Settings.model_fields or flag in plan.serve:
-        return []
-    return [flag, f"{plan.delay_share * steady_ms / 1e3:.4f}"]
+    """How long a request may wait, where nobody has set it."""
+    return [] if _DELAY_FLAG in plan.serve else [_DELAY_FLAG, f"{plan.delay_share * steady_ms / 1e3:.4f}"]
 
 
 def _storm(

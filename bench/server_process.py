@@ -1,11 +1,12 @@
 """Server processes of a measurement: started on a free port, ready when they say so, stopped at the end."""
 
+import os
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import IO
@@ -13,6 +14,8 @@ from typing import IO
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+# Loads repeat their texts: with what the server could remember switched off, nothing is free.
+NOTHING_FREE = ("--encoder-cache-mb", "0", "--result-cache-mb", "0", "--coalesce", "false")
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 _POLL_S = 0.005
@@ -57,8 +60,13 @@ def serving(command: Sequence[str]) -> Iterator[str]:
 
 
 @contextmanager
-def running(command: Sequence[str]) -> Iterator[Running]:
-    """As `serving`, for those who want to know more than the address."""
+def running(command: Sequence[str], cores: Collection[int] | None = None) -> Iterator[Running]:
+    """As `serving`, for those who want to know more than the address, or where it runs.
+
+    Args:
+        command: as for `serving`.
+        cores: on which it may run; None: on those of this process. Linux only.
+    """
     address, metrics_address = (f"127.0.0.1:{port}" for port in _free_ports(2))
     addresses = ["--address", address, "--metrics-address", metrics_address]
     start_s = time.monotonic()
@@ -67,6 +75,8 @@ def running(command: Sequence[str]) -> Iterator[Running]:
         subprocess.Popen([*command, *addresses], stdout=log, stderr=log) as process,
     ):
         try:
+            if cores is not None:
+                os.sched_setaffinity(process.pid, cores)  # in force long before the server starts a thread
             _await_serving(process, address, start_s + START_TIMEOUT_S, log)
             yield Running(address, metrics_address, process, time.monotonic() - start_s)
             process.send_signal(signal.SIGTERM)

@@ -18,7 +18,7 @@ from bench.load.run import run_load
 from bench.load.settings import LoadSettings
 from bench.peers.contender import Sentences
 from bench.roofline.peaks import idle_graph
-from bench.server_process import serving
+from bench.server_process import NOTHING_FREE, serving
 from dragoman.bundle import Bundle, Manifest
 from dragoman.tokenizer import Tokenizer
 from service.engine import Engine
@@ -239,8 +239,7 @@ def position_bytes(manifest: Manifest) -> int:
 def served(bundle: Bundle, device: str, slots: int, texts: list[str], seconds: float) -> dict[str, Any]:
     """`dragoman serve` on the device under a closed loop of twice its slots, every answer compared with that alone."""
     command = [sys.executable, "-m", "dragoman.cli", "serve", "--models", str(bundle.path), "--device", device]
-    remembered = ["--encoder-cache-mb", "0", "--result-cache-mb", "0", "--coalesce", "false"]
-    with serving([*command, "--threads", "1", "--slots", str(slots), *remembered]) as address:
+    with serving([*command, "--threads", "1", "--slots", str(slots), *NOTHING_FREE]) as address:
         settings = LoadSettings(
             address,
             concurrency=2 * slots,

@@ -4,12 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-from bench.load.generator import Generator, open_channels
+from bench.load.generator import CHANNELS, CONNECT_TIMEOUT_S, Generator, open_channels
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Samples
-
-_CHANNELS = 4
-_CONNECT_TIMEOUT_S = 10.0
 
 
 async def put(
@@ -32,8 +29,8 @@ async def put(
     """
     samples = Samples(warmup_s)
     async with AsyncExitStack() as stack:
-        channels = await open_channels(address, _CHANNELS, stack)
-        async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+        channels = await open_channels(address, CHANNELS, stack)
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
             await asyncio.gather(*(channel.channel_ready() for channel in channels))
         generator = Generator(channels, requests, timeout_s, samples)
         await loop.run(generator.send, generator.now_s)

@@ -26,6 +26,10 @@ from dragoman.v1 import translation_pb2
 TRANSLATE_TEXT = "/dragoman.v1.Translation/TranslateText"
 STREAM_TRANSLATE_TEXT = "/dragoman.v1.Translation/StreamTranslateText"
 
+# One HTTP/2 connection is one thread's work in gRPC: a few keep the client from being what is measured.
+CHANNELS = 4
+CONNECT_TIMEOUT_S = 10.0
+
 Metadata = Sequence[tuple[str, str]]
 Check = Callable[[int, Sequence[translation_pb2.TranslatedText]], None]
 

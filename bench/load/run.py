@@ -9,7 +9,7 @@ import grpc.aio
 from google.protobuf.json_format import MessageToDict
 
 from bench.load.figures import summarize
-from bench.load.generator import TRANSLATE_TEXT, Generator, open_channels, streamed, unary
+from bench.load.generator import CHANNELS, CONNECT_TIMEOUT_S, TRANSLATE_TEXT, Generator, open_channels, streamed, unary
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.prepare import make_loop, make_workload
 from bench.load.progress import show_count, show_progress
@@ -20,9 +20,6 @@ from bench.load.timeline import timeline
 from bench.load.verify import Verifier
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 
-# One HTTP/2 connection is one thread's work in gRPC: a few keep the client from being what is measured.
-_CHANNELS = 4
-_CONNECT_TIMEOUT_S = 10.0
 # The metrics page is asked for at most so often, and so many times: each one costs the server some milliseconds.
 _SCRAPE_INTERVAL_S, _SCRAPES = 0.5, 60
 
@@ -38,7 +35,7 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
         NoServerError: No server could be asked for its models, or for its metrics; no request was sent.
     """
     async with AsyncExitStack() as stack:
-        count = min(_CHANNELS, settings.concurrency or _CHANNELS)
+        count = min(CHANNELS, settings.concurrency or CHANNELS)
         channels = await open_channels(settings.address, count, stack, settings.access.credentials())
         models = await _list_models(channels, settings)
         scraper = await _scraper(settings)
@@ -103,7 +100,7 @@ async def _list_models(channels: list[grpc.aio.Channel], settings: LoadSettings)
     """Waits until every channel is connected, then asks what the server serves."""
     stub = translation_pb2_grpc.TranslationStub(channels[0])
     try:
-        async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
             await asyncio.gather(*(channel.channel_ready() for channel in channels))
             answer = await stub.ListModels(translation_pb2.ListModelsRequest(), metadata=settings.access.metadata)
     except TimeoutError as error:

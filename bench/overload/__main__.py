@@ -2,11 +2,12 @@
 
     python -m bench.overload [--factor 5] [--storm 60] [--json OUT] [--plot OUT] [-- arguments of serve]
 
-Two servers are started, one after the other. The first shows how many requests a second it answers when busy clients
-wait for it, and the p95 of an open loop at 80 % of that. The second, told how long requests may wait, is put under
-that load, then for a minute under several times the sustainable rate, as an open loop, then under the former again.
-Caches are off. The generator runs in this process, apart from the server, on the same machine: several texts a request
-keep it from being what is measured.
+Two servers are started. The first shows how many requests a second it answers when busy clients wait for it, and the
+p95 of an open loop at 80 % of that. The second, told how long requests may wait, is put under that load, then for a
+minute under several times the sustainable rate, as an open loop, then under the former again. Then the first shows
+once more what it can do: the storm is held to the mean, for the speed of a machine is not the same all the time.
+Caches are off. The generator runs in this process, on the last of the cores that it is given; the servers have the
+others. Several texts a request keep it from being what is measured.
 """
 
 import argparse
@@ -44,6 +45,7 @@ def main(argv: list[str]) -> int:
     except DataFileError as error:
         parser.error(str(error))
     started = datetime.now(UTC).isoformat(timespec="seconds")
+    environment = describe_environment()
     try:
         storm = drive(_plan(arguments, texts), _say_with_time())
     except ServerError as error:
@@ -53,7 +55,7 @@ def main(argv: list[str]) -> int:
     print(_outcomes(storm.report))
     print(as_table(checks))
     settings = {name: str(value) if isinstance(value, Path) else value for name, value in vars(arguments).items()}
-    context = {"date": started, "settings": settings, "environment": describe_environment()}
+    context = {"date": started, "settings": settings, "environment": environment}
     report = {**context, **storm.report, "checks": [one._asdict() for one in checks]}
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

@@ -17,15 +17,14 @@ from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Outcome, Samples, Table
 from bench.load.texts import serialize_requests
 from bench.load.timeline import timeline
+from bench.overload.cores import Cores, apart
 from bench.overload.memory import Resident, growth, watch
-from bench.overload.phases import answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
+from bench.overload.phases import Phase, answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
 from bench.overload.targets import Figures
-from bench.server_process import Running, ServerError, running
+from bench.server_process import NOTHING_FREE, Running, ServerError, running
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 
 STEADY_SHARE = 0.8
-# The load repeats its texts: what the server could remember is switched off, so that nothing is free.
-_NOTHING_FREE = ["--encoder-cache-mb", "0", "--result-cache-mb", "0", "--coalesce", "false"]
 _SERVE = [sys.executable, "-m", "dragoman.cli", "serve", "--log-format", "json"]
 _DELAY_FLAG = "--max-delay-s"
 _WARMUP_S, _LEAD_S, _AFTER_S = 2.0, 5.0, 10.0
@@ -44,7 +43,7 @@ class Plan:
         texts: to translate.
         texts_per_request: in each request.
         factor: the rate of the storm, as a multiple of the sustainable one.
-        peak_s: how long the sustainable rate is measured.
+        peak_s: how long the sustainable rate is measured, before the storm and after it.
         steady_s: how long the latency below it is measured.
         storm_s: how long the storm lasts.
         delay_share: how long an interactive request may wait for others, as a share of the p95 of the steady load.
@@ -78,6 +77,19 @@ class Storm:
     report: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What was seen: the storm is the second of the phases."""
+
+    cores: Cores
+    peaks: tuple[float, float]
+    steady: Table
+    steady_p95_ms: float
+    samples: Samples
+    phases: Sequence[Phase]
+    resident: Sequence[Resident]
+
+
 def drive(plan: Plan, say: Say) -> Storm:
     """Runs everything.
 
@@ -88,20 +100,74 @@ def drive(plan: Plan, say: Say) -> Storm:
     Raises:
         ServerError: a server did not start, or answered nothing.
     """
-    command = [*_SERVE, *_NOTHING_FREE, *plan.serve]
-    with running(command) as server:
-        requests = _requests(plan, server.address)
-        peak = _peak(plan, server, requests)
-        say(f"sustainable: {peak:.1f} requests/s, {peak * plan.texts_per_request:.0f} texts/s")
-        steady = _steady(plan, server, requests, STEADY_SHARE * peak)
+    seen = _watched(plan, say)
+    figures = _figures(seen)
+    return Storm(figures, {**figures._asdict(), **_described(plan, seen)})
+
+
+def _watched(plan: Plan, say: Say) -> _Seen:
+    command = [*_SERVE, *NOTHING_FREE, *plan.serve]
+    with apart() as cores, running(command, cores.server) as unbounded:
+        say(f"cores: {_listed(cores.server)} of the servers, {_listed(cores.generator)} of the generator")
+        requests = _requests(plan, unbounded.address)
+        before = _peak(plan, unbounded, requests)
+        say(_sustainable(plan, before))
+        steady = _steady(plan, unbounded, requests, STEADY_SHARE * before)
         steady_ms = p95_ms(steady)
         if steady_ms is None:
             raise ServerError("a server answered nothing at 80 % of what it had just done")
         say(f"at {STEADY_SHARE:.0%} of it: p95 {steady_ms:.1f} ms")
-    command += _delay_flags(plan, steady_ms)
-    with running(command) as server:
-        say(f"storm of {plan.factor:g} times the sustainable rate for {plan.storm_s:g} s: {' '.join(command[3:])}")
-        return _storm(plan, server, requests, peak, steady_ms, steady)
+        command += _delay_flags(plan, steady_ms)
+        with running(command, cores.server) as bounded:
+            say(f"storm of {plan.factor:g} times that for {plan.storm_s:g} s: {' '.join(command[3:])}")
+            samples, phases, resident = _storm(plan, bounded, requests, before)
+        after = _peak(plan, unbounded, requests)
+        say(f"once more, {_sustainable(plan, after)}")
+    return _Seen(cores, (before, after), steady, steady_ms, samples, phases, resident)
+
+
+def _figures(seen: _Seen) -> Figures:
+    table, storm = seen.samples.table(), seen.phases[1]
+    return Figures(
+        peak=sum(seen.peaks) / len(seen.peaks),
+        steady_p95_ms=seen.steady_p95_ms,
+        storm_goodput=answers_per_second(table, storm),
+        storm_p95_ms=p95_ms(due_in(table, storm)),
+        requests=len(table.due_s),
+        neither=int((~table.answered & ~table.with_outcome(Outcome.REJECTED)).sum()),
+        recovery_s=recovery_s(table, storm.to_s, seen.steady_p95_ms),
+        memory_growth=growth(seen.resident, storm.from_s, storm.to_s),
+    )
+
+
+def _described(plan: Plan, seen: _Seen) -> dict[str, Any]:
+    """What is known beside the figures that have targets."""
+    table = seen.samples.table()
+    in_storm = due_in(table, seen.phases[1])
+    found = summarize(seen.samples)
+    in_time = (latencies_ms(in_storm) <= 2 * seen.steady_p95_ms).sum()
+    return {
+        "cores": seen.cores._asdict(),
+        "texts_per_request": plan.texts_per_request,
+        "peaks": seen.peaks,
+        "steady_p50_ms": float(np.median(latencies_ms(seen.steady))),
+        "storm_p50_ms": float(np.median(latencies_ms(in_storm))) if in_storm.answered.any() else None,
+        "storm_answers_within_twice_steady_p95": float(in_time) / plan.storm_s,
+        "outcomes": {outcome.value: int(table.with_outcome(outcome).sum()) for outcome in Outcome},
+        **{name: found[name] for name in ("errors_by_code", "errors", "late_sends", "generator_limited")},
+        **{name: found[name] for name in ("p95_send_delay_ms", "max_send_delay_ms")},
+        "phases": [vars(phase) for phase in seen.phases],
+        "timeline": timeline(table, _BIN_S),
+        "resident": [list(moment) for moment in seen.resident],
+    }
+
+
+def _sustainable(plan: Plan, peak: float) -> str:
+    return f"sustainable: {peak:.1f} requests/s, {peak * plan.texts_per_request:.0f} texts/s"
+
+
+def _listed(cores: Sequence[int]) -> str:
+    return ", ".join(map(str, cores))
 
 
 def _requests(plan: Plan, address: str) -> list[bytes]:
@@ -138,43 +204,17 @@ def _delay_flags(plan: Plan, steady_ms: float) -> list[str]:
 
 
 def _storm(
-    plan: Plan, server: Running, requests: Sequence[bytes], peak: float, steady_ms: float, steady: Table
-) -> Storm:
+    plan: Plan, server: Running, requests: Sequence[bytes], peak: float
+) -> tuple[Samples, list[Phase], list[Resident]]:
+    """What was seen of three phases, the storm in their middle, and of the memory of the server."""
     _put(plan, server, requests, _busy(plan, _WARMUP_S))
     below = STEADY_SHARE * peak
     phases = in_a_row(
         [("before", below, _LEAD_S), ("storm", plan.factor * peak, plan.storm_s), ("after", below, _AFTER_S)]
     )
-    seen: list[Resident] = []
-    samples = _put(plan, server, requests, OpenLoop(arrivals(phases, plan.seed + len(phases))), seen)
-    table, storm = samples.table(), phases[1]
-    in_storm = due_in(table, storm)
-    figures = Figures(
-        peak=peak,
-        steady_p95_ms=steady_ms,
-        storm_goodput=answers_per_second(table, storm),
-        storm_p95_ms=p95_ms(in_storm),
-        requests=len(table.due_s),
-        neither=int((~table.answered & ~table.with_outcome(Outcome.REJECTED)).sum()),
-        recovery_s=recovery_s(table, storm.to_s, steady_ms),
-        memory_growth=growth(seen, storm.from_s, storm.to_s),
-    )
-    found = summarize(samples)
-    in_time = (latencies_ms(in_storm) <= 2 * steady_ms).sum()
-    report = {
-        **figures._asdict(),
-        "texts_per_request": plan.texts_per_request,
-        "steady_p50_ms": float(np.median(latencies_ms(steady))),
-        "storm_p50_ms": float(np.median(latencies_ms(in_storm))) if in_storm.answered.any() else None,
-        "storm_answers_within_twice_steady_p95": float(in_time) / plan.storm_s,
-        "outcomes": {outcome.value: int(table.with_outcome(outcome).sum()) for outcome in Outcome},
-        **{name: found[name] for name in ("errors_by_code", "errors", "late_sends", "generator_limited")},
-        **{name: found[name] for name in ("p95_send_delay_ms", "max_send_delay_ms")},
-        "phases": [vars(phase) for phase in phases],
-        "timeline": timeline(table, _BIN_S),
-        "resident": [list(moment) for moment in seen],
-    }
-    return Storm(figures, report)
+    resident: list[Resident] = []
+    samples = _put(plan, server, requests, OpenLoop(arrivals(phases, plan.seed + len(phases))), resident)
+    return samples, phases, resident
 
 
 def _put(

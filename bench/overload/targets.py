@@ -13,7 +13,7 @@ class Figures(NamedTuple):
     """What was measured.
 
     Attributes:
-        peak: answers a second of as many patient clients as keep the server busy.
+        peak: answers a second of as many patient clients as keep a server busy: the mean of before and after.
         steady_p95_ms: of an open loop at the steady share of that.
         storm_goodput: answers a second in the storm.
         storm_p95_ms: of the requests of the storm that were answered; None where none was.

@@ -8,13 +8,10 @@ from pathlib import Path
 
 from bench.peers import ct2, ours
 from bench.peers.contender import Settings
+from bench.server_process import NOTHING_FREE
 
-# The load repeats its sentences, and a peer decodes each again, to its end, however long it had to wait.
-_EVERYTHING_DECODED = [
-    *("--max-delay-s", "0"),
-    *("--encoder-cache-mb", "0", "--result-cache-mb", "0", "--coalesce", "false"),
-    *("--stop-repetition", "false"),
-]
+# A peer decodes each sentence again, to its end, however long it had to wait.
+_EVERYTHING_DECODED = ["--max-delay-s", "0", "--stop-repetition", "false", *NOTHING_FREE]
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ async def test_warm_up_is_not_counted(server: Any) -> None:
 
 
 async def test_nobody_at_the_address_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(run, "CONNECT_TIMEOUT_S", 0.2)
     with pytest.raises(NoServerError, match=r"no server answers at 127.0.0.1:1$"):
         await run_load(LoadSettings("127.0.0.1:1", concurrency=1, requests=1), TEXTS)
 
@@ -158,7 +158,7 @@ def test_command_exits_1_when_no_request_was_answered(
 def test_command_exits_1_in_one_line_when_there_is_no_server(
     data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "_CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(run, "CONNECT_TIMEOUT_S", 0.2)
     assert main(["--address", "127.0.0.1:1", "--data", data, "--concurrency", "1", "--requests", "1"]) == 1
     assert capsys.readouterr().err == "dragoman load-test: no server answers at 127.0.0.1:1\n"
 

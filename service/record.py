@@ -1,8 +1,8 @@
 """What is known of one call at its end: for its answer, its errors, and whoever writes it down."""
 
 import math
+import secrets
 import time
-import uuid
 from dataclasses import dataclass, field
 
 import grpc
@@ -46,6 +46,7 @@ class Record:
         request_id: given by the caller, else made up.
         caller: who calls, see `callers`.
         model: the name of its model; "" before that was chosen.
+        admitted: whether it was let in; else its error is a refusal.
         texts: how many it asked for so far.
         failed_texts: how many of them were answered with an error of their own.
         segments: how many were submitted for it.
@@ -64,9 +65,10 @@ class Record:
     """
 
     method: str
-    request_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    request_id: str = field(default_factory=lambda: secrets.token_hex(16))
     caller: str = ""
     model: str = ""
+    admitted: bool = False
     texts: int = 0
     failed_texts: int = 0
     segments: int = 0

@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
-from functools import partial
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache, partial
 from typing import Any, Final, NoReturn, Protocol
 
 import grpc
@@ -58,6 +58,9 @@ class Servicer(TranslationServicer):
         self._settings = settings
         self._metrics = metrics
         self._callers = known or Callers(metrics)
+        # Found once, not a call: each look-up takes a lock.
+        self._counts = cache(metrics.requests_total.labels)
+        self._durations = cache(metrics.request_duration_seconds.labels)
         self._journal = journal or Journal()
         self._catalog = Catalog([])
         self._refuse: Callable[[], None] = _refuse_loading
@@ -131,12 +134,12 @@ class Servicer(TranslationServicer):
             self._limited(context) as deadline_s,
         ):
             with self._reading(context) as inbox:
-                with self._counting_refusals():
-                    self._refuse()
-                    first = await inbox.next() or pb.BatchTranslateTextRequest()
-                    self._refuse()  # it may have been a long time
-                    _name(record, first.config.request_id)
-                    order = validation.check_config(first, self._catalog)
+                self._refuse()
+                first = await inbox.next() or pb.BatchTranslateTextRequest()
+                self._refuse()  # it may have been a long time
+                _name(record, first.config.request_id)
+                order = validation.check_config(first, self._catalog)
+                record.admitted = True
                 record.model = order.model.manifest.name
                 terms = _terms(first.config, order, record.caller, deadline_s, default=Priority.BULK)
                 with order.model.held(), Call(order.model.intake, self._metrics, record, one_by_one=True) as call:
@@ -154,10 +157,10 @@ class Servicer(TranslationServicer):
 
     async def ListModels(self, request: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
         """List the models and their limits."""
-        async with self._answering("ListModels", context):
-            with self._counting_refusals():
-                self._refuse()
-                parsed(request)
+        async with self._answering("ListModels", context) as record:
+            self._refuse()
+            parsed(request)
+            record.admitted = True
             return pb.ListModelsResponse(models=[described(model.manifest) for model in self._catalog])
 
     @asynccontextmanager
@@ -173,7 +176,8 @@ class Servicer(TranslationServicer):
         self._running += 1
         self._idle.clear()
         try:
-            with self._visited(context, record):
+            record.caller = self._callers.identify(context).name
+            with self._callers.visit(context):
                 yield record
         except asyncio.CancelledError:
             record.code = _code_of_cancellation(context)
@@ -181,14 +185,16 @@ class Servicer(TranslationServicer):
         except Exception as error:
             failure = error if isinstance(error, DragomanError) else unexpected(error)
             record.code, record.reason = failure.code, failure.reason
+            if not record.admitted and failure is error:
+                self._metrics.rejected_total.labels(failure.reason).inc()
         finally:
             # Before the status leaves: a client that does not read keeps it from leaving.
             self._running -= 1
             if self._running == 0:
                 self._idle.set()
             record.duration_s = time.monotonic() - record.began_s
-            self._metrics.requests_total.labels(method, record.code.name).inc()
-            self._metrics.request_duration_seconds.labels(method).observe(record.duration_s)
+            self._counts(method, record.code.name).inc()
+            self._durations(method).observe(record.duration_s)
             self._journal.enter(record, context)
         if failure is not None:
             status = rpc_status.to_status(to_status(failure, record.request_id))
@@ -230,24 +236,23 @@ class Servicer(TranslationServicer):
             DragomanError: the request was refused.
         """
         async with self._limited(context) as deadline_s:
-            with self._counting_refusals():
-                self._refuse()
-                record.texts = len(parsed(request).contents)
-                order = validation.check(request, self._catalog, self._settings)
+            self._refuse()
+            record.texts = len(parsed(request).contents)
+            order = validation.check(request, self._catalog, self._settings)
             record.model = order.model.manifest.name
             terms = _terms(request, order, record.caller, deadline_s, wants_deltas=wants_deltas)
             call = Call(order.model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
             with order.model.held(), call:
-                with self._counting_refusals():
-                    # Of HTML, how much is text shows later.
-                    size_bytes = 0 if terms.html else sum(len(text.encode()) for text in request.contents)
-                    order.model.mailbox.screen(terms, size_bytes)
-                    texts = await self._texts.prepare(order.model, terms, call, request.contents)
-                    if terms.html:
-                        order.model.mailbox.screen(terms, text_bytes_of(texts.values()))
-                    if request.all_or_nothing:
-                        validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
-                    call.submit(texts)
+                # Of HTML, how much is text shows later.
+                size_bytes = 0 if terms.html else sum(len(text.encode()) for text in request.contents)
+                order.model.mailbox.screen(terms, size_bytes)
+                texts = await self._texts.prepare(order.model, terms, call, request.contents)
+                if terms.html:
+                    order.model.mailbox.screen(terms, text_bytes_of(texts.values()))
+                if request.all_or_nothing:
+                    validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
+                call.submit(texts)
+                record.admitted = True
                 yield call
 
     @contextmanager
@@ -273,23 +278,6 @@ class Servicer(TranslationServicer):
                 content_index=index, result=translated(outcome, record.model), request_id=record.request_id
             )
         )
-
-    @contextmanager
-    def _visited(self, context: Context, record: Record) -> Iterator[None]:
-        """Note who calls, and count the call against the limits of its caller while it runs, or refuse it."""
-        with ExitStack() as visit:
-            with self._counting_refusals():
-                record.caller = self._callers.identify(context).name
-                visit.enter_context(self._callers.visit(context))
-            yield
-
-    @contextmanager
-    def _counting_refusals(self) -> Iterator[None]:
-        try:
-            yield
-        except DragomanError as error:
-            self._metrics.rejected_total.labels(error.reason).inc()
-            raise
 
 
 def _refuse_loading() -> None:

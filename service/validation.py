@@ -12,6 +12,7 @@ from service.settings import Settings
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 HTML: Final = "text/html"
+_PRIORITIES: Final = frozenset(pb.Priority.values())
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
 
 # What says how to translate: of all texts of a call.
@@ -149,7 +150,7 @@ def _request_id(request: _Asked) -> Iterator[FieldViolation]:
 
 
 def _priority(request: _Asked) -> Iterator[FieldViolation]:
-    if request.priority not in pb.Priority.values():
+    if request.priority not in _PRIORITIES:
         yield FieldViolation("priority", f"must be one of {', '.join(pb.Priority.keys())}, is {request.priority}")
 
 

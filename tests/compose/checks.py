@@ -21,6 +21,7 @@ from dragoman.v1.translation_pb2_grpc import TranslationStub
 SENTENCE = "How are you today?"
 _LONG_TEXT = " ".join(f"There are {number} trees in the garden." for number in range(200))
 _CALLERS = 8
+_PATIENCE_S = 30.0
 _HARDENING = {
     "ReadonlyRootfs": True,
     "CapDrop": ["ALL"],
@@ -50,13 +51,23 @@ def _fails_inside(stack: Stack, replica: str, program: str, error: str) -> None:
 
 
 def translates(stack: Stack) -> None:
-    """The balancer passes on translations, streams and precise errors."""
+    """The balancer passes on translations, streams, batches while they are sent, and precise errors."""
     with Client(stack.address) as client:
         [whole] = client.translate(SENTENCE, source_language="en", target_language="de")
         assert whole.text not in ("", SENTENCE), whole
         assert [model.name for model in client.list_models()] == [whole.model]
         deltas = client.stream(SENTENCE, source_language="en", target_language="de")
         assert "".join(delta.text for delta in deltas) == whole.text
+        answered = threading.Event()
+
+        def when_answered() -> Iterator[str]:
+            yield SENTENCE
+            assert answered.wait(_PATIENCE_S), "no answer to the first text of a batch before the second is sent"
+            yield SENTENCE
+
+        for _, translation in client.translate_many(when_answered(), model="en-de"):
+            assert translation.text == whole.text
+            answered.set()
         with pytest.raises(UnknownLanguagePairError):
             client.translate(SENTENCE, source_language="en", target_language="xx")
 

@@ -40,7 +40,7 @@ def _prove(stack: Stack, steps: _Steps) -> None:
     try:
         steps("all healthy", stack.up, 1)
         steps("hardened, without torch", checks.hardened, stack)
-        steps("a translation, a stream, a precise error", checks.translates, stack)
+        steps("a translation, a stream, a batch, a precise error", checks.translates, stack)
         steps("Prometheus has data for every panel, and evaluates every alert rule", checks.dashboard_has_data, stack)
         steps("the alert rules pass their tests", checks.alerts_are_tested, stack)
         steps("two replicas, seen by Prometheus", stack.up, 2)

@@ -1,10 +1,16 @@
-"""HEALTHCHECK of the images: exit 0 when the server in this container answers SERVING, else 1 and one line."""
+"""HEALTHCHECK of the images: exit 0 when the server in this container answers SERVING, else 1 and one line.
 
+It reads the settings of the server from the environment. A server that wants certificates of its callers is shown that
+of the flags, or without them its own.
+"""
+
+import argparse
 import os
 import socket
 import ssl
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -12,39 +18,55 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 TIMEOUT_S = 5.0
 
 
-def channel(host: str, port: int) -> grpc.Channel:
+class Pair(NamedTuple):
+    """A certificate to show, and its key: PEM files."""
+
+    certificate: Path
+    key: Path
+
+
+def channel(host: str, port: int, pair: Pair | None) -> grpc.Channel:
     """Connect as the settings of the server ask: over TLS if it has a certificate.
 
-    The server is to be the one with this very certificate, whoever it is made out for. To a server that wants
-    certificates of its callers this one shows the same: the authorities for callers must be its own for that.
+    Any certificate is trusted, whoever it is made out for: what listens in this container is the server. Not that of
+    the file, which may have been replaced by a broken one since, while the server goes on with the old one.
     """
     address = f"{host}:{port}"
-    certificate = os.environ.get("DRAGOMAN_TLS_CERTIFICATE")
-    if not certificate:
+    if not os.environ.get("DRAGOMAN_TLS_CERTIFICATE"):
         return grpc.insecure_channel(address)
-    key = os.environ["DRAGOMAN_TLS_KEY"]
-    pem = Path(certificate).read_bytes()
-    credentials = grpc.ssl_channel_credentials(pem, Path(key).read_bytes(), pem)
-    return grpc.secure_channel(
-        address, credentials, [("grpc.ssl_target_name_override", _name(host, port, certificate, key))]
-    )
+    served, name = _identity(host, port, pair)
+    key, certificate = (pair.key.read_bytes(), pair.certificate.read_bytes()) if pair else (None, None)
+    credentials = grpc.ssl_channel_credentials(served.encode(), key, certificate)
+    return grpc.secure_channel(address, credentials, [("grpc.ssl_target_name_override", name)])
 
 
-def _name(host: str, port: int, certificate: str, key: str) -> str:
-    """Ask the server for a name in its certificate, which must be the one in the file."""
-    context = ssl.create_default_context(cafile=certificate)
+def _identity(host: str, port: int, pair: Pair | None) -> tuple[str, str]:
+    """Give the certificate that the server shows, in PEM, and a name in it.
+
+    Raises:
+        OSError: there is none, or it has expired.
+    """
+    context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # it need not be an authority to be trusted
-    context.load_cert_chain(certificate, key)
+    if pair:
+        context.load_cert_chain(*pair)
+    context.verify_mode = ssl.CERT_NONE
+    with socket.create_connection((host, port), TIMEOUT_S) as connection, context.wrap_socket(connection) as tls:
+        served = ssl.DER_cert_to_PEM_cert(tls.getpeercert(binary_form=True) or b"")
+    context.verify_mode = ssl.CERT_REQUIRED  # Python reads the names in a certificate only where it has verified it
+    context.load_verify_locations(cadata=served)
     with socket.create_connection((host, port), TIMEOUT_S) as connection, context.wrap_socket(connection) as tls:
         names = (tls.getpeercert() or {}).get("subjectAltName", ())
-    return str(names[0][1]).replace("*", "any")  # type: ignore[index, misc]
+    if not names:
+        raise OSError("the certificate is made out for nobody: it has no subjectAltName")
+    return served, str(names[0][1]).replace("*", "any")
 
 
-def status(host: str, port: int) -> str:
+def status(host: str, port: int, pair: Pair | None) -> str:
     """Ask grpc.health.v1 for the state of the whole server: its name, or what the failure was."""
     try:
-        with channel(host, port) as open_channel:
+        with channel(host, port, pair) as open_channel:
             stub = health_pb2_grpc.HealthStub(open_channel)
             answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT_S)
     except grpc.RpcError as error:
@@ -56,8 +78,18 @@ def status(host: str, port: int) -> str:
 
 def main() -> int:
     """Check the port that ``DRAGOMAN_ADDRESS`` names, on this host."""
+    parser = argparse.ArgumentParser("healthcheck.py", description="Ask the server in this container how it is.")
+    own = {name: os.environ.get(f"DRAGOMAN_TLS_{name}") for name in ("CERTIFICATE", "KEY")}
+    what = "to show to a server that wants one (%(default)s)"
+    parser.add_argument(
+        "--tls-cert", default=own["CERTIFICATE"], metavar="FILE", help=f"PEM file of a certificate {what}"
+    )
+    parser.add_argument("--tls-key", default=own["KEY"], metavar="FILE", help="PEM file of its key (%(default)s)")
+    options = parser.parse_args()
+    mutual = os.environ.get("DRAGOMAN_TLS_CLIENT_CA")
+    pair = Pair(Path(options.tls_cert), Path(options.tls_key)) if mutual else None
     port = int(os.environ.get("DRAGOMAN_ADDRESS", "127.0.0.1:50051").rpartition(":")[2])
-    state = status("127.0.0.1", port)
+    state = status("127.0.0.1", port, pair)
     print(state)
     return 0 if state == "SERVING" else 1
 

@@ -1,13 +1,14 @@
-"""What a command needs to be let in by a server: authorities for TLS, an API key; from its flags."""
+"""What it takes to be let in by a server: authorities and a certificate for TLS, an API key; and a command's flags."""
 
 import argparse
 import os
-import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import grpc
+
+from dragoman import pem
 
 API_KEY_VARIABLE: Final = "DRAGOMAN_API_KEY"
 
@@ -19,10 +20,15 @@ class Access:
     Attributes:
         api_key: sent with every call; None: none.
         tls_ca: PEM file of the authorities that vouch for the server; None: in plain text.
+        tls_cert: PEM file of the certificate, with its chain, for a server that wants one; None: none. Only with
+            `tls_ca`.
+        tls_key: PEM file of its key; None: none.
     """
 
     api_key: str | None = field(default=None, repr=False)
     tls_ca: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
@@ -33,35 +39,48 @@ class Access:
         """Of the channel; None in plain text.
 
         Raises:
-            OSError: the file cannot be read, or holds no certificates.
+            OSError: a file cannot be read, or does not hold what it is to.
         """
         if self.tls_ca is None:
             return None
-        pem = self.tls_ca.read_bytes()
-        try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem.decode("ascii"))
-        except (OSError, ValueError) as error:  # gRPC would only say that no server answers
-            raise OSError(f"{self.tls_ca}: no certificates of authorities in PEM") from error
-        return grpc.ssl_channel_credentials(pem)
+        authorities = self.tls_ca.read_bytes()
+        pem.check_authorities(self.tls_ca, authorities)
+        if self.tls_cert is None or self.tls_key is None:
+            return grpc.ssl_channel_credentials(authorities)
+        key, certificate = self.tls_key.read_bytes(), self.tls_cert.read_bytes()
+        pem.check_pair(self.tls_cert, self.tls_key)
+        return grpc.ssl_channel_credentials(authorities, key, certificate)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that :func:`of` reads."""
-    parser.add_argument(
-        "--tls-ca", type=Path, metavar="FILE", help="reach the server over TLS; PEM file of who vouches for it"
-    )
-    parser.add_argument(
-        "--api-key", metavar="KEY", help=f"for a server that wants one; others cannot see it in {API_KEY_VARIABLE}"
-    )
+    add = parser.add_argument
+    add("--tls-ca", type=Path, metavar="FILE", help="reach the server over TLS; PEM file of who vouches for it")
+    add("--tls-cert", type=Path, metavar="FILE", help="PEM file of a certificate, for a server that wants one (mTLS)")
+    add("--tls-key", type=Path, metavar="FILE", help="PEM file of the private key of --tls-cert")
+    add("--api-key", metavar="KEY", help=f"for a server that wants one; others cannot see it in {API_KEY_VARIABLE}")
+
+
+def given(options: argparse.Namespace) -> str | None:
+    """Give the first of the flags that is there; None where none is."""
+    names = ("tls_ca", "tls_cert", "tls_key", "api_key")
+    return next((f"--{name.replace('_', '-')}" for name in names if getattr(options, name)), None)
 
 
 def of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Access:
     """Read the flags, and the key from the environment where there is none among them.
 
     Raises:
-        SystemExit: with 2, after one line on standard error, if no header can hold the key.
+        SystemExit: with 2, after one line on standard error, if flags are missing, or no header can hold the key.
     """
+    for flag, value, needed, other in (
+        ("--tls-cert", options.tls_cert, "--tls-key", options.tls_key),
+        ("--tls-key", options.tls_key, "--tls-cert", options.tls_cert),
+        ("--tls-cert", options.tls_cert, "--tls-ca", options.tls_ca),
+    ):
+        if value and not other:
+            parser.error(f"argument {flag}: needs {needed}")
     api_key = options.api_key or os.environ.get(API_KEY_VARIABLE) or None
     if api_key and not (api_key.isascii() and api_key.isprintable()):
         parser.error(f"argument --api-key (or {API_KEY_VARIABLE}): must be printable ASCII")
-    return Access(api_key, options.tls_ca)
+    return Access(api_key, options.tls_ca, options.tls_cert, options.tls_key)

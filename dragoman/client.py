@@ -20,6 +20,7 @@ from typing import Any, Self, Unpack
 import grpc
 import grpc.aio
 
+from dragoman.access import Access
 from dragoman.answers import (
     BatchTranslation,
     Model,
@@ -87,8 +88,7 @@ class _Base:
         self._channel = channel
         self._stub = TranslationStub(channel)
         self._timeout_s = timeout_s
-        authorization = {} if api_key is None else {"authorization": f"Bearer {api_key}"}
-        self._metadata = (*authorization.items(), *(metadata or {}).items())
+        self._metadata = (*Access(api_key).metadata, *(metadata or {}).items())
 
     def _settings(self, timeout_s: float | None) -> dict[str, Any]:
         """Gives the keyword arguments of a call."""

@@ -30,9 +30,11 @@ class Caller(NamedTuple):
 
     Attributes:
         name: the same for all calls of one client; never shown to another.
+        entry: what holds for its key; None where nobody needs one.
     """
 
     name: str
+    entry: Entry | None = None
 
 
 class Callers:
@@ -48,13 +50,17 @@ class Callers:
         self._keys = keys
         self._quotas: dict[str, _Quota] = {}
 
-    def authenticate(self, metadata: Metadata) -> str | None:
-        """Give the name of the key that came with a call; None where nobody needs one.
+    def authenticate(self, metadata: Metadata) -> Caller | None:
+        """Tell whose key came with a call; None where nobody needs one.
 
         Raises:
             UnauthenticatedError: there is no key, or nobody's.
         """
-        return None if self._keys is None else _owner(self._keys(), metadata)
+        if self._keys is None:
+            return None
+        ring = self._keys()  # once: another thread may put a new one in its place at any moment
+        name = _owner(ring, metadata)
+        return Caller(name, ring.entries[name])
 
     def identify(self, context: Context) -> Caller:
         """Tell who calls: a key, or where none is needed a host, whatever its port.
@@ -62,31 +68,27 @@ class Callers:
         Raises:
             UnauthenticatedError: there is no key, or nobody's.
         """
-        name = self.authenticate(context.invocation_metadata())
-        return Caller(host_of(context.peer()) if name is None else name)
+        return self.authenticate(context.invocation_metadata()) or Caller(host_of(context.peer()))
 
     @contextmanager
-    def visit(self, context: Context) -> Iterator[None]:
+    def visit(self, caller: Caller) -> Iterator[None]:
         """Count a call against the limits of its key while it runs.
 
         Raises:
-            UnauthenticatedError: there is no key, or nobody's.
             RateLimitedError: the key has made too many calls of late.
             ConcurrencyLimitedError: too many calls of the key run.
         """
-        if self._keys is None:
+        if caller.entry is None:
             yield
             return
-        ring = self._keys()  # once: another thread may put a new one in its place at any moment
-        name = _owner(ring, context.invocation_metadata())
-        quota = self._quotas.setdefault(name, _Quota())
-        quota.limit(ring.entries[name])  # they may have changed in the file since its last call
+        quota = self._quotas.setdefault(caller.name, _Quota())
+        quota.limit(caller.entry)  # it may have changed in the file since the last call
         try:
             quota.enter(time.monotonic_ns())
         except (RateLimitedError, ConcurrencyLimitedError) as error:
-            self._metrics.api_key_requests_total.labels(name, error.reason).inc()
+            self._metrics.api_key_requests_total.labels(caller.name, error.reason).inc()
             raise
-        self._metrics.api_key_requests_total.labels(name, "ADMITTED").inc()
+        self._metrics.api_key_requests_total.labels(caller.name, "ADMITTED").inc()
         try:
             yield
         finally:

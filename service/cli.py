@@ -139,8 +139,8 @@ def _add_models_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _parse_place(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, Access]:
     options = parser.parse_args(arguments)
-    if not options.address and (options.tls_ca or options.api_key):
-        parser.error(f"argument --{'tls-ca' if options.tls_ca else 'api-key'}: needs --address")
+    if not options.address and (flag := access.given(options)):
+        parser.error(f"argument {flag}: needs --address")
     return options, access.of(parser, options)
 
 

@@ -176,8 +176,9 @@ class Servicer(TranslationServicer):
         self._running += 1
         self._idle.clear()
         try:
-            record.caller = self._callers.identify(context).name
-            with self._callers.visit(context):
+            caller = self._callers.identify(context)
+            record.caller = caller.name
+            with self._callers.visit(caller):
                 yield record
         except asyncio.CancelledError:
             record.code = _code_of_cancellation(context)

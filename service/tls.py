@@ -1,12 +1,12 @@
 """TLS for calls: certificate, key and authorities from files, checked before use; new connections get the newest."""
 
-import ssl
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import grpc
 
+from dragoman import pem
 from service.metrics import Metrics
 from service.settings import Settings, SettingsError
 from service.watched_files import WatchedFiles
@@ -27,9 +27,12 @@ def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
         paths.append(Path(settings.tls_client_ca))
 
     def make(contents: Sequence[bytes]) -> Any:
-        _check_pair(*paths[:2])
-        for path, content in zip(paths[2:], contents[2:], strict=True):
-            _check_authorities(path, content)
+        try:
+            pem.check_pair(*paths[:2])
+            for path, content in zip(paths[2:], contents[2:], strict=True):
+                pem.check_authorities(path, content)
+        except OSError as error:
+            raise SettingsError(str(error)) from error
         certificate, key, *authorities = contents
         return grpc.ssl_server_certificate_configuration([(key, certificate)], authorities[0] if authorities else None)
 
@@ -57,25 +60,3 @@ def credentials(certificates: Certificates, *, mutual: bool) -> Any:
         return given
 
     return grpc.dynamic_ssl_server_credentials(given, newest, require_client_authentication=mutual)
-
-
-def _check_pair(certificate: Path, key: Path) -> None:
-    """Let OpenSSL judge what gRPC would only fail to use.
-
-    Raises:
-        SettingsError: the files are no certificate, or no key, or not of each other.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        # Without a password function OpenSSL would ask for one on the terminal.
-        context.load_cert_chain(certificate, key, password=lambda: b"")
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        why = getattr(error, "reason", None) or getattr(error, "strerror", None) or "not PEM"
-        raise SettingsError(f"{certificate} and {key} are not a certificate and its key: {why}") from error
-
-
-def _check_authorities(path: Path, content: bytes) -> None:
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode("ascii"))
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path}: no certificates of authorities in PEM") from error

@@ -2,8 +2,10 @@
 
 import signal
 import ssl
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import grpc
@@ -13,7 +15,7 @@ from dragoman import Client, ServerUnavailableError
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.certificates import Authority, Files
-from tests.e2e.conftest import PATIENCE_S, ServerProcess
+from tests.e2e.conftest import PATIENCE_S, REPOSITORY, ServerProcess
 
 LONG = " ".join(f"Tom bought {number} books." for number in range(100, 400))
 
@@ -79,6 +81,50 @@ def test_any_other_is_not(house, certificate: str) -> None:
 def test_plain_text_is_not_served(house) -> None:
     with Client(house.server.address, timeout_s=PATIENCE_S) as client, pytest.raises(ServerUnavailableError):
         client.list_models()
+
+
+@pytest.fixture
+def command(house, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a command against the server, with the authority that vouches for it."""
+    authority, texts = tmp_path / "server-ca.crt", tmp_path / "texts.txt"
+    authority.write_bytes(house.authority.pem)
+    texts.write_text("Good morning.\n")
+    arguments = {
+        "translate": ["Good morning."],
+        "models": [],
+        "load-test": ["--data", str(texts), "--concurrency", "1", "--requests", "2"],
+    }
+
+    def run(name: str, *flags: str) -> subprocess.CompletedProcess[str]:
+        place = ["--address", house.server.address, "--tls-ca", str(authority)]
+        program = [sys.executable, "-m", "dragoman.cli", name, *place, *flags, *arguments[name]]
+        return subprocess.run(program, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE_S)
+
+    return run
+
+
+COMMANDS = {"translate": "Guten Morgen!", "models": "en-de", "load-test": "latency p95"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_shows_a_certificate(house, command, tmp_path, name: str) -> None:
+    own = Files(tmp_path)
+    own.write(house.client_authority.issue())
+    done = command(name, "--tls-cert", str(own.certificate), "--tls-key", str(own.key))
+    assert (done.returncode, COMMANDS[name] in done.stdout) == (0, True), done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_certificate_without_its_key_or_that_is_none_is_one_line(command, tmp_path, name: str) -> None:
+    files = Files(tmp_path)
+    files.write((b"no certificate", b"no key"))
+    flags = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key))
+    for given, said in ((flags[:2], "argument --tls-cert: needs --tls-key"), (flags, "not a certificate and its key")):
+        done = command(name, *given)
+        assert (done.returncode, done.stdout) == (2, "")
+        [line] = done.stderr.splitlines()
+        assert line.startswith(f"dragoman {name}: ")
+        assert said in line
 
 
 def test_new_connections_get_the_new_certificate_and_running_calls_go_on(house) -> None:

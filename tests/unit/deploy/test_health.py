@@ -5,8 +5,9 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,46 +38,79 @@ def replica() -> Iterator[Replica]:
     server.stop(0).wait()
 
 
-def run_script(port: int, **settings: str) -> subprocess.CompletedProcess[str]:
+def run_script(port: int, *flags: str, **settings: str) -> tuple[int, str]:
+    """Give its exit code, and the one line that it prints."""
     env = os.environ | {"DRAGOMAN_ADDRESS": f"0.0.0.0:{port}"} | settings
-    return subprocess.run([sys.executable, ROOT / "deploy/healthcheck.py"], env=env, text=True, capture_output=True)
+    command = [sys.executable, ROOT / "deploy/healthcheck.py", *flags]
+    done = subprocess.run(command, env=env, text=True, capture_output=True)
+    assert done.stdout.count("\n") == 1, done
+    return done.returncode, done.stdout.rstrip()
 
 
 def test_script_passes_a_server_that_serves(replica: Replica) -> None:
-    done = run_script(replica.port)
-    assert (done.returncode, done.stdout) == (0, "SERVING\n")
+    assert run_script(replica.port) == (0, "SERVING")
 
 
 def test_script_fails_a_server_that_does_not_serve(replica: Replica) -> None:
     replica.health.set("", NOT_SERVING)
-    done = run_script(replica.port)
-    assert (done.returncode, done.stdout) == (1, "NOT_SERVING\n")
+    assert run_script(replica.port) == (1, "NOT_SERVING")
 
 
 def test_script_fails_where_nobody_listens() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        done = run_script(unused.getsockname()[1])
-    assert (done.returncode, done.stdout) == (1, "StatusCode.UNAVAILABLE\n")
+        assert run_script(unused.getsockname()[1]) == (1, "StatusCode.UNAVAILABLE")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@contextmanager
+def tls_replica(files: Files, client_ca: bytes | None = None) -> Iterator[Callable[..., tuple[int, str]]]:
+    """Yield the script, run with the settings of a server that has the files as they are, and with flags."""
+    pair = (files.key.read_bytes(), files.certificate.read_bytes())
+    settings = {"DRAGOMAN_TLS_CERTIFICATE": str(files.certificate), "DRAGOMAN_TLS_KEY": str(files.key)}
+    if client_ca is not None:
+        settings["DRAGOMAN_TLS_CLIENT_CA"] = str(files.client_ca)
+    server = grpc.server(ThreadPoolExecutor(2))
+    health_pb2_grpc.add_HealthServicer_to_server(health.HealthServicer(), server)
+    credentials = grpc.ssl_server_credentials([pair], client_ca, client_ca is not None)
+    port = server.add_secure_port("127.0.0.1:0", credentials)
+    server.start()
+    yield lambda *flags: run_script(port, *flags, **settings)
+    server.stop(0).wait()
 
 
 @pytest.mark.parametrize("mutual", [False, True])
 @pytest.mark.parametrize("name", ["translate.example.com", "*.example.com", "192.0.2.7"])
-def test_script_goes_over_tls_whatever_the_name_of_the_server(tmp_path: Path, name: str, mutual: bool) -> None:
-    authority, files = Authority(), Files(tmp_path)
+def test_script_goes_over_tls_whatever_the_name_of_the_server(files: Files, name: str, mutual: bool) -> None:
+    authority = Authority()
     files.write(authority.issue(name))
-    pair = (files.key.read_bytes(), files.certificate.read_bytes())
-    server = grpc.server(ThreadPoolExecutor(2))
-    health_pb2_grpc.add_HealthServicer_to_server(health.HealthServicer(), server)
-    port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair], authority.pem, mutual))
-    server.start()
-    settings = {"DRAGOMAN_TLS_CERTIFICATE": str(files.certificate), "DRAGOMAN_TLS_KEY": str(files.key)}
-    done = run_script(port, **settings)
-    assert (done.returncode, done.stdout) == (0, "SERVING\n")
-    files.write(authority.issue(name))  # another server's
-    done = run_script(port, **settings)
-    assert (done.returncode, done.stdout[:7]) == (1, "no TLS:")
-    server.stop(0).wait()
+    with tls_replica(files, authority.pem if mutual else None) as script:
+        assert script() == (0, "SERVING")
+
+
+@pytest.mark.parametrize("change", ["broken", "of another"])
+def test_script_passes_a_server_that_goes_on_with_what_its_files_held(files: Files, change: str) -> None:
+    files.write(Authority().issue())
+    with tls_replica(files) as script:
+        files.write((b"half a", b"file") if change == "broken" else Authority().issue())
+        assert script() == (0, "SERVING")
+
+
+def test_script_shows_a_server_that_wants_one_a_certificate_of_its_own(files: Files, tmp_path: Path) -> None:
+    callers, probe = Authority(), Files(tmp_path / "probe")
+    files.write(Authority().issue())  # which the authority of the callers does not cover
+    probe.certificate.parent.mkdir()
+    probe.write(callers.issue())
+    with tls_replica(files, callers.pem) as script:
+        assert script() == (1, "StatusCode.UNAVAILABLE")
+        assert script("--tls-cert", str(probe.certificate), "--tls-key", str(probe.key)) == (0, "SERVING")
+        probe.key.unlink()
+        code, said = script("--tls-cert", str(probe.certificate), "--tls-key", str(probe.key))
+        assert (code, said[:7]) == (1, "no TLS:")
 
 
 @pytest.mark.parametrize(("status", "up"), [(SERVING, True), (NOT_SERVING, False)])

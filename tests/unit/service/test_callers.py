@@ -1,6 +1,6 @@
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
 import pytest
 
@@ -43,6 +43,9 @@ class House:
         self.now_ns = 0
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
 
+    def visit(self, key: str) -> AbstractContextManager[None]:
+        return self.callers.visit(self.callers.identify(bearer(key)))
+
     def count(self, name: str, outcome: str) -> float:
         return self.metrics.api_key_requests_total.labels(name, outcome)._value.get()
 
@@ -64,8 +67,10 @@ def test_without_keys_the_port_does_not_tell_callers_apart_but_the_host_does(fir
 
 def test_without_keys_a_key_is_ignored() -> None:
     callers = Callers(Metrics())
-    with callers.visit(bearer("a")):
-        assert callers.identify(Context("ipv4:1.2.3.4:5", ("x-api-key", "a"))) == ("ipv4:1.2.3.4",)
+    caller = callers.identify(Context("ipv4:1.2.3.4:5", ("x-api-key", "a")))
+    assert caller.name == "ipv4:1.2.3.4"
+    with callers.visit(caller):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -101,40 +106,39 @@ def test_the_name_of_the_key_is_that_of_the_caller(monkeypatch, metadata) -> Non
 def test_no_key_or_nobodys_is_refused_without_showing_it(monkeypatch, metadata) -> None:
     callers = House(monkeypatch, a={}).callers
     context = Context("ipv4:192.0.2.7:1", *metadata)
-    for ask in (callers.identify, lambda context: callers.visit(context).__enter__()):
-        with pytest.raises(UnauthenticatedError) as caught:
-            ask(context)
-        assert "secret" not in str(caught.value)
-        assert not caught.value.metadata
+    with pytest.raises(UnauthenticatedError) as caught:
+        callers.identify(context)
+    assert "secret" not in str(caught.value)
+    assert not caught.value.metadata
 
 
 def test_too_many_calls_of_late_are_told_when_to_come_back(monkeypatch) -> None:
     house = House(monkeypatch, a={"requests_per_s": 3, "burst": 2}, b={})
     for _ in range(2):
-        with house.callers.visit(bearer("a")):
+        with house.visit("a"):
             pass
-    with pytest.raises(RateLimitedError) as caught, house.callers.visit(bearer("a")):
+    with pytest.raises(RateLimitedError) as caught, house.visit("a"):
         pass
-    with house.callers.visit(bearer("b")):  # another's bucket is full
+    with house.visit("b"):  # another's bucket is full
         pass
     delay_ns = round(caught.value.retry_delay_s * NANOSECONDS)
     house.now_ns = delay_ns - 1
-    with pytest.raises(RateLimitedError), house.callers.visit(bearer("a")):
+    with pytest.raises(RateLimitedError), house.visit("a"):
         pass
     house.now_ns = delay_ns
-    with house.callers.visit(bearer("a")):
+    with house.visit("a"):
         pass
     assert (house.count("a", "ADMITTED"), house.count("a", "RATE_LIMITED"), house.count("b", "ADMITTED")) == (3, 2, 1)
 
 
 def test_too_many_calls_at_a_time_wait_for_the_end_of_one_and_cost_no_token(monkeypatch) -> None:
     house = House(monkeypatch, a={"concurrent_requests": 1, "requests_per_s": 1, "burst": 2})
-    with house.callers.visit(bearer("a")):
+    with house.visit("a"):
         for _ in range(5):
-            with pytest.raises(ConcurrencyLimitedError) as caught, house.callers.visit(bearer("a")):
+            with pytest.raises(ConcurrencyLimitedError) as caught, house.visit("a"):
                 pass
     assert caught.value.retry_delay_s is not None
-    with house.callers.visit(bearer("a")):
+    with house.visit("a"):
         pass
     assert house.count("a", "CONCURRENCY_LIMITED") == 5
 
@@ -142,31 +146,31 @@ def test_too_many_calls_at_a_time_wait_for_the_end_of_one_and_cost_no_token(monk
 def test_a_call_that_fails_leaves_too(monkeypatch) -> None:
     house = House(monkeypatch, a={"concurrent_requests": 1})
     for _ in range(3):
-        with pytest.raises(ZeroDivisionError), house.callers.visit(bearer("a")):
+        with pytest.raises(ZeroDivisionError), house.visit("a"):
             raise ZeroDivisionError
 
 
 def test_new_limits_hold_from_the_next_call_on_and_calls_that_run_count(monkeypatch) -> None:
     house = House(monkeypatch, a={"requests_per_s": 1, "burst": 1})
-    with house.callers.visit(bearer("a")):
+    with house.visit("a"):
         house.ring = ring(a={"requests_per_s": 1, "burst": 3, "concurrent_requests": 1})
-        with pytest.raises(ConcurrencyLimitedError), house.callers.visit(bearer("a")):
+        with pytest.raises(ConcurrencyLimitedError), house.visit("a"):
             pass
-    with house.callers.visit(bearer("a")):
+    with house.visit("a"):
         pass
     house.ring = ring(b={})
-    with pytest.raises(UnauthenticatedError), house.callers.visit(bearer("a")):
+    with pytest.raises(UnauthenticatedError), house.visit("a"):
         pass
-    with house.callers.visit(bearer("b")):
+    with house.visit("b"):
         pass
 
 
 def test_the_same_limits_read_again_do_not_fill_the_bucket(monkeypatch) -> None:
     house = House(monkeypatch, a={"requests_per_s": 1, "burst": 1})
-    with house.callers.visit(bearer("a")):
+    with house.visit("a"):
         pass
     house.ring = ring(a={"requests_per_s": 1, "burst": 1}, b={})
-    with pytest.raises(RateLimitedError), house.callers.visit(bearer("a")):
+    with pytest.raises(RateLimitedError), house.visit("a"):
         pass
 
 
@@ -176,5 +180,5 @@ def test_a_key_that_is_removed_while_its_call_is_let_in_is_refused_or_served_but
     for looks in range(4):
         rings = iter([*[old] * looks, *[new] * 9])
         callers = Callers(Metrics(), lambda rings=rings: next(rings))
-        with suppress(UnauthenticatedError), callers.visit(bearer("alice")):
+        with suppress(UnauthenticatedError), callers.visit(callers.identify(bearer("alice"))):
             pass

@@ -15,7 +15,7 @@ def check_pair(certificate: Path, key: Path) -> None:
         # Without a password function OpenSSL would ask for one on the terminal.
         context.load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        why = getattr(error, "reason", None) or getattr(error, "strerror", None) or "not PEM"
+        why = (error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)) or "not PEM"
         raise OSError(f"{certificate} and {key} are not a certificate and its key: {why}") from error
 
 

@@ -28,7 +28,7 @@ class Entry(BaseModel):
         concurrent_requests: calls at a time; None: any number.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     requests_per_s: float | None = Field(None, ge=1e-6, le=1e6, allow_inf_nan=False)
@@ -154,10 +154,11 @@ def _toml(value: str | float) -> str:
 
 
 def _describe(error: ValidationError) -> str:
-    """Say in one line what is wrong, without the given value: it may be a key."""
+    """Say in one line what is wrong; what is given only where it is a number: all else may be a key."""
     return "; ".join(
         f"{_place(problem['loc'])}: {problem['msg'].removeprefix('Value error, ')}"
-        for problem in error.errors(include_input=False)
+        + (f"; given: {problem['input']}" if isinstance(problem["input"], int | float) else "")
+        for problem in error.errors()
     )
 
 

@@ -31,6 +31,7 @@ PING_TIMEOUT_S: Final = 20.0
 MIN_PING_PERIOD_S: Final = 20.0
 # gRPC's own hard limit: room for a key, trace context and baggage. Its softer one refuses some calls by chance.
 MAX_METADATA_BYTES: Final = 16_384
+_INT_MAX: Final = 2**31 - 1
 _STOP_GRACE_S: Final = 1.0  # for answers on their way and for health watchers, after all calls have ended
 
 _log = structlog.get_logger()
@@ -59,7 +60,7 @@ class Listener:
         self._keys = _keys(settings, metrics)
         keys = self._keys
         self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
-        interceptors: list[Any] = [MalformedRequests(service)]
+        interceptors: list[Any] = [MalformedRequests(service, settings.max_request_bytes)]
         if keys is not None:
             interceptors.insert(0, Authentication(service, self.callers, metrics, journal or Journal()))
         self.server = grpc.aio.server(interceptors=interceptors, options=_options(settings))
@@ -118,7 +119,8 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
     return [
         # Else a second server on the port would start without an error and get half of the calls.
         ("grpc.so_reuseport", 0),
-        ("grpc.max_receive_message_length", settings.max_request_bytes),
+        # What gRPC refuses gets no reason of ours: so it refuses only what nobody would want in memory.
+        ("grpc.max_receive_message_length", min(2 * settings.max_request_bytes, _INT_MAX)),
         ("grpc.max_send_message_length", -1),
         ("grpc.max_allowed_incoming_connections", settings.max_connections),
         ("grpc.max_concurrent_streams", settings.max_connection_calls),

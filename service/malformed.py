@@ -1,4 +1,4 @@
-"""What is no request: broken bytes, none at all, or bytes that never come; each gets a status and a reason of ours."""
+"""What is no request: too many bytes, broken ones, none, or such as never come; each gets a status and a reason."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,8 +21,9 @@ class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
     gRPC itself would answer UNKNOWN to broken bytes, and a call that ends without a message would get no answer at all.
     """
 
-    def __init__(self, service: str) -> None:
+    def __init__(self, service: str, max_request_bytes: int) -> None:
         self._prefix = f"/{service}/"
+        self._max_request_bytes = max_request_bytes
         self._wrapped: dict[
             str, tuple[Any, Any]
         ] = {}  # by method, what was wrapped and what it became: once, not a call
@@ -34,32 +35,40 @@ class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
             return handler
         given, wrapped = self._wrapped.get(handler_call_details.method, (None, None))
         if given is not handler:
-            wrapped = handler._replace(request_deserializer=_lenient(handler.request_deserializer))
+            wrapped = handler._replace(request_deserializer=self._lenient(handler.request_deserializer))
             wrapped = wrapped if handler.request_streaming else _reading(wrapped)
             self._wrapped[handler_call_details.method] = handler, wrapped
         return wrapped
+
+    def _lenient(self, parse: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+        limit = self._max_request_bytes
+
+        def parse_or_explain(message: bytes) -> Any:
+            if len(message) > limit:
+                return InvalidRequestError(
+                    f"a message must be at most {limit} bytes, is {len(message)}",
+                    metadata={"request_bytes": str(len(message)), "max_request_bytes": str(limit)},
+                )
+            try:
+                return parse(message)
+            except DecodeError:
+                return InvalidRequestError(
+                    "the message is not a valid request: broken protobuf, or text that is not UTF-8"
+                )
+
+        return parse_or_explain
 
 
 def parsed(request: _T | DragomanError) -> _T:
     """Give the request.
 
     Raises:
-        InvalidRequestError: there is none, or it could not be parsed.
+        InvalidRequestError: there is none, or it is too large or could not be parsed.
         DeadlineExceededError: it did not arrive.
     """
     if isinstance(request, DragomanError):
         raise request
     return request
-
-
-def _lenient(parse: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    def parse_or_explain(message: bytes) -> Any:
-        try:
-            return parse(message)
-        except DecodeError:
-            return InvalidRequestError("the message is not a valid request: broken protobuf, or text that is not UTF-8")
-
-    return parse_or_explain
 
 
 def _reading(handler: Any) -> Any:

@@ -120,7 +120,7 @@ class Settings(BaseSettings):
     )
     max_contents: int = Field(1024, ge=1, description="texts in one call")
     max_text_bytes: int = Field(1_100_000, ge=1, description="UTF-8 bytes of one text")
-    max_request_bytes: int = Field(8_388_608, ge=1, le=2**31 - 1, description="bytes of one call on the wire")
+    max_request_bytes: int = Field(8_388_608, ge=1, le=2**31 - 1, description="bytes of one message on the wire")
     max_connections: int = Field(
         800, ge=1, le=2**31 - 1, description="connections at a time; beyond, new ones are closed at once"
     )

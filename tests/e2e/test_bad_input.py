@@ -124,9 +124,15 @@ def test_errors_never_hold_the_text(call) -> None:
     assert SECRET not in str(caught.value.violations)
 
 
-def test_a_message_over_the_limit_is_refused(server) -> None:
+def test_a_message_over_the_limit_is_told_so(call) -> None:
+    with pytest.raises(InvalidRequestError, match="at most 8388608 bytes, is 90000") as caught:
+        call(contents=["x" * 1_000_000] * 9)
+    assert caught.value.metadata["max_request_bytes"] == "8388608"
+
+
+def test_a_message_of_more_than_twice_the_limit_is_refused_by_grpc(server) -> None:
     with grpc.insecure_channel(server.address) as channel:
-        request = pb.TranslateTextRequest(**{**GOOD, "contents": ["x" * 1_000_000] * 9})
+        request = pb.TranslateTextRequest(**{**GOOD, "contents": ["x" * 1_000_000] * 17})
         with pytest.raises(grpc.RpcError) as caught:
             TranslationStub(channel).TranslateText(request, timeout=60)
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED

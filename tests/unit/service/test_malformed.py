@@ -14,6 +14,7 @@ from service import malformed
 from service.malformed import MalformedRequests, parsed
 
 PATIENCE_S = 60
+LIMIT_BYTES = 1000
 SERVICE = "dragoman.v1.Translation"
 UNARY = ["TranslateText", "StreamTranslateText", "ListModels"]
 GOOD = pb.TranslateTextRequest(contents=["a"], model="m").SerializeToString()
@@ -49,7 +50,7 @@ class Echo(TranslationServicer):
 
 @pytest.fixture
 async def channel() -> AsyncIterator[grpc.aio.Channel]:
-    server = grpc.aio.server(interceptors=[MalformedRequests(SERVICE)])
+    server = grpc.aio.server(interceptors=[MalformedRequests(SERVICE, LIMIT_BYTES)])
     add_TranslationServicer_to_server(Echo(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -69,6 +70,14 @@ async def outcome(channel: grpc.aio.Channel, method: str, *messages: bytes, ends
         return [answer async for answer in call]
     except grpc.aio.AioRpcError as error:
         raise from_rpc_error(error) from None
+
+
+@pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText", "BatchTranslateText"])
+async def test_a_message_above_the_limit_is_told_the_limit_and_its_own_size(channel, method) -> None:
+    kind = pb.BatchTranslateTextRequest if "Batch" in method else pb.TranslateTextRequest
+    message = kind(contents=["a" * LIMIT_BYTES]).SerializeToString()
+    with pytest.raises(InvalidRequestError, match=f"at most {LIMIT_BYTES} bytes, is {len(message)}"):
+        await outcome(channel, method, message)
 
 
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText", "BatchTranslateText"])
@@ -109,7 +118,7 @@ async def test_other_services_are_left_alone() -> None:
     class Details:
         method = "/grpc.health.v1.Health/Check"
 
-    assert await MalformedRequests(SERVICE).intercept_service(found, Details()) is handler
+    assert await MalformedRequests(SERVICE, LIMIT_BYTES).intercept_service(found, Details()) is handler
 
 
 async def test_many_calls_at_a_time_each_get_their_own(channel) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -83,6 +84,7 @@ class Manifest(BaseModel):
         """
         file = path / MANIFEST
         try:
+            _check_regular(file)
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise BundleError(f"{file}: cannot read: {error}") from error
@@ -147,11 +149,18 @@ def _check(folder: Path, name: str, expected: str) -> None:
     if Path(name).name != name or name in ("", "..") or "\0" in name:
         raise BundleError(f"{folder / MANIFEST}: files: {name!r} is not a plain file name")
     try:
+        _check_regular(folder / name)
         actual = sha256(folder / name)
     except OSError as error:
         raise BundleError(f"{folder / name}: cannot read: {error}") from error
     if actual != expected:
         raise BundleError(f"{folder / name}: sha256 is {actual}, the manifest says {expected}")
+
+
+def _check_regular(file: Path) -> None:
+    """Refuse a pipe or a device: reading it need not end."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise OSError("it is no regular file")
 
 
 def sha256(file: Path) -> str:

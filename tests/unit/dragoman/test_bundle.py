@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,14 @@ def test_changed_file(folder: Path, name: str) -> None:
 def test_missing_file(folder: Path, name: str) -> None:
     (folder / name).unlink()
     assert refusal(folder).startswith(f"{folder / name}: cannot read")
+
+
+@pytest.mark.parametrize("name", ["bundle.json", *CONTENT])
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
+def test_what_is_no_file_is_not_waited_for(folder: Path, name: str, make: Callable[[Path], None]) -> None:
+    (folder / name).unlink()
+    make(folder / name)
+    assert refusal(folder) == f"{folder / name}: cannot read: it is no regular file"
 
 
 @pytest.mark.parametrize("name", GRAPHS)

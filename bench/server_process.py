@@ -67,7 +67,7 @@ def running(command: Sequence[str], cores: Collection[int] | None = None) -> Ite
         command: as for `serving`.
         cores: on which it may run; None: on those of this process. Linux only.
     """
-    address, metrics_address = (f"127.0.0.1:{port}" for port in _free_ports(2))
+    address, metrics_address = (f"127.0.0.1:{port}" for port in free_ports(2))
     addresses = ["--address", address, "--metrics-address", metrics_address]
     start_s = time.monotonic()
     with (
@@ -85,7 +85,7 @@ def running(command: Sequence[str], cores: Collection[int] | None = None) -> Ite
             process.kill()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on now; all are held at once, so no two are equal."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [held.getsockname()[1] for held in sockets]

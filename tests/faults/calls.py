@@ -20,7 +20,7 @@ _OPTIONS = [
     ("grpc.use_local_subchannel_pool", 1),  # a connection of its own
     ("grpc.enable_retries", 0),  # ours are counted
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 5_000),  # what connecting may take on a busy machine; lengthens no pause
     ("grpc.max_reconnect_backoff_ms", 300),
     ("grpc.max_receive_message_length", -1),
 ]

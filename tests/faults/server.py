@@ -5,7 +5,6 @@ import resource
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from bench.server_process import free_ports
 from tests.faults.truth import BUNDLE, ROOT
 
 PATIENCE_S = 60.0
@@ -108,7 +108,7 @@ class Server:
         self.control.mkdir(parents=True)
         self.bundle = folder / "models" / "en-de"
         self.restore_bundle()
-        ports = _free_ports(2)
+        ports = free_ports(2)
         self.address, self.metrics_address = (f"127.0.0.1:{port}" for port in ports)
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -273,11 +273,3 @@ class Server:
         before, hard = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (limit, hard))
         return before
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [held.getsockname()[1] for held in sockets]
-    for held in sockets:
-        held.close()
-    return ports

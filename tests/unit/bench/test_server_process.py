@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from bench.server_process import _free_ports, running
+from bench.server_process import free_ports, running
 
 ROOT = Path(__file__).parents[3]
 SLOW_STARTER = [sys.executable, str(Path(__file__).with_name("slow_starter.py"))]
 
 
 def test_free_ports_are_distinct() -> None:
-    assert len(set(_free_ports(8))) == 8
+    assert len(set(free_ports(8))) == 8
 
 
 def test_a_server_keeps_to_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
 from tests.faults import calls
 from tests.faults.books import Books, Figures
+from tests.faults.proxy import Proxy
 
 TEXTS = ["one", "two"]
 
@@ -55,14 +56,19 @@ def servicer() -> Server:
 
 
 @pytest.fixture
-def stub(servicer: Server) -> Iterator[translation_pb2_grpc.TranslationStub]:
+def address(servicer: Server) -> Iterator[str]:
     server = grpc.server(ThreadPoolExecutor(2))
     translation_pb2_grpc.add_TranslationServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    with calls.connected(f"127.0.0.1:{port}") as stub:
-        yield stub
+    yield f"127.0.0.1:{port}"
     server.stop(None).wait()
+
+
+@pytest.fixture
+def stub(address: str) -> Iterator[translation_pb2_grpc.TranslationStub]:
+    with calls.connected(address) as stub:
+        yield stub
 
 
 def called(stub, way: calls.Translate, **options) -> Figures:
@@ -71,6 +77,13 @@ def called(stub, way: calls.Translate, **options) -> Figures:
     figures = books.figures()
     assert (figures.sent, figures.open) == (1, 0)
     return figures
+
+
+def test_a_connection_that_is_slow_to_come_is_waited_for(address) -> None:
+    with Proxy(address) as proxy, calls.connected(proxy.address) as stub:
+        proxy.freeze()
+        threading.Timer(0.4, proxy.go_on).start()
+        assert called(stub, calls.unary).ok == 1
 
 
 WAYS = pytest.mark.parametrize("way", [calls.unary, calls.stream, calls.bulk])

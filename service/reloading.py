@@ -9,11 +9,12 @@ import structlog
 
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError, DragomanError
+from service import allocator
 from service.bundle_watch import Snapshot, changed, look, taken_up
 from service.events import first_of
 from service.fleet import Fleet
 from service.health import Health
-from service.loading import Load
+from service.loading import Load, Loaded
 from service.metrics import Metrics
 from service.reload_plan import Origin, gone, plan
 from service.settings import Settings
@@ -75,7 +76,9 @@ class Reloading:
         for path in todo.load:
             if stop.is_set():
                 return
-            await self._put(path)
+            loop, bundle = asyncio.get_running_loop(), self._found[path]
+            loaded = await asyncio.to_thread(self._load_one, bundle, self._settings, self._metrics, loop)
+            self._put(path, loaded)
 
     async def follow(self, asked: asyncio.Event) -> None:
         """Reload all when asked to, and, if the settings say so, what changes on disk; until :meth:`stop`."""
@@ -133,18 +136,24 @@ class Reloading:
 
     async def _replace(self, path: Path) -> None:
         """Serve a bundle in place of what has its name; or keep that, if it cannot be."""
-        name = self._found[path].manifest.name
-        try:
-            await self._put(path)
-        except Exception as error:  # of the runtime, whose exceptions share no base class of its own
+        bundle = self._found[path]
+        outcome = await asyncio.to_thread(self._loaded_or_refused, bundle, asyncio.get_running_loop())
+        if isinstance(outcome, Refusal):
             del self._found[path]
-            self._broken[path] = Refusal(name, _line(error))
+            self._broken[path] = outcome
         else:
-            self._metrics.model_reloads_total.labels(name, LOADED).inc()
+            self._put(path, outcome)
+            self._metrics.model_reloads_total.labels(outcome.name, LOADED).inc()
 
-    async def _put(self, path: Path) -> None:
-        loop, bundle = asyncio.get_running_loop(), self._found[path]
-        loaded = await asyncio.to_thread(self._load_one, bundle, self._settings, self._metrics, loop)
+    def _loaded_or_refused(self, bundle: Bundle, loop: asyncio.AbstractEventLoop) -> Loaded | Refusal:
+        try:
+            return self._load_one(bundle, self._settings, self._metrics, loop)
+        except Exception as error:  # of the runtime, whose exceptions share no base class of its own
+            refusal = Refusal(bundle.manifest.name, _line(error))
+        allocator.give_back()  # the error is forgotten, and with it what was loaded
+        return refusal
+
+    def _put(self, path: Path, loaded: Loaded) -> None:
         self._origins[loaded.name] = path
         self._fleet.put(loaded)
 

@@ -35,7 +35,7 @@ class Workers:
             thread.start()
 
     def join(self, patience_s: float | None = None) -> None:
-        """Wait for the threads that were started.
+        """Wait for the threads that were started, and forget the others.
 
         Args:
             patience_s: how long for each, before it is left behind; None: for ever.
@@ -45,6 +45,8 @@ class Workers:
                 thread.join(patience_s)
                 if thread.is_alive():
                     _log.error("a thread does not end", thread=thread.name)
+        # A thread that was never started keeps what it was to run, and that, most likely, keeps us.
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
 
     def _work(self, run: Callable[[], None]) -> None:
         error: BaseException | None = None

@@ -1,7 +1,9 @@
 """The models follow their folder: real bundles on disk, whose engines the tests play."""
 
 import asyncio
+import gc
 import shutil
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from structlog.testing import capture_logs
 
 from dragoman.bundle import MANIFEST, Bundle, Manifest, sha256
 from dragoman.errors import BundleError
+from service import allocator
 from service.catalog import ServedModel
 from service.fleet import Fleet
 from service.health import Health, name_of
@@ -41,6 +44,8 @@ class House:
         content = (bundle.path / "encoder.onnx").read_text()
         self.loads.append(f"{bundle.manifest.name} {content}")
         if content in self.unloadable:
+            loaded = Engine()
+            self.half_loaded = weakref.ref(loaded)
             raise RuntimeError(f"planted\nin {content}")
         return Loaded(ServedModel(bundle.manifest, Translator(bundle.manifest, self._tokenizer), Mailbox(9)), Engine())
 
@@ -204,6 +209,21 @@ async def test_a_bundle_that_cannot_be_loaded_is_refused_and_tried_again_when_as
     house.unloadable.clear()
     assert await house.reload() == []
     assert house.versions() == {"en-de": "2"}
+
+
+async def test_the_memory_of_what_cannot_be_loaded_is_handed_back(house: House, monkeypatch) -> None:
+    house.write("a")
+    await house.start()
+    house.write("a", version="2")
+    house.unloadable.add("2")
+    handed_back = []
+    monkeypatch.setattr(allocator, "give_back", lambda: handed_back.append(house.half_loaded() is None))
+    gc.disable()  # which may be minutes away
+    try:
+        await house.reload()
+    finally:
+        gc.enable()
+    assert handed_back == [True]
 
 
 async def test_a_new_bundle_that_cannot_be_served_is_not_serving_under_its_own_name(house: House) -> None:

@@ -1,4 +1,6 @@
+import gc
 import threading
+import weakref
 
 import pytest
 from structlog.testing import capture_logs
@@ -50,7 +52,6 @@ def test_a_waiter_that_gives_up_does_not_cancel_the_news() -> None:
 def test_a_thread_that_does_not_end_is_left_behind() -> None:
     gate = threading.Event()
     workers = Workers("worker", [lambda: gate.wait(PATIENCE_S)])
-    workers.join()  # not started yet: there is nobody to wait for
     workers.start()
     with capture_logs() as logged:
         workers.join(0.01)
@@ -58,3 +59,22 @@ def test_a_thread_that_does_not_end_is_left_behind() -> None:
     gate.set()
     workers.join()
     assert workers.ended.done()
+
+
+def test_what_was_never_started_goes_with_the_last_that_knows_it() -> None:
+    class Owner:
+        def __init__(self) -> None:
+            self.workers = Workers("worker", [self.run])
+
+        def run(self) -> None:
+            pass
+
+    owner = Owner()
+    gone = weakref.ref(owner)
+    gc.disable()  # which may be minutes away
+    try:
+        owner.workers.join()
+        del owner
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -8,31 +8,18 @@ import signal
 import subprocess
 import sys
 import threading
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from dragoman import Client
+from tests import metrics_page
+from tests.metrics_page import Page
 
 REPOSITORY = Path(__file__).parents[2]
 BUNDLE = REPOSITORY / "models" / "en-de" / "bundle"
 PATIENCE_S = 120.0
-OPENMETRICS = "application/openmetrics-text; version=1.0.0"
-
-
-class Scrape(dict[tuple[str, tuple[tuple[str, str], ...]], float]):
-    """A page of metrics: values by name and sorted labels."""
-
-    def total(self, name: str, **labels: str) -> float:
-        """The sum of all samples of this name that have these labels."""
-        return sum(
-            value
-            for (sample, its_labels), value in self.items()
-            if sample == f"dragoman_{name}" and labels.items() <= dict(its_labels).items()
-        )
 
 
 class ServerProcess:
@@ -101,17 +88,9 @@ class ServerProcess:
         self._reader.join(PATIENCE_S)
         return code
 
-    def scrape(self) -> "Scrape":
+    def scrape(self) -> Page:
         """Reads the metrics."""
-        request = urllib.request.Request(f"http://{self.metrics_address}/metrics", headers={"Accept": OPENMETRICS})
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
-            page = response.read().decode()
-        families = text_string_to_metric_families(page)
-        return Scrape(
-            ((sample.name, tuple(sorted(sample.labels.items()))), sample.value)
-            for family in families
-            for sample in family.samples
-        )
+        return metrics_page.read(self.metrics_address, PATIENCE_S)
 
     def metric(self, name: str, **labels: str) -> float:
         return self.scrape().total(name, **labels)

@@ -9,24 +9,24 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from bench.server_process import free_ports
+from tests import metrics_page
 from tests.faults.truth import BUNDLE, ROOT
+from tests.metrics_page import Page
 
 PATIENCE_S = 60.0
 STEP_TIMEOUT_S = 2.0
 DRAIN_TIMEOUT_S = 2.0
 _POLL_S = 0.02
 _KEPT_LINES = 2_000
-_OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+_SCRAPE_S = 10.0
 _SERVICE = "dragoman.v1.Translation"
 # Nothing is remembered: every call has to be decoded.
 _FLAGS = (
@@ -225,35 +225,18 @@ class Server:
             except grpc.RpcError:
                 return None
 
-    def scrape(self) -> dict[str, float]:
-        """Read the metrics: the sum over all labels, by name, and each series by `name{label=value,...}`."""
-        request = urllib.request.Request(
-            f"http://{self.metrics_address}/metrics", headers={"Accept": _OPENMETRICS, "Connection": "close"}
-        )
-        with urllib.request.urlopen(request, timeout=10) as response:
-            page = response.read().decode()
-        values: dict[str, float] = {}
-        for family in text_string_to_metric_families(page):
-            for sample in family.samples:
-                name = sample.name.removeprefix("dragoman_")
-                values[name] = values.get(name, 0.0) + sample.value
-                labels = ",".join(f"{label}={value}" for label, value in sorted(sample.labels.items()))
-                values[f"{name}{{{labels}}}"] = sample.value
-        return values
+    def scrape(self) -> Page:
+        """Read the metrics."""
+        return metrics_page.read(self.metrics_address, _SCRAPE_S)
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric over its series that have these labels."""
-        wanted = {f"{label}={value}" for label, value in labels.items()}
-        return sum(
-            value
-            for series, value in self.scrape().items()
-            if series.startswith(f"{name}{{") and wanted <= set(series[len(name) + 1 : -1].split(","))
-        )
+        return self.scrape().total(name, **labels)
 
     def submitted(self) -> float:
         """Segments that were submitted so far, but for those that are encoded and have no slot yet."""
         page = self.scrape()
-        return page["queue_segments"] + page["slots_active"] + page.get("segments_total", 0.0)
+        return sum(map(page.total, ("queue_segments", "slots_active", "segments_total")))
 
     def cancelled_calls(self) -> float:
         """Calls that ended because their client left."""

@@ -139,7 +139,7 @@ def _settled(server: Server) -> tuple[float, float]:
     give_up_s = time.monotonic() + _SETTLE_S
     while True:
         page = server.scrape()
-        left = page["slots_active"], page["queue_segments"]
+        left = page.total("slots_active"), page.total("queue_segments")
         if left == (0, 0) or time.monotonic() > give_up_s:
             return left
         time.sleep(0.05)

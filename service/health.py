@@ -19,6 +19,7 @@ _SERVING: Final = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING: Final = health_pb2.HealthCheckResponse.NOT_SERVING
 _UNKNOWN: Final = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 _SERVER: Final = ("", SERVICE)
+BUNDLES: Final = "dragoman.bundles"  # no service to call: what those who run the server ask about
 
 
 def name_of(model: str) -> str:
@@ -31,14 +32,16 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc has 
 
     The names "" and "dragoman.v1.Translation" are the server's, which serves unless a step of any model stalls;
     "dragoman.v1.Translation/<model>" is a model's. One that was served, or was to be, and is not, is NOT_SERVING.
+    "dragoman.bundles" serves while the bundles on disk are those that are served.
     """
 
     def __init__(self) -> None:
         self._served: frozenset[str] = frozenset()
         self._stalled: frozenset[str] = frozenset()
+        self._agree = True
         self._left = False
         self._ended = False
-        self._statuses = dict.fromkeys(_SERVER, _NOT_SERVING)
+        self._statuses = dict.fromkeys((*_SERVER, BUNDLES), _NOT_SERVING)
         self._news = asyncio.Event()
 
     @property
@@ -54,6 +57,11 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc has 
     def miss(self, model: str) -> None:
         """A model should be served, but could not be loaded; one that is served all the same stays as it is."""
         self._statuses.setdefault(name_of(model), _NOT_SERVING)
+        self._tell()
+
+    def agree(self, *, agree: bool) -> None:
+        """Whether what is served is what is on disk: no bundle was refused, and none is gone."""
+        self._agree = agree
         self._tell()
 
     def stall(self, models: Iterable[str]) -> None:
@@ -93,7 +101,8 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc has 
         up = bool(self._served) and not self._left
         for name in _SERVER:
             self._statuses[name] = _SERVING if up and not self._stalled else _NOT_SERVING
-        for name in [*self._statuses.keys() - set(_SERVER), *map(name_of, self._served)]:
+        self._statuses[BUNDLES] = _SERVING if up and self._agree else _NOT_SERVING
+        for name in [*self._statuses.keys() - {*_SERVER, BUNDLES}, *map(name_of, self._served)]:
             self._statuses[name] = _NOT_SERVING
         if up:
             self._statuses |= {name_of(model): _SERVING for model in self._served - self._stalled}

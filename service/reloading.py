@@ -120,8 +120,10 @@ class Reloading:
         self._note_refused(self._broken | in_the_way, paths)
         self._remove(gone(self._served(), self._manifests(), self._refused))
         self._seen = taken_up(self._seen, now, paths)
-        self._metrics.bundle_errors.set(len(self._refused) + len(self._kept))
-        _log.info("reloaded", models=self._fleet.names, errors=len(self._refused) + len(self._kept))
+        errors = len(self._refused) + len(self._kept)
+        self._metrics.bundle_errors.set(errors)
+        self._health.agree(agree=not errors)
+        _log.info("reloaded", models=self._fleet.names, errors=errors)
 
     async def _verify(self, path: Path, *, there: bool) -> None:
         self._found.pop(path, None)

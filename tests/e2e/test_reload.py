@@ -57,10 +57,10 @@ def wait_until_retired(server: ServerProcess) -> None:
 
 
 def health(server: ServerProcess, *models: str) -> list[str]:
-    """Of the server and of these models."""
+    """Of the server, of these models, and of the bundles on disk."""
     with grpc.insecure_channel(server.address) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
-        names = ["", *(f"dragoman.v1.Translation/{model}" for model in models)]
+        names = ["", *(f"dragoman.v1.Translation/{model}" for model in models), "dragoman.bundles"]
         answers = [stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=PATIENCE_S) for name in names]
     return [health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status) for answer in answers]
 
@@ -122,7 +122,7 @@ def test_two_models_are_told_apart_by_name_and_by_languages(client: Client, serv
         client.translate("Good morning.", source_language="de", target_language="en")
     with pytest.raises(UnknownModelError, match="there are: en-de, en-fr"):
         client.translate("Good morning.", model="de-en")
-    assert health(serving, "en-de", "en-fr") == ["SERVING"] * 3
+    assert health(serving, "en-de", "en-fr") == ["SERVING"] * 4
 
 
 @pytest.mark.parametrize("flags", [(), ("--result-cache-mb=0", "--coalesce=false")])
@@ -174,7 +174,7 @@ def test_a_call_finishes_on_the_model_that_it_began_on(client: Client, models: P
     reload(serving)
     with pytest.raises(UnknownModelError):
         client.translate("Good morning.", model="en-fr")
-    assert health(serving, "en-de", "en-fr") == ["SERVING", "SERVING", "NOT_SERVING"]
+    assert health(serving, "en-de", "en-fr") == ["SERVING", "SERVING", "NOT_SERVING", "SERVING"]
     thread.join()
     assert [outcome.segments for outcome in outcomes] == [1500]
     wait_until_retired(serving)
@@ -191,7 +191,7 @@ def test_a_corrupt_bundle_is_refused_and_the_old_one_stays(client: Client, model
         "en-de": str(broken / "decoder.onnx"),
         "en-it": str(never / "encoder.onnx"),
     }
-    assert health(serving, "en-de", "en-fr", "en-it") == ["SERVING", "SERVING", "SERVING", "NOT_SERVING"]
+    assert health(serving, "en-de", "en-fr", "en-it") == ["SERVING", "SERVING", "SERVING", "NOT_SERVING", "NOT_SERVING"]
     assert serving.metric("bundle_errors") == 2
     assert serving.metric("model_reloads_total", model="en-de", outcome="refused") == 1
     assert client.translate("Good morning.", model="en-de")[0].finish_reason == "EOS"
@@ -223,7 +223,7 @@ def test_a_bundle_that_is_copied_into_a_watched_folder_is_served_once_it_is_whol
             shutil.copyfile(file, target / file.name)
     server.wait_for("loaded")
     server.wait_for("reloaded")
-    assert health(server, "en-it") == ["SERVING"] * 2
+    assert health(server, "en-it") == ["SERVING"] * 3
     assert server.metric("bundle_errors") == 0
     assert server.metric("model_reloads_total", model="en-it", outcome="loaded") == 1
     with Client(server.address, timeout_s=PATIENCE_S) as client:
@@ -231,7 +231,7 @@ def test_a_bundle_that_is_copied_into_a_watched_folder_is_served_once_it_is_whol
     shutil.rmtree(target)
     server.wait_for("reloaded")
     wait_until_retired(server)
-    assert health(server, "en-de", "en-it") == ["SERVING", "SERVING", "NOT_SERVING"]
+    assert health(server, "en-de", "en-it") == ["SERVING", "SERVING", "NOT_SERVING", "SERVING"]
 
 
 def test_a_bad_bundle_at_the_start_ends_with_2_and_one_line(launch: Callable[..., ServerProcess], models: Path) -> None:

@@ -8,7 +8,7 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from service.health import SERVICE, Health, name_of
+from service.health import BUNDLES, SERVICE, Health, name_of
 
 PATIENCE_S = 120
 SERVING, NOT_SERVING, UNKNOWN = "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"
@@ -71,6 +71,18 @@ async def test_a_served_model_whose_newer_version_is_refused_goes_on_serving(hou
     house.health.serve(["en-de", "de-en"])
     house.health.miss("en-de")
     assert await house.all() == [SERVING] * 4
+
+
+async def test_what_disagrees_with_the_disk_shows_under_a_name_of_its_own_and_nowhere_else(house: House) -> None:
+    assert await house.check(BUNDLES) == NOT_SERVING  # nothing is served yet
+    house.health.serve(["en-de", "de-en"])
+    assert await house.check(BUNDLES) == SERVING
+    house.health.agree(agree=False)
+    assert [*await house.all(), await house.check(BUNDLES)] == [SERVING] * 4 + [NOT_SERVING]
+    house.health.agree(agree=True)
+    assert await house.check(BUNDLES) == SERVING
+    house.health.leave()
+    assert await house.check(BUNDLES) == NOT_SERVING
 
 
 async def test_a_model_that_was_removed_does_not_serve(house: House) -> None:

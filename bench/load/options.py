@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.arguments import Parser, count, not_negative, output_file, positive, share, whole
+from bench.load.ramp import FEWEST_REQUESTS
 from bench.load.settings import LoadSettings
 from bench.load.slo import MEASURES, Target
 from bench.load.workload import WordCounts
@@ -158,6 +159,9 @@ def _contradiction(arguments: argparse.Namespace) -> str | None:
             return f"argument --requests: not allowed with argument --{name}; give --duration"
     if arguments.ramp and arguments.verify:
         return "argument --verify: not allowed with argument --ramp"
+    if arguments.ramp and (requests := arguments.ramp * arguments.duration) < FEWEST_REQUESTS:
+        of_both = f"--ramp {arguments.ramp:g} for --duration {arguments.duration:g}"
+        return f"argument --ramp: a step must be at least {FEWEST_REQUESTS} requests, {of_both} is {requests:g}"
     for target in arguments.slo:
         if target.measure.of_ramp != bool(arguments.ramp):
             return f"argument --slo: {target.name} is a measure of {'--ramp' if target.measure.of_ramp else 'one rate'}"

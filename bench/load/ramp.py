@@ -13,7 +13,7 @@ from bench.load.settings import LoadSettings
 GROWTH: Final = 1.5
 PRECISION: Final = 0.05
 # At a lower rate than this many requests a step there is no telling.
-_FEWEST_REQUESTS = 10
+FEWEST_REQUESTS: Final = 10
 
 Say = Callable[[str], None]
 
@@ -46,7 +46,7 @@ class Ramp:
 
     def holds(self, rate: float) -> bool:
         """One step."""
-        if rate * (self.settings.duration_s or 0.0) < _FEWEST_REQUESTS:
+        if rate * (self.settings.duration_s or 0.0) < FEWEST_REQUESTS:
             raise _NoRateError
         seed = self.settings.seed + len(self.steps)
         report = asyncio.run(run_load(replace(self.settings, rate=rate, seed=seed), self.texts))

@@ -185,7 +185,7 @@ class BatchStream:
         count = len(waiting)
         while waiting:
             try:
-                self._call.submit(dict(waiting[:count]))
+                await self._call.submit(dict(waiting[:count]))
                 del waiting[:count]
             except QueueFullError as error:
                 if count > 1:

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Self
+from itertools import islice
+from typing import Final, Self
 
 from dragoman.errors import DragomanError, TextFailedError
 from service.catalog import Intake
@@ -14,12 +15,15 @@ from service.translator import Document
 # One text of a call: on its way, or the error that stands in place of its translation.
 Text = Document | DragomanError
 
+# So many segments take a millisecond of the event loop, to submit or to withdraw; then others have their turn.
+_SLICE: Final = 128
+
 
 class Call:
     """The texts of one call, what of them is unfinished, and a wake-up for the handler that waits.
 
     Its handler gives :meth:`progress` to the segments of each document, submits the texts, and
-    awaits :meth:`complete` once or :meth:`moved` again and again, all in a `with` block of the call. A text on
+    awaits :meth:`complete` once or :meth:`moved` again and again, all in an `async with` block of the call. A text on
     which the engine fails has that error in place of its outcome; every other error of a segment ends the call.
     """
 
@@ -53,24 +57,30 @@ class Call:
         self._wake_up = asyncio.Event()
         self._error: DragomanError | None = None
 
-    def submit(self, texts: Mapping[int, Text]) -> None:
+    async def submit(self, texts: Mapping[int, Text]) -> None:
         """Queue the segments of all these texts, or of none; may be called again, with others.
+
+        Many are queued slice by slice, once all have been let in.
 
         Raises:
             QueueFullError: the queue has no room for them.
             DrainingError: the server is shutting down.
+            DragomanError: a segment failed meanwhile.
         """
         segments = {index: [] if isinstance(text, DragomanError) else text.segments for index, text in texts.items()}
         together = [segment for group in segments.values() for segment in group]
+        if len(together) > _SLICE:
+            with self._intake.promised(together) as promise:
+                self._expect(texts, segments)
+                for start in range(0, len(together), _SLICE):
+                    part = together[start : start + _SLICE]
+                    self._intake.submit([segment for segment in part if not segment.cancel_requested], promise)
+                    await asyncio.sleep(0)
+                    self._check()
+            return
         if together:
             self._intake.submit(together)
-        for index, group in segments.items():
-            self._texts[index] = texts[index]
-            self._unfinished[index] = {id(segment): segment for segment in group}
-            if not group:
-                self._finish(index)
-        self._left += len(together)
-        self._record.segments += len(together)
+        self._expect(texts, segments)
 
     def progress(self, index: int, segment: Segment) -> None:
         """Note that a segment of text `index` has a new token or is finished."""
@@ -119,17 +129,43 @@ class Call:
         """
         await self._wake_up.wait()
         self._wake_up.clear()
-        if self._error is not None:
-            raise self._error
+        self._check()
         moved, self._moved = self._moved, set()
         return moved
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Withdraw what is unfinished; nothing happens where nothing is."""
-        self._withdraw([segment for unfinished in self._unfinished.values() for segment in unfinished.values()])
+    async def __aexit__(self, *_: object) -> None:
+        """Withdraw what is unfinished, slice by slice; nothing happens where nothing is."""
+        cancelled: asyncio.CancelledError | None = None
+        while part := self._pop_unfinished(_SLICE):
+            self._withdraw(part)
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError as error:  # by the deadline and by the client, say: the rest goes, too
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
+    def _expect(self, texts: Mapping[int, Text], segments: Mapping[int, Sequence[Segment]]) -> None:
+        """Take texts up whose segments are let in."""
+        for index, group in segments.items():
+            self._texts[index] = texts[index]
+            self._unfinished[index] = {id(segment): segment for segment in group}
+            if not group:
+                self._finish(index)
+            self._left += len(group)
+            self._record.segments += len(group)
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _pop_unfinished(self, count: int) -> list[Segment]:
+        """Forget unfinished segments, so many at most."""
+        unfinished = ((group, key) for group in self._unfinished.values() for key in group)
+        return [group.pop(key) for group, key in list(islice(unfinished, count))]
 
     def _segment_failed(self, index: int, error: DragomanError) -> None:
         if self._all_or_nothing or not isinstance(error, TextFailedError):

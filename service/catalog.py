@@ -1,13 +1,13 @@
 """The models that are served, and which of them a request means."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
-from service.mailbox import Mailbox
+from service.mailbox import Mailbox, Promise
 from service.request import Segment
 from service.result_cache import ResultCache
 from service.translator import Translator
@@ -16,7 +16,10 @@ from service.translator import Translator
 class Intake(Protocol):
     """Where the segments of a call go: a mailbox, or what stands before it."""
 
-    def submit(self, segments: Sequence[Segment]) -> None:
+    def promised(self, segments: Sequence[Segment]) -> AbstractContextManager[Promise]:
+        """Let in segments that will be submitted in parts; raises a DragomanError where there is no room for all."""
+
+    def submit(self, segments: Sequence[Segment], promise: Promise | None = None) -> None:
         """Take all segments, or none; raises a DragomanError for none."""
 
     def cancel(self, segments: Iterable[Segment]) -> None:

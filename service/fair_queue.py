@@ -7,7 +7,7 @@ however much each of them has waiting, and each segment costs the same few opera
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
@@ -32,6 +32,20 @@ class Load(NamedTuple):
 
     source_tokens: int = 0
     text_bytes: int = 0
+
+    @classmethod
+    def of(cls, segments: Sequence[Segment]) -> "Load":
+        """That of some segments."""
+        tokens = sum([len(segment.source_ids) for segment in segments])
+        return cls(tokens, sum([segment.text_bytes for segment in segments]))
+
+    def plus(self, other: "Load") -> "Load":
+        """Both together."""
+        return Load(self.source_tokens + other.source_tokens, self.text_bytes + other.text_bytes)
+
+    def less(self, other: "Load") -> "Load":
+        """What another leaves of it."""
+        return Load(self.source_tokens - other.source_tokens, self.text_bytes - other.text_bytes)
 
 
 class _Flow:

@@ -3,8 +3,9 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Final
 
 from dragoman.errors import DragomanError, DrainingError
@@ -19,6 +20,21 @@ from service.terms import Priority, Terms
 # Source tokens that keep a thread in the encoder for several decode steps.
 _LONG_RUN_TOKENS: Final = 96
 _MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens others have
+
+
+@dataclass(slots=True, eq=False)
+class Promise:
+    """Room that is kept for segments that have been let in and come in parts.
+
+    Attributes:
+        client: of all of them.
+        priority: of all of them.
+        left: those that have not come.
+    """
+
+    client: str
+    priority: Priority
+    left: Load
 
 
 class Mailbox:
@@ -46,6 +62,7 @@ class Mailbox:
         self._ledger = ledger
         self._limits = QueueLimits(limit_source_tokens, limit_text_bytes, max_delay_s)
         self._waiting = FairQueue()
+        self._promises: set[Promise] = set()
         self._running_tokens = 0  # taken and not ended, in source tokens
         self._rate = DrainRate()
         self._tokens_per_byte = MovingRatio(_MEMORY_BYTES)
@@ -118,19 +135,42 @@ class Mailbox:
             if not self._unfinished:
                 return
             tokens = round(text_bytes * (self._tokens_per_byte.value() or 0.0))
-            own = self._waiting.load_of(terms.client, terms.priority)
-            self._check_room(Load(tokens, text_bytes), own)
-            outlook = self._outlook(terms.client, terms.priority, tokens, own)
+            self._check_room(Load(tokens, text_bytes), terms.client, terms.priority)
+            outlook = self._outlook(terms.client, terms.priority, tokens)
         check_delay(outlook, self._limits)
         if terms.deadline_s is not None:
             check_deadline(outlook, terms.deadline_s - time.monotonic())
 
-    def submit(self, segments: Sequence[Segment], *, again: bool = False) -> None:
+    @contextmanager
+    def promised(self, segments: Sequence[Segment]) -> Iterator[Promise]:
+        """Let in segments that will be submitted in parts; room for the others is kept meanwhile.
+
+        Args:
+            segments: of one client and priority; at least one.
+
+        Raises:
+            QueueFullError: together they would wait beyond the limits.
+            DrainingError: the mailbox is closed.
+            DragomanError: the engine has failed.
+        """
+        promise = Promise(segments[0].client, segments[0].priority, Load.of(segments))
+        with self._lock:
+            self._refuse()
+            self._check_room(promise.left, promise.client, promise.priority)
+            self._promises.add(promise)
+        try:
+            yield promise
+        finally:
+            with self._lock:
+                self._promises.remove(promise)
+
+    def submit(self, segments: Sequence[Segment], promise: Promise | None = None, *, again: bool = False) -> None:
         """Queue all segments, or none.
 
         Args:
             segments: of one client and priority.
-            again: whether they have been let in before, and need no room.
+            promise: with which they have been let in, and need no other room.
+            again: whether they have been here before, and need no room.
 
         Raises:
             QueueFullError: they would wait beyond the limits.
@@ -138,19 +178,19 @@ class Mailbox:
             DragomanError: the engine has failed.
         """
         now_s = time.monotonic()
-        tokens = sum([len(segment.source_ids) for segment in segments])
-        size_bytes = sum([segment.text_bytes for segment in segments])
+        load = Load.of(segments)
         with self._lock:
             self._refuse()
-            if segments and not again:
-                own = self._waiting.load_of(segments[0].client, segments[0].priority)
-                self._check_room(Load(tokens, size_bytes), own)
+            if promise is not None:
+                promise.left = promise.left.less(load)
+            elif segments and not again:
+                self._check_room(load, segments[0].client, segments[0].priority)
             for segment in segments:
                 segment.submitted_s = now_s
             self._waiting.push(segments)
             self._unfinished += len(segments)
-            if size_bytes:
-                self._tokens_per_byte.add(tokens, size_bytes)
+            if load.text_bytes:
+                self._tokens_per_byte.add(load.source_tokens, load.text_bytes)
             self._wake(0)
 
     def hasten(self, segment: Segment, client: str, priority: Priority) -> None:
@@ -296,12 +336,17 @@ class Mailbox:
             # Of one error for all, else its traceback would grow with every caller.
             raise self._refusal.with_traceback(None)
 
-    def _check_room(self, request: Load, own: Load) -> None:
-        check_room(Room(request, own, self._waiting.load), self._limits, self._per_second)
+    def _check_room(self, request: Load, client: str, priority: Priority) -> None:
+        own, waiting = self._waiting.load_of(client, priority), self._waiting.load
+        for promise in self._promises:
+            waiting = waiting.plus(promise.left)
+            if (promise.client, promise.priority) == (client, priority):
+                own = own.plus(promise.left)
+        check_room(Room(request, own, waiting), self._limits, self._per_second)
 
-    def _outlook(self, client: str, priority: Priority, source_tokens: int, own: Load) -> Outlook:
+    def _outlook(self, client: str, priority: Priority, source_tokens: int) -> Outlook:
         before_start = self._waiting.ahead_of(client, priority, QUANTUM)
-        if own.source_tokens:
+        if self._waiting.load_of(client, priority).source_tokens:
             # What runs delays everybody; but to refuse a client that has nothing waiting would not make it less.
             before_start += self._running_tokens
         before_end = self._waiting.ahead_of(client, priority, source_tokens) + self._running_tokens

@@ -4,12 +4,13 @@ import asyncio
 import time
 from array import array
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import reduce
 from typing import Final, NamedTuple
 
 from dragoman.errors import DeadlineExceededError, DragomanError
 from service.lru import LruStore
-from service.mailbox import Mailbox, notify
+from service.mailbox import Mailbox, Promise, notify
 from service.metrics import ModelMetrics
 from service.request import FinishReason, Origin, Segment, SegmentStatus
 
@@ -114,8 +115,16 @@ class ResultCache:
         """Leaders that have not ended."""
         return len(self._led)
 
-    def submit(self, segments: Sequence[Segment]) -> None:
+    def promised(self, segments: Sequence[Segment]) -> AbstractContextManager[Promise]:
+        """Let in segments that will be submitted in parts, see the mailbox; those that are known count, too."""
+        return self._mailbox.promised(segments)
+
+    def submit(self, segments: Sequence[Segment], promise: Promise | None = None) -> None:
         """Take all segments, or none; nobody is told of progress before this returns.
+
+        Args:
+            segments: of one client and priority.
+            promise: with which they have been let in; None: they have not been.
 
         Raises:
             QueueFullError: the mailbox has no room for those that nobody decodes yet.
@@ -140,7 +149,7 @@ class ResultCache:
                 if self._coalesce:
                     joinable[key] = flight
             joining.append((segment, flight))
-        self._launch(new)
+        self._launch(new, promise)
         # What can fail has not: from here on the segments are ours.
         self._hasten(joining)
         now_s = time.monotonic()
@@ -193,10 +202,10 @@ class ResultCache:
         )
         return _Flight(key, leader)
 
-    def _launch(self, flights: Sequence[_Flight], *, again: bool = False) -> None:
+    def _launch(self, flights: Sequence[_Flight], promise: Promise | None = None, *, again: bool = False) -> None:
         if not flights:
             return
-        self._mailbox.submit([flight.leader for flight in flights], again=again)
+        self._mailbox.submit([flight.leader for flight in flights], promise, again=again)
         for flight in flights:
             self._led[flight.leader] = flight
             if self._coalesce:

@@ -142,18 +142,14 @@ class Servicer(TranslationServicer):
                 record.admitted = True
                 record.model = order.model.manifest.name
                 terms = _terms(first.config, order, record.caller, deadline_s, default=Priority.BULK)
-                with order.model.held(), Call(order.model.intake, self._metrics, record, one_by_one=True) as call:
-                    prepare = partial(self._texts.prepare, order.model, terms, call)
-                    await BatchStream(
-                        inbox,
-                        context,
-                        call,
-                        prepare,
-                        self._texts,
-                        record,
-                        self._settings,
-                        in_order=first.config.in_order,
-                    ).run()
+                call = Call(order.model.intake, self._metrics, record, one_by_one=True)
+                with order.model.held():
+                    async with call:
+                        prepare = partial(self._texts.prepare, order.model, terms, call)
+                        in_order = first.config.in_order
+                        await BatchStream(
+                            inbox, context, call, prepare, self._texts, record, self._settings, in_order=in_order
+                        ).run()
 
     async def ListModels(self, request: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
         """List the models and their limits."""
@@ -243,18 +239,19 @@ class Servicer(TranslationServicer):
             record.model = order.model.manifest.name
             terms = _terms(request, order, record.caller, deadline_s, wants_deltas=wants_deltas)
             call = Call(order.model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
-            with order.model.held(), call:
-                # Of HTML, how much is text shows later.
-                size_bytes = 0 if terms.html else sum(len(text.encode()) for text in request.contents)
-                order.model.mailbox.screen(terms, size_bytes)
-                texts = await self._texts.prepare(order.model, terms, call, request.contents)
-                if terms.html:
-                    order.model.mailbox.screen(terms, text_bytes_of(texts.values()))
-                if request.all_or_nothing:
-                    validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
-                call.submit(texts)
-                record.admitted = True
-                yield call
+            with order.model.held():
+                async with call:
+                    # Of HTML, how much is text shows later.
+                    size_bytes = 0 if terms.html else sum(len(text.encode()) for text in request.contents)
+                    order.model.mailbox.screen(terms, size_bytes)
+                    texts = await self._texts.prepare(order.model, terms, call, request.contents)
+                    if terms.html:
+                        order.model.mailbox.screen(terms, text_bytes_of(texts.values()))
+                    if request.all_or_nothing:
+                        validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
+                    await call.submit(texts)
+                    record.admitted = True
+                    yield call
 
     @contextmanager
     def _reading(self, context: Context) -> Iterator[Inbox]:

@@ -27,7 +27,7 @@ _ORDINAL_LANGUAGES: Final = "bs cs da de et fi fo hr hu is lb lv nb nn no pl sk 
 _GOES_ON: Final = {"fr": re.compile(r"(?:^|\s)(?:MM?|J\.-C)\.$"), **dict.fromkeys(_ORDINAL_LANGUAGES.split(), _ORDINAL)}
 # ... and common words that it takes for abbreviations: Maine, Oklahoma, May, Magister.
 _ENDS: Final = {"en": re.compile(r"\b(?:me|OK|may)(?=\.)"), "de": re.compile(r"\b(?:mich|mag)(?=\.)")}
-_LOOK_BACK: Final = 32  # characters in front of a boundary that can tell against it
+_LOOK_BACK: Final = 32  # characters in front of a boundary, or at the sentence's begin, that can tell against it
 
 _CLOSERS: Final = "\"'”’»)]}›」』）】》"
 _MARKS: Final = re.escape(_CLOSERS + "“„«‚‘([{‹「『（【《")
@@ -37,6 +37,8 @@ _UNSEEN: Final = re.compile(rf"(?<!\w)[{_MARKS}]|[{_MARKS}](?!\w)|[^\S ]")
 _BLANK: Final = re.compile(rf"[{re.escape(_CLOSERS)}“«]*(?:\s+[{re.escape(_CLOSERS)}])*(\s+)")
 _NEEDS_BLANK: Final = ".!?…"  # after these, what follows at once is of the same word: example.com
 _STUB: Final = re.compile(r"\W*([^\W\d_]|\d{1,2})\.")  # an initial, or the number of a list: no sentence
+_TITLE: Final = re.compile(r"(?:^|\W)[^\W\d_a-z][a-z]{1,3}\.$")  # with a number behind it: Vol. 3, Eq. 5
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 _LINE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])")
@@ -148,13 +150,26 @@ def _cut(text: str, begun: int, left: int, right: int, language: str) -> tuple[i
         stop = start = right - len(text[left:right].lstrip(_CLOSERS))
     else:
         return None
-    trails = stop > left or before.endswith(("…", "..."))
+    following = text[right : right + 1]
     goes_on = (
-        (trails and text[right : right + 1].islower())
+        (following.islower() and _trails(text, begun, before, right, closed=stop > left))
+        or (following == "と" and stop > left)  # Japanese: says who was quoted
+        or (following.isdecimal() and _TITLE.search(before))
         or _STUB.fullmatch(before)
         or (language in _GOES_ON and _GOES_ON[language].search(before))
     )
     return None if goes_on else (stop, start)
+
+
+def _trails(text: str, begun: int, before: str, right: int, *, closed: bool) -> bool:
+    """Tell whether a small letter goes on with what is before it, as after an abbreviation.
+
+    Behind a mere full stop it does, unless it is how this writer begins sentences, or a name like iPhone.
+    """
+    if closed or before.endswith(("…", "...")):
+        return True
+    first, word = _LETTERS.search(text, begun, begun + _LOOK_BACK), _LETTERS.match(text, right)
+    return before.endswith(".") and bool(first and word and first[0][0].isupper() and word[0].islower())
 
 
 def _bare(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:

@@ -78,6 +78,10 @@ SENTENCES = {
         See https://example.com/a.b?c=d. | Mail a.b@example.com. | Thanks.
         Is it? | yes it is
         What?! | No! | Really???
+        See Vol. 3 of it. | Eq. 5 holds. | Ch. 4 too. | Cf. pp. 3-5.
+        The temp. is high. | Nobody has seen the max. speed.
+        I came. | iPhone sales rose. | He said: “Go. | (He said.) | Now.
+        i came. | you went. | he stayed
         He saw me. | I said so. | She is OK. | Tom waved.
         It is 10 °C. | Wait – what? | Oh.
     """,
@@ -108,7 +112,7 @@ SENTENCES = {
         他说：“你好。|我走了。”|然后走了。
         价格是3.14元。|好。 | A公司。
     """,
-    "ja": "「行く。」|と言った。|元気ですか？ | はい！|これは3.14です。",
+    "ja": "「行く。」と言った。|「行く。」|元気ですか？ | はい！|これは3.14です。",
     "hi": "यह घर है। | वह लाल है।",
     "xx": "Nobody knows. | Nobody asks.",
 }
@@ -139,7 +143,7 @@ def test_a_line_break_ends_a_segment(text: str, segments: list[str]) -> None:
 
 
 def test_a_sentence_longer_than_the_window_is_one() -> None:
-    unbroken = "word, " * 1_000
+    unbroken = "Word, " * 1_000
     text = f"It began. {unbroken}and so on. It ended."
     assert split(text, "en", at_most(10_000)).segments == ["It began.", f"{unbroken}and so on.", "It ended."]
 

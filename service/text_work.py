@@ -19,7 +19,7 @@ from service.translator import TextResult
 
 # Texts with more characters are split and put together off the event loop, which they would hold up.
 _LARGE: Final = 8_192
-_MANY: Final = 128  # the same in segments
+_HEAVY: Final = 128  # the same in segments and tags, see `Document.weight`
 
 _T = TypeVar("_T")
 _log = structlog.get_logger()
@@ -70,7 +70,7 @@ class TextWork:
     async def outcomes(self, call: Call, indices: Iterable[int]) -> dict[int, TextResult | DragomanError]:
         """Put the translations of finished texts together; gives each, or its error, by its number."""
         texts = {index: call.text(index) for index in indices}
-        segments = sum(0 if isinstance(text, DragomanError) else len(text.segments) for text in texts.values())
+        weight = sum(0 if isinstance(text, DragomanError) else text.weight for text in texts.values())
 
         def put_together() -> dict[int, TextResult | DragomanError]:
             return {
@@ -78,7 +78,7 @@ class TextWork:
                 for index, text in texts.items()
             }
 
-        return await self._run(put_together, large=segments > _MANY)
+        return await self._run(put_together, large=weight > _HEAVY)
 
     async def _run(self, work: Callable[[], _T], *, large: bool) -> _T:
         if not large:

@@ -13,7 +13,7 @@ from service.terms import Terms
 
 # The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
 _CHARACTERS_PER_TOKEN: Final = 16
-_GROW_SEGMENTS: Final = 64  # at most so many are decoded to text in one go, on the event loop
+_GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
 _WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
 
 OnProgress = Callable[[Segment], None]
@@ -111,6 +111,11 @@ class Document:
         self._place = -1  # the segment whose text is being handed out; -1: not even the first separator was
         self._given = 0  # characters of that segment that were
 
+    @property
+    def weight(self) -> int:
+        """Segments, and tags inside them: what it takes time to put together."""
+        return sum(map(self._weight, range(len(self.segments))))
+
     def result(self) -> TextResult:
         """Put the translation together.
 
@@ -139,12 +144,12 @@ class Document:
         :meth:`result`. A segment's text waits for the segments before it, and with tags inside for its own end. One
         call takes a bounded number of segments, so call it again until it returns "".
         """
-        text, complete, segments = "", True, 0
+        text, complete, weight = "", True, 0
         # Segments without text are cheap, and a "" would say that this is all.
-        while complete and self._place < len(self.segments) and not (text and segments >= _GROW_SEGMENTS):
+        while complete and self._place < len(self.segments) and not (text and weight >= _GROW_WEIGHT):
+            weight += self._weight(self._place)
             piece, complete = self._next_piece()
             text += piece
-            segments += 1
         return text
 
     def _next_piece(self) -> tuple[str, bool]:
@@ -162,6 +167,9 @@ class Document:
             self._place += 1
             self._given = 0
         return piece, complete
+
+    def _weight(self, place: int) -> int:
+        return 1 + (len(self._inlays[place].marks) if self._inlays and place >= 0 else 0)
 
     def _mean_log_probability(self) -> float | None:
         if not (self.segments and self.segments[0].wants_log_probability):  # all of a text want the same

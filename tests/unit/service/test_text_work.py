@@ -61,3 +61,13 @@ async def test_a_call_that_is_cancelled_has_no_further_text_prepared() -> None:
     translator.may_go_on.set()
     await prepare(work, translator, "b" + LARGE)
     assert translator.begun == ["a", "b"]
+
+
+@pytest.mark.parametrize(("weight", "on_the_loop"), [(128, True), (129, False)])
+async def test_a_text_that_takes_long_to_put_together_leaves_the_event_loop_alone(
+    weight: int, on_the_loop: bool
+) -> None:
+    text: Any = SimpleNamespace(weight=weight, result=threading.get_ident)
+    call: Any = SimpleNamespace(text=lambda index: text)
+    outcomes = await TextWork(Settings()).outcomes(call, [0])
+    assert (outcomes[0] == threading.get_ident()) is on_the_loop

@@ -219,6 +219,16 @@ def test_a_bounded_number_of_segments_is_handed_out_at_a_time(translator) -> Non
     assert "".join(deltas) == "Tom.\n" * 1000
 
 
+def test_tags_inside_segments_count_like_segments(translator) -> None:
+    html = "<p>" + "<b>t</b><i>o</i>m " * 5 + "</p>"
+    document = translator.prepare(html * 20, Terms(html=True))
+    assert (len(document.segments), document.weight) == (20, 20 * 20)  # the first tag is in front of its segment
+    Echo().decode(document.segments)
+    deltas = list(iter(document.grow, ""))
+    assert len(deltas) > 4
+    assert "".join(deltas) == html * 20
+
+
 def test_html_is_text_and_tags(translator) -> None:
     html = "<p class=x>  Good <b>morning</b> tom.\n<i>Where?</i></p><!-- Tom. --><br>&amp;"
     [result] = translator.translate_offline(Echo(), [html], html=True)

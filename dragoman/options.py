@@ -71,6 +71,8 @@ def _fields(
     """The fields that request and config have in common."""
     if priority not in _PRIORITIES:
         raise ValueError(f'priority must be "interactive" or "bulk", is {priority!r}')
+    if not 0 <= (max_target_tokens or 0) < 2**32:
+        raise ValueError(f"max_target_tokens must be 0 to {2**32 - 1}, is {max_target_tokens}")
     return {
         "source_language_code": source_language,
         "target_language_code": target_language,

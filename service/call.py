@@ -150,6 +150,7 @@ class Call:
 
     def _expect(self, texts: Mapping[int, Text], segments: Mapping[int, Sequence[Segment]]) -> None:
         """Take texts up whose segments are let in."""
+        self._record.admitted = True
         for index, group in segments.items():
             self._texts[index] = texts[index]
             self._unfinished[index] = {id(segment): segment for segment in group}

@@ -250,7 +250,6 @@ class Servicer(TranslationServicer):
                     if request.all_or_nothing:
                         validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
                     await call.submit(texts)
-                    record.admitted = True
                     yield call
 
     @contextmanager

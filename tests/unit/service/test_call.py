@@ -43,7 +43,7 @@ async def intake(mailbox: Mailbox, request: pytest.FixtureRequest) -> Intake:
 
 @pytest.fixture
 def make_call(intake: Intake) -> MakeCall:
-    return lambda **options: Call(intake, Metrics(), Record("TranslateText"), **options)
+    return lambda record=None, **options: Call(intake, Metrics(), record or Record("TranslateText"), **options)
 
 
 @pytest.fixture
@@ -150,7 +150,8 @@ async def test_what_has_failed_meanwhile_is_not_submitted(mailbox, make_call, ma
 
 
 async def test_an_error_of_a_segment_ends_the_submission(mailbox, make_call, make_document) -> None:
-    call = make_call(all_or_nothing=True)
+    record = Record("TranslateText")
+    call = make_call(record, all_or_nothing=True)
     async with call:
         submission = asyncio.create_task(call.submit({0: make_document(call)}))
         await asyncio.sleep(0)
@@ -160,3 +161,4 @@ async def test_an_error_of_a_segment_ends_the_submission(mailbox, make_call, mak
         with pytest.raises(TextFailedError):
             await submission
     assert mailbox.unfinished == 0
+    assert record.admitted  # it was no refusal

@@ -58,8 +58,8 @@ class Inlay(NamedTuple):
         before = stop = 0
         for mark in self.marks:
             content = self.text[mark.place : mark.place + mark.width]
-            found = translation.find(content, stop) if content else -1
-            if found >= 0:
+            found = guide.content(content, mark.place, stop) if content else None
+            if found is not None:
                 start, stop = found, found + len(content)
             elif mark.closes:
                 empty = guide.after(mark.place) <= stop and _WORD.search(self.text, before, mark.place)
@@ -79,8 +79,19 @@ class _Guide:
         self._words = [word.span() for word in _WORD.finditer(text)]
         self._starts = [word.start() for word in _WORD.finditer(translation)] or [0]
         self._ends = [word.end() for word in _WORD.finditer(translation)] or [len(translation)]
+        self._contents: dict[str, tuple[list[int], list[int]]] = {}
         ours, theirs = _singles(text), _singles(translation)
         self._same = {ours[word]: theirs[word] for word in ours.keys() & theirs.keys()}
+
+    def content(self, content: str, place: int, least: int) -> int | None:
+        """Where the translation has the content of a mark: the third of three is the third, else it is the next."""
+        if content not in self._contents:
+            self._contents[content] = _places_of(content, self._text), _places_of(content, self._translation)
+        ours, theirs = self._contents[content]
+        if len(ours) == len(theirs) and (same := theirs[bisect_left(ours, place)]) >= least:
+            return same
+        following = bisect_left(theirs, least)
+        return theirs[following] if following < len(theirs) else None
 
     def before(self, place: int) -> int:
         """Where that begins which follows a place of the text."""
@@ -131,6 +142,11 @@ def _singles(text: str) -> dict[str, int]:
     for word in _WORD.finditer(text):
         places[word[0]] = -1 if word[0] in places else word.start()
     return {word: place for word, place in places.items() if place >= 0}
+
+
+def _places_of(content: str, text: str) -> list[int]:
+    """Wherever a text has a content, overlapping or not."""
+    return [match.start() for match in re.finditer(f"(?={re.escape(content)})", text)]
 
 
 def _nearest(places: Sequence[int], wanted: float) -> int:

@@ -43,6 +43,9 @@ def inlay(html: str) -> Inlay:
         # What is kept takes the place of its text; else it stands where it stood, beside the rest.
         ("Type {=make} now.", "Jetzt make eingeben.", "Jetzt <code>make</code> eingeben."),
         ("Type {=make} now.", "Jetzt machen.", "Jetzt <code>make</code>machen."),
+        ("Take 1 of {=1} now.", "Nimm jetzt 1 von 1.", "Nimm jetzt 1 von <code>1</code>."),
+        ("a{=aa} a", "aaa a", "a<code>aa</code> a"),
+        ("Take 1 of {=1} now.", "Nimm 1.", "Nimm <code>1</code>."),
         ("{b}word{/b}", "", "<b></b>"),
     ],
 )

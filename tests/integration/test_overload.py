@@ -29,7 +29,7 @@ def test_a_storm_is_told_from_its_beginning_to_its_end(
     assert sum(report["outcomes"].values()) == report["requests"] == sum(report["timeline"]["offered"])
     assert report["outcomes"]["failed"] == report["outcomes"]["cancelled"] == 0
     assert [phase["name"] for phase in report["phases"]] == ["before", "storm", "after"]
-    assert report["phases"][1]["rate"] == pytest.approx(5 * report["peak"])
+    assert report["phases"][1]["rate"] == pytest.approx(5 * report["peaks"][0])
     assert report.keys() >= set(Figures._fields)
     assert report["resident"]
     assert picture.read_bytes().startswith(b"\x89PNG")

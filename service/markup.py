@@ -29,6 +29,9 @@ _VOID: Final = frozenset(re.findall(r"\w+", "area base br col embed hr img input
 _KEPT_WORD: Final = re.compile(r"[\w.+/@-]{1,64}")
 _WORD: Final = re.compile(r"[^\W_]")
 
+# What is text as it stands, but may be a tag or a reference together with the translation behind it.
+_BARE: Final = {"<": "&lt;", "&": "&amp;"}
+
 _BLANKS: Final = str.maketrans("\n\t\r\f", "    ")  # a line break in HTML ends no line
 # What turbohtml would read as something of another length; with it, its tokens lie end to end in the source.
 _SAME_LENGTH: Final = str.maketrans("\r\0", "\f\ufffd")
@@ -41,11 +44,13 @@ class Block(NamedTuple):
         text: with character references resolved, and blanks for line breaks.
         raw: the source of each of its characters; empty for those that the source of a mark holds.
         marks: by place.
+        plain: whether it is no HTML at all.
     """
 
     text: str
     raw: Sequence[str]
     marks: Sequence[Mark]
+    plain: bool = False
 
     def pieces(self, separators: Sequence[str], segments: Sequence[str]) -> Iterator[str | Inlay]:
         """Yield, in turn, the source of each separator of the text, and each segment with its marks.
@@ -61,19 +66,20 @@ class Block(NamedTuple):
             first = done
             while done < len(self.marks) and self.marks[done].place + bool(self.marks[done].width) <= start:
                 done += 1
-            yield self._verbatim(begun, start, self.marks[first:done])
+            yield self._verbatim(begun, start, self.marks[first:done], escaped=bool(segment) and not self.plain)
             if segment:
                 first = done
                 while done < len(self.marks) and self.marks[done].place < stop:
                     done += 1
                 yield Inlay(segment, [mark._replace(place=mark.place - start) for mark in self.marks[first:done]])
 
-    def _verbatim(self, start: int, stop: int, marks: Sequence[Mark]) -> str:
+    def _verbatim(self, start: int, stop: int, marks: Sequence[Mark], *, escaped: bool) -> str:
         pieces: list[str] = []
         for mark in marks:
             pieces += (*self.raw[start : mark.place], mark.source)
             start = mark.place
-        return "".join([*pieces, *self.raw[start:stop]])
+        rest = self.raw[start:stop]
+        return "".join([*pieces, *([_BARE.get(source, source) for source in rest] if escaped else rest)])
 
 
 def parse(html: str) -> Iterator[str | Block]:

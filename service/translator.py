@@ -261,7 +261,7 @@ class Translator:
         self, text: str, terms: Terms, ids: dict[str, list[int]], splits: list[segmentation.Split]
     ) -> Iterator[str | Inlay]:
         """Yield what stands as it is and what is to be translated; fill in the ids of the latter, and the splits."""
-        for part in markup.parse(text) if terms.html else [markup.Block(text, text, ())]:
+        for part in markup.parse(text) if terms.html else [markup.Block(text, text, (), plain=True)]:
             if isinstance(part, str):
                 yield part
                 continue

@@ -54,6 +54,7 @@ def translator(manifest, tokenizer) -> Translator:
 @example(" \x00 ")
 @example("😀" * 20 + " tom")
 @example("tom\u200b. \ufeffgood")
+@example("&\n<\ntom")
 def test_an_identity_translation_is_the_text(translator, text) -> None:
     [result] = translator.translate_offline(Echo(), [text])
     assert result.text == text

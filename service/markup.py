@@ -182,6 +182,7 @@ def _end_tags(tokens: Sequence[tuple[Token, str]]) -> dict[int, int]:
         token, _ = tokens[index]
         if token.type is TokenType.START_TAG:
             ends.setdefault(index, block - 1)
-        if token.tag and token.tag not in _INLINE:
+        # In an svg or math element, a title may hold tags, though by its token it cannot.
+        if token.tag and token.tag not in _INLINE and token.tag != "title":
             block = index
     return ends

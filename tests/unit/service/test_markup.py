@@ -86,6 +86,7 @@ def test_tags_and_their_order_stay(html: str, limit: int, translate: Callable[[s
 
 
 @given(HTML)
+@example("<math><title><b>")
 def test_what_is_nested_stays_nested(html: str) -> None:
     def skeleton(html: str) -> list[str]:
         return [str(element.tag) for element in parse_fragment(html).find_all()]

@@ -18,7 +18,7 @@ from service.answer import described, translated
 from service.batch_stream import BatchStream, Inbox
 from service.call import Call, Text
 from service.callers import Callers
-from service.catalog import Catalog
+from service.catalog import Catalog, ServedModel
 from service.journal import Journal
 from service.malformed import parsed
 from service.metrics import Metrics
@@ -129,23 +129,21 @@ class Servicer(TranslationServicer):
 
     async def BatchTranslateText(self, _: Any, context: Context) -> None:
         """Translate texts while more of them come, and answer each when it is finished, or in their order."""
-        async with (
-            self._answering("BatchTranslateText", context) as record,
-            self._limited(context) as deadline_s,
-        ):
+        deadline_s = _deadline_s(context)
+        async with self._answering("BatchTranslateText", context) as record, self._limited(deadline_s):
             with self._reading(context) as inbox:
                 self._refuse()
                 first = await inbox.next() or pb.BatchTranslateTextRequest()
                 self._refuse()  # it may have been a long time
                 _name(record, first.config.request_id)
-                order = validation.check_config(first, self._catalog)
+                model, max_target_tokens = validation.check_config(first, self._catalog)
                 record.admitted = True
-                record.model = order.model.manifest.name
-                terms = _terms(first.config, order, record.caller, deadline_s, default=Priority.BULK)
-                call = Call(order.model.intake, self._metrics, record, one_by_one=True)
-                with order.model.held():
+                record.model = model.manifest.name
+                terms = _terms(first.config, max_target_tokens, record.caller, deadline_s, default=Priority.BULK)
+                call = Call(model.intake, self._metrics, record, one_by_one=True)
+                with model.held():
                     async with call:
-                        prepare = partial(self._texts.prepare, order.model, terms, call)
+                        prepare = partial(self._texts.prepare, model, terms, call)
                         in_order = first.config.in_order
                         await BatchStream(
                             inbox, context, call, prepare, self._texts, record, self._settings, in_order=in_order
@@ -198,29 +196,30 @@ class Servicer(TranslationServicer):
             await context.abort(status.code, status.details, status.trailing_metadata)
 
     @asynccontextmanager
-    async def _limited(self, context: Context) -> AsyncIterator[float | None]:
+    async def _limited(self, deadline_s: float | None) -> AsyncIterator[None]:
         """End a handler at the deadline of its call, or when the server abandons it.
 
-        Yields:
-            The deadline, on the clock of `time.monotonic`; None without one.
+        Args:
+            deadline_s: on the clock of `time.monotonic`, which is the event loop's, too; None: never.
 
         Raises:
             DeadlineExceededError: it passed.
             DragomanError: what the server abandons its calls with.
         """
-        remaining_s = context.time_remaining()
-        limit = asyncio.timeout(remaining_s)
+        began_s = time.monotonic()
+        limit = asyncio.timeout_at(deadline_s)
         try:
             async with limit:
                 self._limits.add(limit)
                 try:
-                    yield None if remaining_s is None else time.monotonic() + remaining_s
+                    yield
                 finally:
                     self._limits.remove(limit)
         except TimeoutError:
             if self._abandonment is not None:
                 raise self._abandonment.with_traceback(None) from None
-            raise DeadlineExceededError(f"not complete within the {remaining_s:.3f} s of the call") from None
+            given_s = 0.0 if deadline_s is None else deadline_s - began_s
+            raise DeadlineExceededError(f"not complete within the {given_s:.3f} s of the call") from None
 
     @asynccontextmanager
     async def _admitted(
@@ -232,25 +231,36 @@ class Servicer(TranslationServicer):
             DeadlineExceededError: the deadline of the call passed meanwhile.
             DragomanError: the request was refused.
         """
-        async with self._limited(context) as deadline_s:
-            self._refuse()
-            record.texts = len(parsed(request).contents)
-            order = validation.check(request, self._catalog, self._settings)
-            record.model = order.model.manifest.name
-            terms = _terms(request, order, record.caller, deadline_s, wants_deltas=wants_deltas)
-            call = Call(order.model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
-            with order.model.held():
-                async with call:
-                    # Of HTML, how much is text shows later.
-                    size_bytes = 0 if terms.html else sum(len(text.encode()) for text in request.contents)
-                    order.model.mailbox.screen(terms, size_bytes)
-                    texts = await self._texts.prepare(order.model, terms, call, request.contents)
-                    if terms.html:
-                        order.model.mailbox.screen(terms, text_bytes_of(texts.values()))
-                    if request.all_or_nothing:
-                        validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
-                    await call.submit(texts)
-                    yield call
+        model, terms = self._screened(request, context, record, wants_deltas=wants_deltas)
+        call = Call(model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
+        with model.held():
+            async with self._limited(terms.deadline_s), call:
+                texts = await self._texts.prepare(model, terms, call, request.contents)
+                if terms.html:
+                    model.mailbox.screen(terms, text_bytes_of(texts.values()))
+                if request.all_or_nothing:
+                    validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
+                await call.submit(texts)
+                yield call
+
+    def _screened(
+        self, request: pb.TranslateTextRequest, context: Context, record: Record, *, wants_deltas: bool
+    ) -> tuple[ServedModel, Terms]:
+        """Check a request, and whether it has prospects: before anything is set up for it, refusals are to be cheap.
+
+        Raises:
+            DragomanError: the request is refused.
+        """
+        self._refuse()
+        record.texts = len(parsed(request).contents)
+        model, max_target_tokens = validation.check(request, self._catalog, self._settings)
+        record.model = model.manifest.name
+        deadline_s = _deadline_s(context)
+        terms = _terms(request, max_target_tokens, record.caller, deadline_s, wants_deltas=wants_deltas)
+        # Of HTML, how much is text shows later.
+        size_bytes = 0 if terms.html else sum(len(text.encode()) for text in request.contents)
+        model.mailbox.screen(terms, size_bytes)
+        return model, terms
 
     @contextmanager
     def _reading(self, context: Context) -> Iterator[Inbox]:
@@ -295,9 +305,15 @@ def _name(record: Record, request_id: str) -> None:
         record.request_id = request_id
 
 
+def _deadline_s(context: Context) -> float | None:
+    """Give the deadline of a call on the clock of `time.monotonic`; None without one."""
+    remaining_s = context.time_remaining()
+    return None if remaining_s is None else time.monotonic() + remaining_s
+
+
 def _terms(
     asked: pb.TranslateTextRequest | pb.BatchTranslateTextConfig,
-    order: validation.Order,
+    max_target_tokens: int,
     caller: str,
     deadline_s: float | None,
     *,
@@ -305,7 +321,7 @@ def _terms(
     default: Priority = Priority.INTERACTIVE,
 ) -> Terms:
     return Terms(
-        order.max_target_tokens,
+        max_target_tokens,
         deadline_s,
         wants_deltas,
         asked.options.mean_log_probability,

@@ -4,7 +4,7 @@ import hashlib
 import math
 import secrets
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, ValidationInfo, field_validator
@@ -154,12 +154,17 @@ def _toml(value: str | float) -> str:
 
 
 def _describe(error: ValidationError) -> str:
-    """Say in one line what is wrong; what is given only where it is a number: all else may be a key."""
+    """Say in one line what is wrong; what is given only where it is a number of a limit: all else may be a key."""
     return "; ".join(
         f"{_place(problem['loc'])}: {problem['msg'].removeprefix('Value error, ')}"
-        + (f"; given: {problem['input']}" if isinstance(problem["input"], int | float) else "")
+        + _given(problem["loc"], problem["input"])
         for problem in error.errors()
     )
+
+
+def _given(location: Sequence[Any], value: Any) -> str:
+    is_limit = bool(location) and location[-1] in Entry.model_fields.keys() - {"sha256"}
+    return f"; given: {value}" if is_limit and isinstance(value, int | float) else ""
 
 
 def _place(location: Iterable[Any]) -> str:

@@ -57,6 +57,7 @@ def test_the_burst_is_that_of_a_second_unless_given() -> None:
         (b"a = 1", "a: "),
         (b"a = {}", "a.sha256: Field required"),
         (b'a = { sha256 = "dragoman_secret" }', "a.sha256: String should match pattern"),
+        (b"a = { sha256 = 5318008 }", "a.sha256: Input should be a valid string"),
         (f'a = {{ sha256 = "{DIGEST}", rate = 1 }}'.encode(), "a.rate: Extra inputs"),
         (f'a = {{ sha256 = "{DIGEST}", burst = 1 }}'.encode(), "a.burst: needs requests_per_s"),
         (f'a = {{ sha256 = "{DIGEST}", requests_per_s = 0 }}'.encode(), "a.requests_per_s: "),
@@ -75,6 +76,7 @@ def test_a_wrong_file_is_one_error_that_shows_no_key(content: bytes, problem: st
     assert str(caught.value).startswith("keys.toml: ")
     assert problem in str(caught.value)
     assert "secret" not in str(caught.value)
+    assert "5318008" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "ä", "x" * 65, "a.b"])

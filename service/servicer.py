@@ -61,6 +61,7 @@ class Servicer(TranslationServicer):
         # Found once, not a call: each look-up takes a lock.
         self._counts = cache(metrics.requests_total.labels)
         self._durations = cache(metrics.request_duration_seconds.labels)
+        self._refusals = cache(metrics.rejected_total.labels)
         self._journal = journal or Journal()
         self._catalog = Catalog([])
         self._refuse: Callable[[], None] = _refuse_loading
@@ -181,7 +182,7 @@ class Servicer(TranslationServicer):
             failure = error if isinstance(error, DragomanError) else unexpected(error)
             record.code, record.reason = failure.code, failure.reason
             if not record.admitted and failure is error:
-                self._metrics.rejected_total.labels(failure.reason).inc()
+                self._refusals(failure.reason).inc()
         finally:
             # Before the status leaves: a client that does not read keeps it from leaving.
             self._running -= 1

@@ -16,7 +16,7 @@ from pathlib import Path
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from bench.server_process import free_ports
+from bench.server_process import NOTHING_FREE, free_ports
 from tests import metrics_page
 from tests.faults.truth import BUNDLE, ROOT
 from tests.metrics_page import Page
@@ -28,12 +28,9 @@ _POLL_S = 0.02
 _KEPT_LINES = 2_000
 _SCRAPE_S = 10.0
 _SERVICE = "dragoman.v1.Translation"
-# Nothing is remembered: every call has to be decoded.
 _FLAGS = (
     "--log-format=json",
-    "--result-cache-mb=0",
-    "--encoder-cache-mb=0",
-    "--coalesce=false",
+    *NOTHING_FREE,
     f"--step-timeout-s={STEP_TIMEOUT_S}",
     f"--drain-timeout-s={DRAIN_TIMEOUT_S}",
 )

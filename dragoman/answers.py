@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dragoman.errors import DragomanError, from_status
+from dragoman.errors import DragomanError, from_text_error
 from dragoman.v1 import translation_pb2 as pb
 
 
@@ -107,7 +107,7 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         mean_log_probability=message.mean_log_probability if message.HasField("mean_log_probability") else None,
         unknown_pieces=message.unknown_pieces,
         split=message.split,
-        error=from_status(message.error) if message.HasField("error") else None,
+        error=from_text_error(message.text_error) if message.HasField("text_error") else None,
     )
 
 
@@ -138,3 +138,8 @@ def model_of(message: pb.Model) -> Model:
         vocabulary_size=message.vocabulary_size,
         checkpoint_sha256=message.checkpoint_sha256,
     )
+
+
+def next_page_of(message: pb.ListModelsResponse) -> pb.ListModelsRequest | None:
+    """Builds the request of the page of the list that follows; None after the last one."""
+    return pb.ListModelsRequest(page_token=message.next_page_token) if message.next_page_token else None

@@ -27,6 +27,7 @@ from dragoman.answers import (
     Translation,
     TranslationDelta,
     model_of,
+    next_page_of,
     translation_delta_of,
     translation_of,
 )
@@ -250,9 +251,14 @@ class Client(_Base):
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
+        models: list[Model] = []
+        request: pb.ListModelsRequest | None = pb.ListModelsRequest()
         with _errors_of_dragoman():
-            response = self._stub.ListModels(pb.ListModelsRequest(), **self._settings(timeout_s))
-        return [model_of(message) for message in response.models]
+            while request is not None:
+                response = self._stub.ListModels(request, **self._settings(timeout_s))
+                models += map(model_of, response.models)
+                request = next_page_of(response)
+        return models
 
     def close(self) -> None:
         """Closes the connections; calls that run are cancelled."""
@@ -391,9 +397,14 @@ class AsyncClient(_Base):
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
+        models: list[Model] = []
+        request: pb.ListModelsRequest | None = pb.ListModelsRequest()
         with _errors_of_dragoman():
-            response = await self._stub.ListModels(pb.ListModelsRequest(), **self._settings(timeout_s))
-        return [model_of(message) for message in response.models]
+            while request is not None:
+                response = await self._stub.ListModels(request, **self._settings(timeout_s))
+                models += map(model_of, response.models)
+                request = next_page_of(response)
+        return models
 
     async def close(self) -> None:
         """Closes the connections; calls that run are cancelled."""

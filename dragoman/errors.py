@@ -21,8 +21,9 @@
     │   └── TextFailedError          INTERNAL            TEXT_FAILED             no
     └── UnrecognizedError            as in the answer    as in the answer        no
 
-On the wire an error is a google.rpc.Status (AIP-193): `to_status` writes it, `from_rpc_error` reads that of a failed
-call, `from_status` that of one text. docs/errors.md says of each when it comes and what to do then.
+On the wire the error of a call is a google.rpc.Status (AIP-193): `to_status` writes it, `from_rpc_error` reads it. That
+of one text is a message of the contract itself: `to_text_error` writes it, `from_text_error` reads it. docs/errors.md
+says of each error when it comes and what to do then.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
+from dragoman.v1 import translation_pb2 as pb
+
+# The name of the service, for want of a DNS name: AIP-193 asks that it is globally unique, not that it resolves.
 DOMAIN = "dragoman"
 
 # gRPC peers begin to refuse trailing metadata at 8 KiB, and in it a message counts three times for its
@@ -263,7 +267,7 @@ def to_status(error: DragomanError, request_id: str = "") -> status_pb2.Status:
 
     Args:
         error: any error of this module.
-        request_id: of the call that fails with it; "" in the status of one text.
+        request_id: of the call that fails with it; "": it is not known.
 
     Returns:
         The status, for `grpc_status.rpc_status.to_status`: exactly one ErrorInfo, a BadRequest if there are
@@ -280,6 +284,17 @@ def to_status(error: DragomanError, request_id: str = "") -> status_pb2.Status:
     return status
 
 
+def to_text_error(error: DragomanError) -> pb.TextError:
+    """Writes the error of one text, clipped as in `to_status`; of several bad fields, it names the first."""
+    return pb.TextError(
+        code=error.code.value[0],
+        reason=error.reason,
+        message=_clip(error.message, _MESSAGE_BYTES),
+        metadata=_clipped_metadata(error),
+        field=error.violations[0].field if error.violations else "",
+    )
+
+
 def from_rpc_error(rpc_error: grpc.RpcError) -> DragomanError:
     """Reads the error of a failed call: of the class that the server raised, where it did.
 
@@ -290,20 +305,11 @@ def from_rpc_error(rpc_error: grpc.RpcError) -> DragomanError:
         The error to raise. A reason that this version does not know, or none, gives the class of the status
         code, and `UnrecognizedError` if there is none.
     """
-    return _error_of(_status_of(rpc_error), rpc_error.code(), rpc_error.details() or "")
-
-
-def from_status(status: status_pb2.Status) -> DragomanError:
-    """Reads the error of one text, `TranslatedText.error`; see `from_rpc_error`."""
-    return _error_of(status, _CODES.get(status.code, grpc.StatusCode.UNKNOWN), status.message)
-
-
-def _error_of(status: status_pb2.Status, code: grpc.StatusCode, message: str) -> DragomanError:
+    status, code = _status_of(rpc_error), rpc_error.code()
     info = _detail(status, error_details_pb2.ErrorInfo())
-    reason = info.reason if info.domain == DOMAIN else ""
-    kind = _BY_REASON.get(reason) or _BY_CODE.get(code, UnrecognizedError)
+    kind = _kind(info.reason if info.domain == DOMAIN else "", code)
     error = kind(
-        message or code.name,
+        rpc_error.details() or code.name,
         metadata=info.metadata,
         violations=[(v.field, v.description) for v in _detail(status, error_details_pb2.BadRequest()).field_violations],
         retry_delay_s=_retry_delay_s(status),
@@ -312,6 +318,25 @@ def _error_of(status: status_pb2.Status, code: grpc.StatusCode, message: str) ->
     error.reason = info.reason or error.reason
     error.request_id = _detail(status, error_details_pb2.RequestInfo()).request_id
     return error
+
+
+def from_text_error(message: pb.TextError) -> DragomanError:
+    """Reads the error of one text, `TranslatedText.text_error`: of the class that the server gave it, as for a call."""
+    code = _CODES.get(message.code, grpc.StatusCode.UNKNOWN)
+    description = message.message.removeprefix(f"{message.field}: ")
+    error = _kind(message.reason, code)(
+        message.message or code.name,
+        metadata=message.metadata,
+        violations=[(message.field, description)] if message.field else (),
+    )
+    error.code = code
+    error.reason = message.reason or error.reason
+    return error
+
+
+def _kind(reason: str, code: grpc.StatusCode) -> type[DragomanError]:
+    """The class of a reason, else that of a status code."""
+    return _BY_REASON.get(reason) or _BY_CODE.get(code, UnrecognizedError)
 
 
 def _clip(text: str, limit_bytes: int) -> str:
@@ -323,11 +348,15 @@ def _clip(text: str, limit_bytes: int) -> str:
 
 
 def _error_info(error: DragomanError) -> error_details_pb2.ErrorInfo:
-    metadata = {key: _clip(value, _METADATA_VALUE_BYTES) for key, value in error.metadata.items()}
+    metadata = _clipped_metadata(error)
     omitted = len(error.violations) - len(_violations_that_fit(error))
     if omitted:
         metadata["omitted_violations"] = str(omitted)
     return error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=metadata)
+
+
+def _clipped_metadata(error: DragomanError) -> dict[str, str]:
+    return {key: _clip(value, _METADATA_VALUE_BYTES) for key, value in error.metadata.items()}
 
 
 def _violations_that_fit(error: DragomanError) -> list[FieldViolation]:

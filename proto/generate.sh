@@ -7,8 +7,6 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=${1:-$root}
 cd "$root"
-# google/rpc/*.proto come with googleapis-common-protos.
-google=$("${PYTHON:-python3}" -c 'import google.rpc.status_pb2 as m, pathlib; print(pathlib.Path(m.__file__).parents[2])')
-exec "${PYTHON:-python3}" -m grpc_tools.protoc -Iproto -I"$google" \
+exec "${PYTHON:-python3}" -m grpc_tools.protoc -Iproto \
     --python_out="$out" --pyi_out="$out" --grpc_python_out="$out" \
     dragoman/v1/translation.proto

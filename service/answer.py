@@ -1,9 +1,10 @@
 """What a call answers, as protos: translations, errors in their place, models."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from dragoman.bundle import Manifest
-from dragoman.errors import DragomanError, to_status
+from dragoman.errors import DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from service.request import FinishReason
 from service.translator import TextResult
@@ -18,7 +19,7 @@ _FINISH_REASON: Final = {
 def translated(outcome: TextResult | DragomanError, model: str) -> pb.TranslatedText:
     """The translation of one text by a model, or the error in its place."""
     if isinstance(outcome, DragomanError):
-        return pb.TranslatedText(model=model, error=to_status(outcome))
+        return pb.TranslatedText(model=model, text_error=to_text_error(outcome))
     return pb.TranslatedText(
         translated_text=outcome.text,
         model=model,
@@ -29,6 +30,18 @@ def translated(outcome: TextResult | DragomanError, model: str) -> pb.Translated
         mean_log_probability=outcome.mean_log_probability,
         unknown_pieces=outcome.unknown_pieces,
         split=outcome.split,
+    )
+
+
+def listed(manifests: Iterable[Manifest], asked: pb.ListModelsRequest) -> pb.ListModelsResponse:
+    """One page of the list of models, which are ordered by name.
+
+    The token of a page is the name of the last model of the one before: it stays good when models come and go.
+    """
+    rest = [manifest for manifest in manifests if manifest.name > asked.page_token]
+    page = rest[: asked.page_size or None]
+    return pb.ListModelsResponse(
+        models=map(described, page), next_page_token=page[-1].name if len(page) < len(rest) else ""
     )
 
 

@@ -14,7 +14,7 @@ from dragoman.errors import DeadlineExceededError, DragomanError, DrainingError,
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer
 from service import batch_stream, callers, journal, validation
-from service.answer import described, translated
+from service.answer import listed, translated
 from service.batch_stream import BatchStream, Inbox
 from service.call import Call, Text
 from service.callers import Callers
@@ -154,9 +154,9 @@ class Servicer(TranslationServicer):
         """List the models and their limits."""
         async with self._answering("ListModels", context) as record:
             self._refuse()
-            parsed(request)
+            validation.check_page(parsed(request))
             record.admitted = True
-            return pb.ListModelsResponse(models=[described(model.manifest) for model in self._catalog])
+            return listed((model.manifest for model in self._catalog), request)
 
     @asynccontextmanager
     async def _answering(self, method: str, context: Context, request: Any = None) -> AsyncIterator[Record]:

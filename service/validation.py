@@ -60,6 +60,16 @@ def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) ->
     _raise_if_any([*violations, *_count(request.contents, settings)])
 
 
+def check_page(request: pb.ListModelsRequest) -> None:
+    """Check a request for a page of the list; any token is one, since it only says where to go on.
+
+    Raises:
+        InvalidRequestError: its size is negative.
+    """
+    if request.page_size < 0:
+        raise _invalid([FieldViolation("page_size", f"must not be negative, is {request.page_size}")])
+
+
 def bad_texts(contents: Iterable[str], settings: Settings, first: int = 0) -> dict[int, InvalidRequestError]:
     """Find the texts that are too large.
 

@@ -17,7 +17,6 @@ from typing import Protocol
 
 import grpc
 import grpc.aio
-from google.rpc import error_details_pb2, status_pb2
 
 from bench.load.samples import Ending, Samples
 from dragoman import errors
@@ -215,14 +214,7 @@ class Generator:
 def _first_error(translations: Sequence[translation_pb2.TranslatedText]) -> Ending | None:
     """An answer that lacks a translation is none: how the first text without one ended."""
     for translation in translations:
-        if translation.HasField("error"):
-            return _ending(translation.error)
+        if translation.HasField("text_error"):
+            error = errors.from_text_error(translation.text_error)
+            return Ending(error.code.name, error.reason, error.message)
     return None
-
-
-def _ending(status: status_pb2.Status) -> Ending:
-    info = error_details_pb2.ErrorInfo()
-    for detail in status.details:
-        detail.Unpack(info)
-    codes = {code.value[0]: code.name for code in grpc.StatusCode}
-    return Ending(codes.get(status.code, grpc.StatusCode.UNKNOWN.name), info.reason, status.message)

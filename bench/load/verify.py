@@ -78,7 +78,7 @@ class Verifier:
                 self.unanswered += 1
             else:
                 [translation] = translation_pb2.TranslateTextResponse.FromString(answer).translations
-                if translation.HasField("error"):
+                if translation.HasField("text_error"):
                     self.unanswered += 1
                 else:
                     self._alone[text] = Answer.of(translation)

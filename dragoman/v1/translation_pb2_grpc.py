@@ -63,7 +63,7 @@ class TranslationServicer:
 
     def TranslateText(self, request, context):
         """Translates every text of the request: there is one answer for each text, in the order of the texts. One that
-        cannot be translated has an `error` in place of a translation and does not hurt the others, unless
+        cannot be translated has a `text_error` in place of a translation and does not hurt the others, unless
         `all_or_nothing` asks for the call to fail then. So it is for a request of a single text, too: the call is OK, and
         the text has the error. What is wrong with the request itself (languages, model, options, the number of texts)
         fails the call, and so do a passed deadline, a cancellation and a server that is full, draining or broken: an
@@ -88,8 +88,8 @@ class TranslationServicer:
 
         Flow control works both ways: a server reads on only while it has room for more, so a client that sends faster
         than texts are translated, or does not read the answers, is made to wait. A full queue makes the call wait, too,
-        and does not fail it. A text that cannot be translated has an `error` as in TranslateText; a message that breaks
-        the rules fails the call.
+        and does not fail it. A text that cannot be translated has a `text_error` as in TranslateText; a message that
+        breaks the rules fails the call.
 
         A server that shuts down reads no further message, answers all texts that it has read and then ends the call with
         UNAVAILABLE and the reason DRAINING, whose metadata `answered_texts` says how many those are: the first so many

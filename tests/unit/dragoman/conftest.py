@@ -9,7 +9,7 @@ import grpc
 import pytest
 from grpc_status import rpc_status
 
-from dragoman.errors import DragomanError, DrainingError, TextFailedError, to_status
+from dragoman.errors import DragomanError, DrainingError, TextFailedError, to_status, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer, add_TranslationServicer_to_server
 
@@ -27,6 +27,7 @@ class EchoServicer(TranslationServicer):
         self.cancels = 0  # so many calls end with CANCELLED, as those do that arrive as a server stops
         self.answers_twice = False  # the last text of each message of a stream
         self.drains_at_end = False
+        self.models = ["en-de"]
         self.requests: list[pb.TranslateTextRequest] = []
         self.configs: list[pb.BatchTranslateTextConfig] = []
         self.messages: list[list[str]] = []
@@ -76,8 +77,9 @@ class EchoServicer(TranslationServicer):
 
     def ListModels(self, request: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:
         self._begin(None, context)
+        place = int(request.page_token or 0)  # one model a page
         model = pb.Model(
-            name="en-de",
+            name=self.models[place],
             source_language_code="en",
             target_language_code="de",
             precision="int8",
@@ -86,7 +88,8 @@ class EchoServicer(TranslationServicer):
             vocabulary_size=8000,
             checkpoint_sha256="ab" * 32,
         )
-        return pb.ListModelsResponse(models=[model])
+        more = place + 1 < len(self.models)
+        return pb.ListModelsResponse(models=[model], next_page_token=str(place + 1) if more else "")
 
     def _begin(self, request: pb.TranslateTextRequest | None, context: Any) -> None:
         if request is not None:
@@ -106,7 +109,7 @@ class EchoServicer(TranslationServicer):
     @staticmethod
     def _translated(text: str) -> pb.TranslatedText:
         if text == "poison":
-            return pb.TranslatedText(model="en-de", error=to_status(TextFailedError("poisonous")))
+            return pb.TranslatedText(model="en-de", text_error=to_text_error(TextFailedError("poisonous")))
         return pb.TranslatedText(
             translated_text=text,
             model="en-de",

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from dragoman.answers import Model, Translation, model_of, translation_delta_of, translation_of
-from dragoman.errors import InternalError, to_status
+from dragoman.errors import InternalError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 
 TRANSLATED = pb.TranslatedText(
@@ -28,7 +28,7 @@ def test_a_mean_log_probability_is_there_only_when_the_message_has_one() -> None
 
 
 def test_every_field_of_a_translation_is_read() -> None:
-    filled = pb.TranslatedText(unknown_pieces=3, split=True, error=to_status(InternalError("broken")))
+    filled = pb.TranslatedText(unknown_pieces=3, split=True, text_error=to_text_error(InternalError("broken")))
     translation = translation_of(filled)
     assert (translation.unknown_pieces, translation.split) == (3, True)
     assert isinstance(translation.error, InternalError)

@@ -127,6 +127,12 @@ def test_lists_models(kind: type, echo) -> None:
 
 
 @both
+def test_lists_the_models_of_all_pages(kind: type, echo) -> None:
+    echo.servicer.models = ["de-en", "en-de", "en-fr"]
+    assert [model.name for model in call(kind, echo.address, "list_models")] == ["de-en", "en-de", "en-fr"]
+
+
+@both
 @pytest.mark.parametrize(("method", "arguments"), [("translate", ["a"]), ("stream", ["a"]), ("list_models", [])])
 class TestEveryMethod:
     def test_raises_the_error_of_the_server(self, kind, method, arguments, echo) -> None:

@@ -24,8 +24,11 @@ from dragoman.errors import (
     UnknownLanguagePairError,
     UnrecognizedError,
     from_rpc_error,
+    from_text_error,
     to_status,
+    to_text_error,
 )
+from dragoman.v1 import translation_pb2 as pb
 
 CLASSES = [kind for _, kind in inspect.getmembers(dragoman.errors, inspect.isclass) if issubclass(kind, DragomanError)]
 ANSWERS = [kind for kind in CLASSES if kind not in (DragomanError, BundleError, UnrecognizedError)]
@@ -130,6 +133,33 @@ def test_what_fits_comes_back_whole(kind, message, metadata, violations, delay_m
     assert received.metadata == metadata
     assert received.violations == violations
     assert received.retry_delay_s == pytest.approx(sent.retry_delay_s) or sent.retry_delay_s is None
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_the_error_of_a_text_comes_back_as_the_same(kind: type[DragomanError]) -> None:
+    sent = kind("contents[1]: too long", metadata={"model": "x"}, violations=[("contents[1]", "too long")])
+    received = from_text_error(pb.TextError.FromString(to_text_error(sent).SerializeToString()))
+    assert type(received) is kind
+    assert (received.code, received.reason, received.message) == (kind.code, kind.reason, sent.message)
+    assert (received.metadata, received.violations) == (sent.metadata, sent.violations)
+
+
+def test_the_error_of_a_text_names_a_field_only_where_one_is_bad() -> None:
+    assert to_text_error(InternalError("broken")).field == ""
+    assert from_text_error(to_text_error(InternalError("broken"))).violations == []
+
+
+def test_the_error_of_a_text_is_clipped() -> None:
+    sent = to_text_error(InternalError("😀" * 10_000, metadata={"model": "😀" * 10_000}))
+    assert len(sent.SerializeToString()) < 1_100
+    assert sent.message.endswith("…")
+
+
+def test_the_error_of_a_text_of_a_later_server_is_kept() -> None:
+    error = from_text_error(pb.TextError(code=8, reason="TOO_RUDE", message="no"))
+    assert type(error) is UnrecognizedError
+    assert (error.code, error.reason, error.message) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_RUDE", "no")
+    assert type(from_text_error(pb.TextError(code=99))) is UnrecognizedError
 
 
 @given(

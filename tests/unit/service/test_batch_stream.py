@@ -15,7 +15,7 @@ from dragoman.errors import (
     TextFailedError,
     UnknownModelError,
     from_rpc_error,
-    from_status,
+    from_text_error,
 )
 from dragoman.v1 import translation_pb2 as pb
 from service.request import FinishReason, Segment
@@ -139,9 +139,10 @@ async def test_bad_texts_are_errors_of_their_own(house) -> None:
     await until(lambda: sibling.cancel_requested)
     house.exhaust(healthy)
     answers = {answer.content_index: answer.translation for answer in await pipeline.rest()}
-    assert type(from_status(answers[0].error)) is TextFailedError
+    assert type(from_text_error(answers[0].text_error)) is TextFailedError
     assert answers[1].translated_text == "tom"
-    assert from_status(answers[2].error).violations == [("contents[2]", "must be at most 1100000 bytes, is 1100001")]
+    too_large = from_text_error(answers[2].text_error)
+    assert too_large.violations == [("contents[2]", "must be at most 1100000 bytes, is 1100001")]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from dragoman import (
     RequestCancelledError,
     TextFailedError,
 )
-from dragoman.errors import from_rpc_error, from_status
+from dragoman.errors import from_rpc_error, from_text_error
 from dragoman.v1 import translation_pb2 as pb
 from service.request import FinishReason
 from service.translator import Translator
@@ -126,11 +126,11 @@ async def test_a_text_that_is_too_large_is_an_error_of_its_own(house, method) ->
     house.exhaust(segment)
     tom, bad, blank = await call
     assert (tom.translated_text, blank.translated_text) == ("tom", " ")
-    assert not tom.HasField("error")
-    error = from_status(bad.error)
+    assert not tom.HasField("text_error")
+    error = from_text_error(bad.text_error)
     assert type(error) is InvalidRequestError
     assert error.violations == [("contents[1]", "must be at most 1100000 bytes, is 1100001")]
-    expected = pb.TranslatedText(model="en-de", error=bad.error)
+    expected = pb.TranslatedText(model="en-de", text_error=bad.text_error)
     assert bad == expected
     assert house.count("requests_total", method, "OK") == 1
 
@@ -138,7 +138,7 @@ async def test_a_text_that_is_too_large_is_an_error_of_its_own(house, method) ->
 @both
 async def test_a_single_bad_text_does_not_fail_the_call_either(house, method) -> None:
     [bad] = await results(house, method, request_of(TOO_LARGE))
-    assert bad.HasField("error")
+    assert bad.HasField("text_error")
 
 
 @both
@@ -161,7 +161,7 @@ async def test_a_text_on_which_the_engine_fails_does_not_hurt_the_others(house, 
     house.exhaust(healthy)
     bad, good = await call
     assert good.translated_text == "tom"
-    assert type(from_status(bad.error)) is TextFailedError
+    assert type(from_text_error(bad.text_error)) is TextFailedError
     assert bad.translated_text == ""
 
 
@@ -190,7 +190,7 @@ async def test_a_fault_of_ours_on_one_text_does_not_hurt_the_others(house, monke
     monkeypatch.setattr(Translator, "prepare", explode)
     with capture_logs() as log:
         bad, good = await results(house, method, request_of("my secret", " "))
-    assert type(from_status(bad.error)) is InternalError
+    assert type(from_text_error(bad.text_error)) is InternalError
     assert good.translated_text == " "
     assert "secret" not in repr(log)
     assert "secret" not in repr(bad)

@@ -255,7 +255,7 @@ async def test_an_answer_that_lacks_a_translation_is_none(server: Any) -> None:
 
     def fail_on_four(text: str) -> translation_pb2.TranslatedText:
         if text == "Four.":
-            return translation_pb2.TranslatedText(error=errors.to_status(errors.InternalError("broken")))
+            return translation_pb2.TranslatedText(text_error=errors.to_text_error(errors.InternalError("broken")))
         return honest(text)
 
     server._translate = fail_on_four

@@ -33,8 +33,6 @@ _WORD: Final = re.compile(r"[^\W_]")
 _BARE: Final = {"<": "&lt;", "&": "&amp;"}
 
 _BLANKS: Final = str.maketrans("\n\t\r\f", "    ")  # a line break in HTML ends no line
-# What turbohtml would read as something of another length; with it, its tokens lie end to end in the source.
-_SAME_LENGTH: Final = str.maketrans("\r\0", "\f\ufffd")
 
 
 class Block(NamedTuple):
@@ -143,7 +141,8 @@ def _tokens(html: str) -> tuple[list[tuple[Token, str]], str]:
     """The tokens, each with its source, and what an unfinished tag at the end leaves over."""
     tokens = []
     start = 0
-    for token in tokenize(html.translate(_SAME_LENGTH), resolve_references=False, capture_source=True):
+    # turbohtml reads CR LF as one character. With another blank for CR, its tokens lie end to end in the source.
+    for token in tokenize(html.replace("\r", "\f"), resolve_references=False, capture_source=True):
         stop = start + len(token.data or "" if token.source is None else token.source)
         tokens.append((token, html[start:stop]))
         start = stop

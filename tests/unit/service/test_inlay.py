@@ -39,6 +39,7 @@ def inlay(html: str) -> Inlay:
         # In their order, whatever the order of the words; none that held a word becomes empty.
         ("{b}Tom{/b} saw {i}Ann{/i}.", "Ann sah Tom.", "Ann sah <b>Tom</b><i>.</i>"),
         ("{b}{i}one{/i} two{/b} three", "eins zwei drei", "<b><i>eins</i> zwei</b> drei"),
+        ("{b}{i}Ann,{/i} {/b}Lee", "Ann,Li", "<b><i>Ann,</i></b>Li"),
         ("see{br}", "sehen", "sehen<br>"),
         # What is kept takes the place of its text; else it stands where it stood, beside the rest.
         ("Type {=make} now.", "Jetzt make eingeben.", "Jetzt <code>make</code> eingeben."),
@@ -46,6 +47,8 @@ def inlay(html: str) -> Inlay:
         ("Take 1 of {=1} now.", "Nimm jetzt 1 von 1.", "Nimm jetzt 1 von <code>1</code>."),
         ("a{=aa} a", "aaa a", "a<code>aa</code> a"),
         ("Take 1 of {=1} now.", "Nimm 1.", "Nimm <code>1</code>."),
+        ("{=make} it.", "make, make.", "<code>make</code>, make."),
+        ("{=a}{=a}", "a aa", "<code>a</code> <code>a</code>a"),
         ("{b}word{/b}", "", "<b></b>"),
     ],
 )

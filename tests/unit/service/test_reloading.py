@@ -49,6 +49,13 @@ class House:
             raise RuntimeError(f"planted\nin {content}")
         return Loaded(ServedModel(bundle.manifest, Translator(bundle.manifest, self._tokenizer), Mailbox(9)), Engine())
 
+    def write_at_once(self, folder: str, name: str, **files: str) -> None:
+        """Writes a bundle elsewhere and moves it in, so that nobody sees half of it; some files are as given."""
+        path = self.write(f"../{folder}", name)
+        for file, content in files.items():
+            (path / f"{file}.onnx").write_text(content)
+        path.rename(self.root / folder)
+
     def write(self, folder: str, name: str = "en-de", version: str = "1") -> Path:
         path = self.root / folder
         path.mkdir(parents=True, exist_ok=True)
@@ -170,6 +177,25 @@ async def test_what_is_the_same_is_not_loaded_again_wherever_it_lies(house: Hous
     house.write("b")
     assert await house.reload() == []
     assert house.loads == ["en-de 1"]
+
+
+async def test_a_bundle_that_moved_is_known_where_it_lies_now(house: House) -> None:
+    house.write("a")
+    house.write("other", "de-en")
+    await house.start()
+    (house.root / "a").rename(house.root / "b")
+    assert await house.reload() == []
+    (house.root / "b" / MANIFEST).write_text("{")
+    [line] = await house.reload()
+    assert (line["event"], line["model"]) == ("a bundle was refused", "en-de")
+    assert house.fleet.names == ["en-de", "de-en"]
+
+
+async def test_one_signal_is_one_reload(house: House) -> None:
+    house.write("a")
+    await house.start()
+    await house.reload()
+    assert not house.asked.is_set()
 
 
 async def test_a_corrupt_bundle_is_refused_and_the_old_one_stays_until_it_is_whole(house: House) -> None:
@@ -295,6 +321,28 @@ async def test_the_folder_is_watched_if_so_set(tmp_path: Path, manifest, tokeniz
     await asyncio.wait_for(following, PATIENCE_S)
     # However often it looked, it told of each bundle once; one that it saw half written it may have refused, too.
     assert [entry["model"] for entry in log if entry["event"] == "a bundle was refused"][-1] == "de-en"
+
+
+async def test_of_a_bundle_that_stays_refused_is_told_once_while_others_are_taken_up(
+    tmp_path: Path, manifest, tokenizer
+) -> None:
+    (tmp_path / "models").mkdir()
+    house = House(tmp_path / "models", manifest, tokenizer, watch_models_s=0.001)
+    house.write("a")
+    await house.start()
+    following = asyncio.create_task(house.reloading.follow(house.asked))
+    with capture_logs() as log:
+        house.write_at_once("b", "de-en", encoder="corrupt")
+        await until(lambda: house.errors == 1)
+        for number, name in enumerate(("fr-de", "it-de"), 2):
+            house.write_at_once(name, name)
+            await until(lambda number=number: len(house.fleet.names) == number)
+        house.write_at_once("c", "es-de", encoder="corrupt")
+        await until(lambda: house.errors == 2)
+    house.reloading.stop()
+    await asyncio.wait_for(following, PATIENCE_S)
+    assert [entry["model"] for entry in log if entry["event"] == "a bundle was refused"] == ["de-en", "es-de"]
+    assert (house.count("de-en", "refused"), house.count("es-de", "refused")) == (1, 1)
 
 
 async def test_a_reload_that_fails_is_not_the_last(house: House, monkeypatch) -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from itertools import accumulate
 
 import pytest
 from hypothesis import example, given
@@ -199,6 +200,22 @@ def test_an_endless_word_is_split_between_characters() -> None:
 
 def test_an_endless_word_is_not_split_in_front_of_a_mark() -> None:
     assert split("ae\u0301" * 2, "en", at_most(4)).segments == ["ae\u0301", "ae\u0301"]
+
+
+# What reads as one character, in at most four: marks on a letter, a joined emoji, a skin colour.
+CLUSTERS = ["a", "é", "e\u0301\u0323", "o\u0302\u0301\u0323", "👍🏽", "👩\u200d💻", "你"]
+
+
+@given(st.lists(st.sampled_from(CLUSTERS), max_size=40), st.integers(8, 20))
+@example(["a", "a", "a", "e\u0301\u0323", "a", "a", "a"], 8)
+def test_an_endless_word_is_split_between_whole_characters_however_many_marks_they_have(
+    clusters: list[str], limit: int
+) -> None:
+    result = split("".join(clusters), "en", at_most(limit))
+    # What has no letter is no segment but a separator; a character may be split into neither.
+    pieces = [piece for pair in zip(result.separators, [*result.segments, ""], strict=True) for piece in pair]
+    borders = set(accumulate(map(len, pieces)))
+    assert borders <= {0, *accumulate(map(len, clusters))}
 
 
 def test_a_character_that_never_fits_is_a_segment() -> None:

@@ -287,6 +287,13 @@ def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, s
     assert result.unknown_pieces == 0
 
 
+@pytest.mark.parametrize("long_one", range(3))
+def test_a_sentence_of_any_block_of_html_that_was_split_inside_is_told(translator, long_one: int) -> None:
+    html = "".join(f"<p>{'tom ' * (50 if block == long_one else 1)}</p>" for block in range(3))
+    [result] = translator.translate_offline(Echo(), [html], html=True)
+    assert result.split
+
+
 def test_segments_without_a_translation_do_not_end_what_is_handed_out(translator) -> None:
     document = translator.prepare("你" * 3_000)
     assert set(document.separators) == {""}

@@ -57,6 +57,22 @@ def test_a_stall_is_of_the_model_that_has_it_until_it_goes_on_or_is_served_no_mo
     assert steps.stalls() == 2
 
 
+@pytest.mark.parametrize("timeout_s", [0.1, 2.0, 60.0])
+async def test_a_stall_is_noticed_soon_after_the_timeout(monkeypatch, timeout_s: float) -> None:
+    steps = Steps(timeout_s)
+
+    async def pass_the_time(seconds: float) -> None:
+        assert seconds > 0
+        if steps.told:
+            raise asyncio.CancelledError
+        steps.ages_s["en-de"] += seconds
+
+    monkeypatch.setattr("service.watchdog.asyncio.sleep", pass_the_time)
+    with pytest.raises(asyncio.CancelledError):
+        await steps.watchdog.watch()
+    assert timeout_s < steps.ages_s["en-de"] <= timeout_s + min(timeout_s / 4, 1.0)
+
+
 async def test_watching_is_looking_again_and_again() -> None:
     steps = Steps(timeout_s=0.001)
     watching = asyncio.create_task(steps.watchdog.watch())

@@ -220,7 +220,7 @@ class Servicer(TranslationServicer):
             if self._abandonment is not None:
                 raise self._abandonment.with_traceback(None) from None
             given_s = 0.0 if deadline_s is None else deadline_s - began_s
-            raise DeadlineExceededError(f"not complete within the {given_s:.3f} s of the call") from None
+            raise DeadlineExceededError(_too_late(given_s)) from None
 
     @asynccontextmanager
     async def _admitted(
@@ -330,6 +330,12 @@ def _terms(
         _PRIORITY.get(asked.priority, default),
         asked.mime_type == validation.HTML,
     )
+
+
+def _too_late(given_s: float) -> str:
+    if given_s < 0.0005:  # it would read as 0.000
+        return "the deadline of the call had passed before its work began"
+    return f"not complete within the {given_s:.3f} s of the call"
 
 
 async def _send_deltas(context: Context, index: int, text: Text) -> None:

@@ -13,7 +13,7 @@ class TokenBucket:
     make the answer exact: who comes back after the named delay finds a token, whatever the rate.
 
     Args:
-        rate_per_s: tokens a second, more than 0; rounded down to a whole number of nanoseconds between two.
+        rate_per_s: tokens a second, more than 0. The time between two is rounded up to whole nanoseconds.
         burst: tokens that it holds at most, at least 1.
     """
 
@@ -29,7 +29,7 @@ class TokenBucket:
             now_ns: the time, by a clock that never goes back.
 
         Returns:
-            0 if a token was taken; otherwise none was, and there will be one in so many nanoseconds.
+            0 if a token was taken; otherwise the nanoseconds until there is one.
         """
         full_ns = now_ns if self._full_ns is None else max(self._full_ns, now_ns)
         delay_ns = full_ns - self._depth_ns - now_ns

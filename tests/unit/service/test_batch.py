@@ -201,6 +201,22 @@ def test_a_slot_is_taken_again_before_the_next_step(sessions: Sessions, sources:
     assert house.metric("decode_batch_slots_count") == house.metric("decode_batch_slots_sum") == 3
 
 
+def test_what_is_encoded_and_ready_counts_as_what_a_thread_is_to_decode(
+    sessions: Sessions, sources: list[list[int]]
+) -> None:
+    slots, ready = batch.HANDFUL + 2, 4
+    house = sessions.house(slots=slots)
+    house.submit(*(Segment(sources[0], 1) for _ in range(slots + ready)))
+    house.step()
+    assert (house.batch.active, house.mailbox.unfinished) == (0, ready)
+    other = house.mailbox.enlist()
+    house.step()
+    # So many more it would decode before the next thread is given any: what was ready is not among them.
+    kept = batch.HANDFUL - ready
+    house.submit(*(Segment(sources[0], 1) for _ in range(kept + 1)))
+    assert len(house.mailbox.take(other, slots, wait=False) or []) == 1
+
+
 def test_nothing_to_do_is_a_step_without_a_run(house: House) -> None:
     house.step()
     assert house.metric("decode_step_duration_seconds_count") == 0

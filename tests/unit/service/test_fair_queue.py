@@ -124,6 +124,14 @@ def test_a_segment_is_hastened_where_the_turn_of_another_client_comes_sooner() -
     assert first.client == "a"
 
 
+def test_a_segment_keeps_its_place_where_its_own_client_asks_again() -> None:
+    crowd = segments("a", 10, 10, 10)
+    queue = filled(crowd)
+    for segment in (crowd[0], crowd[1]):
+        queue.hasten(segment, "a", INTERACTIVE)
+    assert queue.take(3) == crowd
+
+
 def test_a_segment_is_hastened_to_a_better_priority_and_never_to_a_worse_one() -> None:
     [bulk] = segments("a", 10, priority=BULK)
     [interactive] = segments("a", 10)

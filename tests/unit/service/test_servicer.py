@@ -102,6 +102,36 @@ async def test_a_passed_deadline_withdraws_the_segments(house, method) -> None:
     assert house.mailbox.queued_segments == 0
 
 
+class ContextPastItsDeadline:
+    """Of a call that waited in gRPC for longer than its caller did."""
+
+    def __init__(self, remaining_s: float) -> None:
+        self.aborted_with: tuple[grpc.StatusCode, str] | None = None
+        self._remaining_s = remaining_s
+
+    def time_remaining(self) -> float:
+        return self._remaining_s
+
+    def peer(self) -> str:
+        return "ipv4:127.0.0.1:1"
+
+    def invocation_metadata(self) -> tuple[()]:
+        return ()
+
+    async def abort(self, code: grpc.StatusCode, details: str, *_: object) -> None:
+        self.aborted_with = code, details
+
+
+@pytest.mark.parametrize("remaining_s", [-0.001, 0.0, 0.0001])
+async def test_a_deadline_that_had_passed_is_told_in_words_and_not_as_zero_seconds(house, remaining_s) -> None:
+    context = ContextPastItsDeadline(remaining_s)
+    await house.servicer.TranslateText(request_of("tom"), context)
+    assert context.aborted_with == (
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        "the deadline of the call had passed before its work began",
+    )
+
+
 async def test_the_engine_may_tell_of_the_deadline_first(house) -> None:
     call = translate(house, "tom")
     [segment] = await house.taken(1)

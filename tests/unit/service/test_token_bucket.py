@@ -52,3 +52,9 @@ def test_a_pause_fills_it_up_again_but_not_above() -> None:
     bucket = TokenBucket(10, 3)
     for now_ns in (0, 100 * NANOSECONDS):
         assert [bucket.take(now_ns) for _ in range(4)] == [0, 0, 0, NANOSECONDS // 10]
+
+
+def test_the_interval_is_rounded_up_so_that_the_rate_is_never_exceeded() -> None:
+    bucket = TokenBucket(3, 1)
+    assert bucket.take(0) == 0
+    assert bucket.take(0) == 333_333_334

@@ -15,7 +15,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 # Loads repeat their texts: with what the server could remember switched off, nothing is free.
-NOTHING_FREE = ("--encoder-cache-mb", "0", "--result-cache-mb", "0", "--coalesce", "false")
+NOTHING_FREE = ("--encoder-cache-mb", "0", "--result-cache-mb", "0", "--no-coalesce")
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 _POLL_S = 0.005

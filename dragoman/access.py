@@ -9,6 +9,7 @@ from typing import Final
 import grpc
 
 from dragoman import pem
+from dragoman.files import read_regular
 
 API_KEY_VARIABLE: Final = "DRAGOMAN_API_KEY"
 
@@ -43,11 +44,11 @@ class Access:
         """
         if self.tls_ca is None:
             return None
-        authorities = self.tls_ca.read_bytes()
+        authorities = read_regular(self.tls_ca)
         pem.check_authorities(self.tls_ca, authorities)
         if self.tls_cert is None or self.tls_key is None:
             return grpc.ssl_channel_credentials(authorities)
-        key, certificate = self.tls_key.read_bytes(), self.tls_cert.read_bytes()
+        key, certificate = read_regular(self.tls_key), read_regular(self.tls_cert)
         pem.check_pair(self.tls_cert, self.tls_key)
         return grpc.ssl_channel_credentials(authorities, key, certificate)
 

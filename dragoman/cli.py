@@ -93,7 +93,14 @@ def _call(name: str, arguments: list[str]) -> int:
     except (DragomanError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
-        return _fail(f"dragoman {name}: {error}")
+        return _fail(f"dragoman {name}: {_words(error)}")
+
+
+def _words(error: DragomanError | OSError) -> str:
+    """Says what is wrong without the numbers of the operating system."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def _load(target: str) -> Callable[[list[str]], int]:

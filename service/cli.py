@@ -6,18 +6,21 @@ The engine is imported only where it runs: a client of a server needs no onnxrun
 import argparse
 import json
 import os
+import resource
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, Final, Literal, get_args, get_origin
 
+from pydantic.fields import FieldInfo
 from tqdm import tqdm
 
 from dragoman import access
 from dragoman.access import Access
 from dragoman.answers import Model
+from dragoman.arguments import Parser
 from dragoman.bundle import Bundle, Manifest, find_bundles
 from dragoman.client import Client
 from dragoman.errors import BundleError, ConcurrencyLimitedError, QueueFullError, RateLimitedError
@@ -25,11 +28,13 @@ from dragoman.tokenizer import Tokenizer
 from service import api_keys, capacity
 from service.mailbox import Mailbox
 from service.metrics import KV_CACHE_FORMULA, Metrics
-from service.settings import PREFIX, Settings, load
+from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
 from service.translator import Limits, Translator
 
 EXIT_OK: Final = 0
 EXIT_ERROR: Final = 2
+
+_DESCRIPTORS: Final = 64  # a server alone holds some 20; each connection needs one more
 
 # What of standard input is translated together; one line may be longer.
 _CHUNK_LINES: Final = 512
@@ -46,24 +51,14 @@ _BUSY: Final = (QueueFullError, RateLimitedError, ConcurrencyLimitedError)
 TranslateLines = Callable[[list[str]], list[str]]
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that reports an error in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_ERROR, f"{self.prog}: {message}\n")
-
-
 def serve(arguments: list[str]) -> int:
     """Serve models over gRPC until SIGTERM or SIGINT."""
-    parser = _Parser("dragoman serve", description="Serve models over gRPC until SIGTERM or SIGINT.")
+    parser = Parser("dragoman serve", description="Serve models over gRPC until SIGTERM or SIGINT.")
+    group = parser.add_argument_group("settings")
     for name, field in Settings.model_fields.items():
-        default = "none" if field.default == "" else field.default
-        parser.add_argument(
-            f"--{name.replace('_', '-')}",
-            default=argparse.SUPPRESS,
-            metavar=name.rpartition("_")[2].upper(),
-            help=f"{field.description} (default {default}; {PREFIX}{name.upper()})",
-        )
+        if name in GROUPS:
+            group = parser.add_argument_group(GROUPS[name])
+        _add_setting(group, name, field)
     parser.add_argument("--print-config", action="store_true", help="print the effective settings and exit")
     flags = vars(parser.parse_args(arguments))
     print_config = flags.pop("print_config")
@@ -71,14 +66,38 @@ def serve(arguments: list[str]) -> int:
     if print_config:
         print(json.dumps({**settings.model_dump(mode="json"), "kv_cache": _kv_cache(settings)}, indent=2))
         return EXIT_OK
+    _check_descriptors()
     from service import server
 
     return server.serve(settings)
 
 
+def _check_descriptors() -> None:
+    """Refuse to start with so few file descriptors that Python, gRPC or onnxruntime would fail first.
+
+    Raises:
+        SettingsError: there are too few.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit < _DESCRIPTORS:
+        raise SettingsError(f"at least {_DESCRIPTORS} file descriptors are needed, the limit is {limit} (ulimit -n)")
+
+
+def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
+    """Add the flag of a setting, whose value is checked later, with that of its variable."""
+    flag, default = f"--{name.replace('_', '-')}", "none" if field.default == "" else field.default
+    text = f"{field.description} (default {default}; {PREFIX}{name.upper()})".replace("%", "%%")
+    if field.annotation is bool:
+        group.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
+        return
+    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else None
+    metavar = None if choices else name.rpartition("_")[2].upper()
+    group.add_argument(flag, default=argparse.SUPPRESS, choices=choices, metavar=metavar, help=text)
+
+
 def translate(arguments: list[str]) -> int:
     """Translate the arguments, or standard input, one line in and one line out."""
-    parser = _Parser(
+    parser = Parser(
         "dragoman translate",
         description="Translate the arguments, or standard input: one line in, one line out.",
     )
@@ -98,7 +117,7 @@ def translate(arguments: list[str]) -> int:
 
 def models(arguments: list[str]) -> int:
     """List the models of a folder or of a server."""
-    parser = _Parser("dragoman models", description="List the models of a folder or of a server.")
+    parser = Parser("dragoman models", description="List the models of a folder or of a server.")
     _add_models_arguments(parser)
     options, let_in = _parse_place(parser, arguments)
     rows = _models_of_server(options.address, let_in) if options.address else _models_of_folder(options.models)
@@ -108,7 +127,7 @@ def models(arguments: list[str]) -> int:
 
 def api_key(arguments: list[str]) -> int:
     """Make an API key: its line goes to standard output, the key itself to standard error and nowhere else."""
-    parser = _Parser(
+    parser = Parser(
         "dragoman api-key",
         description="Make an API key. The line for the server's file goes to standard output "
         "(dragoman api-key alice >> keys.toml), the key to standard error; it is kept nowhere.",

@@ -10,6 +10,7 @@ from typing import Any, Final
 import grpc.aio
 import structlog
 
+from dragoman.address import Address
 from service import api_keys, tls
 from service.api_keys import KeyRing
 from service.authentication import Authentication
@@ -17,7 +18,7 @@ from service.callers import Callers
 from service.journal import Journal
 from service.malformed import MalformedRequests
 from service.metrics import Metrics
-from service.settings import Address, Settings
+from service.settings import Settings
 from service.watched_files import WatchedFiles
 
 # A connection must have shown TLS and HTTP/2 by then: ten round trips of a slow line, and short for who holds it open.

@@ -10,6 +10,7 @@ import structlog
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from dragoman.address import Address
 from dragoman.errors import DrainingError
 from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
 from service import allocator, logs
@@ -22,7 +23,7 @@ from service.loading import Load, load
 from service.metrics import Metrics
 from service.reloading import Reloading
 from service.servicer import Servicer
-from service.settings import Address, Settings
+from service.settings import Settings
 from service.signals import Signals
 from service.watchdog import Watchdog
 

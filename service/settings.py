@@ -1,20 +1,32 @@
-"""Every knob of the server: default, bound, unit in the name, one line why; each also a flag of `serve`."""
+"""Every setting of the server: default, bound, unit in the name, one line of help; each is also a flag of `serve`."""
 
 import os
 import re
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from dragoman.address import Address
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET
 from dragoman.errors import DragomanError
+from service import cores
 
 PREFIX = "DRAGOMAN_"
 MEGABYTE = 1_000_000
+MAX_DURATION_S: Final = 86_400.0  # a day; what waits cannot count to 1e10
+# The headings of `serve --help`, each by the first setting below it.
+GROUPS: Final = {
+    "address": "where it listens, and who may call",
+    "models": "models",
+    "device": "decoding and memory",
+    "queue_source_tokens": "queue and limits of calls",
+    "step_timeout_s": "health and shutdown",
+    "log_format": "log and traces",
+}
 # Kubernetes gives every container such variables for a service that is called `dragoman`.
 _KUBERNETES = re.compile(r"DRAGOMAN(_\w+)?_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)")
 
@@ -25,33 +37,6 @@ class SettingsError(DragomanError):
     reason = "SETTINGS_INVALID"
 
 
-class Address(NamedTuple):
-    """Where a server listens.
-
-    Attributes:
-        host: a name, an IPv4 address, or an IPv6 address without brackets.
-        port: 0 lets the system choose a free one.
-    """
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> "Address":
-        """Read `host:port`, with the host in brackets where it is an IPv6 address.
-
-        Raises:
-            ValueError: the text is something else, or the port is above 65535.
-        """
-        match = re.fullmatch(r"(?:\[([0-9a-fA-F:.%]+)\]|([^:\s\[\]]+)):(\d{1,5})", text)
-        if match is None or int(match[3]) > 65535:
-            raise ValueError("must be host:port with a port up to 65535")
-        return cls(match[1] or match[2], int(match[3]))
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
 class Settings(BaseSettings):
     """The settings of `dragoman serve`, from flags, else from variables DRAGOMAN_*, else defaults.
 
@@ -60,113 +45,121 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
 
-    address: str = Field("127.0.0.1:50051", description="where gRPC listens, host:port; port 0: any free one")
+    address: str = Field("127.0.0.1:50051", description="where gRPC listens, host:port (port 0: any free port)")
     metrics_address: str = Field(
-        "127.0.0.1:9464", description="where Prometheus finds the metrics over HTTP, host:port"
+        "127.0.0.1:9464", description="where Prometheus reads the metrics over HTTP, host:port (port 0: any free port)"
     )
-    tls_certificate: str = Field(
-        "", description="PEM file of the server's certificate and chain: calls come over TLS; none: in plain text"
-    )
-    tls_key: str = Field("", validate_default=True, description="PEM file of the private key of the certificate")
+    tls_certificate: str = Field("", description="PEM file with the server's certificate and its chain; enables TLS")
+    tls_key: str = Field("", validate_default=True, description="PEM file with the private key of the certificate")
     tls_client_ca: str = Field(
         "",
         validate_default=True,
-        description="PEM file of the authorities by one of which every caller must be certified (mTLS); none: no need",
+        description="CA bundle (PEM file) used to verify client certificates; enables mTLS",
     )
-    api_keys: str = Field("", description="TOML file of the API keys of which every call must have one; none: no need")
-    models: Path = Field(Path("models"), description="a bundle, or a folder with bundles anywhere below it")
+    api_keys: str = Field("", description="TOML file of API keys; every call must then have one of them")
+    models: Path = Field(Path("models"), description="a bundle, or a folder with bundles at any depth")
     watch_models_s: float = Field(
         0.0,
         ge=0,
+        le=MAX_DURATION_S,
         allow_inf_nan=False,
-        description="seconds between looks for new, changed and removed bundles; 0: only after SIGHUP",
+        description="seconds between checks for new, changed and removed bundles (0: only after SIGHUP)",
     )
-    device: Literal["cpu", "cuda"] = Field("cpu", description="what the models run on")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="device that the models run on")
     threads: int = Field(
-        0, ge=0, le=1024, description="decoding threads of each model; 0: one a CPU core, one on a GPU"
+        0,
+        ge=0,
+        le=1024,
+        description="decoding threads per model (0: one per CPU core that the process may use, or one on a GPU)",
     )
     slots: int = Field(
         32,
         ge=1,
         le=4096,
-        description="segments that one thread decodes at a time: more throughput, longer steps",
+        description="sentences that one thread decodes at the same time: more gives more throughput and longer steps",
     )
     kv_cache_mb: int = Field(
         0,
         ge=0,
-        description="megabytes that the keys and values of each model may take: it gets fewer slots; 0: no limit",
+        description="megabytes that the keys and values of each model may take; it gets fewer slots (0: no limit)",
     )
     encoder_cache_mb: int = Field(
-        64, ge=0, description="megabytes of encoder memories that each model keeps across requests; 0: none"
+        64, ge=0, description="megabytes of encoder outputs that each model keeps for later requests (0: none)"
     )
     result_cache_mb: int = Field(
-        32, ge=0, description="megabytes of finished translations that each model keeps; 0: none"
+        32, ge=0, description="megabytes of finished translations that each model keeps for later requests (0: none)"
     )
-    coalesce: bool = Field(True, description="whether identical sentences in flight are decoded once")
+    coalesce: bool = Field(True, description="decode a sentence once where several requests hold it at the same time")
     queue_source_tokens: int = Field(
-        200_000,
-        ge=1,
-        description="source tokens that may wait for each model; beyond, calls are refused until some have left",
+        200_000, ge=1, description="source tokens that may wait for each model; calls beyond that are refused"
     )
     queue_mb: int = Field(
-        64, ge=1, description="megabytes of their texts that may wait for each model; beyond, calls are refused as well"
+        64, ge=1, description="megabytes of text that may wait for each model; calls beyond that are refused"
     )
     max_delay_s: float = Field(
         1.0,
         ge=0,
+        le=MAX_DURATION_S,
         allow_inf_nan=False,
-        description="seconds that interactive calls may have to wait for others, by the estimate; beyond, they are "
-        "refused; 0: any",
+        description="refuse interactive calls whose estimated queueing delay in seconds is longer than this (0: never)",
     )
-    max_contents: int = Field(1024, ge=1, description="texts in one call")
-    max_text_bytes: int = Field(1_100_000, ge=1, description="UTF-8 bytes of one text")
-    max_request_bytes: int = Field(8_388_608, ge=1, le=2**31 - 1, description="bytes of one message on the wire")
+    max_contents: int = Field(1024, ge=1, description="maximum number of texts in one call")
+    max_text_bytes: int = Field(1_100_000, ge=1, description="maximum size of one text, in bytes of UTF-8")
+    max_request_bytes: int = Field(
+        8_388_608, ge=1, le=2**31 - 1, description="maximum size of one message of a caller, in bytes"
+    )
     max_connections: int = Field(
-        800, ge=1, le=2**31 - 1, description="connections at a time; beyond, new ones are closed at once"
+        800, ge=1, le=2**31 - 1, description="maximum number of open connections; new ones beyond that are closed"
     )
     max_connection_calls: int = Field(
-        1024, ge=1, le=2**31 - 1, description="calls at a time over one connection; its client keeps back what is more"
+        1024,
+        ge=1,
+        le=2**31 - 1,
+        description="maximum number of running calls per connection; the client keeps further ones waiting",
     )
     max_target_factor: float = Field(
         TARGET_FACTOR,
         ge=0,
         le=1000,
-        description="target tokens of a sentence for each of its source tokens, at most; see the next",
+        description="maximum target tokens of a sentence per source token, see --max-target-offset",
     )
     max_target_offset: int = Field(
-        TARGET_OFFSET, ge=1, description="target tokens of a sentence that come on top; more are cut off (LENGTH)"
+        TARGET_OFFSET,
+        ge=1,
+        description="target tokens of a sentence in addition to that; longer translations are cut off (LENGTH)",
     )
-    stop_repetition: bool = Field(
-        True, description="whether a translation that goes round in circles is stopped (REPETITION)"
-    )
+    stop_repetition: bool = Field(True, description="stop a translation that repeats itself (REPETITION)")
     step_timeout_s: float = Field(
         10.0,
         gt=0,
+        le=MAX_DURATION_S,
         allow_inf_nan=False,
-        description="seconds that a step may take; beyond, health is NOT_SERVING until steps go on",
+        description="health is NOT_SERVING while a step takes longer than this, in seconds",
     )
     shutdown_delay_s: float = Field(
         0.0,
         ge=0,
+        le=MAX_DURATION_S,
         allow_inf_nan=False,
-        description="seconds after SIGTERM or SIGINT that new calls are still taken, while health says NOT_SERVING",
+        description="seconds after SIGTERM or SIGINT in which calls are still accepted, while health says NOT_SERVING",
     )
     drain_timeout_s: float = Field(
         30.0,
         ge=0,
+        le=MAX_DURATION_S,
         allow_inf_nan=False,
         description="seconds that running calls have to finish after SIGTERM or SIGINT",
     )
     log_format: Literal["auto", "console", "json"] = Field(
-        "auto", description="lines for people (console), JSON objects, or auto: for people on a terminal, else JSON"
+        "auto", description="console is for people; auto is console on a terminal, and json elsewhere"
     )
     log_requests: Literal["all", "errors", "none"] = Field(
-        "all", description="which calls get a line in the log: all, those that fail, none"
+        "all", description="which calls get a line in the log; errors: those that fail"
     )
     otlp_endpoint: str = Field(
         "",
-        description="URL of the OpenTelemetry collector that gets a trace of each call by OTLP over gRPC, such as "
-        "http://127.0.0.1:4317; needs the extra `tracing`; empty: no traces",
+        description="URL of an OpenTelemetry collector for a trace of each call (OTLP over gRPC), such as "
+        "http://127.0.0.1:4317; needs the extra `tracing`",
     )
 
     @field_validator("address", "metrics_address")
@@ -193,8 +186,8 @@ class Settings(BaseSettings):
         return value
 
     def decoding_threads(self) -> int:
-        """The number of threads, with 0 resolved to the CPU cores that this process may use; one drives a GPU."""
-        return self.threads or (_cores() if self.device == "cpu" else 1)
+        """The number of threads, with 0 resolved to the CPU cores that this process may use; 1 for a GPU."""
+        return self.threads or (cores.available() if self.device == "cpu" else 1)
 
 
 def load(flags: Mapping[str, Any] | None = None, *, other_variables: Collection[str] = ()) -> Settings:
@@ -212,12 +205,6 @@ def load(flags: Mapping[str, Any] | None = None, *, other_variables: Collection[
         return Settings(**(flags or {}))
     except ValidationError as error:
         raise SettingsError("; ".join(map(_describe, error.errors()))) from error
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):  # not everywhere; it honours taskset and cpusets
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
+from dragoman.files import read_regular
 from service.metrics import Metrics
 from service.settings import SettingsError
 
@@ -82,7 +83,7 @@ class WatchedFiles(Generic[_T]):
 
     def _read(self) -> list[bytes]:
         try:
-            return [path.read_bytes() for path in self._paths]
+            return [read_regular(path) for path in self._paths]
         except OSError as error:
             raise SettingsError(f"{error.filename}: {error.strerror}") from error
 

@@ -11,7 +11,7 @@ from bench.peers.contender import Settings
 from bench.server_process import NOTHING_FREE
 
 # A peer decodes each sentence again, to its end, however long it had to wait.
-_EVERYTHING_DECODED = ["--max-delay-s", "0", "--stop-repetition", "false", *NOTHING_FREE]
+_EVERYTHING_DECODED = ["--max-delay-s", "0", "--no-stop-repetition", *NOTHING_FREE]
 
 
 @dataclass(frozen=True)

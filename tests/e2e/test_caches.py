@@ -8,7 +8,7 @@ import pytest
 from dragoman import AsyncClient, Client, DeadlineExceededError
 
 PATIENCE_S = 120.0
-OFF = ("--encoder-cache-mb=0", "--result-cache-mb=0", "--coalesce=false")
+OFF = ("--encoder-cache-mb=0", "--result-cache-mb=0", "--no-coalesce")
 
 
 def long_text(subject: str) -> str:

@@ -156,7 +156,7 @@ def test_who_goes_round_in_circles_is_stopped_and_says_so(launch) -> None:
 
 
 def test_who_goes_round_in_circles_may_be_left_to_it(launch) -> None:
-    server = launch("--stop-repetition=false", "--max-target-offset=7", program=("-c", GOING_ROUND))
+    server = launch("--no-stop-repetition", "--max-target-offset=7", program=("-c", GOING_ROUND))
     server.wait_until_serving()
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         [translation] = client.translate("Good morning.", model="en-de")

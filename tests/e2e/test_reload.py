@@ -125,7 +125,7 @@ def test_two_models_are_told_apart_by_name_and_by_languages(client: Client, serv
     assert health(serving, "en-de", "en-fr") == ["SERVING"] * 4
 
 
-@pytest.mark.parametrize("flags", [(), ("--result-cache-mb=0", "--coalesce=false")])
+@pytest.mark.parametrize("flags", [(), ("--result-cache-mb=0", "--no-coalesce")])
 def test_a_model_is_replaced_again_and_again_and_no_call_notices(launch, models: Path, flags: tuple[str, ...]) -> None:
     serving = launch(f"--models={models}", "--threads=1", *flags)
     serving.wait_until_serving()

@@ -11,7 +11,7 @@ from tests.e2e.conftest import PATIENCE_S, ServerProcess
 CALLERS = 4
 SENTENCES = [f"Tom bought {number} books." for number in range(100, 116)]
 LOOK_S = 0.01
-OFF = ("--threads=1", "--result-cache-mb=0", "--coalesce=false")
+OFF = ("--threads=1", "--result-cache-mb=0", "--no-coalesce")
 
 
 class Load:

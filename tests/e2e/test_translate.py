@@ -48,7 +48,7 @@ def test_translations_come_in_the_order_of_the_texts(client) -> None:
 
 
 def test_a_translation_does_not_depend_on_who_else_is_served(launch) -> None:
-    server = launch("--encoder-cache-mb=0", "--result-cache-mb=0", "--coalesce=false")
+    server = launch("--encoder-cache-mb=0", "--result-cache-mb=0", "--no-coalesce")
     server.wait_until_serving()
 
     async def translate_all() -> list[Translation]:

@@ -119,7 +119,7 @@ def test_a_known_error_is_one_line(define, capsys) -> None:
 def test_a_missing_file_is_one_line(define, capsys) -> None:
     define("train", "def run(arguments):\n    open('/no/such/file')\n")
     assert main(["train"]) == 2
-    assert one_line(capsys) == "dragoman train: [Errno 2] No such file or directory: '/no/such/file'"
+    assert one_line(capsys) == "dragoman train: /no/such/file: No such file or directory"
 
 
 def test_ctrl_c_is_quiet(define, capsys) -> None:

@@ -1,11 +1,9 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dragoman.cli import main
-from service.settings import Address, Settings, SettingsError, load
+from service.settings import GROUPS, Settings, SettingsError, load
 
 
 @pytest.fixture(autouse=True)
@@ -99,34 +97,51 @@ def test_one_thread_drives_a_gpu() -> None:
     assert load({"device": "cuda", "threads": "3"}).decoding_threads() == 3
 
 
-@given(st.from_regex(r"[a-z0-9.-]{1,20}", fullmatch=True), st.integers(0, 65535))
-def test_address_round_trip(host: str, port: int) -> None:
-    address = Address.parse(f"{host}:{port}")
-    assert address == (host, port)
-    assert Address.parse(str(address)) == address
-
-
-def test_address_of_ipv6_has_brackets() -> None:
-    address = Address.parse("[::1]:50051")
-    assert address == ("::1", 50051)
-    assert str(address) == "[::1]:50051"
-
-
-@pytest.mark.parametrize("text", ["", ":1", "host", "host:", "host:x", "::1:50051", "a:b:1", "host:-1", "h :1"])
-def test_address_refuses(text: str) -> None:
-    with pytest.raises(ValueError, match="host:port"):
-        Address.parse(text)
-
-
 def test_every_setting_is_a_flag_and_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    flags = [f"--{name.replace('_', '-')}={field.default}" for name, field in Settings.model_fields.items()]
+    flags = [_flag(name, field.default) for name, field in Settings.model_fields.items()]
     assert main(["serve", *flags, "--print-config"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed.pop("kv_cache")["models"]["en-de"]["bytes"] > 0
     assert printed == json.loads(Settings.model_construct().model_dump_json())
 
 
-@pytest.mark.parametrize("arguments", [["--slots", "0"], ["--no-such-flag"], ["surplus"]])
+def _flag(name: str, value: object) -> str:
+    flag = name.replace("_", "-")
+    return f"--{'' if value else 'no-'}{flag}" if isinstance(value, bool) else f"--{flag}={value}"
+
+
+def test_a_switch_is_turned_off_by_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--no-coalesce", "--print-config"]) == 0
+    assert json.loads(capsys.readouterr().out)["coalesce"] is False
+
+
+def test_help_has_groups_and_lists_choices(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    text = capsys.readouterr().out
+    assert GROUPS.keys() <= Settings.model_fields.keys()
+    assert all(f"\n{title}:\n" in text for title in GROUPS.values())
+    assert all(choices in text for choices in ("--device {cpu,cuda}", "--log-requests {all,errors,none}"))
+    assert "--coalesce, --no-coalesce" in text
+
+
+@pytest.mark.parametrize("name", [name for name in Settings.model_fields if name.endswith("_s")])
+def test_a_duration_is_at_most_a_day(name: str) -> None:
+    load({name: "86400"})
+    with pytest.raises(SettingsError, match="less than or equal to 86400"):
+        load({name: "1e10"})
+
+
+@pytest.mark.parametrize("host", ["*", "a..b", "a" * 64])
+@pytest.mark.parametrize("flag", ["--address", "--metrics-address"])
+def test_an_address_that_no_host_can_have_is_one_line(flag: str, host: str, capsys) -> None:
+    assert main(["serve", flag, f"{host}:50051"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert "must be host:port" in captured.err
+
+
+@pytest.mark.parametrize("arguments", [["--slots", "0"], ["--device", "tpu"], ["--no-such-flag"], ["surplus"]])
 def test_a_bad_command_line_gives_one_line_and_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     try:
         code = main(["serve", *arguments])

@@ -133,3 +133,13 @@ async def test_whatever_goes_wrong_in_a_look_there_is_another_one(files, monkeyp
         while watched.value != (2, 2):
             await asyncio.sleep(0.001)
     assert files.successful
+
+
+def test_a_device_is_refused_at_the_start_and_as_a_change(files) -> None:
+    watched = files.watch()
+    files.paths[0].unlink()
+    files.paths[0].symlink_to("/dev/zero")
+    watched.refresh()
+    assert (watched.value, files.successful) == ((1, 1), 0)
+    with pytest.raises(SettingsError, match=f"{files.paths[0]}: is not a regular file"):
+        files.watch()

@@ -1,0 +1,33 @@
+"""What keeps a server from starting is one line, and exit code 2."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.conftest import PATIENCE_S, REPOSITORY
+
+
+def serve(*arguments: str, before: str = ":") -> subprocess.CompletedProcess[str]:
+    """Starts a server from a shell, after a command of the shell."""
+    command = [sys.executable, "-m", "dragoman.cli", "serve", "--metrics-address=127.0.0.1:0", *arguments]
+    shell = ["sh", "-c", f'{before}; exec "$@"', "sh", *command]
+    return subprocess.run(shell, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize("descriptors", [8, 12, 16])
+def test_too_few_file_descriptors(descriptors: int) -> None:
+    done = serve("--address=127.0.0.1:0", before=f"ulimit -n {descriptors}")
+    expected = f"dragoman serve: at least 64 file descriptors are needed, the limit is {descriptors} (ulimit -n)\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
+
+
+@pytest.mark.parametrize("flag", ["--api-keys", "--tls-client-ca"])
+def test_a_device_in_place_of_a_file(flag: str) -> None:
+    tls = () if flag == "--api-keys" else ("--tls-certificate=/dev/zero", "--tls-key=/dev/zero")
+    done = serve("--address=127.0.0.1:0", f"{flag}=/dev/zero", *tls)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "dragoman serve: /dev/zero: is not a regular file\n",
+    )

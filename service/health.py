@@ -5,7 +5,7 @@ until every watcher has taken the news: one that reads nothing would keep the se
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import grpc
@@ -85,6 +85,10 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc has 
         if status is None:
             await context.abort(grpc.StatusCode.NOT_FOUND, "no such service")
         return health_pb2.HealthCheckResponse(status=status)
+
+    async def List(self, request: Any, context: Any) -> Mapping[str, int]:
+        """Say how the server and all models are, by name."""
+        return dict(self._statuses)
 
     async def Watch(self, request: Any, context: Any) -> None:
         """Say how a server or model is, and again whenever that changes, until the end."""

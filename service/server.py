@@ -7,8 +7,6 @@ from typing import Final
 
 import prometheus_client
 import structlog
-from grpc_health.v1 import health, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 
 from dragoman.address import Address
 from dragoman.errors import DrainingError
@@ -25,6 +23,7 @@ from service.reloading import Reloading
 from service.servicer import Servicer
 from service.settings import Settings
 from service.signals import Signals
+from service.standard_services import add_health, add_reflection
 from service.watchdog import Watchdog
 
 EXIT_OK: Final = 0
@@ -130,8 +129,8 @@ class _Server:
         """Listen, at first answering UNAVAILABLE and NOT_SERVING."""
         server = self._listener.server
         add_TranslationServicer_to_server(self._servicer, server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        reflection.enable_server_reflection([SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
+        add_health(self._health, server)
+        add_reflection(server)
         async with self._listener.listening():
             yield
 

@@ -6,6 +6,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 
@@ -13,6 +14,18 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 def channel(server):
     with grpc.insecure_channel(server.address) as channel:
         yield channel
+
+
+@pytest.fixture(params=["v1", "v1alpha"])
+def database(request, channel) -> ProtoReflectionDescriptorDatabase:
+    """What the server says of itself in one version of reflection."""
+    database = ProtoReflectionDescriptorDatabase(channel)
+    database._stub.ServerReflectionInfo = channel.stream_stream(
+        f"/grpc.reflection.{request.param}.ServerReflection/ServerReflectionInfo",
+        reflection_pb2.ServerReflectionRequest.SerializeToString,
+        reflection_pb2.ServerReflectionResponse.FromString,
+    )
+    return database
 
 
 @pytest.mark.parametrize("service", ["", "dragoman.v1.Translation"])
@@ -31,23 +44,35 @@ def test_the_health_of_an_unknown_service(channel) -> None:
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-def test_reflection_describes_the_services(channel) -> None:
-    database = ProtoReflectionDescriptorDatabase(channel)
-    assert "dragoman.v1.Translation" in database.get_services()
-    assert "grpc.health.v1.Health" in database.get_services()
-    service = DescriptorPool(database).FindServiceByName("dragoman.v1.Translation")
-    assert {method.name for method in service.methods} == {
-        "TranslateText",
-        "StreamTranslateText",
-        "BatchTranslateText",
-        "ListModels",
-    }
+METHODS = {
+    "dragoman.v1.Translation": ["TranslateText", "StreamTranslateText", "BatchTranslateText", "ListModels"],
+    "grpc.health.v1.Health": ["Check", "List", "Watch"],
+    "grpc.reflection.v1.ServerReflection": ["ServerReflectionInfo"],
+    "grpc.reflection.v1alpha.ServerReflection": ["ServerReflectionInfo"],
+}
 
 
-def call_by_reflection(channel, method_name: str, request_json: str) -> list[dict]:
+def test_reflection_lists_the_services(database) -> None:
+    assert sorted(database.get_services()) == sorted(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_reflection_describes_every_service(database, name: str) -> None:
+    service = DescriptorPool(database).FindServiceByName(name)
+    assert sorted(method.name for method in service.methods) == sorted(METHODS[name])
+    for method in service.methods:
+        assert method.input_type.file.package == method.output_type.file.package == service.file.package
+
+
+def test_what_is_not_there_is_not_found(database) -> None:
+    with pytest.raises(KeyError):
+        database.FindFileContainingSymbol("dragoman.v2.Translation")
+
+
+def call_by_reflection(database, channel, method_name: str, request_json: str) -> list[dict]:
     """What grpcurl does: method and messages as the server describes them, the request from JSON, answers to JSON."""
     service_name, _, name = method_name.rpartition("/")
-    service = DescriptorPool(ProtoReflectionDescriptorDatabase(channel)).FindServiceByName(service_name)
+    service = DescriptorPool(database).FindServiceByName(service_name)
     method = service.FindMethodByName(name)
     request, answer = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
     path, coders = f"/{service.full_name}/{name}", (request.SerializeToString, answer.FromString)
@@ -59,20 +84,25 @@ def call_by_reflection(channel, method_name: str, request_json: str) -> list[dic
     return [json.loads(json_format.MessageToJson(answer)) for answer in answers]
 
 
-def test_a_call_can_be_made_by_reflection_alone(channel) -> None:
+def test_a_call_can_be_made_by_reflection_alone(database, channel) -> None:
     request = '{"contents": ["Good morning."], "model": "en-de"}'
-    [answer] = call_by_reflection(channel, "dragoman.v1.Translation/TranslateText", request)
+    [answer] = call_by_reflection(database, channel, "dragoman.v1.Translation/TranslateText", request)
     [translation] = answer["translations"]
     assert translation["translatedText"] == "Guten Morgen!"
     assert translation["finishReason"] == "FINISH_REASON_EOS"
 
 
-def test_a_stream_can_be_read_by_reflection_alone(channel) -> None:
+def test_a_stream_can_be_read_by_reflection_alone(database, channel) -> None:
     request = '{"contents": ["Good morning."], "sourceLanguageCode": "en", "targetLanguageCode": "de"}'
-    answers = call_by_reflection(channel, "dragoman.v1.Translation/StreamTranslateText", request)
+    answers = call_by_reflection(database, channel, "dragoman.v1.Translation/StreamTranslateText", request)
     assert "".join(answer.get("textDelta", "") for answer in answers) == "Guten Morgen!"
     assert answers[-1]["result"]["translatedText"] == "Guten Morgen!"
 
 
-def test_health_can_be_asked_by_reflection_alone(channel) -> None:
-    assert call_by_reflection(channel, "grpc.health.v1.Health/Check", "{}") == [{"status": "SERVING"}]
+def test_health_can_be_asked_by_reflection_alone(database, channel) -> None:
+    assert call_by_reflection(database, channel, "grpc.health.v1.Health/Check", "{}") == [{"status": "SERVING"}]
+    [answer] = call_by_reflection(database, channel, "grpc.health.v1.Health/List", "{}")
+    assert answer["statuses"] == {
+        name: {"status": "SERVING"}
+        for name in ("", "dragoman.v1.Translation", "dragoman.v1.Translation/en-de", "dragoman.bundles")
+    }

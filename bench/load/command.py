@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ def main(argv: list[str]) -> int:
     except DataFileError as error:
         parser.error(str(error))
     _warn_of_broken_lines(data)
+    to_page = _page_writer(arguments)
     started = datetime.now(UTC)
     try:
         measured = _measure(arguments, let_in, data.texts)
@@ -50,7 +52,11 @@ def main(argv: list[str]) -> int:
         return EXIT_NO_ANSWER
     measured["slo"] = judge(measured, arguments.slo)
     print(to_text(measured))
-    _write(arguments, _with_context(measured, started, arguments, data))
+    report = _with_context(measured, started, arguments, data)
+    if arguments.json:
+        _write_whole(arguments.json, json.dumps(report, indent=2) + "\n")
+    if to_page:
+        _write_whole(arguments.html, to_page(report))
     return _exit_code(measured, parser.prog)
 
 
@@ -96,13 +102,13 @@ def _with_context(
     }
 
 
-def _write(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
-    if arguments.json:
-        _write_whole(arguments.json, json.dumps(report, indent=2) + "\n")
-    if arguments.html:
-        from bench.load.page import run_page  # here: matplotlib takes a second
+def _page_writer(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], str] | None:
+    """Imported before the load, so that a missing extra is known before; not without --html: it takes a second."""
+    if not arguments.html:
+        return None
+    from bench.load.page import run_page
 
-        _write_whole(arguments.html, run_page(report))
+    return run_page
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -13,7 +13,7 @@ SAME = 0.05
 # They differ between any two runs, or say only where a report was written.
 _OF_NO_INTEREST = {"json", "html", "slo"}
 
-Verdict = Literal["better", "worse", "same"]
+Verdict = Literal["better", "worse", "same", "not comparable"]
 
 
 class _Figure(NamedTuple):
@@ -49,7 +49,7 @@ class Row(NamedTuple):
         unit: of it.
         before: of the first run.
         after: of the second run.
-        ratio: second over first; None where the first is 0.
+        ratio: second over first; None where the first is 0, or where the runs cannot be compared.
         verdict: on the second.
     """
 
@@ -80,12 +80,12 @@ def main(argv: list[str]) -> int:
         before, after = (read_run(path) for path in (arguments.before, arguments.after))
     except RunFileError as error:
         parser.error(str(error))
-    print(to_text(before, after))
     if arguments.html:
         from bench.load.page import compare_page  # here: matplotlib takes a second
 
         names = (arguments.before.name, arguments.after.name)
         arguments.html.write_text(compare_page(names, before, after), encoding="utf-8")
+    print(to_text(before, after))
     return EXIT_OK
 
 
@@ -107,7 +107,7 @@ def read_run(path: Path) -> dict[str, Any]:
         report = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunFileError(f"cannot read {path}: {error}") from error
-    if not isinstance(report, dict) or not {"settings", "completed", "timeline"} <= report.keys():
+    if not isinstance(report, dict) or not {"settings", "completed", "timeline", "mode"} <= report.keys():
         raise RunFileError(f"{path} is no report of a load test, as --json writes it")
     return report
 
@@ -119,11 +119,23 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]:
         before: the report of the first run.
         after: of the second.
     """
-    return [
+    rows = [
         _row(figure, before[figure.field], after[figure.field])
         for figure in FIGURES
         if before.get(figure.field) is not None and after.get(figure.field) is not None
     ]
+    if _same_loop(before, after):
+        return rows
+    return [row._replace(ratio=None, verdict="not comparable") for row in rows]
+
+
+def _same_loop(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether both are closed loops, or neither is; the steps of a ramp are open loops.
+
+    In a closed loop nobody waits for a turn and the rate is what the server can do; in an open one the rate is given.
+    """
+    modes = {before["mode"], after["mode"]}
+    return "closed" not in modes or modes == {"closed"}
 
 
 def _row(figure: _Figure, before: float, after: float) -> Row:
@@ -149,6 +161,10 @@ def different_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
 
 def conclusion(rows: list[Row]) -> str:
     """All verdicts in one sentence."""
+    if any(row.verdict == "not comparable" for row in rows):
+        return (
+            "One run is a closed loop and the other is not: they measure different things, and no figure is compared."
+        )
     named = {verdict: [row.name for row in rows if row.verdict == verdict] for verdict in ("better", "worse")}
     parts = [f"{verdict} in {', '.join(names)}" for verdict, names in named.items() if names]
     return f"The second run is {'; '.join(parts) or f'the same within {SAME:.0%}'}."

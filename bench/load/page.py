@@ -8,7 +8,7 @@ from typing import Any
 from bench.load import plots
 from bench.load.compare_runs import Row, compare, conclusion, different_settings
 from bench.load.ramp import describe
-from bench.load.report import GENERATOR_WARNING
+from bench.load.report import GENERATOR_WARNING, cache_share, cache_warning
 from bench.load.slo import to_line
 
 Report = Mapping[str, Any]
@@ -32,7 +32,7 @@ def run_page(report: Report) -> str:
     shown = "timeline" in report
     parts = [
         _header(_title(report), _subtitle(report), _badge(report)),
-        _warning(report),
+        *_warnings(report),
         _cards(_key_figures(report)) if shown else "",
         '<div class="grid">',
         *_ramp_sections(report),
@@ -73,6 +73,8 @@ def compare_page(names: Sequence[str], before: Report, after: Report) -> str:
 
 def _verdict(verdicts: set[str]) -> tuple[str, str]:
     """Kind and text of the badge."""
+    if "not comparable" in verdicts:
+        return "plain", "not comparable"
     match "better" in verdicts, "worse" in verdicts:
         case True, True:
             return "plain", "better and worse"
@@ -121,9 +123,10 @@ def _header(title: str, subtitle: str, badge: tuple[str, str] | None) -> str:
     return f"<header>{left}{right}</header>"
 
 
-def _warning(report: Report) -> str:
-    text = GENERATOR_WARNING[0].upper() + GENERATOR_WARNING[1:]
-    return f'<p class="note">{escape(text)}.</p>' if report.get("generator_limited") else ""
+def _warnings(report: Report) -> Iterable[str]:
+    for text in (GENERATOR_WARNING if report.get("generator_limited") else None, cache_warning(report)):
+        if text:
+            yield f'<p class="note">{escape(text[0].upper() + text[1:])}.</p>'
 
 
 def _key_figures(report: Report) -> Iterable[tuple[str, str, str]]:
@@ -177,10 +180,8 @@ def _plot_sections(report: Report) -> Iterable[str]:
     curve = {"": (report["latency_quantiles"], report["completed"])}
     yield _section(f"Latency by percentile{at}", plots.quantiles(curve))
     yield _section(f"Requests over time{at}", plots.rates_over_time(timeline))
-    errors = (
-        plots.errors_over_time(timeline) if timeline["errors"] else '<p class="soft">Every request was answered.</p>'
-    )
-    yield _section(f"Errors over time{at}", errors)
+    if timeline["errors"]:
+        yield _section(f"Errors over time{at}", plots.errors_over_time(timeline))
 
 
 def _server_sections(series: Mapping[str, Any]) -> Iterable[str]:
@@ -230,6 +231,7 @@ def _figures(report: Report) -> Iterable[tuple[str, str]]:
     if report.get("p95_ttft_ms") is not None:
         yield "first text p50, p99", f"{_rounded(report['p50_ttft_ms'])} ms, {_rounded(report['p99_ttft_ms'])} ms"
         yield "between pieces p50, p99", f"{_rounded(report['p50_itl_ms'])} ms, {_rounded(report['p99_itl_ms'])} ms"
+    yield "from the result cache", cache_share(report)
     yield "source, target tokens", f"{report['input_throughput']:,.0f} /s, {report['output_throughput']:,.0f} /s"
     late = f"{report['p95_send_delay_ms']:.2f} ms, {report['max_send_delay_ms']:.1f} ms"
     yield "generator's lateness p95, max", f"{late} ({report['late_sends']} late sends)"
@@ -252,12 +254,12 @@ def _said(value: Any) -> str:
 
 
 def _comparison(rows: Sequence[Row]) -> str:
-    kinds = {"better": "good", "worse": "bad", "same": "soft"}
+    kinds = {"better": "good", "worse": "bad", "same": "soft", "not comparable": "soft"}
     lines = "".join(
-        f'<tr><td>{escape(row.name)}</td><td class="number">{row.before:,.4g} {row.unit}</td>'
-        f'<td class="number">{row.after:,.4g} {row.unit}</td>'
+        f'<tr class="{"soft" if row.verdict == "not comparable" else "plain"}"><td>{escape(row.name)}</td>'
+        f'<td class="number">{row.before:,.4g} {row.unit}</td><td class="number">{row.after:,.4g} {row.unit}</td>'
         f'<td class="number">{"–" if row.ratio is None else f"{row.ratio:.2f}"}</td>'
-        f'<td class="{kinds[row.verdict]}">{row.verdict}</td></tr>'
+        f'<td class="{kinds[row.verdict]}">{"" if row.verdict == "not comparable" else row.verdict}</td></tr>'
         for row in rows
     )
     heads = '<th></th><th class="number">first</th><th class="number">second</th><th class="number">ratio</th><th></th>'

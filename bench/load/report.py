@@ -1,5 +1,6 @@
 """The report of a load test for people, in lines of `name: figure`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from bench.load.figures import LATE_S, PERCENTILES
@@ -10,6 +11,27 @@ GENERATOR_WARNING = (
     "the generator was late, by a good part of the latency: this load measures it as well as the server. Send from a "
     "machine of its own, or put more texts into a request (--texts-per-request)"
 )
+
+
+# From this share on the result cache does more of the work than the engine.
+HIGH_CACHE_SHARE = 0.5
+
+
+def cache_warning(report: Mapping[str, Any]) -> str | None:
+    """What a reader must know who takes the figures for those of the engine; None where there is nothing."""
+    share = report.get("result_cache_share")
+    if share is None or share < HIGH_CACHE_SHARE:
+        return None
+    return (
+        f"{cache_share(report)} of the answers came from the result cache: the figures are of the cache more than of "
+        "the engine. Use more texts, or --result-cache-mb 0 on the server"
+    )
+
+
+def cache_share(report: Mapping[str, Any]) -> str:
+    """Which share of the answers came from the server's result cache."""
+    share = report.get("result_cache_share")
+    return "unknown, only --metrics-address tells" if share is None else f"{100 * share:.3g} %"
 
 
 def to_text(report: dict[str, Any]) -> str:
@@ -73,6 +95,8 @@ def _throughput_lines(report: dict[str, Any]) -> list[str]:
         _line("sentences", f"{report['sentence_throughput']:.2f} /s"),
         _line("source tokens", f"{report['input_throughput']:.1f} /s"),
         _line("target tokens", f"{report['output_throughput']:.1f} /s"),
+        _line("from the result cache", cache_share(report)),
+        *([_line("warning", warning)] if (warning := cache_warning(report)) else []),
     ]
 
 

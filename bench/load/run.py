@@ -14,7 +14,7 @@ from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.prepare import make_loop, make_workload
 from bench.load.progress import show_count, show_progress
 from bench.load.samples import Samples
-from bench.load.scrape import NoMetricsError, Scraper, server_series
+from bench.load.scrape import NoMetricsError, Scraper, result_cache_share, server_series
 from bench.load.settings import LoadSettings
 from bench.load.timeline import timeline
 from bench.load.verify import Verifier
@@ -44,6 +44,8 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
         verifier = Verifier(work.texts, settings.texts_per_request) if settings.verify_texts else None
         if verifier:
             await _learn(verifier, channels[0], work.template, len(set(work.texts)), settings)
+        if scraper:
+            await scraper.look(0.0)
         samples = Samples(settings.warmup_s)
         generator = Generator(
             channels,
@@ -56,6 +58,8 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
         )
         interrupted = await _run_watched(loop, generator, samples, settings, scraper)
         ended_s = generator.now_s()
+        if scraper:
+            await scraper.look(ended_s)
     return {
         "models": [MessageToDict(model, preserving_proto_field_name=True) for model in models],
         "num_distinct_requests": len(work.requests),
@@ -64,7 +68,9 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
         **summarize(samples, settings.goodput_ms),
         **(verifier.figures() if verifier else {}),
         "timeline": timeline(samples.table()),
-        "server": server_series(scraper.pages, settings.warmup_s) if scraper else {},
+        "result_cache_share": result_cache_share(scraper.pages, settings.warmup_s) if scraper else None,
+        # The last page came too soon after the one before it: rates over a few milliseconds say nothing.
+        "server": server_series(scraper.pages[:-1], settings.warmup_s) if scraper else {},
     }
 
 

@@ -15,6 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 _TIMEOUT_S = 5.0
 _SLOTS = "dragoman_decode_batch_slots"
+_HITS, _MISSES = "dragoman_result_cache_hits_total", "dragoman_result_cache_misses_total"
+_COALESCED = "dragoman_coalesced_segments_total"
 
 
 class Page(NamedTuple):
@@ -59,12 +61,17 @@ class Scraper:
             raise NoMetricsError(f"no metrics at {self._url}: {error}") from error
 
     async def run(self, now_s: Callable[[], float]) -> None:
-        """Collects pages until cancelled; one that does not come is left out."""
+        """Collects pages until cancelled, the first after one interval."""
+        at_s = now_s()
         while True:
-            at_s = now_s()
-            with suppress(OSError):
-                self.pages.append(Page(at_s, await asyncio.to_thread(self._fetch)))
             await asyncio.sleep(max(self._interval_s - (now_s() - at_s), 0.0))
+            at_s = now_s()
+            await self.look(at_s)
+
+    async def look(self, at_s: float) -> None:
+        """Asks for one more page; one that does not come is left out."""
+        with suppress(OSError):
+            self.pages.append(Page(at_s, await asyncio.to_thread(self._fetch)))
 
     def _fetch(self) -> str:
         with urllib.request.urlopen(self._url, timeout=_TIMEOUT_S) as response:
@@ -86,6 +93,27 @@ def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
     told = [(page.at_s - start_s, _values(page.text)) for page in pages]
     rows = [_interval(*before, *after) for before, after in pairwise(told) if after[0] >= 0]
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+
+
+def result_cache_share(pages: Sequence[Page], start_s: float) -> float | None:
+    """Which share of the segments that were asked for came from the result cache, from 0 to 1.
+
+    A segment that shared the decoding of an identical one did not. All callers of the server count.
+
+    Args:
+        pages: in order, the last one from after the load.
+        start_s: from the last page up to then on.
+
+    Returns:
+        The share; None where the pages do not say it, or no segment was asked for.
+    """
+    if not pages:
+        return None
+    first = next((page for page in reversed(pages) if page.at_s <= start_s), pages[0])
+    before, after = _values(first.text), _values(pages[-1].text)
+    grown = {name: after.get(name, math.nan) - before.get(name, math.nan) for name in (_HITS, _MISSES, _COALESCED)}
+    segments = sum(grown.values())
+    return grown[_HITS] / segments if segments > 0 else None
 
 
 def _values(text: str) -> dict[str, float]:

@@ -3,7 +3,8 @@
 Both graphs run as they are served, on one thread and with caches written in place, under onnxruntime's profiler.
 Beside the time of each operator stand its multiply-adds and bytes, and the share of the peak: the time that they
 would take at the measured peaks of this machine (a large product, a large copy), over the time they take. Above
-100 % the data came from the processor's caches.
+100 % the data came from the processor's caches. A share above 200 % is not shown: then something else ran on this
+machine while its peaks were measured, and nothing that rests on them can be trusted.
 
 What lies outside operators is the time of a run without the profiler less theirs. The profiler drives some data of
 small models out of the caches, which makes their operators look a little slower, and can bring this below zero.
@@ -25,6 +26,8 @@ from bench.roofline.profile import Operator, Profile, Shape, engine_python_us, p
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError
 
+# The processor's caches explain somewhat more than 100 %, but not more than this.
+_MOST_SHARE: Final = 2.0
 EXIT_OK, EXIT_BAD_ARGUMENTS = 0, 2
 _GROUPS: Final = {"products": "products", "attentions": "attentions", "other": "other operators"}
 _HEAD = f"{'operator':<40}{'calls':>6}{'us':>9}{'share':>8}{'M madds':>10}{'MB':>8}{'G/s':>8}{'GB/s':>8}{'of peak':>9}"
@@ -137,7 +140,7 @@ def _figures(operator: Operator, wall_us: float, peaks: Mapping[Peak, float]) ->
         "bytes": cost.bytes,
         "multiply_adds_per_s": cost.multiply_adds / operator.us * 1e6,
         "bytes_per_s": cost.bytes / operator.us * 1e6,
-        "share_of_peak": cost.least_s(peaks) * 1e6 / operator.us,
+        "share_of_peak": share if (share := cost.least_s(peaks) * 1e6 / operator.us) <= _MOST_SHARE else None,
     }
 
 
@@ -154,19 +157,22 @@ def to_text(report: Mapping[str, Any]) -> str:
     ]
     for name, graph in report["graphs"].items():
         lines += ["", f"{name}, one run", _HEAD, *(_row(each) for each in graph["operators"]), *_totals(graph)]
+        if any(each["share_of_peak"] is None for each in graph["operators"]):
+            lines.append(f"unreliable: shares above {_MOST_SHARE:.0%} of a peak are not shown; try an idle machine")
     if report["engine_python_us"] is not None:
         lines += ["", f"a step of the engine beyond the decoder's run: {report['engine_python_us']:.0f} us"]
     return "\n".join(lines)
 
 
 def _row(figures: Mapping[str, Any]) -> str:
-    label = figures["operator"]
-    return (
-        f"{label:<40}{figures['calls']:>6}{figures['us']:>9.1f}{figures['share']:>8.1%}"
+    head = (
+        f"{figures['operator']:<40}{figures['calls']:>6}{figures['us']:>9.1f}{figures['share']:>8.1%}"
         f"{figures['multiply_adds'] / 1e6:>10.2f}{figures['bytes'] / 1e6:>8.2f}"
-        f"{figures['multiply_adds_per_s'] / 1e9:>8.1f}{figures['bytes_per_s'] / 1e9:>8.1f}"
-        f"{figures['share_of_peak']:>9.0%}"
     )
+    if figures["share_of_peak"] is None:
+        return f"{head}{'-':>8}{'-':>8}{'-':>9}"
+    rates = f"{figures['multiply_adds_per_s'] / 1e9:>8.1f}{figures['bytes_per_s'] / 1e9:>8.1f}"
+    return f"{head}{rates}{figures['share_of_peak']:>9.0%}"
 
 
 def _totals(graph: Mapping[str, Any]) -> list[str]:

@@ -47,6 +47,20 @@ def test_a_run_with_everything_is_reported_as_text_json_and_page(server, load_te
     assert "latency p95" in done.stdout
 
 
+def test_answers_of_the_result_cache_are_told(server, load_test, tmp_path) -> None:
+    out, page = tmp_path / "out.json", tmp_path / "out.html"
+    files = ("--metrics-address", server.metrics_address, "--json", str(out), "--html", str(page))
+    # By then the server has seen each of the sentences.
+    assert load_test("--concurrency", "1", "--requests", str(len(SENTENCES))).returncode == 0
+    done = load_test("--concurrency", "2", "--requests", "40", *files)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(out.read_text())["result_cache_share"] == 1.0
+    assert "from the result cache:  100 %" in done.stdout
+    for told in (done.stdout, page.read_text()):
+        assert "100 % of the answers came from the result cache" in told
+        assert "--result-cache-mb 0" in told
+
+
 def test_a_missed_target_is_exit_1_with_a_line(load_test) -> None:
     done = load_test("--concurrency", "2", "--requests", "6", "--slo", "p95_ms=0.001", "--slo", "error_rate=0")
     assert done.returncode == 1

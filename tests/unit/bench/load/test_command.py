@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+import bench.load
 from bench.load import progress, run
 from bench.load.command import main
 from bench.load.run import NoServerError, run_load
 from bench.load.settings import LoadSettings
 from bench.load.workload import WordCounts
-from dragoman import errors
+from dragoman import cli, errors
 from dragoman.v1 import translation_pb2
 
 TEXTS = ["One two three.", "Four.", "Five six."]
@@ -142,6 +143,19 @@ def test_command_prints_the_report_and_writes_it_with_all_settings(
     assert re.search(r"^latency p99: +\d+\.\d ms$", printed, re.MULTILINE)
     assert re.search(rf"^requests: +{report['completed']} answered$", printed, re.MULTILINE)
     assert sorted(os.listdir(tmp_path)) == ["data.txt", "out.json"]
+
+
+def test_html_without_its_extra_fails_before_the_load(
+    server: Any, data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("page", "plots"):  # as if matplotlib were not installed, and nobody had imported it
+        monkeypatch.delitem(sys.modules, f"bench.load.{name}", raising=False)
+        monkeypatch.delattr(bench.load, name, raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    arguments = ["--address", server.address, "--data", data, "--concurrency", "1", "--requests", "1"]
+    assert cli.main(["load-test", *arguments, "--html", str(tmp_path / "page.html")]) == 2
+    assert 'dragoman load-test needs the extra "bench"' in capsys.readouterr().err
+    assert server.requests == []
 
 
 def test_command_exits_1_when_no_request_was_answered(

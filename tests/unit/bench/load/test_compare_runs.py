@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.load.command import main
-from bench.load.compare_runs import SAME, compare, conclusion, different_settings
+from bench.load.compare_runs import SAME, compare, conclusion, different_settings, to_text
+from bench.load.page import compare_page
 
 
 def run(p95_ms: float = 20.0, rate: float = 100.0, **settings: object) -> dict[str, object]:
@@ -14,6 +15,7 @@ def run(p95_ms: float = 20.0, rate: float = 100.0, **settings: object) -> dict[s
         "settings": {"rate": 100.0, "json": "somewhere", **settings},
         "environment": {"cores": 2},
         "completed": 100,
+        "mode": "open",
         "p95_e2el_ms": p95_ms,
         "request_throughput": rate,
         "error_rate": 0.0,
@@ -58,6 +60,24 @@ def test_the_conclusion_is_one_sentence() -> None:
     assert conclusion(compare(run(), run())) == "The second run is the same within 5%."
     both = conclusion(compare(run(), run(p95_ms=30.0, rate=150.0)))
     assert both == "The second run is better in achieved rate; worse in latency p95."
+
+
+@pytest.mark.parametrize("mode", ["open", "ramp"])
+def test_a_closed_loop_is_compared_with_no_other(mode: str) -> None:
+    closed, other = run() | {"mode": "closed"}, run(p95_ms=30.0) | {"mode": mode}
+    for rows in (compare(closed, other), compare(other, closed)):
+        assert {(row.ratio, row.verdict) for row in rows} == {(None, "not comparable")}
+        assert conclusion(rows).startswith("One run is a closed loop and the other is not")
+    assert {row.verdict for row in compare(closed, closed)} == {"same"}
+    assert "worse" not in (text := to_text(closed, other))
+    assert "20          30       -  not comparable" in text
+    page = compare_page(("a", "b"), closed | {"timeline": other["timeline"]}, other)
+    assert 'class="badge plain">not comparable<' in page
+    assert 'class="bad"' not in page
+
+
+def test_a_ramp_is_compared_with_an_open_loop() -> None:
+    assert verdicts(run() | {"mode": "ramp"}, run(p95_ms=30.0))["latency p95"] == "worse"
 
 
 def test_command_prints_a_table_and_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 import json
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ def test_a_page_of_one_rate_shows_what_was_measured(server: Any, data: str, tmp_
     server.on_request = refuse_every_third
     load = ("--rate", "100", "--duration", "0.5", "--stream", "--bulk-share", "0.5")
     page, report = page_of(server, data, tmp_path, *load, "--slo", "error_rate=0.1", "--slo", "p95_ms=60000")
+    assert "Errors over time" in page.text
     assert "Open loop, 100 requests/s" in page.text
     assert "1 of 2 targets missed" in page.text
     assert "<script>full</script>" in page.text
@@ -80,7 +82,9 @@ def test_a_page_of_one_rate_shows_what_was_measured(server: Any, data: str, tmp_
 def test_a_page_of_a_closed_loop_without_errors(server: Any, data: str, tmp_path: Path) -> None:
     page, _ = page_of(server, data, tmp_path, "--concurrency", "2", "--requests", "10")
     assert "Closed loop, 2 at once" in page.text
-    assert "Every request was answered." in page.text
+    assert "from the result cacheunknown, only --metrics-address tells" in page.text
+    assert "Errors over time" not in page.text  # an empty plot says nothing
+    assert "not answered0 %" in page.text
 
 
 def test_a_page_of_a_ramp_shows_its_steps(server: Any, data: str, tmp_path: Path) -> None:
@@ -93,6 +97,18 @@ def test_a_page_of_a_ramp_shows_its_steps(server: Any, data: str, tmp_path: Path
     assert "Ramp to p95 ≤ 60000 ms" in page.text
     assert len(report["steps"]) >= 2
     assert all(f"{step['rate']:.1f}" in page.text for step in report["steps"])
+
+
+def test_what_narrow_screens_change_comes_after_what_it_changes() -> None:
+    css = files("bench.load").joinpath("page.css").read_text(encoding="utf-8")
+    wide, _, narrow = css.partition("@media")
+    # Of two rules for one property the later one counts, also where the earlier one is for narrow screens.
+    assert ".columns { columns: 2" in wide
+    assert ".columns { columns: 1" in narrow
+    # Any cell but the last would be broken inside its words.
+    assert [line.split("{")[0].strip() for line in css.splitlines() if "anywhere" in line] == [
+        "td:last-child:not(:first-child)"
+    ]
 
 
 def test_a_page_without_any_answer(server: Any, data: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from threading import Thread
 import pytest
 from prometheus_client import generate_latest
 
-from bench.load.scrape import NoMetricsError, Page, Scraper, server_series
+from bench.load.scrape import NoMetricsError, Page, Scraper, result_cache_share, server_series
 from service.metrics import Metrics
 
 
@@ -46,6 +46,30 @@ def test_what_a_page_does_not_say_is_not_known() -> None:
 
 def test_one_page_says_nothing() -> None:
     assert server_series([Page(0.0, page_of(Metrics()))], start_s=0.0) == {}
+
+
+def cached(hits: int, misses: int, coalesced: int, at_s: float) -> Page:
+    metrics = Metrics()
+    own = metrics.of("en-de")
+    own.result_cache_hits_total.inc(hits)
+    own.result_cache_misses_total.inc(misses)
+    own.coalesced_segments_total.inc(coalesced)
+    return Page(at_s, page_of(metrics))
+
+
+def test_the_share_of_the_result_cache_is_of_all_segments_since_the_start() -> None:
+    before, after = cached(100, 100, 0, at_s=0.0), cached(102, 105, 1, at_s=3.0)
+    assert result_cache_share([before, after], start_s=0.0) == 0.25
+    assert result_cache_share([cached(0, 9, 0, at_s=0.0), before._replace(at_s=1.0), after], start_s=2.0) == 0.25
+    assert result_cache_share([cached(0, 0, 0, at_s=0.0), after], start_s=0.0) == 102 / 208
+
+
+def test_a_share_of_nothing_is_not_known() -> None:
+    page = cached(1, 1, 1, at_s=0.0)
+    assert result_cache_share([], 0.0) is None
+    assert result_cache_share([page], 0.0) is None
+    assert result_cache_share([page, page], 0.0) is None
+    assert result_cache_share([Page(0.0, ""), Page(1.0, "")], 0.0) is None
 
 
 async def test_nobody_at_the_address_is_one_clear_error() -> None:

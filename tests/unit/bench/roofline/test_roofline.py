@@ -126,6 +126,25 @@ def test_description_adds_up() -> None:
     assert second["share_of_peak"] == pytest.approx(0.5)
 
 
+def test_a_share_of_more_than_twice_a_peak_is_not_shown() -> None:
+    at_peak_us = 60.0
+    product = Cost(
+        "product", "products", "int8_product", multiply_adds=at_peak_us * PEAKS["int8_product"] / 1e6, bytes=0.0
+    )
+    lines = {}
+    for us in (30.0, 29.9):
+        described = roofline.describe(Profile("decoder", wall_us=200.0, operators=[Operator(product, 1, us)]), PEAKS)
+        report = {
+            "bundle": "en-de", "precision": "int8", "rows": 1, "source": 1, "target": 1, "engine_python_us": None,
+            "peaks_per_s": PEAKS, "profiler": {"base_us": 0.0, "per_array_us": 0.0}, "graphs": {"decoder": described},
+        }  # fmt: skip
+        lines[us] = roofline.to_text(report)
+    assert "200%" in lines[30.0]
+    assert "unreliable" not in lines[30.0]
+    assert "201%" not in lines[29.9]
+    assert lines[29.9].endswith("unreliable: shares above 200% of a peak are not shown; try an idle machine")
+
+
 def test_sources_are_of_one_length_and_end() -> None:
     bundle = Bundle.open(BUNDLE)
     sources = random_sources(bundle, Shape(rows=3, source=7, target=1, runs=1))

@@ -180,7 +180,8 @@ def test_the_self_check_is_not_counted(launch) -> None:
 
 def test_a_stalled_step_takes_the_server_out_of_service_until_it_goes_on(launch, tmp_path: Path) -> None:
     stalled = tmp_path / "stalled"
-    server = launch("--step-timeout-s=0.2", program=("-c", STALLING.format(path=str(stalled))))
+    # Longer than a sound step takes on a busy machine.
+    server = launch("--step-timeout-s=3", program=("-c", STALLING.format(path=str(stalled))))
     server.wait_until_serving()
     with Client(server.address, timeout_s=PATIENCE_S) as client, grpc.insecure_channel(server.address) as channel:
         request = health_pb2.HealthCheckRequest(service=SERVICE)
@@ -189,7 +190,7 @@ def test_a_stalled_step_takes_the_server_out_of_service_until_it_goes_on(launch,
         stalled.touch()
         call = Background(lambda: client.translate("Good morning.", model="en-de"))
         assert next(watch).status == health_pb2.HealthCheckResponse.NOT_SERVING
-        assert server.metric("step_age_seconds") > 0.2
+        assert server.metric("step_age_seconds") > 3
         stalled.unlink()
         assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
         watch.cancel()
@@ -219,11 +220,15 @@ def test_a_passed_deadline_empties_slots_and_queue(client, server) -> None:
         return sum(server.metric("segments_total", reason=reason) for reason in ("DEADLINE", "CANCELLED"))
 
     before, saved = withdrawn(), server.metric("cancelled_tokens_saved_total")
-    with pytest.raises(DeadlineExceededError):
-        client.translate(LONG, model="en-de", timeout_s=1.0)
-    give_up_s = time.monotonic() + PATIENCE_S
-    while server.metric("slots_active") or server.metric("queue_segments") or withdrawn() == before:
-        assert time.monotonic() < give_up_s
+    timeout_s = 1.0
+    while server.metric("cancelled_tokens_saved_total") == saved:
+        assert timeout_s < PATIENCE_S
+        with pytest.raises(DeadlineExceededError):
+            client.translate(LONG, model="en-de", timeout_s=timeout_s)
+        timeout_s *= 2  # on a busy machine the engine may not have had any of it yet
+        give_up_s = time.monotonic() + PATIENCE_S
+        while server.metric("slots_active") or server.metric("queue_segments"):
+            assert time.monotonic() < give_up_s
+    assert withdrawn() > before
     assert server.metric("queue_source_tokens") == 0
-    assert server.metric("cancelled_tokens_saved_total") > saved
     assert client.translate("Good morning.", model="en-de")

@@ -150,9 +150,9 @@ def test_a_second_signal_waits_for_nothing(launch, numbers) -> None:
 
 
 def test_draining_is_said_precisely(launch) -> None:
-    server = launch("--drain-timeout-s=2")
+    server = launch("--drain-timeout-s=600")
     server.wait_until_serving()
-    running = Background(server.address, LONG)
+    running = Background(server.address, LONGER)
     wait_until_decoding(server)
     with grpc.insecure_channel(server.address) as channel:  # this one does not try again
         list_models = TranslationStub(channel).ListModels
@@ -165,6 +165,7 @@ def test_draining_is_said_precisely(launch) -> None:
         with pytest.raises(grpc.RpcError) as caught:
             list_models(pb.ListModelsRequest())
         assert isinstance(from_rpc_error(caught.value), DrainingError)
+    server.signal(signal.SIGTERM)  # or the test would take as long as the text
     running.join()
     assert server.exit_code() == 0
 

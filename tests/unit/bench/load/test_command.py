@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 import bench.load
 from bench.load import progress, run
 from bench.load.command import main
+from bench.load.loops import OpenLoop
 from bench.load.run import NoServerError, run_load
 from bench.load.settings import LoadSettings
 from bench.load.workload import WordCounts
@@ -21,6 +23,7 @@ from dragoman import cli, errors
 from dragoman.v1 import translation_pb2
 
 TEXTS = ["One two three.", "Four.", "Five six."]
+PATIENCE_S = 60
 
 
 @pytest.fixture
@@ -73,13 +76,14 @@ async def test_open_loop_charges_a_stall_of_the_server_with_all_who_waited(serve
     assert report["max_e2el_ms"] >= 600
 
 
-async def test_open_loop_charges_its_own_lateness_too(server: Any) -> None:
-    def stall(number: int) -> None:
-        if number == 1:
-            loop.call_soon_threadsafe(time.sleep, 0.5)
+async def test_open_loop_charges_its_own_lateness_too(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = OpenLoop.run
 
-    loop = asyncio.get_running_loop()
-    server.on_request = stall
+    async def start_and_stall(self: OpenLoop, *arguments: Any) -> None:
+        asyncio.get_running_loop().call_soon(time.sleep, 0.5)
+        await start(self, *arguments)
+
+    monkeypatch.setattr(OpenLoop, "run", start_and_stall)
     report = await run_load(LoadSettings(server.address, rate=200, duration_s=0.3), TEXTS)
     assert report["late_sends"] > 0
     assert report["max_send_delay_ms"] > 10
@@ -108,14 +112,17 @@ async def test_errors_are_reported_by_code_and_reason_and_the_rest_succeeds(serv
 
 
 async def test_request_that_takes_too_long_fails_with_deadline_exceeded(server: Any) -> None:
-    server.on_request = lambda number: time.sleep(0.3)
+    over = threading.Event()
+    server.on_request = lambda number: over.wait(PATIENCE_S)
     report = await run_load(LoadSettings(server.address, concurrency=1, requests=1, timeout_s=0.1), TEXTS)
+    over.set()
     assert report["errors_by_code"] == {"DEADLINE_EXCEEDED": 1}
 
 
 async def test_warm_up_is_not_counted(server: Any) -> None:
-    server.on_request = lambda number: time.sleep(0.3) if number == 1 else None
-    report = await run_load(LoadSettings(server.address, concurrency=1, requests=5, warmup_s=0.2), TEXTS)
+    settings = LoadSettings(server.address, concurrency=1, requests=5, warmup_s=1.0)
+    server.on_request = lambda number: time.sleep(settings.warmup_s) if number == 1 else None
+    report = await run_load(settings, TEXTS)
     assert report["warmup_requests"] >= 1
     assert report["completed"] == 5
     assert len(server.requests) == 5 + report["warmup_requests"]
@@ -183,12 +190,14 @@ def test_ctrl_c_reports_what_was_measured_so_far(
     def interrupt(number: int) -> None:
         if number == 10:
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.2)
+            over.wait(PATIENCE_S)
 
+    over = threading.Event()
     server.on_request = interrupt
     out = tmp_path / "out.json"
     arguments = ["--address", server.address, "--data", data, "--concurrency", "2", "--duration", "60"]
     assert main([*arguments, "--json", str(out)]) == 130
+    over.set()
     report = json.loads(out.read_text())
     assert report["interrupted"]
     # The ninth answer may be on its way when the signal comes.
@@ -320,8 +329,8 @@ def test_command_exits_1_with_a_line_for_each_missed_target(
 
 
 async def test_goodput_counts_the_answers_in_time(server: Any) -> None:
-    server.on_request = lambda number: time.sleep(0.3) if number == 1 else None
-    report = await run_load(LoadSettings(server.address, concurrency=1, requests=5, goodput_ms=299.0), TEXTS)
+    server.on_request = lambda number: time.sleep(1.0) if number == 1 else None
+    report = await run_load(LoadSettings(server.address, concurrency=1, requests=5, goodput_ms=999.0), TEXTS)
     assert report["completed"] == 5
     assert 0 < report["request_goodput"] < report["request_throughput"]
 
@@ -350,29 +359,36 @@ def test_broken_lines_are_named(server: Any, tmp_path: Path, capsys: pytest.Capt
     assert "7 broken lines are left out: 2, 4, 5, 6, 7, ...\n" in capsys.readouterr().err
 
 
-def test_progress_is_lines_where_there_is_no_terminal(
-    server: Any, data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "_LINE_INTERVAL_S", 0.02)
-    arguments = ["--address", server.address, "--data", data, "--concurrency", "1", "--duration", "0.2"]
-    main([*arguments, "--warmup", "0.2"])
-    lines = capsys.readouterr().err.splitlines()
-    assert any(re.fullmatch(r"\d s: warm-up, \d in flight", line) for line in lines)
-    assert re.fullmatch(r"\d s: \d+ answered, \d+\.\d/s, \d in flight, 0 not answered", lines[-1])
+class Screen(io.StringIO):
+    """What takes the place of stderr; tells when something is shown of the answers."""
 
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__()
+        self.shown = threading.Event()
+        self._terminal = terminal
 
-class Terminal(io.StringIO):
     def isatty(self) -> bool:
-        return True
+        return self._terminal
+
+    def write(self, text: str) -> int:
+        if "answered" in text:
+            self.shown.set()
+        return super().write(text)
 
 
-@pytest.mark.parametrize("end", [["--duration", "0.3"], ["--requests", "200"]])
-def test_progress_is_a_bar_on_a_terminal(
-    server: Any, data: str, monkeypatch: pytest.MonkeyPatch, end: list[str]
+@pytest.mark.parametrize("end", [["--duration", "0.3"], ["--requests", "5"]])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(
+    server: Any, data: str, monkeypatch: pytest.MonkeyPatch, end: list[str], terminal: bool
 ) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+    screen = Screen(terminal=terminal)
+    monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "_BAR_INTERVAL_S", 0.02)
-    server.on_request = lambda number: time.sleep(0.001)
+    monkeypatch.setattr(progress, "_LINE_INTERVAL_S", 0.02)
+    # The load ends by the clock, but not before something was shown.
+    server.on_request = lambda number: screen.shown.wait(PATIENCE_S)
     main(["--address", server.address, "--data", data, "--concurrency", "1", *end])
-    assert re.search(r"%\|.*\| \d+/(0\.3 s|200 requests) \[.*answered", terminal.getvalue())
+    if terminal:
+        assert re.search(r"%\|.*\| \d+/(0\.3 s|5 requests) \[.*answered", screen.getvalue())
+    else:
+        assert re.match(r"\d+ s: \d+ answered, \d+\.\d/s, \d in flight, 0 not answered\n", screen.getvalue())

@@ -3,6 +3,7 @@
 from dragoman.answers import BatchTranslation, Model, Translation, TranslationDelta
 from dragoman.client import AsyncClient, Client
 from dragoman.errors import (
+    AnswerTooLargeError,
     BundleError,
     ConcurrencyLimitedError,
     DataError,
@@ -27,6 +28,7 @@ from dragoman.errors import (
 )
 
 __all__ = [
+    "AnswerTooLargeError",
     "AsyncClient",
     "BatchTranslation",
     "BundleError",

@@ -66,7 +66,7 @@ _SERVICE_CONFIG = {
 }
 _CHANNEL_OPTIONS = [
     ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
-    # gRPC's own 4 MiB would refuse the answer to many long texts, after the work was done.
+    # A server may be set to send larger messages than gRPC's own 4 MiB.
     ("grpc.max_receive_message_length", -1),
     # gRPC's own 120 s would leave a server unused for so long after it came back from an outage.
     ("grpc.max_reconnect_backoff_ms", 5_000),

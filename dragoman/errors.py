@@ -4,6 +4,7 @@
     ├── BundleError                  INTERNAL            BUNDLE_INVALID          no   (never in an answer)
     ├── DataError                    INVALID_ARGUMENT    DATA_INVALID            no   (never in an answer)
     ├── InvalidRequestError          INVALID_ARGUMENT    INVALID_REQUEST         no
+    │   ├── AnswerTooLargeError      INVALID_ARGUMENT    ANSWER_TOO_LARGE        no
     │   ├── UnknownModelError        INVALID_ARGUMENT    UNKNOWN_MODEL           no
     │   └── UnknownLanguagePairError INVALID_ARGUMENT    UNKNOWN_LANGUAGE_PAIR   no
     ├── UnauthenticatedError         UNAUTHENTICATED     UNAUTHENTICATED         no
@@ -119,6 +120,12 @@ class InvalidRequestError(DragomanError):
 
     code = grpc.StatusCode.INVALID_ARGUMENT
     reason = "INVALID_REQUEST"
+
+
+class AnswerTooLargeError(InvalidRequestError):
+    """The answer would be larger than a message may be, though the request was not: fewer texts a call have room."""
+
+    reason = "ANSWER_TOO_LARGE"
 
 
 class UnknownModelError(InvalidRequestError):

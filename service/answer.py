@@ -1,19 +1,65 @@
 """What a call answers, as protos: translations, errors in their place, models."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dragoman.bundle import Manifest
-from dragoman.errors import DragomanError, to_text_error
+from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from service.request import FinishReason
 from service.translator import TextResult
 
+_FIELD_BYTES: Final = 8  # in front of a message that is a field of another
 _FINISH_REASON: Final = {
     FinishReason.EOS: pb.FINISH_REASON_EOS,
     FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
     FinishReason.REPETITION: pb.FINISH_REASON_REPETITION,
 }
+
+
+# More than a message of a stream holds besides the text of one translation: counts, names, the numbers of fields.
+_AROUND_BYTES: Final = 1_024
+
+
+def whole(answer: pb.TranslateTextResponse, max_bytes: int) -> pb.TranslateTextResponse:
+    """Give an answer that is one message.
+
+    Raises:
+        AnswerTooLargeError: it is larger than a message may be.
+    """
+    if (size := answer.ByteSize()) > max_bytes:
+        raise _too_large(size, max_bytes)
+    return answer
+
+
+def sendable(outcome: TextResult | DragomanError, max_bytes: int) -> TextResult | DragomanError:
+    """Give what a stream answers for a text: an error where no message can hold its translation."""
+    if isinstance(outcome, DragomanError):
+        return outcome
+    size = len(outcome.text.encode()) + _AROUND_BYTES
+    return outcome if size <= max_bytes else _too_large(size, max_bytes)
+
+
+def in_messages(answers: Iterable[pb.BatchTranslation], max_bytes: int) -> Iterator[list[pb.BatchTranslation]]:
+    """Group answers, each of them :func:`sendable`, so that each group fits a message."""
+    group: list[pb.BatchTranslation] = []
+    used_bytes = _AROUND_BYTES
+    for answer in answers:
+        size = answer.ByteSize() + _FIELD_BYTES
+        if group and used_bytes + size > max_bytes:
+            yield group
+            group, used_bytes = [], _AROUND_BYTES
+        group.append(answer)
+        used_bytes += size
+    if group:
+        yield group
+
+
+def pieces(delta: str, max_bytes: int) -> Iterator[str]:
+    """Cut a delta so that each piece fits a message."""
+    characters = (max_bytes - _AROUND_BYTES) // 4  # none takes more bytes
+    for start in range(0, len(delta), characters):
+        yield delta[start : start + characters]
 
 
 def translated(outcome: TextResult | DragomanError, model: str) -> pb.TranslatedText:
@@ -56,4 +102,11 @@ def described(manifest: Manifest) -> pb.Model:
         max_target_tokens=manifest.max_target_tokens,
         vocabulary_size=manifest.vocabulary_size,
         checkpoint_sha256=manifest.provenance.checkpoint_sha256,
+    )
+
+
+def _too_large(size: int, max_bytes: int) -> AnswerTooLargeError:
+    return AnswerTooLargeError(
+        f"the answer must be at most {max_bytes} bytes, is {size}: send fewer texts a call, or shorter ones",
+        metadata={"answer_bytes": str(size), "max_answer_bytes": str(max_bytes)},
     )

@@ -13,10 +13,10 @@ from typing import Any, Final, Protocol
 import grpc.aio
 from google.protobuf.message import Message
 
-from dragoman.errors import DragomanError, DrainingError, QueueFullError
+from dragoman.errors import DrainingError, QueueFullError
 from dragoman.v1 import translation_pb2 as pb
 from service import validation
-from service.answer import translated
+from service.answer import in_messages, sendable, translated
 from service.call import Call, Text
 from service.malformed import parsed
 from service.record import Record
@@ -214,17 +214,23 @@ class BatchStream:
         return list(range(self._answered, end))
 
     async def _answer(self, ready: Sequence[int]) -> None:
-        """Answer texts with one message."""
+        """Answer texts, with one message if they fit."""
+        max_bytes, model = self._settings.max_answer_bytes, self._record.model
         outcomes = await self._text_work.outcomes(self._call, ready)
-        model = self._record.model
-        translations = [
-            pb.BatchTranslation(content_index=index, translation=translated(outcomes[index], model)) for index in ready
+        answers = [
+            pb.BatchTranslation(content_index=index, translation=translated(sendable(outcome, max_bytes), model))
+            for index, outcome in outcomes.items()
         ]
+        for group in in_messages(answers, max_bytes):
+            await self._send(group)
+
+    async def _send(self, answers: Sequence[pb.BatchTranslation]) -> None:
+        """Answer texts with one message, and make room for others."""
         request_id = "" if self._answered else self._record.request_id
-        await self._context.write(pb.BatchTranslateTextResponse(translations=translations, request_id=request_id))
-        self._answered += len(ready)
-        self._record.failed_texts += sum(isinstance(outcome, DragomanError) for outcome in outcomes.values())
-        for index in ready:
+        await self._context.write(pb.BatchTranslateTextResponse(translations=answers, request_id=request_id))
+        self._answered += len(answers)
+        self._record.failed_texts += sum(answer.translation.HasField("text_error") for answer in answers)
+        for index in (answer.content_index for answer in answers):
             self._call.forget(index)
             self._finished.remove(index)
             self._in_flight_bytes -= self._in_flight.pop(index)

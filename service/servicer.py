@@ -14,7 +14,7 @@ from dragoman.errors import DeadlineExceededError, DragomanError, DrainingError,
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer
 from service import batch_stream, callers, journal, validation
-from service.answer import listed, translated
+from service.answer import listed, pieces, sendable, translated, whole
 from service.batch_stream import BatchStream, Inbox
 from service.call import Call, Text
 from service.callers import Callers
@@ -105,9 +105,9 @@ class Servicer(TranslationServicer):
                 if request.all_or_nothing:
                     validation.refuse_any(errors)
                 record.failed_texts = len(errors)
-            return pb.TranslateTextResponse(
-                translations=[translated(outcome, record.model) for outcome in outcomes], request_id=record.request_id
-            )
+            translations = [translated(outcome, record.model) for outcome in outcomes]
+            answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
+            return whole(answer, self._settings.max_answer_bytes)
 
     async def StreamTranslateText(self, request: pb.TranslateTextRequest, context: Context) -> None:
         """Translate all texts and send the text as it is decoded."""
@@ -120,7 +120,7 @@ class Servicer(TranslationServicer):
             while True:
                 for index in sorted(moved & unanswered):
                     finished = call.finished(index)  # asked first: what comes later is the next round's
-                    await _send_deltas(context, index, call.text(index))
+                    await self._send_deltas(context, index, call.text(index))
                     if finished:
                         await self._send_result(context, index, call, record, request.all_or_nothing)
                         unanswered.remove(index)
@@ -254,7 +254,7 @@ class Servicer(TranslationServicer):
         """
         self._refuse()
         record.texts = len(parsed(request).contents)
-        model, max_target_tokens = validation.check(request, self._catalog, self._settings)
+        model, max_target_tokens = validation.check(request, self._catalog, self._settings, one_answer=not wants_deltas)
         record.model = model.manifest.name
         deadline_s = _deadline_s(context)
         terms = _terms(request, max_target_tokens, record.caller, deadline_s, wants_deltas=wants_deltas)
@@ -273,10 +273,19 @@ class Servicer(TranslationServicer):
         finally:
             self._inboxes.remove(inbox)
 
+    async def _send_deltas(self, context: Context, index: int, text: Text) -> None:
+        """Send all of a text that is settled and was not yet sent."""
+        if isinstance(text, DragomanError):
+            return
+        while delta := text.grow():
+            for piece in pieces(delta, self._settings.max_answer_bytes):
+                await context.write(pb.StreamTranslateTextResponse(content_index=index, text_delta=piece))
+
     async def _send_result(
         self, context: Context, index: int, call: Call, record: Record, all_or_nothing: bool
     ) -> None:
-        [outcome] = (await self._texts.outcomes(call, [index])).values()
+        [made] = (await self._texts.outcomes(call, [index])).values()
+        outcome = sendable(made, self._settings.max_answer_bytes)
         if isinstance(outcome, DragomanError):
             if all_or_nothing:
                 raise outcome
@@ -336,14 +345,6 @@ def _too_late(given_s: float) -> str:
     if given_s < 0.0005:  # it would read as 0.000
         return "the deadline of the call had passed before its work began"
     return f"not complete within the {given_s:.3f} s of the call"
-
-
-async def _send_deltas(context: Context, index: int, text: Text) -> None:
-    """Send all of a text that is settled and was not yet sent."""
-    if isinstance(text, DragomanError):
-        return
-    while delta := text.grow():
-        await context.write(pb.StreamTranslateTextResponse(content_index=index, text_delta=delta))
 
 
 def _code_of_cancellation(context: Context) -> grpc.StatusCode:

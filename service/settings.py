@@ -108,6 +108,13 @@ class Settings(BaseSettings):
     max_request_bytes: int = Field(
         8_388_608, ge=1, le=2**31 - 1, description="maximum size of one message of a caller, in bytes"
     )
+    max_answer_bytes: int = Field(
+        4_194_304,
+        ge=65_536,
+        le=2**31 - 1,
+        description="maximum size of one message of an answer, in bytes; all texts of one TranslateText may have a "
+        "third of it",
+    )
     max_connections: int = Field(
         800, ge=1, le=2**31 - 1, description="maximum number of open connections; new ones beyond that are closed"
     )
@@ -184,6 +191,14 @@ class Settings(BaseSettings):
         if value and not re.fullmatch(r"https?://[^\s/]+/?", value):
             raise ValueError("must be http://host:port or https://host:port")
         return value
+
+    @property
+    def max_unary_text_bytes(self) -> int:
+        """What the texts of a call may have together that is answered with one message.
+
+        A translation into a script of three bytes a character has about three times the bytes of its Latin source.
+        """
+        return self.max_answer_bytes // 3
 
     def decoding_threads(self) -> int:
         """The number of threads, with 0 resolved to the CPU cores that this process may use; 1 for a GPU."""

@@ -26,15 +26,24 @@ class Order(NamedTuple):
     max_target_tokens: int
 
 
-def check(request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings) -> Order:
+def check(request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, *, one_answer: bool = False) -> Order:
     """Check a request and find its model. Texts that are too large are not among what is wrong with the request.
+
+    Args:
+        request: of a call.
+        catalog: the models that are served.
+        settings: the limits.
+        one_answer: whether all translations are to fit one message.
 
     Raises:
         InvalidRequestError: at least one field is out of range; names all of them.
         UnknownModelError: no model has the given name.
         UnknownLanguagePairError: no model translates between the given languages.
     """
-    return _check(request, catalog, list(_count(request.contents, settings)), "")
+    violations = list(_count(request.contents, settings))
+    if one_answer:
+        violations += _answerable(request.contents, settings)
+    return _check(request, catalog, violations, "")
 
 
 def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog) -> Order:
@@ -130,6 +139,20 @@ def _invalid(violations: list[FieldViolation]) -> InvalidRequestError:
     first = violations[0]
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
     return InvalidRequestError(f"{first.field}: {first.description}{more}", violations=violations)
+
+
+def _answerable(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolation]:
+    """Refuse what could be translated and then not be sent; texts that will not be translated do not count."""
+    limit_bytes = settings.max_unary_text_bytes
+    if sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
+        return
+    size = sum(size for text in contents if (size := len(text.encode())) <= settings.max_text_bytes)
+    if size > limit_bytes:
+        yield FieldViolation(
+            "contents",
+            f"must be at most {limit_bytes} bytes together, are {size}: the answer is one message of at most "
+            f"{settings.max_answer_bytes} bytes; StreamTranslateText and BatchTranslateText take more",
+        )
 
 
 def _count(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolation]:

@@ -8,6 +8,7 @@ import grpc.aio
 import pytest
 
 from dragoman.errors import (
+    AnswerTooLargeError,
     DeadlineExceededError,
     DragomanError,
     DrainingError,
@@ -305,3 +306,30 @@ async def test_one_that_does_not_read_its_answers_is_not_read_from_and_can_be_ab
     assert house.count("requests_total", "BatchTranslateText", "UNAVAILABLE") == 1
     pipeline.call.cancel()
     await asyncio.gather(writing, return_exceptions=True)
+
+
+@pytest.mark.parametrize("server_settings", [{"max_answer_bytes": 65_536}], indirect=True)
+@pytest.mark.parametrize("in_order", [False, True])
+async def test_answers_that_are_ready_together_are_spread_over_messages(house, tokenizer, in_order) -> None:
+    pipeline = await Pipeline.begin(house, in_order=in_order, request_id="mine")
+    await pipeline.write("tom", *[" " * 30_000] * 9)
+    await pipeline.call.done_writing()
+    [segment] = await house.taken(1)
+    segment.target_ids.extend(tokenizer.encode("station" * 10_000))
+    segment.finish(FinishReason.EOS, 0.0)
+    house.mailbox.deliver([segment])
+    answers, ids = [], []
+    while (message := await pipeline.read()) is not grpc.aio.EOF:
+        assert 0 < message.ByteSize() <= 65_536
+        answers += message.translations
+        ids.append(message.request_id)
+    assert ids[0] == "mine"
+    assert not any(ids[1:])
+    by_index = {answer.content_index: answer.translation for answer in answers}
+    assert len(by_index) == len(answers) == 10
+    if in_order:
+        assert list(by_index) == list(range(10))
+    assert type(from_text_error(by_index.pop(0).text_error)) is AnswerTooLargeError
+    assert {translation.translated_text for translation in by_index.values()} == {" " * 30_000}
+    [record] = house.records
+    assert record.failed_texts == 1

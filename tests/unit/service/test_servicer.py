@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman import (
+    AnswerTooLargeError,
     DeadlineExceededError,
     DrainingError,
     InternalError,
@@ -447,3 +448,69 @@ async def test_a_call_that_is_left_leaves_a_record_of_how_long_it_waited(house) 
     assert (record.segments, record.target_tokens) == (1, 0)
     assert record.queue.seconds > 0
     assert record.decode.seconds == 0
+
+
+small_answers = pytest.mark.parametrize("server_settings", [{"max_answer_bytes": 65_536}], indirect=True)
+TOO_LONG = "station" * 9_000  # 63,000 bytes: three of them are more than a message
+
+
+@small_answers
+async def test_texts_whose_translations_would_hardly_fit_are_refused_before_any_work(house) -> None:
+    limit = 65_536 // 3
+    with pytest.raises(InvalidRequestError, match=rf"^contents: must be at most {limit} bytes together, are 21846: "):
+        await house.client.translate(["€" * 7_000, "a" * 846], model="en-de")
+    assert house.mailbox.queued_segments == 0
+    assert house.count("rejected_total", "INVALID_REQUEST") == 1
+    blanks = [" " * 20_000, " " * (limit - 20_000)]
+    assert [each.text for each in await house.client.translate(blanks, model="en-de")] == blanks
+
+
+@pytest.mark.parametrize("server_settings", [{"max_answer_bytes": 65_536, "max_text_bytes": 20_000}], indirect=True)
+async def test_texts_that_are_too_large_by_themselves_do_not_count(house) -> None:
+    texts = ["a" * 20_001, " ", "a" * 20_001]
+    answers = await house.client.translate(texts, model="en-de", all_or_nothing=False)
+    assert [type(answer.error) for answer in answers] == [InvalidRequestError, type(None), InvalidRequestError]
+
+
+@small_answers
+async def test_an_answer_that_is_too_large_has_a_reason_of_its_own(house, tokenizer) -> None:
+    call = translate(house, "tom")
+    [segment] = await house.taken(1)
+    segment.target_ids.extend(tokenizer.encode(TOO_LONG + TOO_LONG))
+    segment.finish(FinishReason.EOS, 0.0)
+    house.mailbox.deliver([segment])
+    with pytest.raises(AnswerTooLargeError, match=r"^the answer must be at most 65536 bytes, is 126\d\d\d") as caught:
+        await call
+    assert (caught.value.code, caught.value.retryable) == (grpc.StatusCode.INVALID_ARGUMENT, False)
+    assert house.count("requests_total", "TranslateText", "INVALID_ARGUMENT") == 1
+
+
+@small_answers
+async def test_a_stream_takes_what_is_too_much_for_one_answer(house) -> None:
+    texts = [" " * 60_000] * 4
+    got = [""] * 4
+    async for message in house.stub.StreamTranslateText(pb.TranslateTextRequest(contents=texts, model="en-de")):
+        assert message.ByteSize() <= 65_536
+        got[message.content_index] += message.text_delta
+    assert got == texts
+
+
+@small_answers
+@pytest.mark.parametrize("all_or_nothing", [False, True])
+async def test_a_streamed_translation_that_no_message_holds_is_an_error(house, tokenizer, all_or_nothing) -> None:
+    request = pb.TranslateTextRequest(contents=["tom", " "], model="en-de", all_or_nothing=all_or_nothing)
+    call = asyncio.create_task(results(house, "StreamTranslateText", request))
+    [segment] = await house.taken(1)
+    segment.target_ids.extend(tokenizer.encode(TOO_LONG + TOO_LONG))
+    segment.finish(FinishReason.EOS, 0.0)
+    house.mailbox.deliver([segment])
+    if all_or_nothing:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call
+        assert type(from_rpc_error(caught.value)) is AnswerTooLargeError
+    else:
+        bad, blank = await call
+        assert type(from_text_error(bad.text_error)) is AnswerTooLargeError
+        assert blank.translated_text == " "
+        [record] = house.records
+        assert record.failed_texts == 1

@@ -4,7 +4,7 @@ BIN := .venv/bin
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format proto train-setup fuzz audit test-compose overload faults soak clean
+.PHONY: help serve test lint format proto proto-check train-setup fuzz audit test-compose overload faults soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,12 +12,15 @@ help: ## list the targets
 serve: .venv/.serve ## serve the default model on 127.0.0.1:50051, metrics on 127.0.0.1:9464 (ARGS="--help" for more)
 	@exec $(BIN)/dragoman serve $(ARGS)
 
-test: .venv/.dev lint ## lint and run all tests (ARGS="-k name" for some)
+test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for some)
 	@$(BIN)/python -m pytest $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import rules, hadolint
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 	@$(BIN)/hadolint deploy/Dockerfile deploy/Dockerfile.gpu tests/compose/standins.Dockerfile
+
+proto-check: ## buf lint and buf breaking of the contract (one line where npm cannot get buf)
+	@tests/contract/check.sh
 
 format: .venv/.dev ## format the code
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .

@@ -86,25 +86,42 @@ class Metrics:
         )
 
     def _define_requests(self) -> None:
-        self.requests_total = self._counter("requests", "RPCs answered.", "method", "code")
+        self.requests_total = self._counter(
+            "requests", "RPCs that have ended, with an answer or not.", "method", "code"
+        )
         self.request_duration_seconds = self._latency(
-            "request_duration_seconds", "Time from the arrival of an RPC to its answer.", "method"
+            "request_duration_seconds", "Time from the arrival of an RPC to its end.", "method"
         )
         self.time_to_first_token_seconds = self._latency(
-            "time_to_first_token_seconds", "Time from the submission of a segment to its first token."
+            "time_to_first_token_seconds",
+            "Time from the submission of a segment to its first token, observed at its end; 0 where its result was "
+            "kept.",
         )
-        self.rejected_total = self._counter("rejected", "RPCs refused before any work.", "reason")
-        self.queue_segments = self._gauge("queue_segments", "Segments waiting for a slot.")
-        self.queue_source_tokens = self._gauge("queue_source_tokens", "Source tokens waiting for a slot.")
+        self.rejected_total = self._counter(
+            "rejected",
+            "RPCs that were refused: they ended with an error, and none of their segments was queued.",
+            "reason",
+        )
+        self.queue_segments = self._gauge(
+            "queue_segments",
+            "Segments that wait until an engine thread takes them; identical ones that share a decoding count once.",
+        )
+        self.queue_source_tokens = self._gauge(
+            "queue_source_tokens",
+            "Source tokens of the segments of queue_segments, their end-of-sentence tokens counted.",
+        )
         self.queue_priority_source_tokens = self._gauge(
-            "queue_priority_source_tokens", "Source tokens waiting for a slot, by priority.", "priority"
+            "queue_priority_source_tokens", "The same by the priority of the segments.", "priority"
         )
         self.drain_source_tokens_per_second = self._gauge(
             "drain_source_tokens_per_second",
-            "Source tokens finished a second when the engine has all that it can take, as last measured; 0 before.",
+            "Source tokens that the engines of all models finish a second when they have all that they can take, as "
+            "last measured; 0 where nothing is known, or only of long ago.",
         )
         self.estimated_delay_seconds = self._gauge(
-            "estimated_delay_seconds", "Estimated time until all that is unfinished is complete; 0 while not known."
+            "estimated_delay_seconds",
+            "Estimated time until all that is unfinished is complete, of the model where that takes longest; 0 while "
+            "not known.",
         )
         self.serving = self._gauge("serving", "1 while health says SERVING, else 0.")
         self.log_lines_dropped_total = self._counter(
@@ -142,13 +159,21 @@ class Metrics:
 
     def _define_engine(self) -> None:
         self.queue_duration_seconds = self._latency(
-            "queue_duration_seconds", "Time from the submission of a segment to its slot.", "model"
+            "queue_duration_seconds",
+            "Time from the submission of a segment until an engine thread takes it. It is encoded next, and may then "
+            "wait for a slot: that is not counted.",
+            "model",
         )
         self.encode_duration_seconds = self._latency(
-            "encode_duration_seconds", "Time of one run of the encoder.", "model"
+            "encode_duration_seconds",
+            "Time of one run of the encoder, over one segment or several; what is kept needs none.",
+            "model",
         )
         self.decode_step_duration_seconds = self._latency(
-            "decode_step_duration_seconds", "Time of one run of the decoder over the active slots.", "model"
+            "decode_step_duration_seconds",
+            "Time of one decode step: the run of the decoder over the active slots, and log-probabilities where they "
+            "are asked for.",
+            "model",
         )
         self.decode_batch_slots = Histogram(
             "decode_batch_slots",
@@ -159,12 +184,19 @@ class Metrics:
             registry=self.registry,
         )
         self.slots_active = self._gauge("slots_active", "Slots that hold a segment.", "model")
-        self.slots = self._gauge("slots", "Slots there are.", "model")
+        self.slots = self._gauge("slots", "Slots of all threads.", "model")
         self.kv_cache_bytes = self._gauge(
             "kv_cache_bytes", f"Bytes reserved for the keys and values of all slots: {KV_CACHE_FORMULA}.", "model"
         )
-        self.source_tokens_total = self._counter("source_tokens", "Source tokens encoded.", "model")
-        self.target_tokens_total = self._counter("target_tokens", "Target tokens decoded.", "model")
+        self.source_tokens_total = self._counter(
+            "source_tokens",
+            "Source tokens that the encoder read, end-of-sentence tokens counted. Where an encoder memory was kept, it "
+            "reads none.",
+            "model",
+        )
+        self.target_tokens_total = self._counter(
+            "target_tokens", "Target tokens decoded, without the end-of-sentence tokens.", "model"
+        )
         self.encoder_padding_tokens_total = self._counter(
             "encoder_padding_tokens",
             "Places of encoder runs that held no source token: each source is filled up to the longest of its run. "
@@ -194,7 +226,9 @@ class Metrics:
             "graph",
         )
         self.cancelled_segments_total = self._counter(
-            "cancelled_segments", "Segments withdrawn before they finished, because their call ended."
+            "cancelled_segments",
+            "Segments withdrawn before they finished, because their call ended or another segment of their text "
+            "failed.",
         )
         self.cancelled_tokens_saved_total = self._counter(
             "cancelled_tokens_saved",
@@ -204,15 +238,22 @@ class Metrics:
         )
         self.segments_total = self._counter(
             "segments",
-            "Segments that left an engine or its queue: why they ended, INTERNAL where it failed.",
+            "Segments that left an engine or its queue, and why they ended, INTERNAL where it failed; identical ones "
+            "that shared a decoding count once.",
             "model",
             "reason",
         )
 
     def _define_caches(self) -> None:
         name = "encoder_memory_cache"
-        self.encoder_memory_cache_hits_total = self._counter(f"{name}_hits", "Sources whose memory was there.", "model")
-        self.encoder_memory_cache_misses_total = self._counter(f"{name}_misses", "Sources that were encoded.", "model")
+        self.encoder_memory_cache_hits_total = self._counter(
+            f"{name}_hits",
+            "Sources whose encoder memory was kept, or was made for an equal source of the same run.",
+            "model",
+        )
+        self.encoder_memory_cache_misses_total = self._counter(
+            f"{name}_misses", "Sources that were encoded; not counted where the cache is switched off.", "model"
+        )
         self.encoder_memory_cache_evictions_total = self._counter(
             f"{name}_evictions", "Encoder memories forgotten to make room for others.", "model"
         )
@@ -225,9 +266,12 @@ class Metrics:
             "sources the share by source tokens.",
             "model",
         )
-        self.result_cache_hits_total = self._counter("result_cache_hits", "Segments whose result was there.", "model")
+        self.result_cache_hits_total = self._counter("result_cache_hits", "Segments whose result was kept.", "model")
         self.result_cache_misses_total = self._counter(
-            "result_cache_misses", "Segments that had to be decoded; those that shared a decoding are neither.", "model"
+            "result_cache_misses",
+            "Segments that had to be decoded; not counted where the cache is switched off. Those that shared a "
+            "decoding are neither hits nor misses.",
+            "model",
         )
         self.result_cache_bytes = self._gauge("result_cache_bytes", "Bytes of the results that are kept.", "model")
         self.result_cache_saved_seconds_total = self._counter(
@@ -236,7 +280,7 @@ class Metrics:
             "model",
         )
         self.coalesced_segments_total = self._counter(
-            "coalesced_segments", "Segments that shared the decoding of an identical one in flight.", "model"
+            "coalesced_segments", "Segments that shared the decoding of an identical one that had not ended.", "model"
         )
         self.coalesced_saved_seconds_total = self._counter(
             "coalesced_saved_seconds",

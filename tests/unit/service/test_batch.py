@@ -279,6 +279,24 @@ def test_the_metrics_follow(house: House, sources: list[list[int]]) -> None:
     assert house.metric("decode_step_duration_seconds_count") == 2
 
 
+def test_the_queue_ends_where_an_engine_thread_takes_a_segment_not_where_it_gets_a_slot(
+    sessions: Sessions, sources: list[list[int]]
+) -> None:
+    house = sessions.house(slots=1)
+    segments = [Segment(source, 8) for source in sources[:3]]
+    house.submit(*segments)
+    house.step()
+    assert (house.batch.active, house.mailbox.queued_segments) == (1, 0)
+    taken_s = sum(segment.admitted_s - segment.submitted_s for segment in segments)
+    assert house.metric("queue_duration_seconds_count") == 3
+    house.exhaust()
+    assert house.metric("queue_duration_seconds_count") == 3
+    # Both times are taken one after the other at the begin of the step, the slots of the others came steps later.
+    queued_s = house.metric("queue_duration_seconds_sum")
+    assert taken_s <= queued_s < sum(segment.first_token_s - segment.submitted_s for segment in segments)
+    assert queued_s < sum(segment.encoded_s - segment.submitted_s for segment in segments)
+
+
 class PlantedError(Exception):
     """What a test makes a run raise."""
 

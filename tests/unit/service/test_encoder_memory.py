@@ -169,6 +169,12 @@ def test_equal_sources_run_once(subject: Subject) -> None:
     assert subject.metrics.total("source_tokens_total") == 3 + 2 + 5
 
 
+def test_source_tokens_are_those_that_the_encoder_read(subject: Subject) -> None:
+    subject.encoder.encode(SOURCES)
+    subject.encoder.encode([*SOURCES, [9, 2]])
+    assert subject.metrics.total("source_tokens_total") == 3 + 2 + 5 + 2
+
+
 def test_padding_is_what_a_run_computes_beside_its_tokens(subject: Subject) -> None:
     subject.encoder.encode(SOURCES)  # runs of 3, 2 and 5 tokens, each filled up to 5
     assert subject.metrics.total("encoder_padding_tokens_total") == 2 + 3

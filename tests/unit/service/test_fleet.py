@@ -124,6 +124,18 @@ async def test_the_queues_and_steps_of_all_that_are_served_are_measured(house: H
     assert house.fleet.step_ages_s() == {"en-de": 1.0, "de-en": 2.0}
 
 
+async def test_rates_of_models_add_up_and_the_longest_delay_counts(house: House, monkeypatch) -> None:
+    (first, _), (second, _) = house.model("en-de"), house.model("de-en")
+    for loaded in (first, second):
+        house.fleet.put(loaded)
+    assert (house.value("drain_source_tokens_per_second"), house.value("estimated_delay_seconds")) == (0, 0)
+    for loaded, per_second, tokens in ((first, 10.0, 20), (second, 5.0, 30)):
+        monkeypatch.setattr(loaded.model.mailbox, "_per_second", lambda per_second=per_second: per_second)
+        loaded.model.mailbox.submit([Segment([5] * (tokens - 1) + [2], 4)])
+    assert house.value("drain_source_tokens_per_second") == 15
+    assert house.value("estimated_delay_seconds") == 6
+
+
 async def test_an_engine_that_fails_is_the_end_of_the_server_if_it_serves(house: House) -> None:
     (old, old_engine), (new, new_engine) = house.model(), house.model()
     house.fleet.put(old)

@@ -166,6 +166,17 @@ def test_a_miss_is_decoded_and_a_hit_is_not(house: House) -> None:
     assert house.counts == (1, 1, 0)
 
 
+def test_identical_segments_wait_in_the_queue_as_one_and_known_ones_not_at_all(house: House) -> None:
+    house.submit(*(house.segment(3, 4, 5) for _ in range(4)))
+    assert (house.mailbox.queued_segments, house.mailbox.queued_source_tokens) == (1, 4)  # with the end of sentence
+    house.finish_all()
+    again = house.segment(3, 4, 5)
+    house.submit(again)
+    assert house.mailbox.queued_segments == 0
+    assert again.first_token_s == again.submitted_s  # for the time to the first token: 0
+    assert house.counts == (1, 1, 3)
+
+
 def test_the_limit_of_target_tokens_is_part_of_the_question(house: House) -> None:
     for limit, reason in ((2, FinishReason.LENGTH), (LIMIT, FinishReason.EOS), (2, FinishReason.LENGTH)):
         segment = house.segment(3, 4, 5, limit=limit)

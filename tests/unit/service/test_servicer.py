@@ -189,6 +189,7 @@ async def test_a_text_on_which_the_engine_fails_does_not_hurt_the_others(house, 
     poisonous.fail_alone(0.0)
     house.mailbox.deliver([poisonous])
     await until(lambda: sibling.cancel_requested)
+    assert house.metrics.total("cancelled_segments_total") == 1
     house.exhaust(healthy)
     bad, good = await call
     assert good.translated_text == "tom"
@@ -274,6 +275,7 @@ async def test_a_failed_segment_ends_its_call_at_once_and_no_other(house) -> Non
     with pytest.raises(InternalError, match="poisonous"):
         await bad
     assert sibling.cancel_requested
+    assert house.metrics.total("cancelled_segments_total") == 1
     house.exhaust(healthy)
     assert (await good)[0].text == "tom"
 

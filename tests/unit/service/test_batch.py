@@ -363,6 +363,27 @@ def test_a_run_that_fails_once_harms_nobody(
     assert house.failed_runs() == {"encoder": 1, "decoder": 1}
 
 
+def test_a_segment_that_no_run_of_the_decoder_bears_is_alone_no_proof_that_the_engine_is_broken(
+    sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, slots = DecoderStep.run, house.batch._slots
+    poisonous, sound = Segment([*range(5, 12), 2], 8), Segment(sources[0], 8)
+
+    def fail_on_the_poison(step: DecoderStep, rows: int, start: int = 0) -> object:
+        if slots.memory_lengths[start : start + rows].max() == len(poisonous.source_ids):
+            raise PlantedError
+        return run(step, rows, start)
+
+    monkeypatch.setattr(DecoderStep, "run", fail_on_the_poison)
+    house.submit(poisonous)
+    with capture_logs():
+        house.step()
+    assert isinstance(poisonous.error, InternalError)
+    house.submit(sound)
+    house.exhaust()
+    assert sound.target_ids == sessions.alone(sources[0])[:8]
+
+
 def log_probabilities_alone(sessions: Sessions, source: list[int], limit: int) -> list[float]:
     """What is added up after each step of a segment that has the batch for itself."""
     house, segment = sessions.house(slots=1), asking(source, limit)

@@ -40,6 +40,15 @@ def test_a_busy_time_that_was_too_short_is_forgotten() -> None:
     assert rate.per_second(2001.0) == pytest.approx(50)
 
 
+def test_a_busy_time_in_which_nothing_was_finished_teaches_nothing() -> None:
+    rate = DrainRate()
+    rate.start(0, 0.0)
+    rate.stop(1.0)
+    rate.start(10, 2.0)
+    rate.finish(5, 3.0)
+    assert rate.per_second(3.0) is None
+
+
 @given(idle_s=st.floats(0.0, 30.0), tokens=st.integers(0, 1000))
 def test_what_happens_while_the_clock_stands_does_not_count(idle_s: float, tokens: int) -> None:
     rate = measured(200)

@@ -80,6 +80,13 @@ async def test_a_message_above_the_limit_is_told_the_limit_and_its_own_size(chan
         await outcome(channel, method, message)
 
 
+async def test_a_message_of_just_the_limit_arrives(channel) -> None:
+    framing = len(pb.TranslateTextRequest(contents=["a" * LIMIT_BYTES]).SerializeToString()) - LIMIT_BYTES
+    message = pb.TranslateTextRequest(contents=["a" * (LIMIT_BYTES - framing)]).SerializeToString()
+    assert len(message) == LIMIT_BYTES
+    assert await outcome(channel, "TranslateText", message)
+
+
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText", "BatchTranslateText"])
 async def test_a_request_arrives(channel, method) -> None:
     message = pb.BatchTranslateTextRequest(contents=["a"]).SerializeToString() if "Batch" in method else GOOD

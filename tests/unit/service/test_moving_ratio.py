@@ -21,6 +21,19 @@ def test_what_is_always_the_same_is_the_ratio_however_it_is_cut(
     assert ratio.value() == pytest.approx(rate)
 
 
+@given(before=st.floats(0.0, 1e3), rate=st.floats(0.1, 1e3), first=st.floats(0.1, 10), second=st.floats(0.1, 10))
+def test_an_interval_counts_the_same_in_one_piece_or_two(
+    before: float, rate: float, first: float, second: float
+) -> None:
+    whole, halves = MovingRatio(2.0), MovingRatio(2.0)
+    for ratio in (whole, halves):
+        ratio.add(before, 1.0)
+    whole.add(rate * (first + second), first + second)
+    halves.add(rate * first, first)
+    halves.add(rate * second, second)
+    assert whole.value() == pytest.approx(halves.value())
+
+
 @given(rates=st.lists(st.floats(0.0, 1e6, allow_subnormal=False), min_size=1, max_size=20))
 def test_the_ratio_is_between_the_least_and_the_most_that_was_seen(rates: list[float]) -> None:
     ratio = MovingRatio(2.0)

@@ -2,22 +2,22 @@
 
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import grpc.aio
 import structlog
 
 from dragoman.address import Address
-from service import api_keys, tls
+from service import accept_loop, api_keys, tls
 from service.api_keys import KeyRing
 from service.authentication import Authentication
 from service.callers import Callers
 from service.journal import Journal
 from service.malformed import MalformedRequests
 from service.metrics import Metrics
+from service.port import Port
 from service.settings import Settings
 from service.watched_files import WatchedFiles
 
@@ -45,17 +45,25 @@ class Listener:
         settings: of the server.
         metrics: of the server.
         service: the full name of the service whose callers are asked for keys.
-        journal: told of each call that comes without one; None: nobody is.
+        add_services: adds them to a server; called again where another server takes the place of the first.
+        journal: told of each call that comes without a key; None: nobody is.
 
     Attributes:
-        server: to which the services are added.
         callers: who they are.
+        lost: set once no calls are accepted any more and nothing can be done about it.
 
     Raises:
         SettingsError: a certificate, a key or the file of API keys cannot be used.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics, service: str, journal: Journal | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        service: str,
+        add_services: Callable[[Any], None],
+        journal: Journal | None = None,
+    ) -> None:
         self._settings = settings
         self._certificates = tls.certificates(settings, metrics)
         self._keys = _keys(settings, metrics)
@@ -64,7 +72,10 @@ class Listener:
         interceptors: list[Any] = [MalformedRequests(service, settings.max_request_bytes)]
         if keys is not None:
             interceptors.insert(0, Authentication(service, self.callers, metrics, journal or Journal()))
-        self.server = grpc.aio.server(interceptors=interceptors, options=_options(settings))
+        self._interceptors = interceptors
+        self._add_services = add_services
+        self._port = Port(self._make_server, metrics)
+        self.lost = self._port.lost
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -74,29 +85,32 @@ class Listener:
             OSError: cannot listen on the address of the settings.
         """
         address = Address.parse(self._settings.address)
-        hosts = _check_free(address)
-        port = self._add_port(str(address))
-        await self.server.start()
-        _log.info(f"listening on {address._replace(port=port)}")
-        self._warn(address, hosts)
-        try:
-            async with AsyncExitStack() as watched:
-                for files in (self._certificates, self._keys):
-                    if files is not None:
-                        await watched.enter_async_context(files.watched())
-                yield
-        finally:
-            await self.server.stop(_STOP_GRACE_S)
+        async with AsyncExitStack() as open_:
+            _log.info(f"listening on {await self._port.open(address)}")
+            open_.push_async_callback(self._port.close, _STOP_GRACE_S)
+            self._warn(address)
+            for files in (self._certificates, self._keys):
+                if files is not None:
+                    await open_.enter_async_context(files.watched())
+            yield
 
-    def _add_port(self, address: str) -> int:
+    def _make_server(self, address: Address) -> tuple[Any, int]:
+        """Make a server on an address, not started yet, with the newest certificate; and say which port it got."""
+        _check_free(address)
+        server = accept_loop.make_server(self._interceptors, _options(self._settings))
+        self._add_services(server)
+        return server, self._add_port(server, str(address))
+
+    def _add_port(self, server: Any, address: str) -> int:
         if self._certificates is None:
-            return int(self.server.add_insecure_port(address))
+            return int(server.add_insecure_port(address))
         credentials = tls.credentials(self._certificates, mutual=bool(self._settings.tls_client_ca))
-        return int(self.server.add_secure_port(address, credentials))
+        return int(server.add_secure_port(address, credentials))
 
-    def _warn(self, address: Address, hosts: Iterable[str]) -> None:
+    def _warn(self, address: Address) -> None:
         """Say what is open to other machines."""
-        if all(ipaddress.ip_address(host.partition("%")[0]).is_loopback for host in hosts):
+        hosts = (str(place[0]).partition("%")[0] for *_, place in _places(address))
+        if all(ipaddress.ip_address(host).is_loopback for host in hosts):
             return
         if self._certificates is None:
             _log.warning(f"{address} is open to other machines without TLS: texts and keys can be read on their way")
@@ -141,29 +155,32 @@ def _ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _check_free(address: Address) -> list[str]:
-    """Bind and let go: gRPC itself would write about a failure to standard error and not say why.
+def _places(address: Address) -> list[Any]:
+    """What the host stands for, as getaddrinfo says it.
 
-    Returns:
-        The numeric addresses that the host stands for.
+    Raises:
+        OSError: the host is unknown.
+    """
+    try:
+        return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise cannot_listen(address, error) from error
+
+
+def _check_free(address: Address) -> None:
+    """Bind and let go: gRPC itself would write about a failure to standard error and not say why.
 
     Raises:
         OSError: the address is unknown, not of this machine, or taken.
     """
     failure = None
-    try:
-        places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise cannot_listen(address, error) from error
-    for family, kind, protocol, _, place in places:
+    for family, kind, protocol, _, place in _places(address):
         try:
             with socket.socket(family, kind, protocol) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(place)
-                break
+                return
         except OSError as error:
             failure = error
-    else:
-        if failure is not None:
-            raise cannot_listen(address, failure) from failure
-    return [str(place[0]) for *_, place in places]
+    if failure is not None:
+        raise cannot_listen(address, failure) from failure

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from typing import Any, Final
 
 import prometheus_client
 import structlog
@@ -27,7 +27,7 @@ from service.standard_services import add_health, add_reflection
 from service.watchdog import Watchdog
 
 EXIT_OK: Final = 0
-EXIT_ENGINE_ENDED: Final = 1
+EXIT_FAILED: Final = 1
 
 _ANSWER_GRACE_S: Final = 1.0  # for the last answers to be taken, once no call goes on
 
@@ -42,7 +42,7 @@ def serve(settings: Settings, load: Load = load) -> int:
         load: makes a served model of a bundle, off the event loop.
 
     Returns:
-        The exit code: 0 after a signal, 1 if an engine ended by itself.
+        The exit code: 0 after a signal, 1 if an engine ended by itself or calls could not be accepted any more.
 
     Raises:
         BundleError: a model cannot be served, or there is none.
@@ -82,31 +82,35 @@ class _Server:
         self._signals = Signals()  # first of all: a signal while the models load must not kill
         self._settings = settings
         self._metrics = metrics
-        self._listener = Listener(settings, metrics, SERVICE, journal)
+        self._listener = Listener(settings, metrics, SERVICE, self._add_services, journal)
         self._servicer = Servicer(settings, metrics, self._listener.callers, journal)
         self._health = Health()
         metrics.watch_health(lambda: self._health.serving)
         self._fleet = Fleet(metrics, self._health, settings.device, self._servicer.open)
+        self._failures = (self._fleet.failed, self._listener.lost)
         self._reloading = Reloading(settings, metrics, self._fleet, self._health, load)
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> int:
-        async with self._metrics_server(), self._grpc_server():
+        async with self._metrics_server(), self._listener.listening():
             try:
                 await self._reloading.start(self._signals.stop)
                 if not self._signals.stop.is_set():
                     await self._serve()
             finally:
                 await self._drain()
-        return EXIT_ENGINE_ENDED if self._fleet.failed.is_set() else EXIT_OK
+        return EXIT_FAILED if self._failed() else EXIT_OK
+
+    def _failed(self) -> bool:
+        return any(failure.is_set() for failure in self._failures)
 
     async def _serve(self) -> None:
-        """Take calls until a signal, or until an engine ends though nobody told it to."""
+        """Take calls until a signal, or until an engine or the accepting of calls ends though nobody told it to."""
         self._fleet.open()
         _log.info("serving", models=self._fleet.names)
         self._following = asyncio.create_task(self._reloading.follow(self._signals.reload))
         async with self._watched():
-            await first_of(self._signals.stop, self._fleet.failed)
+            await first_of(self._signals.stop, *self._failures)
             self._reloading.stop()
             await self._announce()
 
@@ -124,15 +128,11 @@ class _Server:
             server.shutdown()
             server.server_close()
 
-    @asynccontextmanager
-    async def _grpc_server(self) -> AsyncIterator[None]:
-        """Listen, at first answering UNAVAILABLE and NOT_SERVING."""
-        server = self._listener.server
+    def _add_services(self, server: Any) -> None:
+        """Answer calls of a server; UNAVAILABLE and NOT_SERVING at first."""
         add_TranslationServicer_to_server(self._servicer, server)
         add_health(self._health, server)
         add_reflection(server)
-        async with self._listener.listening():
-            yield
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
@@ -148,9 +148,11 @@ class _Server:
     async def _announce(self) -> None:
         """Report NOT_SERVING, and take calls all the same until whoever sends them has had the time to notice."""
         self._health.leave()
-        if self._settings.shutdown_delay_s and not self._fleet.failed.is_set():
+        if self._settings.shutdown_delay_s and not self._failed():
             _log.info("shutting down", delay_s=self._settings.shutdown_delay_s)
-            await first_of(self._signals.hurry, self._fleet.failed, timeout_s=self._settings.shutdown_delay_s)
+            await first_of(
+                self._signals.hurry, self._fleet.failed, self._listener.lost, timeout_s=self._settings.shutdown_delay_s
+            )
 
     async def _drain(self) -> None:
         """Refuse new calls, finish those that run as long as the settings allow, stop the engines."""

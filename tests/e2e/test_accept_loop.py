@@ -1,0 +1,199 @@
+"""Nobody can stop a real server from accepting calls; and if something does, it accepts them again, or ends."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from dragoman import Client, DragomanError
+from tests.e2e.conftest import PATIENCE_S, ServerProcess
+from tests.http2 import Connection, End, call_headers
+
+UNIMPLEMENTED = End(status="12", reset=None, closed=False)
+ODD_PATHS = {
+    "not UTF-8": b"/\xff",
+    "not UTF-8, of our service": b"/dragoman.v1.Translation/\xff",
+    "half a character": b"/dragoman.v1.Translation/TranslateText\xe4\xbd",
+    "empty": b"",
+    "no slash": b"TranslateText",
+    "NUL": b"/\0",
+    "a line of its own": b"/a\r\nx-api-key: b",
+    "almost 16 KiB": b"/" + b"a" * 16_000,
+    "unknown method": b"/dragoman.v1.Translation/Translate",
+    "unknown service": b"/grpc.reflection.v9.ServerReflection/ServerReflectionInfo",
+}
+ODD_HEADERS = {
+    "no path": call_headers(path=None),
+    "two paths": [*call_headers(), (b":path", b"/\xff")],
+    "64 KiB of path": call_headers(path=b"/" + b"a" * 65_000),
+    "no authority": call_headers(authority=None),
+    "authority not UTF-8": call_headers(authority=b"\xff\xfe"),
+    "no method": call_headers(method=None),
+    "method not UTF-8": call_headers(method=b"\xff"),
+    "two methods": [*call_headers(), (b":method", b"GET")],
+    "scheme not UTF-8": call_headers(scheme=b"\xff"),
+    "te not UTF-8": call_headers(te=b"\xff"),
+    "a pseudo-header that nobody knows": [*call_headers(), (b":foo", b"\xff")],
+    "a pseudo-header of answers": [*call_headers(), (b":status", b"200")],
+    "no headers at all": [],
+    "metadata not UTF-8": [*call_headers(), (b"x-a", b"\xff\xfe")],
+    "metadata's name not UTF-8": [*call_headers(), (b"x-\xff", b"a")],
+    "metadata without a name": [*call_headers(), (b"", b"a")],
+    "metadata in capitals": [*call_headers(), (b"X-A", b"a")],
+    "bytes that are no base64": [*call_headers(), (b"a-bin", b"\xff!")],
+    "a key not UTF-8": [*call_headers(), (b"authorization", b"Bearer \xff")],
+    "a trace context not UTF-8": [*call_headers(), (b"traceparent", b"\xff")],
+    "encoding not UTF-8": [*call_headers(), (b"grpc-encoding", b"\xff")],
+    "encodings not UTF-8": [*call_headers(), (b"grpc-accept-encoding", b"\xff,,\xff")],
+    "a deadline of ten thousand years": [*call_headers(), (b"grpc-timeout", b"99999999H")],
+    "a deadline of 200 digits": [*call_headers(), (b"grpc-timeout", b"9" * 200 + b"H")],
+    "a negative deadline": [*call_headers(), (b"grpc-timeout", b"-1S")],
+    "a deadline that is over": [*call_headers(), (b"grpc-timeout", b"0n")],
+    "a deadline not UTF-8": [*call_headers(), (b"grpc-timeout", b"\xff")],
+}
+
+# Ends the accept loop with the first call of a method that does not exist.
+ENDED_BY_A_CALL = """
+import sys
+from service import accept_loop
+accept_loop._METHOD = 0
+from dragoman.cli import main
+sys.exit(main())
+"""
+# As a grpcio is seen that has other private names: its own accept loop runs, and a path that is no UTF-8 ends it.
+LOOP_OF_GRPC = """
+import sys
+from service import accept_loop
+accept_loop._NEEDED = ("no_such_name",)
+from dragoman.cli import main
+sys.exit(main())
+"""
+# The same, and the port cannot be had a second time.
+ENDED_FOR_GOOD = """
+import sys
+from service import accept_loop, listener, port
+accept_loop._METHOD = 0
+port._BIND_TIMEOUT_S = 0.1
+binds = []
+check = listener._check_free
+def check_once(address):
+    if binds:
+        raise OSError("cannot listen: planted")
+    binds.append(address)
+    check(address)
+listener._check_free = check_once
+from dragoman.cli import main
+sys.exit(main())
+"""
+
+
+def send(address: str, headers: list[tuple[bytes, bytes]]) -> End:
+    """Makes a call with these headers over a connection of its own."""
+    with Connection(address, PATIENCE_S) as connection:
+        connection.begin(1, headers, ends=True)
+        return connection.end_of(1)
+
+
+def translate(address: str) -> None:
+    """A call over a new connection is answered."""
+    with Client(address, timeout_s=PATIENCE_S) as client:
+        assert client.translate("Good morning.", model="en-de")[0].text == "Guten Morgen!"
+
+
+def until(condition: Callable[[], object]) -> None:
+    give_up_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def attacked(_bundle: None) -> Iterator[ServerProcess]:
+    server = ServerProcess(())
+    try:
+        server.wait_until_serving()
+        yield server
+        server.signal(signal.SIGTERM)
+        assert server.exit_code() == 0
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("path", ODD_PATHS)
+def test_a_method_that_does_not_exist_is_unimplemented_whatever_its_bytes(attacked: ServerProcess, path: str) -> None:
+    for _ in range(3):
+        assert send(attacked.address, call_headers(path=ODD_PATHS[path])) == UNIMPLEMENTED
+    translate(attacked.address)
+    assert attacked.metric("listener_restarts_total") == 0
+
+
+@pytest.mark.parametrize("headers", ODD_HEADERS)
+def test_odd_headers_end_their_call_and_nothing_else(attacked: ServerProcess, headers: str) -> None:
+    for _ in range(3):
+        send(attacked.address, ODD_HEADERS[headers])
+    translate(attacked.address)
+    assert attacked.metric("listener_restarts_total") == 0
+
+
+def test_calls_over_the_same_connection_go_on(attacked: ServerProcess) -> None:
+    with Connection(attacked.address, PATIENCE_S) as connection:
+        connection.begin(1, call_headers())
+        connection.begin(3, call_headers(path=b"/\xff"), ends=True)
+        assert connection.end_of(3) == UNIMPLEMENTED
+        connection.message(1)
+        assert connection.end_of(1).status == "0"
+
+
+def test_a_server_whose_accept_loop_has_ended_listens_again_and_its_calls_go_on(launch) -> None:
+    server = launch(program=("-c", ENDED_BY_A_CALL))
+    server.wait_until_serving()
+    for times in range(1, 4):
+        with grpc.insecure_channel(server.address, [("grpc.use_local_subchannel_pool", 1)]) as channel:
+            watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=PATIENCE_S)
+            assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
+            with Client(server.address, timeout_s=PATIENCE_S) as client:
+                answered = threading.Event()
+                answers = client.translate_many(texts_after(answered), model="en-de")
+                assert next(answers).translation.text == "Guten Morgen!"
+                send(server.address, call_headers(path=b"/\xff"))
+                until(lambda times=times: server.metric("listener_restarts_total") == times)
+                answered.set()
+                assert [answer.translation.text for answer in answers] == ["Guten Morgen!"]
+            translate(server.address)
+            assert server.metric("serving") == 1
+            watch.cancel()
+    server.signal(signal.SIGTERM)
+    assert server.exit_code() == 0
+
+
+def test_a_server_with_the_accept_loop_of_grpc_is_never_up_and_deaf(launch) -> None:
+    """grpcio leaves memory that Core writes to where that loop ends, so the process may end as well."""
+    server = launch(program=("-c", LOOP_OF_GRPC))
+    server.wait_until_serving()
+    send(server.address, call_headers(path=b"/\xff"))
+    try:
+        until(lambda: server.metric("listener_restarts_total") == 1)
+        translate(server.address)
+    except (OSError, DragomanError):
+        assert server.exit_code() != 0
+
+
+def texts_after(answered: threading.Event) -> Iterator[str]:
+    """Texts of a call that goes on once something has happened."""
+    yield "Good morning."
+    answered.wait(PATIENCE_S)
+    yield "Good morning."
+
+
+def test_a_server_that_cannot_listen_again_ends_with_an_error(launch) -> None:
+    server = launch(program=("-c", ENDED_FOR_GOOD))
+    server.wait_until_serving()
+    send(server.address, call_headers(path=b"/x"))
+    assert server.exit_code() == 1
+    [line] = [line for line in server.log if '"critical"' in line]
+    assert "no calls are accepted any more" in line
+    assert "cannot listen: planted" in line

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from dragoman.errors import BundleError
 
+_LANGUAGES = ("--source-language=en", "--target-language=de")  # of all that is measured
+
 
 def exported(checkpoint: Path, precision: str, work: Path) -> Path:
     """The bundle of a checkpoint, made if it is not in the folder.
@@ -20,7 +22,7 @@ def exported(checkpoint: Path, precision: str, work: Path) -> Path:
     """
     out = work / f"bundle-{precision}"
     if not out.exists():
-        command = [sys.executable, "-m", "dragoman.cli", "export", str(checkpoint)]
+        command = [sys.executable, "-m", "dragoman.cli", "export", str(checkpoint), *_LANGUAGES]
         done = subprocess.run([*command, "--precision", precision, "--out", str(out)], stdout=sys.stderr, check=False)
         if done.returncode:
             raise BundleError(f"{checkpoint}: dragoman export failed with exit code {done.returncode}")

@@ -56,10 +56,14 @@ class Access:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that :func:`of` reads."""
     add = parser.add_argument
-    add("--tls-ca", type=Path, metavar="FILE", help="reach the server over TLS; PEM file of who vouches for it")
-    add("--tls-cert", type=Path, metavar="FILE", help="PEM file of a certificate, for a server that wants one (mTLS)")
-    add("--tls-key", type=Path, metavar="FILE", help="PEM file of the private key of --tls-cert")
-    add("--api-key", metavar="KEY", help=f"for a server that wants one; others cannot see it in {API_KEY_VARIABLE}")
+    add("--tls-ca", type=Path, metavar="FILE", help="CA certificate file (PEM) that verifies the server; enables TLS")
+    add("--tls-cert", type=Path, metavar="FILE", help="client certificate file (PEM), for a server with mTLS")
+    add("--tls-key", type=Path, metavar="FILE", help="private key file (PEM) of --tls-cert")
+    add(
+        "--api-key",
+        metavar="KEY",
+        help=f"API key; {API_KEY_VARIABLE} hides it from other users",
+    )
 
 
 def given(options: argparse.Namespace) -> str | None:

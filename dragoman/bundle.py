@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dragoman import language
 from dragoman.errors import BundleError
 from dragoman.tokenizer import tokenizer_files
 
@@ -37,6 +39,7 @@ PADDING = "padding"
 BYTES = "bytes"
 COPIED = "copied"
 
+NAME_PATTERN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")  # of a model
 Precision = Literal["fp32", "int8", "fp16"]
 
 
@@ -55,9 +58,9 @@ class Manifest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format_version: Literal[3] = 3
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-    source_language: str = Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
-    target_language: str = Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
+    name: str = Field(pattern=NAME_PATTERN.pattern)
+    source_language: str = Field(pattern=language.PATTERN)
+    target_language: str = Field(pattern=language.PATTERN)
     precision: Precision
     pad_id: int
     start_id: int
@@ -173,6 +176,15 @@ def find_bundles(root: Path) -> list[Path]:
     """Folders at or below `root` that hold a manifest, sorted; but none that is on its way in or out."""
     paths = (file.parent for file in root.glob(f"**/{MANIFEST}"))
     return sorted(path for path in paths if not any(map(_in_transit, path.relative_to(root).parts)))
+
+
+def no_bundles(root: Path) -> BundleError:
+    """Make the error of a folder in which `find_bundles` found nothing; says where a bundle comes from."""
+    why = "there is no bundle (no bundle.json in or below it)" if root.exists() else "does not exist"
+    return BundleError(
+        f"{root.absolute()}: {why}; give a folder with --models (a clone of Dragoman has models/en-de/bundle), "
+        "or make a bundle: dragoman export CHECKPOINT --out BUNDLE"
+    )
 
 
 def _in_transit(folder: str) -> bool:

@@ -33,8 +33,10 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "serve": Command("service.cli:serve", "cpu", "serve models over gRPC"),
-    "translate": Command("service.cli:translate", "cpu", "translate arguments or standard input, line by line"),
-    "models": Command("service.cli:models", "cpu", "list the models of a folder or of a server"),
+    "translate": Command(
+        "service.translate_command:translate", "cpu", "translate arguments, or standard input by lines"
+    ),
+    "models": Command("service.models_command:models", "cpu", "list the models of a folder or of a server"),
     "api-key": Command("service.cli:api_key", "cpu", "make an API key, and its line for the server's file"),
     "train": Command("model.cli:train", "train", "train a model on a parallel corpus"),
     "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
@@ -112,7 +114,10 @@ def _load(target: str) -> Callable[[list[str]], int]:
 def _extra_of(missing: str, name: str) -> str:
     """Says how to install a missing module; some have an extra of their own, whatever the command."""
     extra = _EXTRAS.get(missing, COMMANDS[name].extra)
-    return f'extra "{extra}": pip install "dragoman[{extra}]" (no module {missing!r})'
+    how = f'pip install -e ".[{extra}]"'
+    if extra == "train":
+        how = f"make train-setup, or {how}"
+    return f'extra "{extra}" (no module {missing!r}); in a clone of Dragoman: {how}'
 
 
 def _fail(message: str) -> int:

@@ -1,105 +1,185 @@
-"""The commands `dragoman export` and `dragoman evaluate`."""
+"""The commands `dragoman export` and `dragoman evaluate`; help and errors of arguments need no torch."""
 
 import argparse
 import json
 import logging
+import sys
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 from pydantic import ValidationError
 
-from dragoman.bundle import MANIFEST, Bundle, Precision
+from dragoman.arguments import Parser, language
+from dragoman.bundle import MANIFEST, NAME_PATTERN, Precision, find_bundles
 from dragoman.errors import DataError
-from dragoman.tokenizer import Tokenizer
-from export.parity import SLOTS
-from export.write import Target, export_bundle
-from model.checkpoint import PARITY, PARITY_PAIRS, load_checkpoint
-from model.data import Corpus, read_corpus
-from model.evaluate import score, translate
-from service.engine import Engine
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.translator import Translator
+from dragoman.invalid import describe
+from model.layout import CONFIG, PARITY, PARITY_PAIRS, is_checkpoint, languages
+
+EXIT_OK: Final = 0
+EXIT_INTERRUPTED: Final = 130
 
 
 def export(argv: list[str]) -> int:
-    """Turn a checkpoint into a bundle; returns the exit code.
+    """Turn a checkpoint into a bundle.
+
+    Returns:
+        The exit code: 0, or 130 after Ctrl-C.
 
     Raises:
         DragomanError: an argument or file cannot be used, or the bundle fails the parity check.
     """
-    parser = argparse.ArgumentParser(prog="dragoman export", description="Turn a checkpoint into a bundle.")
-    parser.add_argument("checkpoint", type=Path, help="folder of the checkpoint")
-    parser.add_argument("--out", type=Path, required=True, metavar="BUNDLE", help="folder of the bundle")
-    parser.add_argument("--precision", choices=get_args(Precision), default="int8", help="default: int8")
-    parser.add_argument("--source-language", default="en", help="BCP-47 code (default: en)")
-    parser.add_argument("--target-language", default="de", help="BCP-47 code (default: de)")
-    parser.add_argument("--name", help="of the model (default: SOURCE-TARGET, such as en-de)")
-    parser.add_argument("--max-source-tokens", type=int, default=128, help="limit of a segment (default: 128)")
-    parser.add_argument("--max-target-tokens", type=int, default=256, help="limit of its translation (default: 256)")
-    parser.add_argument(
+    parser = Parser("dragoman export", description="Turn a checkpoint into a bundle.")
+    add = parser.add_argument
+    add("checkpoint", type=Path, help="folder of the checkpoint")
+    add("--out", type=Path, required=True, metavar="BUNDLE", help="folder of the bundle")
+    add("--precision", choices=get_args(Precision), default="int8", help="default: int8")
+    recorded = "default: what dragoman train recorded in the checkpoint, else required"
+    add("--source-language", type=language, metavar="CODE", help=f"BCP-47 code, such as en ({recorded})")
+    add("--target-language", type=language, metavar="CODE", help=f"BCP-47 code, such as de ({recorded})")
+    add("--name", type=_name, help="name of the model (default: SOURCE-TARGET, such as en-de)")
+    add("--max-source-tokens", type=_tokens, default=128, metavar="N", help="limit of a segment (default: 128)")
+    add("--max-target-tokens", type=_tokens, default=256, metavar="N", help="limit of its translation (default: 256)")
+    add(
         "--data",
         type=Path,
         metavar="FILE",
-        help=f"source<TAB>target lines, of which {PARITY_PAIRS} are compared (default: CKPT/{PARITY})",
+        help=f"source<TAB>target lines, of which {PARITY_PAIRS} are compared (default: {PARITY} of the checkpoint)",
     )
     arguments = parser.parse_args(argv)
-    pairs = read_corpus(arguments.data or arguments.checkpoint / PARITY)
-    start_s = time.monotonic()
-    _quiet_exporter()
-    try:
-        parity = export_bundle(
-            arguments.checkpoint,
-            arguments.out,
-            Target(
-                arguments.name or f"{arguments.source_language}-{arguments.target_language}",
-                arguments.source_language,
-                arguments.target_language,
-                arguments.precision,
-                arguments.max_source_tokens,
-                arguments.max_target_tokens,
-            ),
-            Corpus(pairs.sources[:PARITY_PAIRS], pairs.targets[:PARITY_PAIRS], []),
-        )
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise DataError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, not {fault['input']!r}") from error
-    print(f"parity {parity}")
-    print(f"wrote {arguments.out} in {time.monotonic() - start_s:.1f} s")
-    return 0
+    if (kind := _kind(arguments.checkpoint)) != "checkpoint":
+        raise DataError(f"{arguments.checkpoint}: is a {kind}, not a checkpoint")
+    _complete_languages(parser, arguments)
+    return _run("export", lambda: _export(arguments))
 
 
 def evaluate(argv: list[str]) -> int:
-    """Score a checkpoint or a bundle on a corpus; returns the exit code.
+    """Score a checkpoint or a bundle on a corpus.
+
+    Returns:
+        The exit code: 0, or 130 after Ctrl-C.
 
     Raises:
         DragomanError: a file cannot be used.
     """
-    parser = argparse.ArgumentParser(prog="dragoman evaluate", description="Greedy BLEU and chrF of a model.")
+    parser = Parser("dragoman evaluate", description="Greedy BLEU and chrF of a model.")
     parser.add_argument("model", type=Path, help="folder of a checkpoint (plain PyTorch) or bundle (the engine)")
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="source<TAB>target lines")
-    parser.add_argument("--translations", type=Path, metavar="FILE", help="write the translations here, a line each")
+    parser.add_argument("--translations", type=Path, metavar="FILE", help="write the translations here, one per line")
     arguments = parser.parse_args(argv)
+    kind = _kind(arguments.model)
+    return _run("evaluate", lambda: _evaluate(arguments, is_bundle=kind == "bundle"))
+
+
+def _name(text: str) -> str:
+    if not NAME_PATTERN.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"must be 1 to 64 letters, digits and any of '._-', is {text!r}")
+    return text
+
+
+def _tokens(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) > 1):
+        raise argparse.ArgumentTypeError(f"must be a whole number above 1, is {text!r}")
+    return int(text)
+
+
+def _kind(folder: Path) -> str:
+    """Tell whether a folder is a "bundle" or a "checkpoint".
+
+    Raises:
+        DataError: it is neither; says what there is below it.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder")
+    if (folder / MANIFEST).exists():
+        return "bundle"
+    if is_checkpoint(folder):
+        return "checkpoint"
+    below = [*find_bundles(folder), *sorted(file.parent for file in folder.glob(f"*/{CONFIG}"))]
+    hint = f"; in it there are: {', '.join(map(str, below))}" if below else ""
+    raise DataError(f"{folder}: neither a checkpoint ({CONFIG}) nor a bundle ({MANIFEST}){hint}")
+
+
+def _complete_languages(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Take from the checkpoint what no flag says; end with 2 where it does not say it either."""
+    source, target = languages(arguments.checkpoint)
+    arguments.source_language = arguments.source_language or source
+    arguments.target_language = arguments.target_language or target
+    missing = [flag for flag in ("source", "target") if not getattr(arguments, f"{flag}_language")]
+    if missing:
+        flags = " and ".join(f"--{side}-language" for side in missing)
+        parser.error(f"{flags} needed: the checkpoint does not say for which languages it was trained")
+
+
+def _run(command: str, work: Callable[[], None]) -> int:
+    """Do the work of a command that writes all of its result or nothing."""
+    try:
+        work()
+    except KeyboardInterrupt:
+        print(f"dragoman {command}: interrupted; nothing was written", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return EXIT_OK
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    start_s = time.monotonic()
+    _say("loading torch and the checkpoint")
+    from export.write import Target, export_bundle
+    from model.data import Corpus, read_corpus
+
+    pairs = read_corpus(arguments.data or arguments.checkpoint / PARITY)
+    target = Target(
+        arguments.name or f"{arguments.source_language}-{arguments.target_language}",
+        arguments.source_language,
+        arguments.target_language,
+        arguments.precision,
+        arguments.max_source_tokens,
+        arguments.max_target_tokens,
+    )
+    compared = Corpus(pairs.sources[:PARITY_PAIRS], pairs.targets[:PARITY_PAIRS], [])
+    try:
+        with _quiet_exporter():
+            parity = export_bundle(arguments.checkpoint, arguments.out, target, compared, _say)
+    except ValidationError as error:
+        raise DataError(describe(error)) from error
+    print(f"parity {parity}")
+    print(f"wrote {arguments.out} in {time.monotonic() - start_s:.1f} s")
+
+
+def _evaluate(arguments: argparse.Namespace, *, is_bundle: bool) -> None:
+    from model.data import read_corpus
+    from model.evaluate import score
+
     corpus = read_corpus(arguments.data)
     start_s = time.monotonic()
-    is_bundle = (arguments.model / MANIFEST).exists()
     translations = (_with_bundle if is_bundle else _with_checkpoint)(arguments.model, corpus.sources)
     seconds = time.monotonic() - start_s
     if arguments.translations:
         arguments.translations.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
     result = score(translations, corpus.targets).as_dict()
     print(json.dumps({"model": str(arguments.model), **result, "seconds": round(seconds, 2)}, indent=2))
-    return 0
 
 
 def _with_checkpoint(folder: Path, texts: list[str]) -> list[str]:
+    from model.checkpoint import load_checkpoint
+    from model.evaluate import translate
+
     model, tokenizer = load_checkpoint(folder)
     return translate(model, tokenizer, texts)
 
 
 def _with_bundle(folder: Path, texts: list[str]) -> list[str]:
+    from dragoman.bundle import Bundle
+    from dragoman.tokenizer import Tokenizer
+    from export.parity import SLOTS
+    from service.engine import Engine
+    from service.mailbox import Mailbox
+    from service.metrics import Metrics
+    from service.translator import Translator
+
     bundle = Bundle.open(folder)
     translator = Translator(bundle.manifest, Tokenizer.open(folder))
     mailbox = Mailbox(sum(map(len, texts)))  # a text has no more tokens than characters, or hardly
@@ -107,7 +187,14 @@ def _with_bundle(folder: Path, texts: list[str]) -> list[str]:
     return [result.text for result in translator.translate_offline(engine, texts)]
 
 
-def _quiet_exporter() -> None:
+@contextmanager
+def _quiet_exporter() -> Iterator[None]:
     """Hide torch's remarks to its own developers; errors still come."""
-    warnings.filterwarnings("ignore", module=r"torch\.|copyreg|export\.graphs")
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"torch\.|copyreg|export\.graphs")
+        yield
+
+
+def _say(message: str) -> None:
+    print(message, flush=True)

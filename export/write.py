@@ -2,6 +2,7 @@
 
 import copy
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +24,8 @@ from export.rows import write_copy, write_place
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
 from model.data import Corpus
 from model.transformer import Transformer
+
+Report = Callable[[str], None]
 
 _KEY_VALUE_TYPES: Final[dict[Precision, torch.dtype]] = {
     "fp32": torch.float32,
@@ -58,7 +61,9 @@ class ParityError(DataError):
     reason = "PARITY_FAILED"
 
 
-def export_bundle(checkpoint: Path, out: Path, target: Target, pairs: Corpus) -> Parity:
+def export_bundle(
+    checkpoint: Path, out: Path, target: Target, pairs: Corpus, report: Report = lambda message: None
+) -> Parity:
     """Write a bundle beside `out`, compare it with the checkpoint, then give it its name.
 
     Args:
@@ -66,6 +71,7 @@ def export_bundle(checkpoint: Path, out: Path, target: Target, pairs: Corpus) ->
         out: folder of the bundle; an older one is replaced at the end.
         target: what to make.
         pairs: sentences to calibrate and to compare on.
+        report: told of each phase before it begins.
 
     Raises:
         BundleError: the checkpoint cannot be read.
@@ -81,13 +87,16 @@ def export_bundle(checkpoint: Path, out: Path, target: Target, pairs: Corpus) ->
         exported: Transformer = model
         ranges: Ranges = {}
         if target.precision == "int8":
+            report(f"measuring the ranges of activations on {len(pairs)} sentences")
             exported = scaled_to_bytes(model, tokenizer, pairs)
             ranges = calibrate(exported, tokenizer, pairs)
+        report(f"writing the {target.precision} graphs of encoder and decoder")
         write_graphs(exported, target.precision, folder, ranges)
         for name in tokenizer_files(checkpoint):
             shutil.copyfile(checkpoint / name, folder / name)
         manifest = _manifest(model, checkpoint, target, folder)
         (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+        report(f"comparing the bundle with PyTorch on {len(pairs)} sentences")
         parity = _compare_fitting(model, tokenizer, Bundle.open(folder), pairs)
         if not parity.passed:
             raise ParityError(f"parity failed, {out} was not written: {parity}")

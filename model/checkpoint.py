@@ -17,13 +17,10 @@ from dragoman.errors import BundleError
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from model.config import TransformerConfig
 from model.data import Corpus
+from model.layout import CONFIG, PARITY, PARITY_PAIRS, TRAINING
 from model.transformer import Transformer
 
-CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
-TRAINING = "training.json"
-PARITY = "parity.tsv"
-PARITY_PAIRS = 500
 
 
 def weights(model: Transformer) -> dict[str, Tensor]:

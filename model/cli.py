@@ -1,59 +1,92 @@
-"""The command `dragoman train`."""
+"""The command `dragoman train`; its help and the errors of its arguments need no torch."""
 
 import argparse
+import sys
 from pathlib import Path
-from typing import Literal, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
+from dragoman.arguments import Parser, language
 from dragoman.errors import DataError
+from dragoman.invalid import describe
 from model.options import TrainingOptions
-from model.train import Trainer
+
+EXIT_OK: Final = 0
+EXIT_INTERRUPTED: Final = 130
 
 
 def train(argv: list[str]) -> int:
-    """Train a model from a parallel corpus; returns the exit code.
+    """Train a model from a parallel corpus.
+
+    Returns:
+        The exit code: 0, or 130 after Ctrl-C, when a line on standard error has said how to go on.
 
     Raises:
         DataError: a file, folder or option cannot be used.
     """
-    parser = argparse.ArgumentParser(prog="dragoman train", description="Train a Transformer from a parallel corpus.")
-    parser.add_argument(
-        "--train", type=Path, required=True, metavar="FILE", help="source<TAB>target lines; .xz, .gz or plain"
-    )
-    parser.add_argument("--dev", type=Path, required=True, metavar="FILE", help="as --train; chooses the best weights")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder of the run; the result is DIR/checkpoint",
-    )
-    parser.add_argument("--resume", action="store_true", help="go on with the run in DIR; give the same options")
-    parser.add_argument(
-        "--init", type=Path, metavar="CHECKPOINT", help="start from these weights and this tokenizer (fine-tuning)"
-    )
-    for name, field in TrainingOptions.model_fields.items():
-        flag, text = f"--{name.replace('_', '-')}", f"{field.description} (default: {field.default})"
-        if field.annotation is bool:
-            parser.add_argument(
-                flag, action=argparse.BooleanOptionalAction, default=field.default, help=field.description
-            )
-        elif get_origin(field.annotation) is Literal:
-            parser.add_argument(flag, choices=get_args(field.annotation), default=field.default, help=text)
-        else:
-            parser.add_argument(flag, type=_number(field.default), default=field.default, help=text)
-    arguments = vars(parser.parse_args(argv))
-    train_file, dev_file, out = (arguments.pop(name) for name in ("train", "dev", "out"))
-    resume, init = arguments.pop("resume"), arguments.pop("init")
+    arguments = _parser().parse_args(argv)
     try:
-        progress = Trainer(train_file, dev_file, out, TrainingOptions(**arguments), resume=resume, init=init).run()
+        options = TrainingOptions(**{k: v for k, v in vars(arguments).items() if k in TrainingOptions.model_fields})
+        options.transformer((options.vocabulary_size,) * 2)  # contradictions show before torch is loaded
     except ValidationError as error:
-        fault = error.errors()[0]
-        raise DataError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, not {fault['input']!r}") from error
-    print(f"best dev BLEU {progress.best_bleu:.2f}; checkpoint: {out / 'checkpoint'}")
-    return 0
+        raise DataError(describe(error)) from error
+    from model.train import Trainer
+
+    try:
+        progress = Trainer(
+            arguments.train,
+            arguments.dev,
+            arguments.out,
+            options,
+            resume=arguments.resume,
+            init=arguments.init,
+            report=_say,
+        ).run()
+    except KeyboardInterrupt:
+        print(f"dragoman train: interrupted; {_how_to_go_on(arguments.out)}", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    print(f"best dev BLEU {progress.best_bleu:.2f}; checkpoint: {arguments.out / 'checkpoint'}")
+    return EXIT_OK
 
 
-def _number(default: object) -> type[int] | type[float]:
-    return int if isinstance(default, int) else float
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser("dragoman train", description="Train a Transformer from a parallel corpus.")
+    add = parser.add_argument
+    add("--train", type=Path, required=True, metavar="FILE", help="source<TAB>target lines; .xz, .gz or plain")
+    add("--dev", type=Path, required=True, metavar="FILE", help="like --train; used to choose the best weights")
+    add("--out", type=Path, required=True, metavar="DIR", help="folder of the run; the result is DIR/checkpoint")
+    add("--resume", action="store_true", help="continue the run in DIR; give the same options again")
+    add("--init", type=Path, metavar="CHECKPOINT", help="start from these weights and this tokenizer (fine-tuning)")
+    for name, field in TrainingOptions.model_fields.items():
+        _add_option(parser, name, field)
+    return parser
+
+
+def _add_option(parser: argparse.ArgumentParser, name: str, field: FieldInfo) -> None:
+    """Add the flag of an option, which is left out of the result where it is not given."""
+    default = field.default if field.default != "" else "none"
+    how: dict[str, Any] = {"default": argparse.SUPPRESS, "help": f"{field.description} (default: {default})"}
+    if field.annotation is bool:
+        how["action"] = argparse.BooleanOptionalAction
+    elif get_origin(field.annotation) is Literal:
+        how["choices"] = get_args(field.annotation)
+    elif field.annotation is str:
+        how |= {"type": language, "metavar": "CODE"}
+    else:
+        is_whole = isinstance(field.default, int)
+        how |= {"type": int if is_whole else float, "metavar": "N" if is_whole else "X"}
+    parser.add_argument(f"--{name.replace('_', '-')}", **how)
+
+
+def _how_to_go_on(out: Path) -> str:
+    if (out / "state").exists():
+        return f"the run is saved in {out}; the same command with --resume continues it"
+    if (out / "tokenizer").exists():
+        return "no step was saved; the same command with --resume starts again"
+    return "nothing was written"
+
+
+def _say(message: str) -> None:
+    print(message, flush=True)

@@ -45,7 +45,7 @@ def read_corpus(path: Path) -> Corpus:
     A line without exactly one tab, with an empty side or with bytes that are not UTF-8 is counted and skipped.
 
     Raises:
-        DataError: the file cannot be read, holds no pair, or more than 1 % of its lines are broken.
+        DataError: the file cannot be read, is empty, or more than 1 % of its lines are broken.
     """
     sources, targets, broken = [], [], []
     try:
@@ -58,8 +58,10 @@ def read_corpus(path: Path) -> Corpus:
                 else:
                     broken.append(number)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise DataError(f"{path}: cannot read: {error}") from error
+        raise DataError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from error
     total = len(sources) + len(broken)
+    if not total:
+        raise DataError(f"{path}: is empty")
     if not sources or len(broken) > max(1, MAX_BROKEN_SHARE * total):
         raise DataError(
             f"{path}: {len(broken)} of {total} lines are not 'source<TAB>target' in UTF-8, more than "

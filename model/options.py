@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from model.config import TransformerConfig
@@ -13,6 +12,8 @@ class TrainingOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    source_language: str = Field(default="", description="BCP-47 code of the source side, recorded for export")
+    target_language: str = Field(default="", description="BCP-47 code of the target side, recorded for export")
     vocabulary_size: int = Field(default=8000, gt=260, description="pieces of the tokenizer (of each, if apart)")
     joint: bool = Field(default=True, description="one tokenizer and one embedding for both languages")
     d_model: int = Field(default=256, gt=0, description="width of the model")
@@ -24,12 +25,12 @@ class TrainingOptions(BaseModel):
     activation: Literal["relu", "gelu", "silu"] = Field(default="relu", description="of the feed-forward layers")
     dropout: float = Field(default=0.1, ge=0, lt=1, description="dropout rate")
     label_smoothing: float = Field(default=0.1, ge=0, lt=1, description="label smoothing")
-    candidates: int = Field(default=1, gt=0, description="segmentations a source is drawn from (1: the best)")
+    candidates: int = Field(default=1, gt=0, description="segmentations of a source to draw from (1: the best only)")
     max_tokens: int = Field(default=128, gt=1, le=512, description="pairs with a longer side are left out")
-    batch_tokens: int = Field(default=4096, gt=0, description="padded tokens of a batch, a side")
-    steps: int = Field(default=10_000, gt=0, description="updates in all")
+    batch_tokens: int = Field(default=4096, gt=0, description="padded tokens of a batch, per side")
+    steps: int = Field(default=10_000, gt=0, description="number of updates")
     warmup_steps: int = Field(default=300, ge=0, description="updates of linear warm-up")
-    decay_steps: int = Field(default=2_000, ge=0, description="last updates, in which the rate falls to zero")
+    decay_steps: int = Field(default=2_000, ge=0, description="updates at the end during which the rate falls to zero")
     rate: float = Field(default=2e-3, gt=0, description="peak learning rate of the layers' matrices (Muon)")
     adam_rate: float = Field(default=1e-3, gt=0, description="peak learning rate of everything else (AdamW)")
     weight_decay: float = Field(default=0.1, ge=0, description="weight decay of the layers' matrices")
@@ -37,17 +38,11 @@ class TrainingOptions(BaseModel):
     save_steps: int = Field(default=200, gt=0, description="updates between two saved states")
     evaluate_steps: int = Field(default=1_000, gt=0, description="updates between two evaluations on dev")
     average: int = Field(default=5, gt=0, description="newest saved states whose weights are averaged")
-    patience: int = Field(default=10, gt=0, description="evaluations without a better BLEU that end training")
+    patience: int = Field(default=10, gt=0, description="stop after this many evaluations without a better BLEU")
     seed: int = Field(default=1, ge=0, description="seed of weights, order and dropout")
     bf16: bool = Field(default=False, description="bf16 products (a GPU always; a CPU with native bf16 gains too)")
     compile: bool = Field(default=False, description="torch.compile: a minute or two to start, then faster")
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where to train")
-
-    @property
-    def torch_device(self) -> torch.device:
-        """The device that `device` means on this machine."""
-        auto = "cuda" if torch.cuda.is_available() else "cpu"
-        return torch.device(auto if self.device == "auto" else self.device)
 
     def transformer(self, vocabulary_sizes: tuple[int, int]) -> TransformerConfig:
         """The architecture that these options ask for.

@@ -21,12 +21,13 @@ CUDA_RNG = "cuda_rng"
 FREE_OPTIONS = {
     *("steps", "decay_steps", "save_steps", "evaluate_steps", "average", "patience"),
     *("bf16", "compile", "device"),
+    *("source_language", "target_language"),
 }
 
 
 @dataclass
 class Progress:
-    """Where a run stands. `curve` rows hold step and loss, `evaluations` step and dev BLEU."""
+    """Where a run stands. `curve` and `dev_losses` hold step and loss, `evaluations` step and dev BLEU."""
 
     step: int = 0
     epoch: int = 0
@@ -37,6 +38,7 @@ class Progress:
     stale_evaluations: int = 0
     curve: list[tuple[int, float]] = field(default_factory=list)
     evaluations: list[tuple[int, float]] = field(default_factory=list)
+    dev_losses: list[tuple[int, float]] = field(default_factory=list)
 
 
 class RunFolder:
@@ -47,15 +49,32 @@ class RunFolder:
         self._snapshots = folder / "snapshots"
         self._keep = keep_snapshots
 
-    def save(self, model: Transformer, optimizers: Optimizers, progress: Progress, options: dict[str, Any]) -> None:
-        """Write everything beside the old state, then swap: a kill at any moment leaves one of the two."""
+    def save(
+        self,
+        model: Transformer,
+        optimizers: Optimizers,
+        progress: Progress,
+        options: dict[str, Any],
+        *,
+        snapshot: bool = True,
+    ) -> None:
+        """Write everything beside the old state, then swap: a kill at any moment leaves one of the two.
+
+        Args:
+            model: whose weights are written.
+            optimizers: whose state is written.
+            progress: where the run stands.
+            options: of the run.
+            snapshot: whether the weights are among those to average.
+        """
         with replacing(self._state) as partial:
             save_file(_contiguous(weights(model)), partial / "model.safetensors")
             tensors = optimizers.state() | _random_states()
             save_file(_contiguous(tensors), partial / "optimizer.safetensors")
             (partial / "progress.json").write_text(json.dumps(asdict(progress)))
             (partial / "options.json").write_text(json.dumps(options))
-            self._snapshot(partial / "model.safetensors", progress.step)
+            if snapshot:
+                self._snapshot(partial / "model.safetensors", progress.step)
         # Only now: until the swap, the old state still needs the oldest.
         for old in sorted(self._snapshots.glob("*.safetensors"))[: -self._keep]:
             old.unlink()

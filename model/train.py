@@ -1,10 +1,12 @@
 """The training loop: batches in, a checkpoint out; killed at any moment, it can go on."""
 
 import platform
+import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +27,7 @@ from model.subwords import train_tokenizer
 from model.transformer import Transformer
 
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+Report = Callable[[str], None]
 
 
 class Trainer:
@@ -39,6 +42,7 @@ class Trainer:
         *,
         resume: bool,
         init: Path | None = None,
+        report: Report = lambda message: None,
     ) -> None:
         """Read the corpora, train or load the tokenizer, build or load the model.
 
@@ -49,9 +53,11 @@ class Trainer:
             options: how to train.
             resume: go on with the run in `out`.
             init: checkpoint whose tokenizer and weights a new run starts from.
+            report: told what takes long, before it begins.
 
         Raises:
-            DataError: a corpus cannot be used, `out` does not fit `resume`, or `init` does not fit `options`.
+            DataError: the device is not there, a corpus cannot be used, `out` does not fit `resume`, or `init` does
+                not fit `options`.
             BundleError: `init` is no checkpoint.
         """
         if not resume and out.exists() and any(out.iterdir()):
@@ -59,14 +65,16 @@ class Trainer:
         if resume and not (out / "tokenizer").exists():
             raise DataError(f"{out}: nothing to resume")
         options.transformer((options.vocabulary_size,) * 2)  # contradictions show before anything is written
-        self.out, self.options, self.device = out, options, options.torch_device
+        self.out, self.options, self.device = out, options, torch_device(options)
         self.folder = RunFolder(out, options.average)
         resume = self.folder.exists()  # a run that was killed before it saved anything begins anew
+        report(f"reading {train_file} and {dev_file}")
         corpus, self.dev = read_reporting(train_file), read_reporting(dev_file)
         start = initial_model(init, options) if init and not resume else None
         if init and start:
             copy_tokenizer(init, out / "tokenizer")
         elif not resume:
+            report(f"training a tokenizer on {len(corpus):,} pairs")
             train_tokenizer(corpus, out / "tokenizer", vocabulary_size=options.vocabulary_size, joint=options.joint)
         self.tokenizer = Tokenizer.open(out / "tokenizer")
         torch.manual_seed(options.seed)
@@ -74,13 +82,12 @@ class Trainer:
         self.model = Transformer(config, options.dropout).to(self.device)
         if init and start:
             load_weights(self.model, weights(start), init)
+        report(f"tokenizing {len(corpus):,} pairs")
+        ids = SpecialIds(config.pad_id, config.start_id, config.eos_id)
         self.dataset = PairDataset(
-            corpus,
-            self.tokenizer,
-            SpecialIds(config.pad_id, config.start_id, config.eos_id),
-            max_tokens=options.max_tokens,
-            candidates=options.candidates,
+            corpus, self.tokenizer, ids, max_tokens=options.max_tokens, candidates=options.candidates
         )
+        self.dev_dataset = PairDataset(self.dev, self.tokenizer, ids, max_tokens=options.max_tokens)
         if not len(self.dataset):
             raise DataError(f"{train_file}: no pair is shorter than {options.max_tokens} tokens")
         self.optimizers = Optimizers(
@@ -100,28 +107,43 @@ class Trainer:
         self.loss: Loss = torch.compile(loss, dynamic=True) if options.compile else loss
 
     def run(self) -> Progress:
-        """Train until the last step or until dev BLEU has not risen for `patience` evaluations."""
+        """Train until the last step or until dev BLEU has not risen for `patience` evaluations.
+
+        Ctrl-C is heard between two steps, and a second one at once.
+
+        Raises:
+            KeyboardInterrupt: after Ctrl-C; the state is saved.
+        """
         options, progress = self.options, self.progress
         if self._evaluation_is_due():  # the run was killed between saving this step and the end of its evaluation
             self._evaluate()
-        with tqdm(total=options.steps, initial=progress.step, unit="step", mininterval=1, smoothing=0.05) as bar:
+        bar = tqdm(total=options.steps, initial=progress.step, unit="step", mininterval=1, smoothing=0.05)
+        with bar, _ctrl_c_heard() as interrupted:
             for batch in self._batches():
                 if progress.step >= options.steps or progress.stale_evaluations >= options.patience:
                     break
-                loss = self._update(batch)
-                progress.curve.append((progress.step, round(loss, 4)))
-                rate = progress.tokens / progress.seconds
-                bar.set_postfix_str(
-                    f"loss {loss:.3f}, {rate:,.0f} tokens/s, BLEU {progress.best_bleu:.2f}", refresh=False
-                )
-                bar.update()
-                due = self._evaluation_is_due()
-                if due or progress.step % options.save_steps == 0:
-                    self._save()
-                if due:
-                    self._evaluate()
+                self._step(batch, bar)
+                if interrupted():
+                    # No snapshot: a resumed run averages the same weights as one that was never interrupted.
+                    self._save(snapshot=False)
+                    raise KeyboardInterrupt
         plot_learning_curve(progress, self.out / "learning-curve.png")
         return progress
+
+    def _step(self, batch: Batch, bar: "tqdm[NoReturn]") -> None:
+        """One update and all that is due after it."""
+        progress = self.progress
+        loss = self._update(batch)
+        progress.curve.append((progress.step, round(loss, 4)))
+        rate = progress.tokens / progress.seconds
+        bleu = f"BLEU {progress.best_bleu:.2f}" if progress.evaluations else "no BLEU yet"
+        bar.set_postfix_str(f"loss {loss:.3f}, {rate:,.0f} tokens/s, {bleu}", refresh=False)
+        bar.update()
+        due = self._evaluation_is_due()
+        if due or progress.step % self.options.save_steps == 0:
+            self._save()
+        if due:
+            self._evaluate()
 
     def _batches(self) -> Iterator[Batch]:
         """From where the run stands, for ever; position and batch move together."""
@@ -159,8 +181,8 @@ class Trainer:
         planned = step > 0 and (step == self.options.steps or step % self.options.evaluate_steps == 0)
         return planned and (not evaluations or evaluations[-1][0] < step)
 
-    def _save(self) -> None:
-        self.folder.save(self.model, self.optimizers, self.progress, self.options.model_dump())
+    def _save(self, *, snapshot: bool = True) -> None:
+        self.folder.save(self.model, self.optimizers, self.progress, self.options.model_dump(), snapshot=snapshot)
 
     def _evaluate(self) -> None:
         """Score the average of the newest snapshots on dev; the best so far becomes the checkpoint."""
@@ -168,12 +190,27 @@ class Trainer:
         load_weights(averaged, average(self.folder.snapshots(self.progress.step)), self.out)
         scores = score(translate(averaged, self.tokenizer, self.dev.sources), self.dev.targets)
         self.progress.evaluations.append((self.progress.step, scores.bleu))
+        if len(self.dev_dataset):
+            self.progress.dev_losses.append((self.progress.step, round(self._dev_loss(averaged), 4)))
         tqdm.write(f"step {self.progress.step}: dev BLEU {scores.bleu:.2f}, chrF {scores.chrf:.2f}")
         if scores.bleu > self.progress.best_bleu:
             self.progress.best_bleu, self.progress.stale_evaluations = scores.bleu, 0
             save_checkpoint(self.out / "checkpoint", averaged, self.out / "tokenizer", self._report(scores), self.dev)
         else:
             self.progress.stale_evaluations += 1
+
+    @torch.no_grad()
+    def _dev_loss(self, model: Transformer) -> float:
+        """The loss on dev, as in training but without dropout, in nats a token."""
+        loss = _loss(model, self.options.label_smoothing)
+        total, tokens = 0.0, 0
+        for items in self.dev_dataset.epoch(self.options.seed, 0, self.options.batch_tokens):
+            batch = self.dev_dataset.collate(items)
+            tensors = [batch.source, batch.source_lengths, batch.target_in, batch.target_out]
+            count = int((batch.target_out != model.config.pad_id).sum())
+            total += float(loss(*(tensor.to(self.device) for tensor in tensors))) * count
+            tokens += count
+        return total / tokens
 
     def _report(self, scores: Scores) -> dict[str, Any]:
         return self.provenance | {
@@ -188,6 +225,35 @@ class Trainer:
 
     def _epoch_batches(self) -> int:
         return len(self.dataset.epoch(self.options.seed, self.progress.epoch, self.options.batch_tokens))
+
+
+@contextmanager
+def _ctrl_c_heard() -> Iterator[Callable[[], bool]]:
+    """Have Ctrl-C change an answer and not stop the work in its midst; the second one does stop it."""
+    count = 0
+
+    def hear(number: int, frame: object) -> None:
+        nonlocal count
+        count += 1
+        signal.signal(signal.SIGINT, previous)
+
+    previous = signal.signal(signal.SIGINT, hear)
+    try:
+        yield lambda: count > 0
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def torch_device(options: TrainingOptions) -> torch.device:
+    """The device that the options mean on this machine.
+
+    Raises:
+        DataError: it is not there.
+    """
+    available = torch.cuda.is_available()
+    if options.device == "cuda" and not available:
+        raise DataError("device cuda: torch finds no GPU here; --device auto or --device cpu trains without one")
+    return torch.device("cuda" if available and options.device != "cpu" else "cpu")
 
 
 def initial_model(init: Path, options: TrainingOptions) -> Transformer:

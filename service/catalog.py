@@ -7,6 +7,7 @@ from typing import Protocol
 
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
+from dragoman.language import covers
 from service.mailbox import Mailbox, Promise
 from service.request import Segment
 from service.result_cache import ResultCache
@@ -109,13 +110,7 @@ class Catalog:
 
 
 def _translates(manifest: Manifest, source: str, target: str) -> bool:
-    return _covers(manifest.source_language, source) and _covers(manifest.target_language, target)
-
-
-def _covers(served: str, asked: str) -> bool:
-    """Tell whether a model's language serves an asked one: en serves EN and en-US, en-US not en."""
-    served, asked = served.lower(), asked.lower()
-    return not asked or asked == served or asked.startswith(served + "-")
+    return covers(manifest.source_language, source) and covers(manifest.target_language, target)
 
 
 def _specificity(model: ServedModel) -> int:

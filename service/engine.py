@@ -1,12 +1,12 @@
 """The engine of one bundle: its graphs, its threads, and what becomes of them."""
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from dragoman.bundle import Bundle
 from dragoman.errors import InternalError
+from service import cores
 from service.batch import DecodeBatch
 from service.encoder_memory import EncoderMemoryCache
 from service.graphs import DecoderSession, EncoderSession
@@ -56,7 +56,7 @@ class Engine:
         self._mailbox = mailbox
         self._patience_s = patience_s
         encoder, decoder = _open(bundle, device, resident=resident or device != "cpu")
-        count = threads or (len(os.sched_getaffinity(0)) if device == "cpu" else 1)
+        count = threads or (cores.available() if device == "cpu" else 1)
         own_metrics = metrics.of(bundle.manifest.name)
         cache = self._cache = EncoderMemoryCache(encoder_cache_bytes, own_metrics)
         self.batches = [

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from dragoman.bundle import Bundle, Manifest
+from dragoman.bundle import Bundle, Manifest, no_bundles
 from dragoman.errors import BundleError, DragomanError
 from service import allocator
 from service.bundle_watch import Snapshot, changed, look, taken_up
@@ -65,7 +65,7 @@ class Reloading:
         root = self._settings.models
         self._seen = await asyncio.to_thread(look, root)
         if not self._seen:
-            raise BundleError(f"{root}: there is no bundle (no bundle.json in or below it)")
+            raise no_bundles(root)
         for path in self._seen:
             if stop.is_set():
                 return

@@ -1,8 +1,10 @@
 """The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import prometheus_client
@@ -75,6 +77,14 @@ def _tracer(settings: Settings) -> Iterator[Tracer | None]:
         tracer.close()
 
 
+def _suggest(settings: Settings) -> None:
+    """Tell people at a terminal what to try first, where no certificates or keys are needed for it."""
+    needs_more = settings.tls_certificate or settings.api_keys or not Address.parse(settings.address).port
+    if sys.stderr.isatty() and settings.log_format != "json" and not needs_more:
+        program = sys.argv[0] if Path(sys.argv[0]).name == "dragoman" else "dragoman"
+        _log.info(f'try: {program} translate --address {settings.address} "Good morning."')
+
+
 class _Server:
     """The parts of one server; needs a running event loop."""
 
@@ -108,6 +118,7 @@ class _Server:
         """Take calls until a signal, or until an engine or the accepting of calls ends though nobody told it to."""
         self._fleet.open()
         _log.info("serving", models=self._fleet.names)
+        _suggest(self._settings)
         self._following = asyncio.create_task(self._reloading.follow(self._signals.reload))
         async with self._watched():
             await first_of(self._signals.stop, *self._failures)

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from dragoman import language
 from dragoman.errors import DragomanError, FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from service.catalog import Catalog, ServedModel
 from service.settings import Settings
 
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 HTML: Final = "text/html"
 _PRIORITIES: Final = frozenset(pb.Priority.values())
@@ -164,9 +164,9 @@ def _languages(request: _Asked) -> Iterator[FieldViolation]:
     for field in ("source_language_code", "target_language_code"):
         code = getattr(request, field)
         if not code and not request.model:
-            yield FieldViolation(field, "must be set where model is not")
-        elif code and not _LANGUAGE.fullmatch(code):
-            yield FieldViolation(field, f'must be a BCP-47 code such as "en" or "en-US", is {_quote(code)}')
+            yield FieldViolation(field, "required unless model is set")
+        elif code and not language.is_code(code):
+            yield FieldViolation(field, f"{language.RULE}, is {_quote(code)}")
 
 
 def _mime_type(request: _Asked) -> Iterator[FieldViolation]:

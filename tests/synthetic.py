@@ -13,10 +13,11 @@ import torch
 from dragoman.bundle import Bundle, Precision
 from dragoman.tokenizer import Tokenizer
 from export.write import Target, export_bundle
-from model.checkpoint import PARITY, load_checkpoint, save_checkpoint
+from model.checkpoint import load_checkpoint, save_checkpoint
 from model.config import TransformerConfig
 from model.data import Corpus, pad, read_corpus
 from model.decoding import greedy
+from model.layout import PARITY
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
 

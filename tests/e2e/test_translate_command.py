@@ -1,7 +1,17 @@
+import json
+import os
+import pty
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tests.certificates import Authority, Files
+from tests.e2e.bundles import copy_bundle
+from tests.e2e.conftest import BUNDLE, REPOSITORY, ServerProcess
 
 TEXTS = ["Good morning.", "", "Where is the station? I have never been to Berlin.", "  😀 \t"]
 
@@ -14,7 +24,13 @@ def place(request, server) -> list[str]:
 
 def run(server, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "dragoman.cli", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=120, cwd=server.directory)
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=120, cwd=REPOSITORY)
+
+
+def assert_one_line(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.count(b"\n") == 1
+    assert [word for word in words if word not in done.stderr.decode()] == []
 
 
 @pytest.fixture
@@ -53,12 +69,187 @@ def test_no_input_gives_no_output(server, place) -> None:
 
 def test_an_unknown_model_is_one_line(server, place) -> None:
     done = run(server, "translate", *place, "--model", "xx", "Hello.")
+    assert_one_line(done, "dragoman translate: no model 'xx'; there are: en-de")
+
+
+def test_an_unknown_language_is_one_line(server, place) -> None:
+    done = run(server, "translate", *place, "--to", "fr", "Hello.")
+    assert_one_line(done, "no model translates from any language to fr; there are: en-de (en to de)")
+    assert_one_line(run(server, "translate", *place, "--to", "German", "Hello."), "--to: must be a BCP-47 code")
+
+
+def test_html_keeps_its_tags(server, place, client) -> None:
+    text = "<p>Good <b>morning</b>.</p>"
+    done = run(server, "translate", *place, "--html", text)
+    [expected] = client.translate(text, model="en-de", mime_type="text/html")
+    assert done.stdout.decode() == expected.text + "\n"
+    assert "<b>" in expected.text
+
+
+def test_json_has_an_object_a_line(server, place, client) -> None:
+    done = run(server, "translate", *place, "--json", *TEXTS)
+    expected = client.translate(TEXTS, model="en-de")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {
+            "text": text,
+            "translation": translation.text,
+            "finish_reason": translation.finish_reason,
+            "model": "en-de",
+            "source_tokens": translation.source_tokens,
+            "target_tokens": translation.target_tokens,
+            "error": None,
+        }
+        for text, translation in zip(TEXTS, expected, strict=True)
+    ]
+    assert done.returncode == 0
+
+
+class Several:
+    """Three models in a folder, and a server of them."""
+
+    def __init__(self, folder: Path) -> None:
+        copy_bundle(BUNDLE, folder / "en-de", name="en-de")
+        copy_bundle(BUNDLE, folder / "en-fr", name="en-fr", target_language="fr")
+        copy_bundle(BUNDLE, folder / "gb-fr", name="gb-fr", source_language="en-GB", target_language="fr")
+        self.folder = folder
+        self.server = ServerProcess((f"--models={folder}",))
+        self.server.wait_until_serving()
+
+
+@pytest.fixture(scope="module")
+def several(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Several]:
+    # Beside the models of the repository: the copies are links, which need the same file system.
+    folder = tmp_path_factory.mktemp("several")
+    try:
+        several = Several(folder)
+        yield several
+    finally:
+        several.server.close()
+
+
+@pytest.fixture(params=["in process", "of a server"])
+def place_of_several(request, several) -> list[str]:
+    return ["--models", str(several.folder)] if request.param == "in process" else ["--address", several.server.address]
+
+
+def test_where_several_models_can_be_meant_none_is_chosen(several, place_of_several) -> None:
+    done = run(several.server, "translate", *place_of_several, "Good morning.")
+    everyone = "en-de (en to de), en-fr (en to fr), gb-fr (en-GB to fr)"
+    assert_one_line(done, "there are several models, name one with --model (or --from and --to)", everyone)
+    done = run(several.server, "translate", *place_of_several, "--to", "fr", "Good morning.")
+    assert_one_line(done, ": en-fr (en to fr), gb-fr (en-GB to fr)")
+
+
+@pytest.mark.parametrize(
+    ("flags", "model"),
+    [
+        (["--model", "gb-fr"], "gb-fr"),
+        (["--to", "de"], "en-de"),
+        (["--from", "en", "--to", "fr"], "en-fr"),
+        (["--from", "en-GB", "--to", "fr"], "gb-fr"),
+    ],
+)
+def test_a_model_is_chosen_by_name_or_languages(several, place_of_several, flags: list[str], model: str) -> None:
+    done = run(several.server, "translate", *place_of_several, *flags, "--json", "Good morning.")
+    assert json.loads(done.stdout)["model"] == model, done.stderr
+
+
+def test_a_line_over_the_limit_is_named_and_the_others_are_translated(launch) -> None:
+    server = launch("--max-text-bytes=60")
+    server.wait_until_serving()
+    lines = ["Good morning.", "Good morning. " * 5, "Good night."]
+    stdin = "\n".join(lines).encode()
+    done = run(server, "translate", "--address", server.address, stdin=stdin)
+    assert done.returncode == 1
+    assert done.stdout.decode().splitlines() == ["Guten Morgen!", "", "Gute Nacht!"]
+    assert done.stderr == b"dragoman translate: line 2: must be at most 60 bytes, is 70\n"
+    done = run(server, "translate", "--address", server.address, "--json", stdin=stdin)
+    assert done.returncode == 1
+    objects = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [item["translation"] for item in objects] == ["Guten Morgen!", None, "Gute Nacht!"]
+    assert objects[1]["error"] == {"reason": "INVALID_REQUEST", "message": "must be at most 60 bytes, is 70"}
+
+
+def test_a_server_that_takes_little_at_a_time_gets_little_at_a_time(launch) -> None:
+    server = launch("--max-contents=2", "--max-request-bytes=200", "--max-text-bytes=1000")
+    server.wait_until_serving()
+    lines = [*["Good morning."] * 30, "Good morning. " * 20, "Good morning. " * 60, "Good night."]
+    done = run(server, "translate", "--address", server.address, stdin="\n".join(lines).encode())
+    assert done.returncode == 1
+    assert done.stdout.decode().splitlines() == [*["Guten Morgen!"] * 30, "", "", "Gute Nacht!"]
+    first, second = done.stderr.decode().splitlines()
+    assert first.startswith("dragoman translate: line 31: a message must be at most 200 bytes, is ")
+    assert second.startswith("dragoman translate: line 32: ")  # so large that gRPC refuses it in its own words
+
+
+@pytest.mark.parametrize("command", [["models"], ["translate", "Good morning."]])
+def test_an_address_that_is_none_is_one_line(server, command: list[str]) -> None:
+    for address in ("localhost", "http://127.0.0.1:50051", "a..b:1", "127.0.0.1:99999"):
+        done = run(server, *command, "--address", address)
+        assert_one_line(done, f"dragoman {command[0]}: argument --address: must be host:port", repr(address))
+
+
+@pytest.mark.parametrize("command", [["models"], ["translate", "Good morning."]])
+def test_where_nobody_answers_is_one_line(server, command: list[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = run(server, *command, "--address", address)
+    assert_one_line(done)
+    assert done.stderr.decode() == f"dragoman {command[0]}: no server answers at {address}\n"
+
+
+def test_a_host_without_an_address_is_one_line(server) -> None:
+    done = run(server, "models", "--address", "no-such-host.invalid:1")
+    assert_one_line(done, "no server answers at no-such-host.invalid:1: the host has no address")
+
+
+def test_a_certificate_of_a_stranger_is_one_line(server, launch, tmp_path) -> None:
+    files = Files(tmp_path)
+    files.write(Authority().issue())
+    files.client_ca.write_bytes(Authority().pem)
+    house = launch(f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
+    house.wait_until_serving()
+    done = run(server, "models", "--address", house.address, "--tls-ca", str(files.client_ca))
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.count(b"\n") == 1
-    assert b"no model 'xx'; there are: en-de" in done.stderr
+    expected = f"dragoman models: no server answers at {house.address}: TLS could not be agreed on"
+    assert done.stderr.decode().splitlines()[-1].startswith(expected)  # after lines of gRPC itself
+
+
+def test_many_lines_that_are_not_utf8_are_counted(server) -> None:
+    done = run(server, "translate", "--address", server.address, stdin=b"\xff\n" * 20)
+    assert done.stderr.count(b"is not UTF-8") == 5
+    assert done.stderr.endswith(b"20 lines are not UTF-8, the first 5 of them are named above\n")
+
+
+def test_a_line_that_is_typed_is_translated_at_once(server) -> None:
+    """Standard input is a terminal that stays open."""
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "dragoman.cli", "translate", "--address", server.address]
+    with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, cwd=REPOSITORY) as process:
+        assert process.stdout is not None
+        os.write(controller, b"Good morning.\n")
+        assert process.stdout.readline().decode() == "Guten Morgen!\n"
+        process.kill()
+    os.close(controller)
+    os.close(terminal)
 
 
 def test_the_models_are_listed(server, place) -> None:
     done = run(server, "models", *place)
     assert done.returncode == 0
     assert done.stdout.decode().splitlines()[1].split()[:4] == ["en-de", "en", "de", "int8"]
+
+
+def test_the_models_are_listed_as_json(server, place) -> None:
+    done = run(server, "models", *place, "--json")
+    [model] = json.loads(done.stdout)
+    assert (model["name"], model["source_language"], model["precision"]) == ("en-de", "en", "int8")
+
+
+def test_no_model_says_where_one_comes_from(server, tmp_path) -> None:
+    for command in (["models"], ["translate", "Good morning."]):
+        empty = run(server, *command, "--models", str(tmp_path))
+        assert_one_line(empty, f"{tmp_path}: there is no bundle", "dragoman export")
+        missing = run(server, *command, "--models", "no/such/folder")
+        assert_one_line(missing, f"{REPOSITORY}/no/such/folder: does not exist", "dragoman export")

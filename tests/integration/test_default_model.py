@@ -11,8 +11,9 @@ from dragoman.bundle import Bundle, Precision, sha256
 from dragoman.tokenizer import Tokenizer
 from export.parity import Parity, decode_with_engine
 from export.write import Target, export_bundle
-from model.checkpoint import PARITY, WEIGHTS
+from model.checkpoint import WEIGHTS
 from model.data import Corpus, read_corpus
+from model.layout import PARITY
 
 REPOSITORY = Path(__file__).parents[2]
 CHECKPOINT = REPOSITORY / "models" / "en-de" / "checkpoint"

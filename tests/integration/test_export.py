@@ -52,7 +52,8 @@ def test_export(run: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     out, process = run
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
-    parity, wrote = process.stdout.splitlines()
+    *phases, parity, wrote = process.stdout.splitlines()
+    assert [phase.split()[0] for phase in phases] == ["loading", "writing", "comparing"]
     assert parity.startswith("parity fp32: 16 of 16 sentences equal to plain PyTorch; BLEU ")
     assert wrote.startswith(f"wrote {out} in ")
     manifest = Bundle.open(out).manifest
@@ -79,11 +80,19 @@ def test_evaluate(
     assert results[0]["bleu_signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
 
 
-def test_what_cannot_be_exported(synthetic_checkpoint: Path, tmp_path: Path) -> None:
+LANGUAGES = "--source-language=en", "--target-language=de"
+
+
+def test_what_cannot_be_exported(
+    run: tuple[Path, subprocess.CompletedProcess[str]], synthetic_checkpoint: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "bundle"
     missing = tmp_path / "missing"
-    assert_one_line(dragoman("export", missing, f"--out={out}"), f"{missing / 'parity.tsv'}: cannot read")
+    assert_one_line(dragoman("export", missing, f"--out={out}", *LANGUAGES), f"{missing}: no such folder")
+    assert_one_line(dragoman("export", run[0], f"--out={out}", *LANGUAGES), "is a bundle, not a checkpoint")
     # The synthetic model has 29 positions, fewer than the default limits.
-    refused = dragoman("export", synthetic_checkpoint, f"--out={out}")
-    assert_one_line(refused, "max source tokens: 128 is above the checkpoint's 29 positions")
+    refused = dragoman("export", synthetic_checkpoint, f"--out={out}", *LANGUAGES)
+    assert refused.stdout.startswith("loading ")
+    assert refused.returncode == 2
+    assert refused.stderr == "dragoman export: max source tokens: 128 is above the checkpoint's 29 positions\n"
     assert list(tmp_path.iterdir()) == []

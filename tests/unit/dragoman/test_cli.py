@@ -89,8 +89,13 @@ def test_a_command_gets_its_arguments_and_gives_its_exit_code(
 def test_a_missing_module_names_its_extra(name, module, extra, inside, define, capsys) -> None:
     define(name, f"def run(arguments):\n    import {module}\n" if inside else f"import {module}\n")
     assert main([name]) == 2
-    expected = f'dragoman {name} needs the extra "{extra}": pip install "dragoman[{extra}]"'
-    assert one_line(capsys) == f"{expected} (no module {module.partition('.')[0]!r})"
+    line = one_line(capsys)
+    missing = module.partition(".")[0]
+    assert line.startswith(
+        f'dragoman {name} needs the extra "{extra}" (no module {missing!r}); in a clone of Dragoman: '
+    )
+    assert line.endswith(f'pip install -e ".[{extra}]"')
+    assert ("make train-setup" in line) == (extra == "train")
 
 
 @pytest.mark.parametrize(("module", "extra"), [("onnxruntime", "cpu"), ("opentelemetry.sdk", "tracing")])
@@ -140,3 +145,8 @@ def test_a_reader_that_left_is_quiet() -> None:
     with os.fdopen(writer, "wb") as pipe:
         ended = subprocess.run([sys.executable, "-m", "dragoman.cli", "--help"], stdout=pipe, stderr=subprocess.PIPE)
     assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_the_package_is_the_command_line(capfd) -> None:
+    done = subprocess.run([sys.executable, "-m", "dragoman", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"dragoman {PYPROJECT['version']}\n")

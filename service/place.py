@@ -1,0 +1,149 @@
+"""Where a command finds its models, in a folder or on a server, and which of them it means."""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+from dragoman import access
+from dragoman.access import Access
+from dragoman.answers import Model
+from dragoman.arguments import server_address
+from dragoman.bundle import Manifest, find_bundles, no_bundles
+from dragoman.client import Client
+from dragoman.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    ServerUnavailableError,
+    UnknownLanguagePairError,
+    UnknownModelError,
+)
+from dragoman.language import covers
+from service.settings import PREFIX, Settings
+
+_DEFAULT_MODELS: Final = Settings.model_fields["models"].default
+_CONNECT_TIMEOUT_S: Final = 10.0
+_NAME_FAULTS: Final = ("DNS", "resolving", "lookup")  # in gRPC's account of a failed connection
+_TLS_FAULTS: Final = ("handshake", "certificate", "SSL_ERROR", "Peer name")
+
+_Listed = TypeVar("_Listed", Manifest, Model)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that :func:`parse` reads."""
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument(
+        "--models",
+        type=Path,
+        metavar="FOLDER",
+        default=Path(os.environ.get(f"{PREFIX}MODELS") or _DEFAULT_MODELS),
+        help=f"a bundle, or a folder with bundles (default {_DEFAULT_MODELS}; {PREFIX}MODELS)",
+    )
+    place.add_argument(
+        "--address",
+        type=server_address,
+        metavar="HOST:PORT",
+        help="a server to ask, instead of working in this process",
+    )
+    access.add_arguments(parser)
+
+
+def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, Access]:
+    """Read the arguments of a command; ends it with 2 where they contradict each other."""
+    options = parser.parse_args(arguments)
+    if not options.address and (flag := access.given(options)):
+        parser.error(f"argument {flag}: needs --address")
+    return options, access.of(parser, options)
+
+
+def manifests(folder: Path) -> list[tuple[Path, Manifest]]:
+    """List the bundles of a folder with their manifests, by the names of the models.
+
+    Raises:
+        BundleError: there is none, or a manifest cannot be read.
+    """
+    found = [(path, Manifest.read(path)) for path in find_bundles(folder)]
+    if not found:
+        raise no_bundles(folder)
+    return sorted(found, key=lambda bundle: bundle[1].name)
+
+
+@contextmanager
+def connected(address: str, let_in: Access, timeout_s: float) -> Iterator[Client]:
+    """Give a client of a server, whose connection errors are in our words.
+
+    Raises:
+        ServerUnavailableError: nobody answers at the address.
+        OSError: a file of TLS cannot be used.
+    """
+    with Client(address, timeout_s=timeout_s, api_key=let_in.api_key, credentials=let_in.credentials()) as client:
+        try:
+            yield client
+        except ServerUnavailableError as error:
+            if type(error) is not ServerUnavailableError:  # the server itself says that it drains or loads
+                raise
+            raise ServerUnavailableError(f"no server answers at {address}{_why(error.message)}") from error
+
+
+def served(client: Client, address: str) -> list[Model]:
+    """List the models of a server, which is the first that it is asked.
+
+    Raises:
+        DragomanError: the server does not answer, or with an error.
+    """
+    try:
+        return client.list_models(timeout_s=_CONNECT_TIMEOUT_S)
+    except DeadlineExceededError as error:
+        raise ServerUnavailableError(f"{address} did not answer within {_CONNECT_TIMEOUT_S:g} s") from error
+
+
+def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _Listed:
+    """Find the one model that is meant.
+
+    Args:
+        models: there are.
+        name: of the model; "": any.
+        source: BCP-47 code of the language to translate from; "": any.
+        target: of the language to translate into; "": any.
+
+    Raises:
+        UnknownModelError: none has the name.
+        UnknownLanguagePairError: none is for the languages.
+        InvalidRequestError: there are several; all of them are named.
+    """
+    named = [model for model in models if name in ("", model.name)]
+    if not named:
+        raise UnknownModelError(f"no model {name!r}; there are: {', '.join(model.name for model in models) or 'none'}")
+    fitting = [
+        model for model in named if covers(model.source_language, source) and covers(model.target_language, target)
+    ]
+    if not fitting:
+        wanted = f"from {source or 'any language'} to {target or 'any language'}"
+        raise UnknownLanguagePairError(f"no model translates {wanted}; there are: {_described(named)}")
+    if source and target:  # en-GB is meant by en-GB, though en serves it, too
+        longest = max(map(_specificity, fitting))
+        fitting = [model for model in fitting if _specificity(model) == longest]
+    if len(fitting) > 1:
+        raise InvalidRequestError(
+            f"there are several models, name one with --model (or --from and --to): {_described(fitting)}"
+        )
+    return fitting[0]
+
+
+def _described(models: Sequence[Manifest | Model]) -> str:
+    return ", ".join(f"{model.name} ({model.source_language} to {model.target_language})" for model in models)
+
+
+def _specificity(model: Manifest | Model) -> int:
+    return len(model.source_language) + len(model.target_language)
+
+
+def _why(details: str) -> str:
+    """Say what a user can put right, of gRPC's account of a failed connection."""
+    if any(fault in details for fault in _NAME_FAULTS):
+        return ": the host has no address"
+    if any(fault in details for fault in _TLS_FAULTS):
+        return ": TLS could not be agreed on (--tls-ca, --tls-cert, --tls-key)"
+    return ""

@@ -1,0 +1,35 @@
+from typing import Self
+
+import pytest
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from dragoman.invalid import describe
+
+
+class Box(BaseModel):
+    width: int = Field(gt=0)
+    height: int = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _is_flat(self) -> Self:
+        if self.height > self.width:
+            raise ValueError("height must be at most width")
+        return self
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"width": 0, "height": 1}, "width: must be greater than 0, not 0"),
+        (
+            {"width": 0, "height": "x"},
+            "width: must be greater than 0, not 0; "
+            "height: must be a valid integer, unable to parse string as an integer, not 'x'",
+        ),
+        ({"width": 1, "height": 2}, "height must be at most width"),
+    ],
+)
+def test_describe(fields: dict[str, object], expected: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Box(**fields)
+    assert describe(caught.value) == expected

@@ -1,0 +1,118 @@
+"""Arguments of export and evaluate, which are checked before anything is loaded."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli import main
+
+CHECKPOINT = Path(__file__).parents[3] / "models" / "en-de" / "checkpoint"
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Gives the one line with which a command refuses its arguments."""
+    try:
+        code = main([str(argument) for argument in arguments])
+    except SystemExit as left:
+        code = left.code
+    captured = capsys.readouterr()
+    assert (code, captured.out) == (2, "")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A folder that looks like a checkpoint and says nothing of languages."""
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+def record(checkpoint: Path, **options: str) -> None:
+    (checkpoint / "training.json").write_text(json.dumps({"options": options}))
+
+
+@pytest.mark.parametrize("command", ["train", "export", "evaluate"])
+def test_help_and_bad_arguments_need_no_torch(command: str) -> None:
+    code = (
+        "import sys; sys.modules['torch'] = sys.modules['onnx'] = sys.modules['sacrebleu'] = None\n"
+        "from dragoman.cli import main; sys.exit(main())"
+    )
+    run = [sys.executable, "-c", code, command]
+    helped = subprocess.run([*run, "--help"], capture_output=True, text=True, timeout=120)
+    assert (helped.returncode, helped.stderr) == (0, "")
+    assert helped.stdout.startswith(f"usage: dragoman {command} ")
+    bad = subprocess.run([*run, "--no-such-flag"], capture_output=True, text=True, timeout=120)
+    assert bad.returncode == 2
+    assert bad.stderr.startswith(f"dragoman {command}: ")
+    assert bad.stderr.count("\n") == 1
+
+
+def test_languages_are_required_where_the_checkpoint_has_none(checkpoint: Path, capsys) -> None:
+    line = refused(capsys, "export", checkpoint, "--out", "x", "--source-language", "fr")
+    assert "--target-language needed" in line
+    for content in ("{}", '{"options": {"seed": 1}}'):
+        (checkpoint / "training.json").write_text(content)
+        line = refused(capsys, "export", checkpoint, "--out", "x")
+        assert "--source-language and --target-language needed" in line
+
+
+def test_languages_of_the_checkpoint_are_taken_and_flags_win(checkpoint: Path, monkeypatch, tmp_path) -> None:
+    taken = []
+    monkeypatch.setattr("export.cli._export", lambda arguments: taken.append(vars(arguments)))
+    record(checkpoint, source_language="fr", target_language="it")
+    assert main(["export", str(checkpoint), "--out", str(tmp_path / "x")]) == 0
+    assert main(["export", str(checkpoint), "--out", str(tmp_path / "x"), "--target-language", "es"]) == 0
+    assert [(one["source_language"], one["target_language"]) for one in taken] == [("fr", "it"), ("fr", "es")]
+
+
+def test_the_committed_checkpoint_says_its_languages(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr("export.cli._export", lambda arguments: None)
+    assert main(["export", str(CHECKPOINT), "--out", str(tmp_path / "x")]) == 0
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"options": 3}', '{"options": {"source_language": "English"}}'])
+def test_a_broken_record_is_one_line(checkpoint: Path, content: str, capsys) -> None:
+    (checkpoint / "training.json").write_text(content)
+    assert str(checkpoint / "training.json") in refused(capsys, "export", checkpoint, "--out", "x")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "why"),
+    [
+        ("--source-language", "English", "must be a BCP-47 code"),
+        ("--target-language", "de_DE", "must be a BCP-47 code"),
+        ("--name", "a/b", "must be 1 to 64 letters"),
+        ("--max-source-tokens", "1", "must be a whole number above 1"),
+        ("--precision", "int4", "invalid choice"),
+    ],
+)
+def test_bad_values_are_found_at_once(flag: str, value: str, why: str, capsys) -> None:
+    line = refused(capsys, "export", CHECKPOINT, "--out", "x", flag, value)
+    assert flag in line
+    assert why in line
+
+
+def test_a_folder_that_is_neither_says_what_is_below_it(capsys, tmp_path: Path) -> None:
+    line = refused(capsys, "evaluate", CHECKPOINT.parent, "--data", "x")
+    assert "neither a checkpoint (config.json) nor a bundle (bundle.json)" in line
+    assert f"{CHECKPOINT.parent / 'bundle'}, {CHECKPOINT}" in line
+    assert refused(capsys, "evaluate", tmp_path, "--data", "x").endswith("nor a bundle (bundle.json)\n")
+    assert refused(capsys, "evaluate", tmp_path / "no", "--data", "x").endswith("no: no such folder\n")
+    assert "is a bundle, not a checkpoint" in refused(capsys, "export", CHECKPOINT.parent / "bundle", "--out", "x")
+
+
+@pytest.mark.parametrize("command", ["export", "evaluate"])
+def test_ctrl_c_says_that_nothing_was_written(command: str, monkeypatch, capsys, tmp_path: Path) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"export.cli._{command}", interrupt)
+    arguments = {"export": ["--out", str(tmp_path / "x")], "evaluate": ["--data", "x"]}[command]
+    assert main([command, str(CHECKPOINT), *arguments]) == 130
+    assert capsys.readouterr().err == f"dragoman {command}: interrupted; nothing was written\n"

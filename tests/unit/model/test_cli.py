@@ -1,0 +1,112 @@
+"""The command `dragoman train`: its arguments, and what it says."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.cli import main
+from model.train import Trainer
+from tests.unit.model.test_train import TINY, assert_same_end
+
+
+def flags(folder: Path, out: Path, **options: Any) -> list[str]:
+    files = {"train": folder / "train.tsv", "dev": folder / "dev.tsv", "out": out}
+    given = files | TINY | options
+    return ["train", *[f"--{name.replace('_', '-')}={value}" for name, value in given.items()]]
+
+
+@pytest.fixture
+def data(corpus, tmp_path: Path) -> Path:
+    lines = [f"{source}\t{target}\n" for source, target in zip(corpus.sources, corpus.targets, strict=True)]
+    (tmp_path / "train.tsv").write_text("".join(lines[:90]), encoding="utf-8")
+    (tmp_path / "dev.tsv").write_text("".join(lines[90:98]), encoding="utf-8")
+    return tmp_path
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    return err
+
+
+def test_a_contradiction_is_named_without_what_nobody_gave(data: Path, tmp_path: Path, capsys) -> None:
+    assert main(flags(data, tmp_path / "out", heads=3)) == 2
+    assert one_line(capsys) == "dragoman train: d_model 32 must be even and a multiple of heads 3\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_value_out_of_range_is_named(data: Path, tmp_path: Path, capsys) -> None:
+    assert main(flags(data, tmp_path / "out", dropout=1.5)) == 2
+    assert one_line(capsys) == "dragoman train: dropout: must be less than 1, not 1.5\n"
+
+
+def test_a_language_that_is_none_is_named(data: Path, tmp_path: Path, capsys) -> None:
+    with pytest.raises(SystemExit):
+        main([*flags(data, tmp_path / "out"), "--source-language=English"])
+    assert "--source-language: must be a BCP-47 code" in one_line(capsys)
+
+
+def test_a_gpu_that_is_not_there_is_one_line(data: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert main(flags(data, tmp_path / "out", device="cuda")) == 2
+    assert one_line(capsys).startswith("dragoman train: device cuda: torch finds no GPU here")
+
+
+def test_an_empty_file_is_one_line(data: Path, tmp_path: Path, capsys) -> None:
+    (data / "dev.tsv").write_text("")
+    assert main(flags(data, tmp_path / "out")) == 2
+    assert one_line(capsys) == f"dragoman train: {data / 'dev.tsv'}: is empty\n"
+
+
+def test_languages_are_recorded_and_progress_is_said(data: Path, tmp_path: Path, capsys) -> None:
+    out = tmp_path / "out"
+    assert main(flags(data, out, steps=6, source_language="en", target_language="de")) == 0
+    options = json.loads((out / "checkpoint" / "training.json").read_text())["options"]
+    assert (options["source_language"], options["target_language"]) == ("en", "de")
+    captured = capsys.readouterr()
+    said = [line.split()[0] for line in captured.out.splitlines()]
+    assert said[:3] == ["reading", "training", "tokenizing"]
+    assert "BLEU -1" not in captured.err
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(data: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    """Between two saves; the resumed run ends exactly as one that was never interrupted."""
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert main(flags(data, whole)) == 0
+    update = Trainer._update
+
+    def interrupted(self: Trainer, *arguments: Any) -> Any:
+        loss = update(self, *arguments)
+        if self.progress.step == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        return loss
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(Trainer, "_update", interrupted)
+    capsys.readouterr()
+    assert main(flags(data, out)) == 130
+    assert signal.getsignal(signal.SIGINT) is before
+    line = capsys.readouterr().err.splitlines()[-1]
+    expected = f"interrupted; the run is saved in {out}; the same command with --resume continues it"
+    assert line == f"dragoman train: {expected}"
+    assert json.loads((out / "state" / "progress.json").read_text())["step"] == 5
+    monkeypatch.undo()
+    assert main([*flags(data, out), "--resume"]) == 0
+    assert_same_end(whole, out)
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [("train_tokenizer", "nothing was written"), ("PairDataset", "no step was saved; the same command with --resume")],
+)
+def test_ctrl_c_before_the_first_step(data: Path, tmp_path: Path, capsys, monkeypatch, method: str, words: str) -> None:
+    def interrupt(*arguments: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"model.train.{method}", interrupt)
+    assert main(flags(data, tmp_path / "out")) == 130
+    assert words in capsys.readouterr().err

@@ -135,6 +135,13 @@ def test_lines_go_on_after_a_full_disk(tmp_path: Path, dropped: Dropped, monkeyp
     assert dropped.lines == 3
 
 
+def test_one_with_nothing_to_write_ends_when_it_is_closed(dropped: Dropped) -> None:
+    writer = LineWriter(2, dropped)
+    writer.close()
+    writer._thread.join(PATIENCE_S)
+    assert not writer._thread.is_alive()
+
+
 def test_what_no_encoding_has_is_written_all_the_same(tmp_path: Path, dropped: Dropped) -> None:
     with (tmp_path / "log").open("wb", buffering=0) as file:
         writer = LineWriter(file.fileno(), dropped)

@@ -2,9 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
+CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgrpc++-dev \
+    default-jdk-headless protobuf-compiler-grpc-java-plugin libgrpc-java libnetty-java libperfmark-java \
+    golang-go golang-google-grpc-dev golang-google-genproto-dev golang-google-protobuf-dev \
+    ruby ruby-grpc ruby-grpc-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format proto proto-check train-setup fuzz audit test-compose overload faults soak clean
+.PHONY: help serve test lint format proto proto-check train-setup fuzz audit test-compose test-clients overload faults soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +40,10 @@ fuzz: .venv/.dev ## 100,000 odd messages to a real server, then coverage-guided 
 	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then \
 	    for target in text message; do $(BIN)/python -m tests.fuzz.atheris_$$target -runs=50000 -max_len=500 -len_control=0 -verbosity=0 -print_final_stats=1 || exit 1; done; \
 	else echo 'atheris skipped: it cannot be installed here'; fi
+
+test-clients: .venv/.dev ## the clients of docs/clients.md in all their languages (root: installs Debian's packages of them)
+	@apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CLIENT_PACKAGES)
+	@$(BIN)/python -m pytest tests/e2e/test_clients.py $(ARGS)
 
 audit: .venv/.dev ## known vulnerabilities of what a server runs on (one line where nobody can be asked)
 	@$(BIN)/python tests/audit.py

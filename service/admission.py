@@ -1,6 +1,6 @@
 """What may come in, decided before any work: by room, by the delay that is promised, by the deadline; pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from dragoman.errors import DeadlineUnreachableError, OverloadedError, QueueFullError
@@ -8,7 +8,9 @@ from service.fair_queue import Load
 from service.terms import Priority
 
 # One client may have this many times as much waiting as is left free then.
-_SHARE: Final = 8
+_TIMES_FREE: Final = 8
+# This part of the limit is every client's own, whatever the others have waiting.
+_SHARES: Final = 64
 # The estimate is a mean: of the requests for which it says the very time that is left, half would miss it. In an
 # overload that lasts, those who get in are all such: so much of it has to be to spare, or the engine would work for
 # callers who have given up.
@@ -38,11 +40,13 @@ class Room(NamedTuple):
         request: the request itself.
         own: what waits of its client at its priority.
         waiting: what waits of all.
+        others: gives what waits of each other client, or of its own at another priority.
     """
 
     request: Load
     own: Load
     waiting: Load
+    others: Callable[[], Sequence[Load]]
 
 
 class Outlook(NamedTuple):
@@ -64,11 +68,17 @@ class Outlook(NamedTuple):
 
 
 def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float | None]) -> None:
-    """Refuse what does not fit. Where nothing waits, everything does.
+    """Refuse what does not fit.
 
     One client alone may fill the queue to its limit. An eighth more is there for others, none of whom may take more
-    than eight times what it leaves free, so that there is always room for the next (A. K. Choudhury and E. L. Hahne,
-    "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998).
+    than eight times what it leaves free (A. K. Choudhury and E. L. Hahne, "Dynamic Queue Length Thresholds for
+    Shared-Memory Packet Switches", 1998).
+
+    Beside that, a 64th of the limit is each client's own. So whatever the others have waiting, a client of whom
+    nothing waits may send a request, whatever its size, since a large one enters in portions of that share. Only
+    where others hold so many shares that they are the whole limit, of each client one at most, is there none left. So
+    no flood of fewer than 64 clients refuses another one's sentence, and all that waits is bounded by nine eighths of
+    the limit and by all shares, which are the limit once more: by default, 425,000 source tokens.
 
     Args:
         room: for the request.
@@ -78,11 +88,9 @@ def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float |
     Raises:
         QueueFullError: no room in source tokens or bytes; says when there will be, if the rate is known.
     """
-    request, own, waiting = room
-    if not waiting.source_tokens:
-        return
+    request, own, waiting, _ = room
     tokens = _excess(request.source_tokens, own.source_tokens, waiting.source_tokens, limits.source_tokens)
-    if tokens > 0:
+    if tokens > 0 and not _has_share(room, 0, limits.source_tokens):
         raise QueueFullError(
             f"{waiting.source_tokens} source tokens wait, {own.source_tokens} of them of this client; "
             f"{request.source_tokens} more are above the limit of {limits.source_tokens}",
@@ -97,7 +105,7 @@ def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float |
     if limits.text_bytes is None:
         return
     size_bytes = _excess(request.text_bytes, own.text_bytes, waiting.text_bytes, limits.text_bytes)
-    if size_bytes > 0:
+    if size_bytes > 0 and not _has_share(room, 1, limits.text_bytes):
         share = min(1.0, size_bytes / waiting.text_bytes) if waiting.text_bytes else 1.0
         raise QueueFullError(
             f"{waiting.text_bytes} bytes of text wait, {own.text_bytes} of them of this client; "
@@ -152,9 +160,28 @@ def check_deadline(outlook: Outlook, remaining_s: float) -> None:
         )
 
 
+def share_of(limit: int) -> int:
+    """How much of a limit is each client's own, whatever the others have waiting."""
+    return max(1, limit // _SHARES)
+
+
+def _has_share(room: Room, field: int, limit: int) -> bool:
+    """Tell whether a request is within its client's own share, and there are shares left.
+
+    Args:
+        room: for the request.
+        field: of the loads: 0 for source tokens, 1 for bytes.
+        limit: of the queue.
+    """
+    share, own = share_of(limit), room.own[field]
+    # If its client has nothing waiting, whatever is more comes later, as earlier portions leave.
+    needed = own + room.request[field] if own else min(room.request[field], share)
+    return needed <= share and sum(min(other[field], share) for other in room.others()) + needed <= limit
+
+
 def _excess(request: int, own: int, waiting: int, limit: int) -> int:
     """How much has to leave before a request fits; not above 0: it fits."""
-    return -((limit * (_SHARE + 1) - own - request) // _SHARE - waiting - request)
+    return -((limit * (_TIMES_FREE + 1) - own - request) // _TIMES_FREE - waiting - request)
 
 
 def _retry_s(source_tokens: float, per_second: float | None) -> float | None:

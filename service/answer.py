@@ -6,8 +6,8 @@ from typing import Final
 from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
+from service.document import TextResult
 from service.request import FinishReason
-from service.translator import TextResult
 
 _FIELD_BYTES: Final = 8  # in front of a message that is a field of another
 _FINISH_REASON: Final = {

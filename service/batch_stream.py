@@ -8,24 +8,20 @@ too, and whoever wants them in order has at most as many put aside as may be in 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import grpc.aio
 from google.protobuf.message import Message
 
-from dragoman.errors import DrainingError, QueueFullError
+from dragoman.errors import DrainingError
 from dragoman.v1 import translation_pb2 as pb
 from service import validation
 from service.answer import in_messages, sendable, translated
-from service.call import Call, Text
+from service.call import Call, Reads, Text
 from service.malformed import parsed
 from service.record import Record
 from service.settings import Settings
 from service.text_work import TextWork
-
-# Between two tries to get into a full queue, whatever it said.
-_SHORTEST_PAUSE_S: Final = 0.01
-_LONGEST_PAUSE_S: Final = 1.0
 
 
 class Context(Protocol):
@@ -88,6 +84,7 @@ class BatchStream:
         context: Context,
         call: Call,
         prepare: Prepare,
+        read: Reads,
         text_work: TextWork,
         record: Record,
         settings: Settings,
@@ -101,6 +98,7 @@ class BatchStream:
             context: where answers go.
             call: without texts; tells of each that is finished.
             prepare: makes documents for the call.
+            read: reads what of them has not been read.
             text_work: puts its translations together.
             record: of the call.
             settings: the limits.
@@ -110,6 +108,7 @@ class BatchStream:
         self._context = context
         self._call = call
         self._prepare = prepare
+        self._read_texts = read
         self._text_work = text_work
         self._record = record
         self._settings = settings
@@ -181,24 +180,7 @@ class BatchStream:
         self._record.texts += len(contents)
         self._in_flight.update(enumerate(sizes, first))
         self._in_flight_bytes += sum(sizes)
-        waiting = list((await self._prepare(contents, first)).items())
-        count = len(waiting)
-        while waiting:
-            try:
-                await self._call.submit(dict(waiting[:count]))
-                del waiting[:count]
-            except QueueFullError as error:
-                if count > 1:
-                    count = (count + 1) // 2
-                else:
-                    await self._pause(error)
-
-    async def _pause(self, error: QueueFullError) -> None:
-        """Wait until an answer of our own has left, or for as long as the queue asks for."""
-        pause_s = min(max(error.retry_delay_s or 0.0, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(pause_s):
-                await self._await_room()
+        await self._call.feed(await self._prepare(contents, first), self._read_texts)
 
     async def _await_room(self) -> None:
         self._room.clear()
@@ -216,7 +198,7 @@ class BatchStream:
     async def _answer(self, ready: Sequence[int]) -> None:
         """Answer texts, with one message if they fit."""
         max_bytes, model = self._settings.max_answer_bytes, self._record.model
-        outcomes = await self._text_work.outcomes(self._call, ready)
+        outcomes = await self._text_work.outcomes(self._record.caller, self._call, ready)
         answers = [
             pb.BatchTranslation(content_index=index, translation=translated(sendable(outcome, max_bytes), model))
             for index, outcome in outcomes.items()

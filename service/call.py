@@ -1,30 +1,59 @@
 """One admitted call while the engine works on it; lives on the event loop."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
-from dragoman.errors import DragomanError, TextFailedError
+from dragoman.errors import DragomanError, QueueFullError, TextFailedError
 from service.catalog import Intake
+from service.document import Document
+from service.mailbox import Promise
 from service.metrics import Metrics
 from service.record import Record
 from service.request import Segment
-from service.translator import Document
 
 # One text of a call: on its way, or the error that stands in place of its translation.
 Text = Document | DragomanError
 
-# So many segments take a millisecond of the event loop, to submit or to withdraw; then others have their turn.
+# Submitting or withdrawing as many segments takes a millisecond of the event loop; then others have their turn.
 _SLICE: Final = 128
+# Segments of one call that wait or are decoded. It bounds the memory that a call takes, and what its end costs.
+_WINDOW: Final = 1_024
+# Between two tries to get into a full queue, whatever it said.
+_SHORTEST_PAUSE_S: Final = 0.01
+_LONGEST_PAUSE_S: Final = 1.0
+
+
+class Read(NamedTuple):
+    """What was read of one text.
+
+    Attributes:
+        number: of the text.
+        segments: that were found.
+        last: whether there are no more.
+        error: in place of all that, why the text cannot be read.
+    """
+
+    number: int
+    segments: Sequence[Segment] = ()
+    last: bool = True
+    error: DragomanError | None = None
+
+
+# Reads the next portion of texts, and removes those that it has read to their end.
+Reads = Callable[[deque[tuple[int, Document]]], Awaitable[Sequence[Read]]]
 
 
 class Call:
     """The texts of one call, what of them is unfinished, and a wake-up for the handler that waits.
 
-    Its handler gives :meth:`progress` to the segments of each document, submits the texts, and
-    awaits :meth:`complete` once or :meth:`moved` again and again, all in an `async with` block of the call. A text on
-    which the engine fails has that error in place of its outcome; every other error of a segment ends the call.
+    Its handler gives :meth:`progress` to the segments of each document, submits the texts if they are small or else
+    feeds them, and awaits :meth:`complete` once or :meth:`moved` again and again, all in an `async with` block of the
+    call. A text on which the engine fails has that error in place of its outcome; every other error of a segment ends
+    the call.
     """
 
     def __init__(
@@ -52,35 +81,58 @@ class Call:
         self._one_by_one = one_by_one
         self._texts: dict[int, Text] = {}
         self._unfinished: dict[int, dict[int, Segment]] = {}  # of each text, by identity
+        self._open: set[int] = set()  # texts that have not been read to their end
         self._left = 0  # unfinished segments of all texts
+        self._feeding: asyncio.Task[None] | None = None
+        self._room = asyncio.Event()  # set when a segment ends
         self._moved: set[int] = set()
         self._wake_up = asyncio.Event()
-        self._error: DragomanError | None = None
+        self._error: BaseException | None = None
 
-    async def submit(self, texts: Mapping[int, Text]) -> None:
-        """Queue the segments of all these texts, or of none; may be called again, with others.
-
-        Many are queued slice by slice, once all have been let in.
+    def submit(self, texts: Mapping[int, Text]) -> None:
+        """Queue the segments of all these texts, which have been read, or of none.
 
         Raises:
             QueueFullError: the queue has no room for them.
             DrainingError: the server is shutting down.
-            DragomanError: a segment failed meanwhile.
+            DragomanError: the engine has failed.
         """
         segments = {index: [] if isinstance(text, DragomanError) else text.segments for index, text in texts.items()}
         together = [segment for group in segments.values() for segment in group]
-        if len(together) > _SLICE:
-            with self._intake.promised(together) as promise:
-                self._expect(texts, segments)
-                for start in range(0, len(together), _SLICE):
-                    part = together[start : start + _SLICE]
-                    self._intake.submit([segment for segment in part if not segment.cancel_requested], promise)
-                    await asyncio.sleep(0)
-                    self._check()
-            return
         if together:
             self._intake.submit(together)
-        self._expect(texts, segments)
+        self._expect(texts)
+        for index, group in segments.items():
+            self._take_up(index, group)
+            self._close(index)
+
+    def begin(self, texts: Mapping[int, Text], read: Reads, promise: Promise) -> None:
+        """Feed these texts while the handler goes on; what fails there ends the call.
+
+        Args:
+            texts: of which none is expected yet.
+            read: see :meth:`feed`.
+            promise: see :meth:`feed`.
+        """
+        self._expect(texts)
+        self._feeding = asyncio.create_task(self._feed(texts, read, promise))
+        self._feeding.add_done_callback(self._note_fed)
+
+    async def feed(self, texts: Mapping[int, Text], read: Reads) -> None:
+        """Read texts and queue their segments, portion by portion, as earlier ones leave; may be called again.
+
+        A full queue makes it wait.
+
+        Args:
+            texts: that have been let in.
+            read: reads the next portion of those that have not been read yet.
+
+        Raises:
+            DrainingError: the server is shutting down.
+            DragomanError: a segment failed meanwhile.
+        """
+        self._expect(texts)
+        await self._feed(texts, read, None)
 
     def progress(self, index: int, segment: Segment) -> None:
         """Note that a segment of text `index` has a new token or is finished."""
@@ -88,12 +140,13 @@ class Call:
         unfinished = self._unfinished[index]
         if segment.finished and unfinished.pop(id(segment), None) is not None:
             self._left -= 1
+            self._room.set()
             self._observe(segment)
             if segment.error is not None:
-                self._segment_failed(index, segment.error)
-            if not unfinished:
+                self._note_failed(index, segment.error)
+            if self.finished(index):
                 self._finish(index)
-        if segment.wants_deltas or self._error or not self._left:
+        if segment.wants_deltas or self._error or self._ended:
             self._wake_up.set()
 
     def wake(self) -> None:
@@ -101,8 +154,8 @@ class Call:
         self._wake_up.set()
 
     def finished(self, index: int) -> bool:
-        """Whether all segments of a text are finished."""
-        return not self._unfinished[index]
+        """Whether a text has been read to its end, and all its segments are finished."""
+        return not self._unfinished[index] and index not in self._open
 
     def text(self, index: int) -> Text:
         """A text: its document, or its error."""
@@ -113,12 +166,12 @@ class Call:
         del self._texts[index], self._unfinished[index]
 
     async def complete(self) -> None:
-        """Wait until all segments are finished.
+        """Wait until all texts have been read to their ends, and all segments are finished.
 
         Raises:
             DragomanError: a segment failed.
         """
-        while self._left:
+        while not self._ended:
             await self.moved()
 
     async def moved(self) -> set[int]:
@@ -139,6 +192,8 @@ class Call:
     async def __aexit__(self, *_: object) -> None:
         """Withdraw what is unfinished, slice by slice; nothing happens where nothing is."""
         cancelled: asyncio.CancelledError | None = None
+        if self._feeding is not None:
+            self._feeding.cancel()
         while part := self._pop_unfinished(_SLICE):
             self._withdraw(part)
             try:
@@ -148,16 +203,99 @@ class Call:
         if cancelled is not None:
             raise cancelled
 
-    def _expect(self, texts: Mapping[int, Text], segments: Mapping[int, Sequence[Segment]]) -> None:
-        """Take texts up whose segments are let in."""
+    @property
+    def _ended(self) -> bool:
+        return not self._left and not self._open
+
+    def _expect(self, texts: Mapping[int, Text]) -> None:
+        """Take up texts that are let in, without any segments yet."""
         self._record.admitted = True
-        for index, group in segments.items():
-            self._texts[index] = texts[index]
-            self._unfinished[index] = {id(segment): segment for segment in group}
-            if not group:
-                self._finish(index)
-            self._left += len(group)
-            self._record.segments += len(group)
+        for index, text in texts.items():
+            self._texts[index] = text
+            self._unfinished[index] = {}
+            self._open.add(index)
+
+    def _take_up(self, index: int, segments: Sequence[Segment]) -> None:
+        self._unfinished[index].update((id(segment), segment) for segment in segments)
+        self._left += len(segments)
+        self._record.segments += len(segments)
+
+    def _close(self, index: int) -> None:
+        """Note that a text has no further segments."""
+        self._open.discard(index)
+        if self.finished(index):
+            self._finish(index)
+            self._wake_up.set()
+
+    async def _feed(self, texts: Mapping[int, Text], read: Reads, promise: Promise | None) -> None:
+        unread: deque[tuple[int, Document]] = deque()
+        for index, text in texts.items():
+            if isinstance(text, DragomanError):
+                self._close(index)
+            elif text.complete:
+                await self._queue([Read(index, text.segments)], promise)
+            else:
+                unread.append((index, text))
+        while unread:
+            index, document = unread[0]
+            if isinstance(self._texts[index], DragomanError):  # it has failed meanwhile
+                unread.popleft()
+                self._close(index)
+                continue
+            while self._left >= _WINDOW:
+                await self._news()
+            await self._queue(await read(unread), promise)
+            document.settle(_SLICE)  # its segments are let go as they end
+        if promise is not None:
+            promise.text_bytes = 0
+
+    async def _queue(self, portion: Sequence[Read], promise: Promise | None) -> None:
+        """Queue the segments of a portion, as soon as there is room."""
+        together: list[Segment] = []
+        for index, segments, _, error in portion:
+            if error is not None:
+                self._note_unreadable(index, error)
+            if not isinstance(self._texts[index], DragomanError):
+                self._take_up(index, segments)
+                together += segments
+        while together:
+            part = _slice(together, self._intake.portion_source_tokens)
+            await self._enter(part)
+            del together[: len(part)]
+            if promise is not None:
+                promise.text_bytes -= sum([segment.text_bytes for segment in part])
+        for index, _, last, _ in portion:
+            if last:
+                self._close(index)
+
+    async def _enter(self, segments: Sequence[Segment]) -> None:
+        """Submit segments, but for those that are withdrawn meanwhile; wait while the queue is full."""
+        while True:
+            self._check()
+            try:
+                self._intake.submit([segment for segment in segments if not segment.cancel_requested], let_in=True)
+            except QueueFullError as error:
+                pause_s = min(max(error.retry_delay_s or 0.0, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause_s):
+                        await self._news()
+            else:
+                return
+
+    async def _news(self) -> None:
+        """Wait until a segment ends."""
+        self._room.clear()
+        await self._room.wait()
+        self._check()
+
+    def _note_fed(self, feeding: "asyncio.Task[None]") -> None:
+        if not feeding.cancelled() and (error := feeding.exception()) is not None:
+            self._end_with(error)
+
+    def _end_with(self, error: BaseException) -> None:
+        self._error = self._error or error
+        self._wake_up.set()
+        self._room.set()
 
     def _check(self) -> None:
         if self._error is not None:
@@ -168,10 +306,21 @@ class Call:
         unfinished = ((group, key) for group in self._unfinished.values() for key in group)
         return [group.pop(key) for group, key in list(islice(unfinished, count))]
 
-    def _segment_failed(self, index: int, error: DragomanError) -> None:
+    def _note_failed(self, index: int, error: DragomanError) -> None:
+        """A segment of a text has failed."""
         if self._all_or_nothing or not isinstance(error, TextFailedError):
-            self._error = self._error or error
-            return
+            self._end_with(error)
+        else:
+            self._fail(index, error)
+
+    def _note_unreadable(self, index: int, error: DragomanError) -> None:
+        """A text cannot be read to its end."""
+        if self._all_or_nothing:
+            self._end_with(error)
+        else:
+            self._fail(index, error)
+
+    def _fail(self, index: int, error: DragomanError) -> None:
         self._texts[index] = error
         siblings = self._unfinished[index]
         self._left -= len(siblings)
@@ -195,3 +344,14 @@ class Call:
         self._record.note(segment)
         if segment.first_token_s is not None and segment.submitted_s is not None:
             self._metrics.time_to_first_token_seconds.observe(segment.first_token_s - segment.submitted_s)
+
+
+def _slice(segments: Sequence[Segment], source_tokens: int) -> list[Segment]:
+    """The first segments, as many as may be submitted at once: at least one."""
+    part: list[Segment] = []
+    for segment in segments[:_SLICE]:
+        source_tokens -= len(segment.source_ids)
+        if part and source_tokens < 0:
+            break
+        part.append(segment)
+    return part

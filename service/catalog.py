@@ -1,14 +1,14 @@
 """The models that are served, and which of them a request means."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
 from dragoman.language import covers
-from service.mailbox import Mailbox, Promise
+from service.mailbox import Mailbox
 from service.request import Segment
 from service.result_cache import ResultCache
 from service.translator import Translator
@@ -17,11 +17,17 @@ from service.translator import Translator
 class Intake(Protocol):
     """Where the segments of a call go: a mailbox, or what stands before it."""
 
-    def promised(self, segments: Sequence[Segment]) -> AbstractContextManager[Promise]:
-        """Let in segments that will be submitted in parts; raises a DragomanError where there is no room for all."""
+    @property
+    def portion_source_tokens(self) -> int:
+        """Source tokens of segments that should come together, where there are many; one segment may have more."""
 
-    def submit(self, segments: Sequence[Segment], promise: Promise | None = None) -> None:
-        """Take all segments, or none; raises a DragomanError for none."""
+    def submit(self, segments: Sequence[Segment], *, let_in: bool = False) -> None:
+        """Take all segments, or none; raises a DragomanError for none.
+
+        Args:
+            segments: of one client and priority.
+            let_in: whether their call has been let in already: then they need room only in the queue as it is.
+        """
 
     def cancel(self, segments: Iterable[Segment]) -> None:
         """Withdraw segments; `on_progress` is not called for them any more."""

@@ -43,10 +43,6 @@ class Load(NamedTuple):
         """Both together."""
         return Load(self.source_tokens + other.source_tokens, self.text_bytes + other.text_bytes)
 
-    def less(self, other: "Load") -> "Load":
-        """What another leaves of it."""
-        return Load(self.source_tokens - other.source_tokens, self.text_bytes - other.text_bytes)
-
 
 class _Flow:
     """The segments of one client, in order of arrival.
@@ -160,6 +156,15 @@ class FairQueue:
         """What waits of one client at one priority."""
         flow = self._rings[priority].flows.get(client)
         return Load() if flow is None else Load(flow.source_tokens, flow.text_bytes)
+
+    def loads_but(self, client: str, priority: Priority) -> list[Load]:
+        """What waits of each client and priority but one."""
+        return [
+            Load(flow.source_tokens, flow.text_bytes)
+            for each, ring in zip(Priority, self._rings, strict=True)
+            for name, flow in ring.flows.items()
+            if (name, each) != (client, priority)
+        ]
 
     def source_tokens_of(self, priority: Priority) -> int:
         """Source tokens that wait at one priority."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.errors import DragomanError, DrainingError
-from service.admission import Outlook, QueueLimits, Room, check_deadline, check_delay, check_room
+from service.admission import Outlook, QueueLimits, Room, check_deadline, check_delay, check_room, share_of
 from service.drain_rate import DrainRate
 from service.fair_queue import QUANTUM, FairQueue, Load
 from service.ledger import Ledger
@@ -24,17 +24,17 @@ _MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens oth
 
 @dataclass(slots=True, eq=False)
 class Promise:
-    """Room that is kept for segments that have been let in and come in parts.
+    """Texts of a call that has been let in, and whose segments come portion by portion.
 
     Attributes:
-        client: of all of them.
-        priority: of all of them.
-        left: those that have not come.
+        client: whose call it is.
+        priority: of the call.
+        text_bytes: of what has not come, in UTF-8.
     """
 
     client: str
     priority: Priority
-    left: Load
+    text_bytes: int
 
 
 class Mailbox:
@@ -51,10 +51,10 @@ class Mailbox:
         limit_text_bytes: int | None = None,
         max_delay_s: float = 0.0,
     ) -> None:
-        """An open, empty mailbox; one in which nothing waits takes any request.
+        """An open, empty mailbox; a client of whom nothing waits may send any request.
 
         Args:
-            limit_source_tokens: tokens that may wait of one client alone; an eighth more is there for others.
+            limit_source_tokens: tokens that may wait of one client alone, see `admission`.
             ledger: of its own, where every end is entered once; None: nobody counts.
             limit_text_bytes: bytes of their texts that may wait, likewise; None: any.
             max_delay_s: that an interactive request may have to wait, by `screen`; 0: any.
@@ -105,6 +105,11 @@ class Mailbox:
         return self._limits.source_tokens
 
     @property
+    def portion_source_tokens(self) -> int:
+        """Source tokens of segments that should come together, where there are many; one segment may have more."""
+        return share_of(self._limits.source_tokens)
+
+    @property
     def drained_per_second(self) -> float | None:
         """Source tokens that the engine finishes a second when it has all that it can take; None before that."""
         with self._lock:
@@ -114,7 +119,8 @@ class Mailbox:
     def backlog_s(self) -> float:
         """Seconds until all that is unfinished is complete, by the estimate; 0 where there is none."""
         with self._lock:
-            tokens = self._running_tokens + self._waiting.load.source_tokens
+            promised = sum(self._tokens_of(promise.text_bytes) for promise in self._promises)
+            tokens = self._running_tokens + self._waiting.load.source_tokens + promised
             return tokens / (self._per_second() or float("inf"))
 
     def screen(self, terms: Terms, text_bytes: int) -> None:
@@ -132,9 +138,9 @@ class Mailbox:
         """
         with self._lock:
             self._refuse()
-            if not self._unfinished:
+            if not self._unfinished and not self._promises:
                 return
-            tokens = round(text_bytes * (self._tokens_per_byte.value() or 0.0))
+            tokens = self._tokens_of(text_bytes)
             self._check_room(Load(tokens, text_bytes), terms.client, terms.priority)
             outlook = self._outlook(terms.client, terms.priority, tokens)
         check_delay(outlook, self._limits)
@@ -142,21 +148,15 @@ class Mailbox:
             check_deadline(outlook, terms.deadline_s - time.monotonic())
 
     @contextmanager
-    def promised(self, segments: Sequence[Segment]) -> Iterator[Promise]:
-        """Let in segments that will be submitted in parts; room for the others is kept meanwhile.
+    def promised(self, terms: Terms, text_bytes: int) -> Iterator[Promise]:
+        """Count texts that have been let in as waiting of their client, until they have come or the call ends.
 
         Args:
-            segments: of one client and priority; at least one.
-
-        Raises:
-            QueueFullError: together they would wait beyond the limits.
-            DrainingError: the mailbox is closed.
-            DragomanError: the engine has failed.
+            terms: of the call.
+            text_bytes: of its texts, in UTF-8.
         """
-        promise = Promise(segments[0].client, segments[0].priority, Load.of(segments))
+        promise = Promise(terms.client, terms.priority, text_bytes)
         with self._lock:
-            self._refuse()
-            self._check_room(promise.left, promise.client, promise.priority)
             self._promises.add(promise)
         try:
             yield promise
@@ -164,12 +164,12 @@ class Mailbox:
             with self._lock:
                 self._promises.remove(promise)
 
-    def submit(self, segments: Sequence[Segment], promise: Promise | None = None, *, again: bool = False) -> None:
+    def submit(self, segments: Sequence[Segment], *, let_in: bool = False, again: bool = False) -> None:
         """Queue all segments, or none.
 
         Args:
             segments: of one client and priority.
-            promise: with which they have been let in, and need no other room.
+            let_in: whether their call has been let in already: then they need room only in the queue as it is.
             again: whether they have been here before, and need no room.
 
         Raises:
@@ -181,10 +181,8 @@ class Mailbox:
         load = Load.of(segments)
         with self._lock:
             self._refuse()
-            if promise is not None:
-                promise.left = promise.left.less(load)
-            elif segments and not again:
-                self._check_room(load, segments[0].client, segments[0].priority)
+            if segments and not again:
+                self._check_room(load, segments[0].client, segments[0].priority, let_in=let_in)
             for segment in segments:
                 segment.submitted_s = now_s
             self._waiting.push(segments)
@@ -336,21 +334,33 @@ class Mailbox:
             # Of one error for all, else its traceback would grow with every caller.
             raise self._refusal.with_traceback(None)
 
-    def _check_room(self, request: Load, client: str, priority: Priority) -> None:
+    def _check_room(self, request: Load, client: str, priority: Priority, *, let_in: bool = False) -> None:
         own, waiting = self._waiting.load_of(client, priority), self._waiting.load
-        for promise in self._promises:
-            waiting = waiting.plus(promise.left)
-            if (promise.client, promise.priority) == (client, priority):
-                own = own.plus(promise.left)
-        check_room(Room(request, own, waiting), self._limits, self._per_second)
+        if not let_in:
+            for promise in self._promises:
+                of_client = (promise.client, promise.priority) == (client, priority)
+                # What others were promised enters only where there is room for it; but its text is here.
+                left = Load(self._tokens_of(promise.text_bytes) if of_client else 0, promise.text_bytes)
+                waiting = waiting.plus(left)
+                own = own.plus(left) if of_client else own
+        room = Room(request, own, waiting, lambda: self._waiting.loads_but(client, priority))
+        check_room(room, self._limits, self._per_second)
 
     def _outlook(self, client: str, priority: Priority, source_tokens: int) -> Outlook:
         before_start = self._waiting.ahead_of(client, priority, QUANTUM)
+        running = self._running_tokens
         if self._waiting.load_of(client, priority).source_tokens:
-            # What runs delays everybody; but to refuse a client that has nothing waiting would not make it less.
-            before_start += self._running_tokens
-        before_end = self._waiting.ahead_of(client, priority, source_tokens) + self._running_tokens
+            before_start += running
+        else:
+            # What runs delays everybody; but to refuse a client that has nothing waiting would not make it less. And
+            # of each segment in a slot, however long, no more counts than the request has itself.
+            running = min(running, (self._unfinished - len(self._waiting)) * source_tokens)
+        before_end = self._waiting.ahead_of(client, priority, source_tokens) + running
         return Outlook(priority, source_tokens, before_start, before_end, self._per_second())
+
+    def _tokens_of(self, text_bytes: int) -> int:
+        """How many source tokens texts have, by those before them."""
+        return round(text_bytes * (self._tokens_per_byte.value() or 0.0))
 
     def _per_second(self) -> float | None:
         return self._rate.per_second(time.monotonic())

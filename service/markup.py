@@ -42,13 +42,11 @@ class Block(NamedTuple):
         text: with character references resolved, and blanks for line breaks.
         raw: the source of each of its characters; empty for those that the source of a mark holds.
         marks: by place.
-        plain: whether it is no HTML at all.
     """
 
     text: str
     raw: Sequence[str]
     marks: Sequence[Mark]
-    plain: bool = False
 
     def pieces(self, separators: Sequence[str], segments: Sequence[str]) -> Iterator[str | Inlay]:
         """Yield, in turn, the source of each separator of the text, and each segment with its marks.
@@ -64,7 +62,7 @@ class Block(NamedTuple):
             first = done
             while done < len(self.marks) and self.marks[done].place + bool(self.marks[done].width) <= start:
                 done += 1
-            yield self._verbatim(begun, start, self.marks[first:done], escaped=bool(segment) and not self.plain)
+            yield self._verbatim(begun, start, self.marks[first:done], escaped=bool(segment))
             if segment:
                 first = done
                 while done < len(self.marks) and self.marks[done].place < stop:

@@ -3,14 +3,14 @@
 import asyncio
 import time
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from functools import reduce
 from typing import Final, NamedTuple
 
 from dragoman.errors import DeadlineExceededError, DragomanError
 from service.lru import LruStore
-from service.mailbox import Mailbox, Promise, notify
+from service.mailbox import Mailbox, notify
 from service.metrics import ModelMetrics
 from service.request import FinishReason, Origin, Segment, SegmentStatus
 
@@ -47,12 +47,15 @@ class _Result(NamedTuple):
 class _Flight:
     """A leader, which is a segment of our own in the mailbox, and the callers' segments that wait for it."""
 
-    __slots__ = ("key", "leader", "waiters")
+    __slots__ = ("_deadlines", "_wanting_deltas", "key", "leader", "waiters")
 
     def __init__(self, key: _Key, leader: Segment) -> None:
         self.key = key
         self.leader = leader
         self.waiters: dict[Segment, None] = {}  # a set in order of arrival
+        # How many of them have each deadline: the segments of one call have the same.
+        self._deadlines: Counter[float | None] = Counter()
+        self._wanting_deltas = 0
 
     def join(self, waiter: Segment) -> None:
         """Have the leader decoded for this one, too."""
@@ -61,13 +64,23 @@ class _Flight:
         leader.wants_deltas |= waiter.wants_deltas
         waiter.target_ids = leader.target_ids  # the very list, which only grows
         self.waiters[waiter] = None
+        self._deadlines[waiter.deadline_s] += 1
+        self._wanting_deltas += waiter.wants_deltas
+
+    def leave(self, waiter: Segment) -> None:
+        """Forget one who waits, in the same time however many do."""
+        del self.waiters[waiter]
+        self._wanting_deltas -= waiter.wants_deltas
+        self._deadlines[waiter.deadline_s] -= 1
+        if not self._deadlines[waiter.deadline_s]:
+            del self._deadlines[waiter.deadline_s]
 
     def trim(self) -> None:
         """Ask of the leader, now that some have left, no more than those who stay."""
-        # Computed first and set at once: an engine thread reads it.
-        deadline_s = reduce(_later, (waiter.deadline_s for waiter in self.waiters))
-        wants_deltas = any(waiter.wants_deltas for waiter in self.waiters)
-        self.leader.deadline_s, self.leader.wants_deltas = deadline_s, wants_deltas
+        self.leader.wants_deltas = self._wanting_deltas > 0
+        if self.leader.deadline_s not in self._deadlines:
+            # Computed first and set at once: an engine thread reads it.
+            self.leader.deadline_s = reduce(_later, self._deadlines)
 
 
 class ResultCache:
@@ -115,16 +128,17 @@ class ResultCache:
         """Leaders that have not ended."""
         return len(self._led)
 
-    def promised(self, segments: Sequence[Segment]) -> AbstractContextManager[Promise]:
-        """Let in segments that will be submitted in parts, see the mailbox; those that are known count, too."""
-        return self._mailbox.promised(segments)
+    @property
+    def portion_source_tokens(self) -> int:
+        """See the mailbox."""
+        return self._mailbox.portion_source_tokens
 
-    def submit(self, segments: Sequence[Segment], promise: Promise | None = None) -> None:
+    def submit(self, segments: Sequence[Segment], *, let_in: bool = False) -> None:
         """Take all segments, or none; nobody is told of progress before this returns.
 
         Args:
             segments: of one client and priority.
-            promise: with which they have been let in; None: they have not been.
+            let_in: whether their call has been let in already, see the mailbox.
 
         Raises:
             QueueFullError: the mailbox has no room for those that nobody decodes yet.
@@ -149,7 +163,7 @@ class ResultCache:
                 if self._coalesce:
                     joinable[key] = flight
             joining.append((segment, flight))
-        self._launch(new, promise)
+        self._launch(new, let_in=let_in)
         # What can fail has not: from here on the segments are ours.
         self._hasten(joining)
         now_s = time.monotonic()
@@ -167,7 +181,7 @@ class ResultCache:
             segment.cancel_requested = True  # keeps the news of its end, if that is on its way, from the caller
             flight = self._awaited.pop(segment, None)
             if flight is not None:
-                del flight.waiters[segment]
+                flight.leave(segment)
                 left[flight] = None
                 segment.target_ids = segment.target_ids.copy()  # which grows no more
                 segment.end_if_unwanted(now_s)
@@ -202,10 +216,10 @@ class ResultCache:
         )
         return _Flight(key, leader)
 
-    def _launch(self, flights: Sequence[_Flight], promise: Promise | None = None, *, again: bool = False) -> None:
+    def _launch(self, flights: Sequence[_Flight], *, let_in: bool = False, again: bool = False) -> None:
         if not flights:
             return
-        self._mailbox.submit([flight.leader for flight in flights], promise, again=again)
+        self._mailbox.submit([flight.leader for flight in flights], let_in=let_in, again=again)
         for flight in flights:
             self._led[flight.leader] = flight
             if self._coalesce:

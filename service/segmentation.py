@@ -60,8 +60,22 @@ class Split(NamedTuple):
     inside: bool
 
 
-def split(text: str, language: str, fits: Callable[[str], bool]) -> Split:
-    """Split a text into segments that fit.
+class Piece(NamedTuple):
+    """A part of a text: what is kept, and the segment behind it.
+
+    Attributes:
+        separator: what is kept.
+        segment: what is to be translated; "" where only something kept has been found so far.
+        inside: whether it is part of a sentence that did not fit.
+    """
+
+    separator: str
+    segment: str
+    inside: bool
+
+
+def pieces(text: str, language: str, fits: Callable[[str], bool]) -> Iterator[Piece]:
+    """Split a text into segments that fit, one after the other: each takes little time, whatever the text holds.
 
     Args:
         text: any text, without lone surrogates.
@@ -69,21 +83,37 @@ def split(text: str, language: str, fits: Callable[[str], bool]) -> Split:
         fits: whether a piece is short enough for the model; asked of each candidate, and ignored where it
             refuses a single character.
 
+    Yields:
+        The text, without a gap and in its order.
+    """
+    end = 0
+    for sentence in _sentences(text, language.partition("-")[0].lower()):
+        for start, stop in _fitting(text, *sentence, fits):
+            inside = (start, stop) != sentence
+            if _WORD.search(text, start, stop):
+                yield Piece(text[end:start], text[start:stop], inside)
+            else:
+                yield Piece(text[end:stop], "", inside)
+            end = stop
+    yield Piece(text[end:], "", inside=False)
+
+
+def split(text: str, language: str, fits: Callable[[str], bool]) -> Split:
+    """Split a text into segments that fit, all at once; the arguments are those of :func:`pieces`.
+
     Returns:
         The pieces: :func:`join` of them is the text itself.
     """
-    separators, segments = [], []
-    end = 0
+    separators, segments, kept = [], [], ""
     inside = False
-    for sentence in _sentences(text, language.partition("-")[0].lower()):
-        for border in _fitting(text, *sentence, fits):
-            inside = inside or border != sentence
-            start, stop = border
-            if _WORD.search(text, start, stop):
-                separators.append(text[end:start])
-                segments.append(text[start:stop])
-                end = stop
-    return Split([*separators, text[end:]], segments, inside)
+    for piece in pieces(text, language, fits):
+        kept += piece.separator
+        inside = inside or piece.inside
+        if piece.segment:
+            separators.append(kept)
+            segments.append(piece.segment)
+            kept = ""
+    return Split([*separators, kept], segments, inside)
 
 
 def join(separators: Sequence[str], segments: Sequence[str]) -> str:
@@ -99,15 +129,15 @@ def join(separators: Sequence[str], segments: Sequence[str]) -> str:
 
 
 def _sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """Yield the borders [start, stop) of each sentence; what lies between them is blank."""
+    """Yield the borders [start, stop) of each sentence, which may be empty; what lies between them is blank."""
     for line in _LINE.finditer(text):
         begun, stop = line.span()
         for left, right in _gaps(line[0], language):
             cut = _cut(text, begun, line.start() + left, line.start() + right, language)
             if cut is not None:
-                yield from _bare(text, begun, cut[0])
+                yield _bare(text, begun, cut[0])
                 begun = cut[1]
-        yield from _bare(text, begun, stop)
+        yield _bare(text, begun, stop)
 
 
 def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
@@ -172,11 +202,10 @@ def _trails(text: str, begun: int, before: str, right: int, *, closed: bool) -> 
     return before.endswith(".") and bool(first and word and first[0][0].isupper() and word[0].islower())
 
 
-def _bare(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield the borders of a piece without the blanks at its ends, unless it is blank."""
+def _bare(text: str, start: int, stop: int) -> tuple[int, int]:
+    """Give the borders of a piece without the blanks at its ends; of a blank one, its end twice."""
     piece = text[start:stop].lstrip()
-    if piece:
-        yield stop - len(piece), stop - len(piece) + len(piece.rstrip())
+    return stop - len(piece), stop - len(piece) + len(piece.rstrip())
 
 
 def _fitting(text: str, start: int, stop: int, fits: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
@@ -184,7 +213,7 @@ def _fitting(text: str, start: int, stop: int, fits: Callable[[str], bool]) -> I
     pending = [(start, stop)]
     while pending:
         left, right = pending.pop()
-        if fits(text[left:right]) or right - left == 1:
+        if right - left == 0 or fits(text[left:right]) or right - left == 1:
             yield left, right
         else:
             first_stop, second_start = _halve(text, left, right)

@@ -25,7 +25,7 @@ from service.metrics import Metrics
 from service.record import Record
 from service.settings import Settings
 from service.terms import Priority, Terms
-from service.text_work import TextWork, text_bytes_of, unexpected
+from service.text_work import TextWork, unexpected
 
 _DEADLINE_SLACK_S: Final = 0.05  # a client whose deadline passes cancels the call, at times before our own timer
 _PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
@@ -100,7 +100,7 @@ class Servicer(TranslationServicer):
         async with self._answering("TranslateText", context, request) as record:
             async with self._admitted(request, context, record, wants_deltas=False) as call:
                 await call.complete()
-                outcomes = (await self._texts.outcomes(call, range(record.texts))).values()
+                outcomes = (await self._texts.outcomes(record.caller, call, range(record.texts))).values()
                 errors = [outcome for outcome in outcomes if isinstance(outcome, DragomanError)]
                 if request.all_or_nothing:
                     validation.refuse_any(errors)
@@ -145,9 +145,10 @@ class Servicer(TranslationServicer):
                 with model.held():
                     async with call:
                         prepare = partial(self._texts.prepare, model, terms, call)
+                        read = partial(self._texts.read, terms.client)
                         in_order = first.config.in_order
                         await BatchStream(
-                            inbox, context, call, prepare, self._texts, record, self._settings, in_order=in_order
+                            inbox, context, call, prepare, read, self._texts, record, self._settings, in_order=in_order
                         ).run()
 
     async def ListModels(self, request: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
@@ -237,12 +238,19 @@ class Servicer(TranslationServicer):
         with model.held():
             async with self._limited(terms.deadline_s), call:
                 texts = await self._texts.prepare(model, terms, call, request.contents)
+                documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
+                text_bytes = sum(document.text_bytes for document in documents)
                 if terms.html:
-                    model.mailbox.screen(terms, text_bytes_of(texts.values()))
+                    model.mailbox.screen(terms, text_bytes)
                 if request.all_or_nothing:
                     validation.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
-                await call.submit(texts)
-                yield call
+                if all(document.complete for document in documents):
+                    call.submit(texts)
+                    yield call
+                    return
+                with model.mailbox.promised(terms, text_bytes) as promise:
+                    call.begin(texts, partial(self._texts.read, terms.client), promise)
+                    yield call
 
     def _screened(
         self, request: pb.TranslateTextRequest, context: Context, record: Record, *, wants_deltas: bool
@@ -284,7 +292,7 @@ class Servicer(TranslationServicer):
     async def _send_result(
         self, context: Context, index: int, call: Call, record: Record, all_or_nothing: bool
     ) -> None:
-        [made] = (await self._texts.outcomes(call, [index])).values()
+        [made] = (await self._texts.outcomes(record.caller, call, [index])).values()
         outcome = sendable(made, self._settings.max_answer_bytes)
         if isinstance(outcome, DragomanError):
             if all_or_nothing:

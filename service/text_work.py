@@ -2,6 +2,7 @@
 
 import asyncio
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,32 +12,37 @@ import structlog
 
 from dragoman.errors import DragomanError, InternalError
 from service import validation
-from service.call import Call, Text
+from service.call import Call, Read, Text
 from service.catalog import ServedModel
+from service.document import Document, TextResult
 from service.settings import Settings
 from service.terms import Terms
-from service.translator import TextResult
+from service.turns import Turns
 
-# Texts with more characters are split and put together off the event loop, which they would hold up.
+# Texts with more characters in all are read portion by portion, in turns: these take some milliseconds.
+_SMALL: Final = 512
+# Texts with more characters are read on a thread: a single part of one may take long.
 _LARGE: Final = 8_192
-_HEAVY: Final = 128  # the same in segments and tags, see `Document.weight`
+_PORTION: Final = 32  # parts that are read in one turn, which takes some milliseconds
+_HEAVY: Final = 128  # segments and tags that are put together in one turn, see `Document.weight`
 
 _T = TypeVar("_T")
 _log = structlog.get_logger()
 
 
 class TextWork:
-    """Splits texts and puts translations together: on the event loop where they are small, else on a thread."""
+    """Splits texts and puts translations together: what is small at once, all else slice by slice, in turns."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._turns = Turns()
         # One thread: more would only take the interpreter lock from the event loop more often.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
 
     async def prepare(
         self, model: ServedModel, terms: Terms, call: Call, contents: Sequence[str], first: int = 0
     ) -> dict[int, Text]:
-        """Make documents of texts.
+        """Make documents of texts: complete ones where the texts are small, else such as :meth:`read` reads.
 
         Args:
             model: that is to translate them.
@@ -49,53 +55,88 @@ class TextWork:
             Each text by its number, or its error.
         """
         bad = validation.bad_texts(contents, self._settings, first)
+        translator = model.translator
+        small = sum(map(len, contents)) <= _SMALL
+        make = translator.prepare if small else translator.open
 
-        def make(index: int, text: str) -> Text:
+        def made(index: int, text: str) -> Text:
             if index in bad:
                 return bad[index]
-            return _isolated(partial(model.translator.prepare, text, terms, partial(call.progress, index)))
+            return _isolated(partial(make, text, terms, partial(call.progress, index)))
 
         def prepare(group: Iterable[tuple[int, str]]) -> dict[int, Text]:
-            return {index: make(index, text) for index, text in group}
+            return {index: made(index, text) for index, text in group}
 
         numbered = enumerate(contents, first)
-        if sum(map(len, contents)) <= _LARGE:
+        if small or not terms.html:
             return prepare(numbered)
         texts: dict[int, Text] = {}
-        # Not all at once: the calls take turns on the thread, and one that is cancelled leaves it.
         for group in _groups(numbered):
-            texts |= await self._run(partial(prepare, group), large=True)
+            async with self._turns.turn(terms.client):
+                texts |= await self._on_thread(partial(prepare, group))
         return texts
 
-    async def outcomes(self, call: Call, indices: Iterable[int]) -> dict[int, TextResult | DragomanError]:
+    async def read(self, client: str, texts: deque[tuple[int, Document]]) -> list[Read]:
+        """Read the next portion of texts, when it is the client's turn.
+
+        Args:
+            client: whose texts they are.
+            texts: with their numbers; those that have been read to their end are removed.
+
+        Returns:
+            What was read, in the order of the texts.
+        """
+        portion: list[Read] = []
+        async with self._turns.turn(client):
+            parts = 0
+            while texts and parts < _PORTION:
+                index, document = texts[0]
+                read = partial(_isolated, partial(document.read, _PORTION - parts))
+                if document.characters <= _LARGE:
+                    found = read()
+                elif portion:
+                    break  # for the thread, in the next turn
+                else:
+                    found = await self._on_thread(read)
+                if isinstance(found, DragomanError):
+                    texts.popleft()
+                    portion.append(Read(index, error=found))
+                    continue
+                last = len(found) < _PORTION - parts
+                if last:
+                    texts.popleft()
+                parts += len(found) + 1
+                portion.append(Read(index, document.add(found, last=last), last=last))
+        return portion
+
+    async def outcomes(self, client: str, call: Call, indices: Iterable[int]) -> dict[int, TextResult | DragomanError]:
         """Put the translations of finished texts together; gives each, or its error, by its number."""
-        texts = {index: call.text(index) for index in indices}
-        weight = sum(0 if isinstance(text, DragomanError) else text.weight for text in texts.values())
+        outcomes: dict[int, TextResult | DragomanError] = {}
+        texts: dict[int, Text] = {}
+        total = 0
+        for index in indices:
+            text = texts[index] = call.text(index)
+            weight = 1 if isinstance(text, DragomanError) else text.weight
+            total += weight
+            if total > _HEAVY:
+                async with self._turns.turn(client):
+                    work = partial(_put_together, texts)
+                    outcomes |= await self._on_thread(work) if weight > _HEAVY else work()
+                texts, total = {}, 0
+        return outcomes | _put_together(texts)
 
-        def put_together() -> dict[int, TextResult | DragomanError]:
-            return {
-                index: text if isinstance(text, DragomanError) else _isolated(text.result)
-                for index, text in texts.items()
-            }
-
-        return await self._run(put_together, large=weight > _HEAVY)
-
-    async def _run(self, work: Callable[[], _T], *, large: bool) -> _T:
-        if not large:
-            return work()
+    async def _on_thread(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-
-def text_bytes_of(texts: Iterable[Text]) -> int:
-    """Bytes that are to be translated, in UTF-8."""
-    documents = (text for text in texts if not isinstance(text, DragomanError))
-    return sum(segment.text_bytes for document in documents for segment in document.segments)
 
 
 def unexpected(error: Exception) -> InternalError:
     """Log an error of ours: its class and where, not its message, which may hold a text."""
     _log.error("unexpected error", error=type(error).__name__, at=traceback.format_tb(error.__traceback__))
     return InternalError("the server failed; its log says more")
+
+
+def _put_together(texts: dict[int, Text]) -> dict[int, TextResult | DragomanError]:
+    return {index: text if isinstance(text, DragomanError) else _isolated(text.result) for index, text in texts.items()}
 
 
 def _groups(numbered: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:

@@ -56,7 +56,7 @@ def flood(stub: TranslationStub, priority: int) -> list[grpc.Future]:
 
 
 def check_recovery(house: House) -> None:
-    assert not house.flood[-1].done(), "the flood was too short to prove anything"
+    assert any(not call.done() for call in house.flood), "the flood was too short to prove anything"
     for call in house.flood:
         call.cancel()
     until(lambda: house.server.metric("queue_segments") == house.server.metric("slots_active") == 0)
@@ -78,8 +78,14 @@ def flooded(launch) -> Iterator[Callable[..., House]]:
         relays.append(Relay(server.address, "127.0.0.2"))
         channels.extend(grpc.insecure_channel(address) for address in (server.address, relays[-1].address))
         own, other = (TranslationStub(channel) for channel in channels)
-        houses.append(House(server, own, other, flood(own, priority)))
-        until(lambda: server.metric("queue_segments") > 0.8 * SEGMENTS)
+        flooding = flood(own, priority)
+        houses.append(House(server, own, other, flooding))
+        # Those that come late may be refused for the delay.
+        until(
+            lambda: (
+                server.metric("queue_segments") > 0.8 * sum(SEGMENTS / CALLS for call in flooding if not call.done())
+            )
+        )
         until(lambda: server.metric("drain_source_tokens_per_second") > 0)
         return houses[-1]
 
@@ -138,7 +144,7 @@ def test_interactive_calls_beyond_the_delay_promised_are_refused_at_once(flooded
     assert error.retry_delay_s is not None
     assert 0.05 <= error.retry_delay_s <= 30
     assert error.metadata["max_delay_s"] == "0.5"
-    assert house.server.metric("rejected_total", reason="OVERLOADED") == 1
+    assert house.server.metric("rejected_total", reason="OVERLOADED") >= 1
     assert house.server.metric("queue_priority_source_tokens", priority="interactive") > 0
     assert house.other.TranslateText(request("Good morning."), timeout=PATIENCE_S).translations
     assert house.flooding.TranslateText(request("Good night.", priority=BULK), timeout=PATIENCE_S).translations

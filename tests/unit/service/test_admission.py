@@ -8,63 +8,89 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dragoman.errors import DeadlineUnreachableError, OverloadedError, QueueFullError
-from service.admission import Outlook, QueueLimits, Room, check_deadline, check_delay, check_room
+from service.admission import Outlook, QueueLimits, Room, check_deadline, check_delay, check_room, share_of
 from service.fair_queue import Load
 from service.terms import Priority
 
 INTERACTIVE, BULK = Priority
 LIMIT = 1_000
+SHARE = share_of(LIMIT)
+SHARES = LIMIT // SHARE
 COUNTS = st.integers(0, 3 * LIMIT)
 
 
-def refusal(room: Room, limits: QueueLimits, per_second: float | None = None) -> QueueFullError | None:
+def refusal(asked: Room, limits: QueueLimits, per_second: float | None = None) -> QueueFullError | None:
     try:
-        check_room(room, limits, lambda: per_second)
+        check_room(asked, limits, lambda: per_second)
     except QueueFullError as error:
         return error
     return None
 
 
-def fits(request: int, own: int, waiting: int) -> bool:
+def room(request: Load, own: Load, *others: Load) -> Room:
+    waiting = own
+    for other in others:
+        waiting = waiting.plus(other)
+    return Room(request, own, waiting, lambda: others)
+
+
+def fits(request: int, own: int, *others: int) -> bool:
     """In source tokens; the same in bytes must have the same answer."""
-    in_tokens = refusal(Room(Load(request, 0), Load(own, 0), Load(waiting, 0)), QueueLimits(LIMIT))
-    in_bytes = refusal(Room(Load(0, request), Load(1, own), Load(1, waiting)), QueueLimits(10**9, LIMIT))
-    assert (in_tokens is None) == (in_bytes is None) or not waiting
-    return in_tokens is None
+    in_tokens = room(Load(request, 0), Load(own, 0), *(Load(other, 0) for other in others))
+    in_bytes = room(Load(0, request), Load(1, own), *(Load(1, other) for other in others))
+    refused = [refusal(in_tokens, QueueLimits(LIMIT)), refusal(in_bytes, QueueLimits(10**9, LIMIT))]
+    assert (refused[0] is None) == (refused[1] is None)
+    return refused[0] is None
 
 
 @given(own=COUNTS, request=COUNTS)
 def test_one_client_alone_may_fill_the_queue_to_its_limit(own: int, request: int) -> None:
-    assert fits(request, own, own) is (not own or own + request <= LIMIT)
+    assert fits(request, own) is (not own or own + request <= LIMIT)
 
 
 @given(st.integers(0, 10 * LIMIT), COUNTS)
 def test_where_nothing_waits_everything_fits(request: int, size_bytes: int) -> None:
-    room = Room(Load(request, size_bytes), Load(), Load())
-    assert refusal(room, QueueLimits(1, 1)) is None
+    assert refusal(room(Load(request, size_bytes), Load()), QueueLimits(1, 1)) is None
 
 
 def test_a_full_queue_has_room_for_others() -> None:
-    assert not fits(1, LIMIT, LIMIT)
-    assert fits(LIMIT // 9, 0, LIMIT)
-    assert not fits(LIMIT // 9 + 1, 0, LIMIT)
+    own = SHARE + 1
+    assert not fits(1, LIMIT)
+    assert fits(LIMIT // 9 - own, own, LIMIT)
+    assert not fits(LIMIT // 9 - own + 1, own, LIMIT)
 
 
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, LIMIT // 50)), max_size=400))
-def test_however_many_flood_it_the_next_finds_room_and_the_whole_is_bounded(requests: list[tuple[int, int]]) -> None:
+@given(st.integers(0, 10 * LIMIT), st.lists(st.integers(0, 10 * LIMIT), max_size=SHARES - 1))
+def test_who_has_nothing_waiting_is_not_refused_for_what_others_have(request: int, others: list[int]) -> None:
+    assert fits(request, 0, *others)
+
+
+@given(st.integers(0, SHARE), st.integers(0, SHARE), st.lists(st.integers(0, 10 * LIMIT), max_size=SHARES - 1))
+def test_a_share_of_the_limit_is_each_client_s_own(request: int, own: int, others: list[int]) -> None:
+    assert fits(request, min(own, SHARE - request), *others)
+
+
+def test_where_all_shares_are_taken_there_is_none_left() -> None:
+    left = LIMIT - SHARES * SHARE
+    assert 0 < left < SHARE
+    assert fits(left, 0, *[LIMIT] * SHARES)
+    assert not fits(left + 1, 0, *[LIMIT] * SHARES)
+
+
+@given(st.lists(st.tuples(st.integers(0, 120), st.integers(1, SHARE)), max_size=400))
+def test_however_many_flood_it_the_whole_is_bounded(requests: list[tuple[int, int]]) -> None:
     held = Counter[int]()
     for client, tokens in requests:
-        if fits(tokens, held[client], held.total()):
+        if fits(tokens, held[client], *(waiting for other, waiting in held.items() if other != client)):
             held[client] += tokens
-    assert held.total() <= LIMIT * 9 / 8
-    assert fits(1, 0, held.total()) or held.total() > LIMIT * 9 / 8 - 2
+    assert held.total() <= LIMIT * 9 / 8 + LIMIT
 
 
 @given(own=COUNTS, others=COUNTS, request=st.integers(1, 3 * LIMIT), per_second=st.floats(1.0, 1e5))
 def test_who_comes_back_after_the_delay_named_finds_room(
     own: int, others: int, request: int, per_second: float
 ) -> None:
-    error = refusal(Room(Load(request, 0), Load(own, 0), Load(own + others, 0)), QueueLimits(LIMIT), per_second)
+    error = refusal(room(Load(request, 0), Load(own, 0), Load(others, 0)), QueueLimits(LIMIT), per_second)
     assume(error is not None)
     assert error is not None
     assert error.retry_delay_s is not None
@@ -72,18 +98,18 @@ def test_who_comes_back_after_the_delay_named_finds_room(
     drained = round(error.retry_delay_s * per_second)
     if error.retry_delay_s < 30:
         own = max(0, own - max(0, drained - others))
-        assert fits(request, own, max(own, own + others - drained))
+        assert fits(request, own, max(0, others - drained))
 
 
 def test_without_a_rate_the_delay_is_that_of_the_class() -> None:
-    error = refusal(Room(Load(1, 0), Load(LIMIT, 0), Load(LIMIT, 0)), QueueLimits(LIMIT))
+    error = refusal(room(Load(1, 0), Load(LIMIT, 0)), QueueLimits(LIMIT))
     assert error is not None
     assert error.retry_delay_s == QueueFullError.default_retry_delay_s
 
 
 def test_full_of_bytes_names_bytes_and_when_they_will_have_left() -> None:
-    room = Room(Load(10, 400), Load(5_000, 1_000), Load(5_000, 1_000))
-    error = refusal(room, QueueLimits(10**9, LIMIT), per_second=1_000.0)
+    full = room(Load(10, 400), Load(5_000, 1_000))
+    error = refusal(full, QueueLimits(10**9, LIMIT), per_second=1_000.0)
     assert error is not None
     assert error.metadata == {
         "queued_text_bytes": "1000",

@@ -88,6 +88,14 @@ def test_a_request_above_the_limit_is_refused_whole() -> None:
     assert mailbox.queued_source_tokens == mailbox.limit_source_tokens == 10
 
 
+def test_a_call_that_was_let_in_finds_a_full_queue_as_any_other() -> None:
+    mailbox = opened(10)
+    mailbox.submit(segments(9), let_in=True)
+    with pytest.raises(QueueFullError):
+        mailbox.submit(segments(2), let_in=True)
+    mailbox.submit(segments(1), let_in=True)
+
+
 def test_an_empty_mailbox_takes_even_what_is_above_the_limit() -> None:
     mailbox = opened(10)
     mailbox.submit(segments(9, 9))
@@ -483,6 +491,18 @@ def test_withdrawn_segments_are_not_drained(clock: Clock) -> None:
     assert mailbox.drained_per_second == pytest.approx(10)
 
 
+def test_the_rate_is_not_measured_once_all_that_waited_is_withdrawn(clock: Clock) -> None:
+    mailbox = opened(1_000)
+    running = busy(clock, mailbox)
+    late = segments(10, 10, client="a")
+    mailbox.submit(late)
+    assert mailbox.take(0, 0, wait=False) == []  # it has all that it can take
+    mailbox.cancel(late)
+    clock.now_s += 20.0
+    finish(mailbox, *running)
+    assert mailbox.drained_per_second == pytest.approx(10)
+
+
 def test_a_request_is_judged_by_the_size_of_its_texts(clock: Clock) -> None:
     mailbox = opened(100)
     busy(clock, mailbox, *[10] * 8)
@@ -545,6 +565,63 @@ def test_a_deadline_is_judged_by_what_goes_first(clock: Clock) -> None:
     screen(mailbox, client="b", deadline_s=clock.now_s + 8.0)
     with pytest.raises(DeadlineUnreachableError):
         screen(mailbox, client="b", priority=Priority.BULK, text_bytes=400, deadline_s=clock.now_s + 100.0)
+
+
+def test_what_runs_counts_before_a_deadline(clock: Clock) -> None:
+    mailbox = opened(10_000)
+    busy(clock, mailbox, 10)  # ten tokens run and ten wait: 2.1 s with one more, and a quarter of that to spare
+    with pytest.raises(DeadlineUnreachableError):
+        screen(mailbox, deadline_s=clock.now_s + 2.0)
+    screen(mailbox, deadline_s=clock.now_s + 2.7)
+
+
+def test_a_stranger_s_long_segments_make_no_deadline_unreachable(clock: Clock) -> None:
+    mailbox = opened(100_000)
+    finish(mailbox, *busy(clock, mailbox))
+    mailbox.submit(segments(*[250] * 100, client="a", priority=Priority.BULK))
+    mailbox.take(0, 8, wait=False)
+    assert mailbox.backlog_s == pytest.approx(2_500)
+    screen(mailbox, client="b", deadline_s=clock.now_s + 2.0)
+    with pytest.raises(DeadlineUnreachableError):
+        screen(mailbox, client="a", priority=Priority.BULK, deadline_s=clock.now_s + 2.0)
+
+
+def test_what_one_client_has_waiting_refuses_no_other() -> None:
+    mailbox = Mailbox(200, limit_text_bytes=1_000, max_delay_s=1.0)
+    mailbox.enlist()
+    mailbox.submit(segments(*[10] * 200, client="a", priority=Priority.BULK, text_bytes=40))  # let in while it was idle
+    with mailbox.promised(Terms(client="a", priority=Priority.BULK), 1_000_000):
+        for priority in Priority:
+            screen(mailbox, client="b", priority=priority)
+        mailbox.submit(segments(10, client="b", text_bytes=40))
+        screen(mailbox, 1_000_000, client="c")
+        with pytest.raises(QueueFullError):
+            screen(mailbox, priority=Priority.BULK)
+
+
+def test_texts_that_were_let_in_count_as_waiting_of_their_client_until_they_have_come() -> None:
+    mailbox = opened(100)
+    mailbox.submit(segments(10, client="a", text_bytes=40))
+    terms = Terms(client="a")
+    with mailbox.promised(terms, 320) as promise:  # eighty tokens, as those before it say
+        screen(mailbox, 40)
+        with pytest.raises(QueueFullError) as caught:
+            screen(mailbox, 44)
+        assert caught.value.metadata["client_source_tokens"] == "90"
+        mailbox.submit(segments(80, client="a", text_bytes=320), let_in=True)
+        promise.text_bytes = 0
+        screen(mailbox, 40)
+        with pytest.raises(QueueFullError):
+            mailbox.submit(segments(11, client="a"), let_in=True)
+    screen(mailbox, 40)
+
+
+def test_the_backlog_has_what_was_let_in_and_has_not_come(clock: Clock) -> None:
+    mailbox = opened(10_000)
+    busy(clock, mailbox, 10)
+    with mailbox.promised(Terms(client="a"), 400):
+        assert mailbox.backlog_s == pytest.approx(12)
+    assert mailbox.backlog_s == pytest.approx(2)
 
 
 def test_nobody_is_refused_while_the_engine_is_idle(clock: Clock) -> None:

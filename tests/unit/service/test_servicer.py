@@ -334,8 +334,10 @@ async def test_a_fault_of_ours_is_internal_and_its_log_holds_no_text(house, monk
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
 async def test_a_request_without_prospects_is_refused_before_its_texts_are_split(house, monkeypatch, method) -> None:
     first = translate(house, "tom " * 1_100)
-    await until(lambda: house.mailbox.queued_source_tokens > house.mailbox.limit_source_tokens)
-    monkeypatch.setattr(Translator, "prepare", lambda *arguments: pytest.fail("was split"))
+    # Of it, only a portion is queued; but all of it waits.
+    await until(lambda: house.mailbox.queued_segments > 0)
+    assert house.mailbox.queued_source_tokens < house.mailbox.limit_source_tokens
+    monkeypatch.setattr(Translator, "open", lambda *arguments: pytest.fail("was split"))
     call = getattr(house.stub, method)(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
     assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert house.count("rejected_total", "QUEUE_FULL") == 1
@@ -389,13 +391,13 @@ async def test_time_to_the_first_token_is_observed_once_a_segment(house) -> None
 async def test_a_model_is_needed_from_its_choice_to_the_last_end(house, monkeypatch, text: str) -> None:
     """Else its engine could be stopped while a text is prepared for it, which a large one is on another thread."""
     [model] = house.servicer._catalog
-    prepare, needed = Translator.prepare, []
+    open_text, needed = Translator.open, []
 
     def note(*arguments: object):
         needed.append(model.busy)
-        return prepare(*arguments)
+        return open_text(*arguments)
 
-    monkeypatch.setattr(Translator, "prepare", note)
+    monkeypatch.setattr(Translator, "open", note)
     call = translate(house, text, timeout_s=PATIENCE_S)
     segments = await house.taken(1)
     assert needed == [True]

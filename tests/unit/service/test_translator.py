@@ -208,8 +208,10 @@ def test_the_error_of_a_segment_is_raised(translator) -> None:
 def test_a_text_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, tokenizer) -> None:
     monkeypatch.setattr(tokenizer, "encode", lambda text: [] if "ㅤ" in text else [5])
     document = translator.prepare("tom\nㅤ\ntom")
-    assert document.separators == ["", "\nㅤ\n", ""]
     assert len(document.segments) == 2
+    for segment in document.segments:
+        segment.finish(FinishReason.EOS, 0.0)
+    assert document.result().text == "\nㅤ\n"
 
 
 def test_a_bounded_number_of_segments_is_handed_out_at_a_time(translator) -> None:
@@ -269,7 +271,9 @@ def test_a_segment_of_html_comes_as_a_whole(translator) -> None:
 def test_html_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, tokenizer) -> None:
     monkeypatch.setattr(tokenizer, "encode", lambda text: [] if "ㅤ" in text else [5])
     document = translator.prepare("<p>tom</p><p>ㅤ<b>ㅤ</b></p>", Terms(html=True))
-    assert document.separators == ["<p>", "</p><p>ㅤ<b>ㅤ</b></p>"]
+    [segment] = document.segments
+    segment.finish(FinishReason.EOS, 0.0)
+    assert document.result().text == "<p></p><p>ㅤ<b>ㅤ</b></p>"
 
 
 def test_pieces_without_a_token_are_counted(translator, monkeypatch, tokenizer, manifest) -> None:
@@ -296,7 +300,6 @@ def test_a_sentence_of_any_block_of_html_that_was_split_inside_is_told(translato
 
 def test_segments_without_a_translation_do_not_end_what_is_handed_out(translator) -> None:
     document = translator.prepare("你" * 3_000)
-    assert set(document.separators) == {""}
     *empty, last = document.segments
     assert len(empty) > 100
     for segment in empty:

@@ -1,0 +1,144 @@
+"""What one client sends that is valid and heavy: the others are served meanwhile, and it leaves nothing behind."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import grpc
+import pytest
+
+from bench.resident import resident_mib
+from dragoman import QueueFullError
+from dragoman.errors import from_rpc_error
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub
+from tests.e2e.conftest import ServerProcess
+from tests.e2e.relay import Relay
+
+PATIENCE_S = 120
+LIMIT_SOURCE_TOKENS = 200_000  # the default
+WINDOW = 1_024  # segments of one call that are on their way
+INTERACTIVE, BULK = pb.PRIORITY_INTERACTIVE, pb.PRIORITY_BULK
+SENTENCES = ("Good morning.", "Where is the station?", "I have never been to Berlin.", "She reads a book every week.")
+
+
+class House(NamedTuple):
+    """A server and its two clients."""
+
+    server: ServerProcess
+    heavy: TranslationStub
+    light: TranslationStub
+
+
+@pytest.fixture
+def house(launch) -> Iterator[House]:
+    server = launch("--threads=1", "--slots=4")
+    server.wait_until_serving()
+    with (
+        Relay(server.address, "127.0.0.2") as relay,
+        grpc.insecure_channel(server.address) as own,
+        grpc.insecure_channel(relay.address) as other,
+    ):
+        yield House(server, TranslationStub(own), TranslationStub(other))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    give_up_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.01)
+
+
+def request(*texts: str, priority: int = BULK) -> pb.TranslateTextRequest:
+    return pb.TranslateTextRequest(contents=texts, model="en-de", priority=priority)
+
+
+def answered(stub: TranslationStub, text: str, priority: int = INTERACTIVE) -> bool:
+    [translation] = stub.TranslateText(request(text, priority=priority), timeout=PATIENCE_S).translations
+    return bool(translation.translated_text)
+
+
+def megabyte(first: int) -> str:
+    """Different sentences."""
+    return " ".join(f"Tom bought {number} books." for number in range(first, first + 38_000))
+
+
+def check_that_nothing_is_left(house: House) -> None:
+    until(lambda: house.server.metric("queue_segments") == house.server.metric("slots_active") == 0)
+    assert house.server.metric("queue_source_tokens") == house.server.metric("estimated_delay_seconds") == 0
+    assert answered(house.light, "Good night.")
+    assert answered(house.heavy, "Good evening.")
+
+
+def test_eight_megabytes_of_one_client_refuse_nobody_else(house: House) -> None:
+    """They have some two million source tokens, ten times what may wait."""
+    texts = [megabyte(1_000_000 * number) for number in range(1, 9)]
+    assert all(950_000 < len(text) < 1_048_576 for text in texts)
+    call = house.heavy.StreamTranslateText(request(*texts))
+    until(lambda: house.server.metric("queue_segments") > WINDOW / 2)
+    for text in SENTENCES:
+        for priority in (INTERACTIVE, BULK):
+            assert answered(house.light, f"{text} Is it {priority}?", priority)
+        assert house.server.metric("queue_segments") < 1.1 * WINDOW
+        assert house.server.metric("queue_source_tokens") < LIMIT_SOURCE_TOKENS
+    # What is still to come counts for its own client.
+    with pytest.raises(grpc.RpcError) as caught:
+        house.heavy.TranslateText(request("Good morning."), timeout=PATIENCE_S)
+    error = from_rpc_error(caught.value)
+    assert isinstance(error, QueueFullError)
+    assert int(error.metadata["client_source_tokens"]) > LIMIT_SOURCE_TOKENS
+    call.cancel()
+    assert answered(house.light, "Is it over?")
+    assert answered(house.light, "Is it over now?", BULK)
+    check_that_nothing_is_left(house)
+
+
+@pytest.mark.parametrize("text", ["a\n" * 500_000, "".join(f"{n}a\n" for n in range(150_000))], ids=["same", "other"])
+def test_a_text_of_very_many_segments_takes_little_memory_and_leaves_at_once(house: House, text: str) -> None:
+    pid = house.server.process.pid
+    assert answered(house.light, "Good morning.")
+    sentences = [f"Tom bought {number} books." for number in range(1_000)]
+    crowd = house.heavy.TranslateText.future(request(*sentences))
+    until(lambda: house.server.metric("queue_segments") > 900)
+    before_mib = resident_mib(pid)
+    call = house.heavy.StreamTranslateText(request(text))
+    until(lambda: house.server.metric("queue_segments") > 900 or crowd.done())
+    for number in range(20):
+        assert answered(house.light, f"I have {number} apples.")
+    assert resident_mib(pid) - before_mib < 150
+    call.cancel()
+    for number in range(20):
+        assert answered(house.light, f"I have {number} pears.")
+    crowd.cancel()
+    check_that_nothing_is_left(house)
+
+
+def test_many_large_texts_of_one_client_are_read_beside_the_calls_of_others(house: House) -> None:
+    calls = [house.heavy.StreamTranslateText(request("a! " * 133_000)) for _ in range(12)]
+    until(lambda: house.server.metric("segments_total") > 0)
+    for number in range(50):
+        text = " ".join(f"{sentence} It is {number}." for sentence in SENTENCES) * 5  # of more than one portion
+        assert len(text) > 512
+        assert answered(house.light, text)
+    # Those that came late may be refused: together they have more than may wait of one client.
+    assert {call.code() for call in calls if call.done()} <= {grpc.StatusCode.RESOURCE_EXHAUSTED}
+    assert not all(call.done() for call in calls)
+    for call in calls:
+        call.cancel()
+    check_that_nothing_is_left(house)
+
+
+def test_calls_that_are_answered_from_the_cache_do_not_keep_others_waiting(house: House) -> None:
+    heavy = request(*(f"Tom bought {number} books." for number in range(1_024)))
+    house.heavy.TranslateText(heavy, timeout=PATIENCE_S)
+    before = house.server.metric("result_cache_misses_total")
+    calls = [house.heavy.TranslateText.future(heavy, timeout=PATIENCE_S) for _ in range(20)]
+    until(lambda: house.server.metric("result_cache_hits_total") > 0)
+    assert answered(house.light, "Good morning.")
+    done = sum(call.done() for call in calls)
+    # One after the other, most of them would be.
+    assert done <= len(calls) / 4, f"{done} of {len(calls)} calls were answered first"
+    for call in calls:
+        assert len(call.result().translations) == 1_024
+    assert house.server.metric("result_cache_misses_total") == before + 1
+    check_that_nothing_is_left(house)

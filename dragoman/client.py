@@ -136,7 +136,8 @@ class Client(_Base):
         """Translates texts of any length.
 
         Args:
-            texts: one text, or several.
+            texts: one text, or several; together at most what a server answers with one message, by default 1,398,101
+                bytes (`translate_many` takes any number).
             all_or_nothing: whether a text that cannot be translated raises its error; else it has it in the `error`
                 of its translation, and the others are translated.
             timeout_s: the deadline of this call, retries included; the client's without.

@@ -1,6 +1,6 @@
 """The store against a list in order of use."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.lru import LruStore
@@ -12,6 +12,7 @@ gets = st.tuples(st.just("get"), keys, st.none())
 
 
 @given(st.lists(puts | gets, max_size=60))
+@example([("put", 0, 8), ("put", 1, 8), ("get", 0, None), ("put", 2, 8)])  # 1 goes, not 0
 def test_the_least_recently_used_goes_first_and_only_for_room(operations) -> None:
     store: LruStore[int, int] = LruStore(LIMIT)
     model: list[tuple[int, int]] = []  # key and size, the least recently used first

@@ -20,9 +20,19 @@ def record(**fields) -> Record:
 
 
 def test_json_has_every_field() -> None:
-    fields = json.loads(
-        request_line.as_json(record(texts=2, failed_texts=1, segments=3, cached=1, source_tokens=20), NOW_S)
+    call = record(
+        texts=2,
+        failed_texts=1,
+        segments=9,
+        cached=3,
+        coalesced=4,
+        source_tokens=20,
+        target_tokens=30,
+        encode=Stage(1.5, 1.75),
+        decode=Stage(1.75, 2.75),
+        trace_id="abc",
     )
+    fields = json.loads(request_line.as_json(call, NOW_S))
     assert fields == {
         "timestamp": "2026-11-21T16:00:00.250000Z",
         "level": "info",
@@ -33,17 +43,17 @@ def test_json_has_every_field() -> None:
         "request_id": "id-7",
         "caller": "ipv4:127.0.0.1",
         "model": "en-de",
-        "trace_id": "",
+        "trace_id": "abc",
         "texts": 2,
         "failed_texts": 1,
-        "segments": 3,
-        "cached": 1,
-        "coalesced": 0,
+        "segments": 9,
+        "cached": 3,
+        "coalesced": 4,
         "source_tokens": 20,
-        "target_tokens": 0,
+        "target_tokens": 30,
         "queue_ms": 500.0,
-        "encode_ms": 0.0,
-        "decode_ms": 0.0,
+        "encode_ms": 250.0,
+        "decode_ms": 1000.0,
         "duration_ms": 12.5,
     }
 

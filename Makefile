@@ -1,6 +1,7 @@
 # Everything a newcomer needs; `make help` lists it.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SHELL := /bin/bash
 CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgrpc++-dev \
     default-jdk-headless protobuf-compiler-grpc-java-plugin libgrpc-java libnetty-java libperfmark-java \
@@ -32,7 +33,8 @@ format: .venv/.dev ## format the code
 proto: .venv/.dev ## regenerate the stubs in dragoman/v1 from proto/
 	@PYTHON=$(BIN)/python proto/generate.sh
 
-train-setup: .venv/.dev ## install what train, export and evaluate need, torch among it
+train-setup: .venv/.train ## install what train, export and evaluate need: torch among it, some minutes
+	@echo 'ready: $(BIN)/dragoman train --help'
 
 fuzz: .venv/.dev ## 100,000 odd messages to a real server, then coverage-guided fuzzing where atheris can be installed
 	@$(BIN)/python -m tests.fuzz.storm $(ARGS)
@@ -69,14 +71,25 @@ clean: ## remove what the other targets made
 	@$(PYTHON) -m venv .venv
 
 .venv/.serve: pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu]'
+	@echo 'installing what serving needs into .venv: about 220 MB, a minute or so ...'
+	@$(PIP) --editable '.[cpu]'
 	@touch $@
 
 .venv/.bench: pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu,bench]'
+	@echo 'installing what serving and measuring need into .venv: about 300 MB, a minute or two ...'
+	@$(PIP) --editable '.[cpu,bench]'
+	@touch .venv/.serve $@
+
+# PyPI's torch for Linux brings CUDA: several GB more. For a CPU alone, before this target:
+#   .venv/bin/python -m pip install 'torch==2.13.0' --index-url https://download.pytorch.org/whl/cpu
+.venv/.train: pyproject.toml | .venv/bin/python
+	@echo 'installing torch and what else training and export need into .venv: 1 to 6 GB, some minutes ...'
+	@$(PIP) 'torch==2.13.0'
+	@$(PIP) --editable '.[cpu,train]'
 	@touch .venv/.serve $@
 
 .venv/.dev: pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu,tracing,train,bench,peers,dev]'
-	@touch .venv/.serve .venv/.bench $@
+	@echo 'installing torch and what else the tests need into .venv: 2 to 7 GB, some minutes ...'
+	@$(PIP) 'torch==2.13.0'
+	@$(PIP) --editable '.[cpu,tracing,train,bench,peers,dev]'
+	@touch .venv/.serve .venv/.bench .venv/.train $@

@@ -56,7 +56,7 @@ test-compose: .venv/.dev ## build and run docker-compose.yml for real (root; ski
 overload: .venv/.bench ## a minute of five times what the server can do: targets, build/overload.png (ARGS="--factor 10")
 	@mkdir -p build && $(BIN)/python -m bench.overload --json build/overload.json --plot build/overload.png $(ARGS)
 
-faults: .venv/.dev ## give faults to real servers under load and count every call (ARGS="--only NAME" for one)
+faults: .venv/.dev ## inject faults into real servers under load and count every call (ARGS="--only NAME" for one)
 	@$(BIN)/python -m tests.faults.run $(ARGS)
 
 soak: .venv/.dev ## all faults mixed at random for ten minutes (ARGS="--minutes 1" for less)

@@ -1,19 +1,8 @@
-"""What the arguments of all commands of this room have in common: one line when one is no good, and numbers."""
+"""Numbers and files as arguments: what cannot be one is told in one line."""
 
 import argparse
 import math
 from pathlib import Path
-from typing import NoReturn
-
-EXIT_BAD_ARGUMENTS = 2
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        """Ends the program with 2."""
-        self.exit(EXIT_BAD_ARGUMENTS, f"{self.prog}: {message}\n")
 
 
 def number(text: str) -> float:

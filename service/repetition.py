@@ -1,4 +1,4 @@
-"""When a translation goes round in circles: pure functions of a segment's own ids."""
+"""When a translation repeats itself: pure functions of a segment's own ids."""
 
 from collections.abc import Sequence
 from typing import Final

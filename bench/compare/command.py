@@ -25,12 +25,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.arguments import Parser, count, input_file, output_file
+from bench.arguments import count, input_file, output_file
 from bench.compare.inprocess import Outcome, Say
 from bench.compare.report import as_json, as_markdown
 from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
 from bench.load.texts import DataFileError
 from bench.server_process import ServerError
+from dragoman.arguments import Parser
 
 EXIT_OK, EXIT_NO_SERVER = 0, 1
 

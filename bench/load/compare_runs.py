@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from bench.arguments import Parser, input_file, output_file
+from bench.arguments import input_file, output_file
+from dragoman.arguments import Parser
 
 EXIT_OK = 0
 # Two runs of the same program differ by a few hundredths.

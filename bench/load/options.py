@@ -5,16 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench.arguments import Parser, count, not_negative, output_file, positive, share, whole
+from bench.arguments import count, not_negative, output_file, positive, share, whole
 from bench.load.ramp import FEWEST_REQUESTS
 from bench.load.settings import LoadSettings
 from bench.load.slo import MEASURES, Target
 from bench.load.workload import WordCounts
 from dragoman import access
 from dragoman.access import Access
+from dragoman.arguments import Parser, server_address
 
 T = TypeVar("T")
 
+_ADDRESS = "127.0.0.1:50051"
 _VERIFIED_TEXTS = 500
 _DESCRIPTION = """How fast a server answers, and how much it can do.
 
@@ -86,7 +88,13 @@ def as_json(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--address", default="127.0.0.1:50051", metavar="HOST:PORT", help="the server (%(default)s)")
+    add(
+        "--address",
+        type=server_address,
+        default="127.0.0.1:50051",
+        metavar="HOST:PORT",
+        help="the server (%(default)s)",
+    )
     access.add_arguments(parser)
     loop = parser.add_mutually_exclusive_group(required=True)
     loop.add_argument("--rate", type=positive, metavar="R", help="open loop: requests a second, Poisson")

@@ -18,13 +18,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.arguments import Parser, count, input_file, output_file, positive, whole
+from bench.arguments import count, input_file, output_file, positive, whole
 from bench.load.environment import describe_environment
 from bench.load.report import GENERATOR_WARNING
 from bench.load.texts import DataFileError, read_data_file
 from bench.overload.drive import Plan, drive
 from bench.overload.targets import as_table, check
 from bench.server_process import ServerError
+from dragoman.arguments import Parser
 
 EXIT_OK, EXIT_FAILED = 0, 1
 

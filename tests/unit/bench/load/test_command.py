@@ -224,6 +224,8 @@ def test_ctrl_c_reports_what_was_measured_so_far(
         (["--ramp", "1", "--duration", "1", "--verify"], "--verify: not allowed with argument --ramp"),
         (["--rate", "1", "--duration", "1", "--slo", "speed=1"], "'speed=1' is not NAME=VALUE with one of mean_ms"),
         (["--rate", "1", "--duration", "1", "--slo", "rate=1"], "--slo: rate is a measure of --ramp"),
+        (["--rate", "1", "--duration", "1", "--address", "localhost"], "--address: must be host:port"),
+        (["--rate", "1", "--duration", "1", "--address", "http://x:1"], "must be host:port, without http://"),
         (["--ramp", "5", "--duration", "1"], "at least 10 requests, --ramp 5 for --duration 1 is 5"),
         (["--ramp", "10", "--duration", "1", "--slo", "p95_ms=1"], "--slo: p95_ms is a measure of one rate"),
         (["--rate", "1", "--duration", "1", "--slo", "first_text_p95_ms=1"], "first_text_p95_ms needs --stream"),

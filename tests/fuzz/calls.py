@@ -64,7 +64,8 @@ def _message(source: random.Random, method: str, index: int) -> bytes:
 
 def _request(source: random.Random, method: str, index: int) -> Message:
     if method == "ListModels":
-        return pb.ListModelsRequest()
+        sizes, tokens = [0, 0, 1, 2, 2**31 - 1, -1, -(2**31)], ["", "", "en-de", "a", text(source)]
+        return pb.ListModelsRequest(page_size=source.choice(sizes), page_token=source.choice(tokens))
     if method == "BatchTranslateText":
         first = index == 0 if source.random() < 0.95 else source.random() < 0.5
         if first:

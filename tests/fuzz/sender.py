@@ -82,7 +82,9 @@ def _check_answers(call: Call, answers: list[bytes]) -> None:
         assert results == list(range(len(request.contents))), call
     elif call.method == "ListModels":
         [answer] = answers
-        assert pb.ListModelsResponse.FromString(answer).models
+        page = pb.ListModelsResponse.FromString(answer)
+        expected = ["en-de"] if pb.ListModelsRequest.FromString(call.messages[0]).page_token < "en-de" else []
+        assert ([model.name for model in page.models], page.next_page_token) == (expected, ""), call
     else:
         requests = [pb.BatchTranslateTextRequest.FromString(message) for message in call.messages]
         responses = [pb.BatchTranslateTextResponse.FromString(answer) for answer in answers]

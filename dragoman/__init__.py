@@ -1,31 +1,35 @@
 """Dragoman, translation over gRPC: the clients that other programs import, and the errors of their calls."""
 
-from dragoman.answers import BatchTranslation, Model, Translation, TranslationDelta
-from dragoman.client import AsyncClient, Client
-from dragoman.errors import (
-    AnswerTooLargeError,
-    BundleError,
-    ConcurrencyLimitedError,
-    DataError,
-    DeadlineExceededError,
-    DeadlineUnreachableError,
-    DragomanError,
-    DrainingError,
-    FieldViolation,
-    InternalError,
-    InvalidRequestError,
-    LoadingError,
-    OverloadedError,
-    QueueFullError,
-    RateLimitedError,
-    RequestCancelledError,
-    ServerUnavailableError,
-    TextFailedError,
-    UnauthenticatedError,
-    UnknownLanguagePairError,
-    UnknownModelError,
-    UnrecognizedError,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dragoman.answers import BatchTranslation, Model, Translation, TranslationDelta
+    from dragoman.client import AsyncClient, Client
+    from dragoman.errors import (
+        AnswerTooLargeError,
+        BundleError,
+        ConcurrencyLimitedError,
+        DataError,
+        DeadlineExceededError,
+        DeadlineUnreachableError,
+        DragomanError,
+        DrainingError,
+        FieldViolation,
+        InternalError,
+        InvalidRequestError,
+        LoadingError,
+        OverloadedError,
+        QueueFullError,
+        RateLimitedError,
+        RequestCancelledError,
+        ServerUnavailableError,
+        TextFailedError,
+        UnauthenticatedError,
+        UnknownLanguagePairError,
+        UnknownModelError,
+        UnrecognizedError,
+    )
 
 __all__ = [
     "AnswerTooLargeError",
@@ -57,3 +61,21 @@ __all__ = [
     "UnknownModelError",
     "UnrecognizedError",
 ]
+
+_MODULES = ("answers", "client", "errors")
+
+
+def __getattr__(name: str) -> object:
+    """Imports what is asked for first: the command line has something to set before gRPC is imported."""
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name in __all__:
+        for module in map(import_module, (f"{__name__}.{each}" for each in _MODULES)):
+            if name in vars(module):
+                globals()[name] = vars(module)[name]
+                return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import NamedTuple
 
-from dragoman.errors import DragomanError
-
 EXIT_OK = 0
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
@@ -85,6 +83,10 @@ def _run(arguments: list[str]) -> int:
 
 def _call(name: str, arguments: list[str]) -> int:
     """Loads a command and runs it; what a user can put right ends in one line, all else in its traceback."""
+    # gRPC reads it when it is imported. Its own lines on standard error have another format, and strangers cause them.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from dragoman.errors import DragomanError
+
     try:
         return _load(COMMANDS[name].target)(arguments)
     except ModuleNotFoundError as error:
@@ -98,7 +100,7 @@ def _call(name: str, arguments: list[str]) -> int:
         return _fail(f"dragoman {name}: {_words(error)}")
 
 
-def _words(error: DragomanError | OSError) -> str:
+def _words(error: Exception) -> str:
     """Says what is wrong without the numbers of the operating system."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"

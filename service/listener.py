@@ -143,6 +143,8 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
         ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.server_handshake_timeout_ms", _ms(HANDSHAKE_TIMEOUT_S)),
         ("grpc.max_connection_idle_ms", _ms(IDLE_TIMEOUT_S)),
+        # gRPC moves it by up to 10 % either way, so that not all come at once. Calls that run have no limit.
+        ("grpc.max_connection_age_ms", _ms(settings.max_connection_age_s) or _INT_MAX),
         ("grpc.keepalive_time_ms", _ms(PING_PERIOD_S)),
         ("grpc.keepalive_timeout_ms", _ms(PING_TIMEOUT_S)),
         # Without this one a ping may stay unanswered for 60 s whatever the one before says (seen in grpcio 1.85).

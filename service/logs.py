@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple
 
 import structlog
+from grpc._cython import cygrpc
 
 from service.line_writer import LineWriter
 from service.metrics import Metrics
 
 LogFormat = Literal["auto", "console", "json"]
 
+_GRPCIO: Final = cygrpc.__name__  # its logger
 _SHARED: Final[list[structlog.typing.Processor]] = [
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -58,6 +60,7 @@ def running(log_format: LogFormat, metrics: Metrics) -> Iterator[Log]:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
         )
     )
+    handler.addFilter(_is_worth_a_line)
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     structlog.configure(
         processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -83,6 +86,17 @@ class _Handler(logging.Handler):
             self._writer.write(f"{self.format(record)}\n")
         except Exception:
             self._writer.drop()
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """False for two lines of grpcio that any client can cause at will.
+
+    They are of a call that its client left while it was answered, and of metadata that is no UTF-8, which they show.
+    """
+    if record.name != _GRPCIO:
+        return True
+    left = record.exc_info is not None and isinstance(record.exc_info[1], cygrpc.ExecuteBatchError)
+    return not left and not str(record.msg).startswith("Invalid encoding on")
 
 
 def _for_json() -> list[structlog.typing.Processor]:

@@ -124,6 +124,13 @@ class Settings(BaseSettings):
         le=2**31 - 1,
         description="maximum number of running calls per connection; the client keeps further ones waiting",
     )
+    max_connection_age_s: float = Field(
+        300.0,
+        ge=0,
+        le=MAX_DURATION_S,
+        description="seconds after which a client is asked to connect again, so that it finds new servers; calls that "
+        "run end as usual; 0: never",
+    )
     max_target_factor: float = Field(
         TARGET_FACTOR,
         ge=0,

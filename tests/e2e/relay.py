@@ -6,7 +6,11 @@ import threading
 
 
 class Relay:
-    """Passes bytes on, both ways, from any number of connections; Linux answers on all of 127.0.0.0/8."""
+    """Passes bytes on, both ways, from any number of connections; Linux answers on all of 127.0.0.0/8.
+
+    Attributes:
+        connections: how many there have been.
+    """
 
     def __init__(self, address: str, source_host: str) -> None:
         host, _, port = address.rpartition(":")
@@ -14,6 +18,7 @@ class Relay:
         self._source = source_host, 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self.connections = 0
         self._sockets: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -31,6 +36,7 @@ class Relay:
             while True:
                 near, _ = self._listener.accept()
                 far = socket.create_connection(self._server, source_address=self._source)
+                self.connections += 1
                 self._sockets += [near, far]
                 for pair in ((near, far), (far, near)):
                     threading.Thread(target=self._pass_on, args=pair, daemon=True).start()

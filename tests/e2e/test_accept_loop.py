@@ -1,5 +1,6 @@
 """Nobody can stop a real server from accepting calls; and if something does, it accepts them again, or ends."""
 
+import json
 import signal
 import threading
 import time
@@ -119,6 +120,8 @@ def attacked(_bundle: None) -> Iterator[ServerProcess]:
         yield server
         server.signal(signal.SIGTERM)
         assert server.exit_code() == 0
+        lines = [json.loads(line) for line in server.log]  # none of gRPC's own, which are no JSON
+        assert not [line for line in lines if line["level"] == "error"]
     finally:
         server.close()
 

@@ -2,6 +2,8 @@ import inspect
 import subprocess
 import sys
 
+import pytest
+
 import dragoman
 import dragoman.errors
 
@@ -18,10 +20,16 @@ HEAVY = [
 
 
 def test_all_is_what_the_package_defines() -> None:
-    public = {
-        name for name, value in vars(dragoman).items() if not name.startswith("_") and not inspect.ismodule(value)
-    }
-    assert sorted(public) == dragoman.__all__
+    assert sorted(dragoman.__all__) == dragoman.__all__ == dir(dragoman)
+    assert all(getattr(dragoman, name).__module__.startswith("dragoman.") for name in dragoman.__all__)
+    with pytest.raises(AttributeError):
+        _ = dragoman.no_such_name
+
+
+def test_the_command_line_is_imported_without_grpc() -> None:
+    program = "import dragoman.cli, sys; print('grpc' in sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert loaded.stdout.strip() == "False"
 
 
 def test_every_error_is_exported() -> None:
@@ -34,6 +42,6 @@ def test_every_error_is_exported() -> None:
 
 
 def test_the_client_needs_only_grpc_and_protobuf() -> None:
-    program = f"import dragoman, sys; print([name for name in {HEAVY} if name in sys.modules])"
+    program = f"from dragoman import Client; import sys; print([name for name in {HEAVY} if name in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert loaded.stdout.strip() == "[]"

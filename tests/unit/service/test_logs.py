@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from grpc._cython import cygrpc
 
 from service import logs
 from service.metrics import Metrics
@@ -90,3 +91,16 @@ def test_nothing_is_written_after_the_end(capfd: pytest.CaptureFixture[str]) -> 
     with logs.running("json", Metrics()):
         inside = root.handlers[:]
     assert not set(inside) & set(root.handlers)
+
+
+def test_what_any_client_can_cause_at_will_gets_no_line(capfd: pytest.CaptureFixture[str]) -> None:
+    grpcio = logging.getLogger("grpc._cython.cygrpc")
+    with logs.running("json", Metrics()):
+        try:
+            raise cygrpc.ExecuteBatchError("the client has left")
+        except cygrpc.ExecuteBatchError:
+            grpcio.exception("ExecuteBatchError raised in core by servicer method [/x.Y/Z]")
+        grpcio.exception("Invalid encoding on %s", b"Bearer key\xff")
+        grpcio.error("something else")
+    [line] = lines(capfd)
+    assert json.loads(line)["event"] == "something else"

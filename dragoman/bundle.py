@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dragoman import language
 from dragoman.errors import BundleError
-from dragoman.tokenizer import tokenizer_files
+from dragoman.tokenizer import JOINT, Tokenizer, tokenizer_files
+from dragoman.tokenizer import SOURCE as SOURCE_TOKENIZER
+from dragoman.tokenizer import TARGET as TARGET_TOKENIZER
 
 MANIFEST = "bundle.json"
 ENCODER = "encoder.onnx"
@@ -127,24 +129,52 @@ class Bundle:
                 raise BundleError(f"{file}: files: no entry for {name}")
         return cls(path, manifest)
 
+    def read(self, name: str) -> bytes:
+        """Read a file, and check these very bytes: another program may have written to it since `open`.
+
+        Raises:
+            BundleError: it cannot be read, or has changed.
+        """
+        file = self.path / name
+        try:
+            _check_regular(file)
+            content = file.read_bytes()
+        except OSError as error:
+            raise BundleError(f"{file}: cannot read: {error}") from error
+        _compare(file, hashlib.sha256(content).hexdigest(), self.manifest.files[name])
+        return content
+
+    def graph(self, name: str) -> tuple[bytes, Path]:
+        """The checked bytes of a graph, and its file, for messages; raises as `read` does."""
+        return self.read(name), self.path / name
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, of checked bytes.
+
+        Raises:
+            BundleError: as `read`, or it is no tokenizer.
+        """
+        names = [JOINT] if JOINT in self.manifest.files else [SOURCE_TOKENIZER, TARGET_TOKENIZER]
+        return Tokenizer.of({self.path / name: self.read(name) for name in names})
+
     @property
     def encoder(self) -> Path:
-        """The encoder graph."""
+        """Where the encoder graph lies; whoever runs it takes `graph`."""
         return self.path / ENCODER
 
     @property
     def decoder(self) -> Path:
-        """The decoder graph."""
+        """Where the decoder graph lies."""
         return self.path / DECODER
 
     @property
     def place(self) -> Path:
-        """The graph that puts a source's memory into a slot's row, for buffers in a device's memory."""
+        """Where the graph lies that puts a source's memory into a slot's row, for buffers in a device's memory."""
         return self.path / PLACE
 
     @property
     def copy(self) -> Path:
-        """The graph that copies bytes within a device's memory."""
+        """Where the graph lies that copies bytes within a device's memory."""
         return self.path / COPY
 
 
@@ -156,8 +186,12 @@ def _check(folder: Path, name: str, expected: str) -> None:
         actual = sha256(folder / name)
     except OSError as error:
         raise BundleError(f"{folder / name}: cannot read: {error}") from error
+    _compare(folder / name, actual, expected)
+
+
+def _compare(file: Path, actual: str, expected: str) -> None:
     if actual != expected:
-        raise BundleError(f"{folder / name}: sha256 is {actual}, the manifest says {expected}")
+        raise BundleError(f"{file}: sha256 is {actual}, the manifest says {expected}")
 
 
 def _check_regular(file: Path) -> None:

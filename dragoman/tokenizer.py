@@ -1,6 +1,6 @@
 """Text to ids and back: the same code in training, parity and serving, so that there is no skew."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor
@@ -26,11 +26,27 @@ class Tokenizer:
         Raises:
             BundleError: no tokenizer there, or an unreadable one.
         """
-        names = tokenizer_files(folder)
+        files = [folder / name for name in tokenizer_files(folder)]
         try:
-            processors = [SentencePieceProcessor(model_file=str(folder / name)) for name in names]
-        except (OSError, RuntimeError) as error:
-            raise BundleError(f"{folder}: cannot read tokenizer {' or '.join(names)}: {error}") from error
+            return cls.of({file: file.read_bytes() for file in files})
+        except OSError as error:
+            raise BundleError(f"{folder}: cannot read the tokenizer: {error}") from error
+
+    @classmethod
+    def of(cls, files: Mapping[Path, bytes]) -> "Tokenizer":
+        """Load a joint model, or that of the source and that of the target, from the bytes of their files.
+
+        Raises:
+            BundleError: they are no SentencePiece models.
+        """
+        processors = []
+        for file, content in files.items():
+            processor = SentencePieceProcessor()
+            try:
+                processor.LoadFromSerializedProto(content)
+            except RuntimeError as error:
+                raise BundleError(f"{file}: cannot read the tokenizer: {error}") from error
+            processors.append(processor)
         return cls(processors[0], processors[-1])
 
     @property

@@ -173,7 +173,6 @@ def _with_checkpoint(folder: Path, texts: list[str]) -> list[str]:
 
 def _with_bundle(folder: Path, texts: list[str]) -> list[str]:
     from dragoman.bundle import Bundle
-    from dragoman.tokenizer import Tokenizer
     from export.parity import SLOTS
     from service.engine import Engine
     from service.mailbox import Mailbox
@@ -181,7 +180,7 @@ def _with_bundle(folder: Path, texts: list[str]) -> list[str]:
     from service.translator import Translator
 
     bundle = Bundle.open(folder)
-    translator = Translator(bundle.manifest, Tokenizer.open(folder))
+    translator = Translator(bundle.manifest, bundle.tokenizer())
     mailbox = Mailbox(sum(map(len, texts)))  # a text has no more tokens than characters, or hardly
     engine = Engine(bundle, mailbox, Metrics(), device="cpu", threads=0, slots=SLOTS)
     return [result.text for result in translator.translate_offline(engine, texts)]

@@ -10,6 +10,8 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from dragoman.bundle import (
+    DECODER,
+    ENCODER,
     IDS,
     LENGTHS,
     LOGITS,
@@ -28,6 +30,7 @@ from dragoman.bundle import (
     present_name,
 )
 from dragoman.errors import BundleError
+from service.saturation import check_products
 from service.slots import SlotTable
 
 PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
@@ -71,20 +74,22 @@ def bind(
 
 
 def open_session(
-    graph: Path, device: str, profile: Path | None = None, *, cuda_graphs: bool = False
+    content: bytes, file: Path, device: str, profile: Path | None = None, *, cuda_graphs: bool = False
 ) -> onnxruntime.InferenceSession:
     """Open a graph for use by several threads, each running it by itself.
 
     Args:
-        graph: of a bundle.
+        content: of an ONNX file.
+        file: its name, for messages.
         device: cpu or cuda.
         profile: how the name of the file begins that onnxruntime writes the time of every operator to.
         cuda_graphs: on a GPU, record each run whose options have a new `gpu_graph_id`, and repeat it from then on;
             onnxruntime refuses a graph of which a part would have to run, or to be copied, elsewhere.
 
     Raises:
-        BundleError: the graph cannot be loaded, or the device is not there.
+        BundleError: the graph cannot be loaded, its products may saturate, or the device is not there.
     """
+    check_products(content, file)
     if PROVIDERS[device][0] not in onnxruntime.get_available_providers():
         raise BundleError(f"device {device}: this onnxruntime has no {PROVIDERS[device][0]}")
     options = onnxruntime.SessionOptions()
@@ -101,10 +106,12 @@ def open_session(
     try:
         # Add and LayerNormalization apart take a third of the time of the fused operator.
         session = onnxruntime.InferenceSession(
-            graph, options, providers=providers, disabled_optimizers=["SkipLayerNormFusion"]
+            content, options, providers=providers, disabled_optimizers=["SkipLayerNormFusion"]
         )
     except Exception as error:  # onnxruntime's exceptions share no base class of its own
-        raise BundleError(f"{graph}: {' '.join(str(error).split())}") from error
+        raise BundleError(f"{file}: {' '.join(str(error).split())}") from error
+    # onnxruntime 1.31 keeps the file's bytes beside the session, in case that other providers are to be tried.
+    session._model_bytes = None
     # onnxruntime falls back to the CPU in silence.
     if session.get_providers()[0] != PROVIDERS[device][0]:
         raise BundleError(f"device {device}: {PROVIDERS[device][0]} failed to start")
@@ -130,7 +137,7 @@ class EncoderSession:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self._session = open_session(bundle.encoder, device)
+        self._session = open_session(*bundle.graph(ENCODER), device)
         self._pad_id = bundle.manifest.pad_id
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
@@ -155,7 +162,7 @@ class DecoderSession:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self.session = open_session(bundle.decoder, device)
+        self.session = open_session(*bundle.graph(DECODER), device)
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[SlotTable, "DecoderStep"]:
         """Reserve the buffers of so many slots, and bind the graph to them."""

@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from dragoman.bundle import Bundle
-from dragoman.tokenizer import Tokenizer
 from service import self_check
 from service.capacity import slots_of
 from service.catalog import ServedModel
@@ -73,7 +72,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         max_delay_s=settings.max_delay_s,
     )
     mailbox.bind(loop)
-    tokenizer = Tokenizer.open(bundle.path)
+    tokenizer = bundle.tokenizer()
     engine = Engine(
         bundle,
         mailbox,

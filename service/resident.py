@@ -17,6 +17,9 @@ from numpy.typing import DTypeLike, NDArray
 from dragoman.bundle import (
     BYTES,
     COPIED,
+    COPY,
+    DECODER,
+    ENCODER,
     IDS,
     LENGTHS,
     LOGITS,
@@ -24,6 +27,7 @@ from dragoman.bundle import (
     MEMORY_LENGTHS,
     NEXT_IDS,
     PADDING,
+    PLACE,
     SOURCE_CAPACITY,
     TARGET_CAPACITY,
     Bundle,
@@ -97,7 +101,7 @@ class Copies:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self._session = open_session(bundle.copy, device)
+        self._session = open_session(*bundle.graph(COPY), device)
 
     def copy(self, source: Tensor, target: Tensor) -> None:
         """Copy all bytes of a tensor over another of as many."""
@@ -114,7 +118,7 @@ class ResidentEncoder:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self._session = open_session(bundle.encoder, device)
+        self._session = open_session(*bundle.graph(ENCODER), device)
         self._copies = Copies(bundle, device)
         self._device = device
         self._pad_id = bundle.manifest.pad_id
@@ -142,8 +146,8 @@ class ResidentDecoder:
         Raises:
             BundleError: one cannot be loaded; on a GPU also where it would have to copy to the host and back.
         """
-        self.session = open_session(bundle.decoder, device, cuda_graphs=True)
-        self.place = open_session(bundle.place, device)
+        self.session = open_session(*bundle.graph(DECODER), device, cuda_graphs=True)
+        self.place = open_session(*bundle.graph(PLACE), device)
         self.copies = Copies(bundle, device)
         self.device = device
         self.cuda_graph_ids = itertools.count(1)  # onnxruntime keeps 0 for itself

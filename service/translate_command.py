@@ -31,7 +31,6 @@ from dragoman.errors import (
     RateLimitedError,
     UnrecognizedError,
 )
-from dragoman.tokenizer import Tokenizer
 from service import capacity, place
 from service.mailbox import Mailbox
 from service.metrics import Metrics
@@ -155,7 +154,7 @@ def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
         threads=settings.decoding_threads(),
         slots=capacity.slots_of(manifest, settings),
     )
-    translator = Translator(manifest, Tokenizer.open(bundle.path), Limits.of(settings))
+    translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
 
     def translate_lines(lines: list[str]) -> list[Translation]:
         return [

@@ -18,6 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from bench.roofline.costs import Peak
 from service.graphs import open_session
+from service.saturation import LARGEST_SUM
 
 # Large enough that the code around the innermost loop costs nothing, small enough for a few milliseconds.
 ROWS, INNER, COLUMNS = 512, 2048, 2048
@@ -73,9 +74,8 @@ def _idle_us(inputs: int) -> float:
     model = idle_graph(IDLE_OPERATORS, inputs)
     feeds = {"value_0": np.ones((1, 1, 1), np.float32)}
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "idle.onnx"
-        onnx.save(model, file)
-        plain, profiled = open_session(file, "cpu"), open_session(file, "cpu", Path(folder) / "idle")
+        content, file = model.SerializeToString(), Path("idle.onnx")
+        plain, profiled = (open_session(content, file, "cpu", to) for to in (None, Path(folder) / "idle"))
         walls_s = [_timed_s(lambda: plain.run(None, feeds)) for _ in range(IDLE_RUNS)]
         for _ in range(IDLE_RUNS):
             profiled.run(None, feeds)
@@ -100,7 +100,8 @@ def idle_graph(operators: int, inputs: int) -> onnx.ModelProto:
 def _int8_product() -> onnx.ModelProto:
     """The operator of an int8 bundle."""
     random = np.random.default_rng(0)
-    weight = random.integers(-127, 128, (INNER, COLUMNS), dtype=np.int8)
+    largest = LARGEST_SUM // 2
+    weight = random.integers(-largest, largest, (INNER, COLUMNS), dtype=np.int8, endpoint=True)
     constants: dict[str, NDArray[np.generic]] = {
         "weight": weight,
         "input_scale": np.array(0.01, np.float32),
@@ -137,10 +138,7 @@ def _model(
 
 
 def _product_s(model: onnx.ModelProto, rows: NDArray[np.generic]) -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "product.onnx"
-        onnx.save(model, file)
-        session = open_session(file, "cpu")
+    session = open_session(model.SerializeToString(), Path("product.onnx"), "cpu")
     output = np.empty((ROWS, COLUMNS), np.float32)
     binding = session.io_binding()
     binding.bind_input("input", "cpu", 0, rows.dtype, rows.shape, rows.ctypes.data)

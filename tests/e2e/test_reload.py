@@ -201,6 +201,29 @@ def test_a_corrupt_bundle_is_refused_and_the_old_one_stays(client: Client, model
     assert serving.metric("bundle_errors") == 0
 
 
+def test_a_file_that_is_written_over_during_a_reload_is_never_served(client: Client, models: Path, serving) -> None:
+    """All bundles are checked before the first is loaded: the last one's encoder changes in between."""
+    expected = [translation.text for translation in client.translate(SENTENCES, model="en-de")]
+    for name in ("en-de", "en-fr"):
+        copy_bundle(models / name, models / name, parameters=1)
+    last = copy_bundle(BUNDLE, models / "last", name="last", target_language="it")
+    encoder = bytearray((last / "encoder.onnx").read_bytes())
+    middle = len(encoder) // 2
+    encoder[middle : middle + 2**20] = bytes(2**20)  # a million weights that are zero: still a valid graph
+    (last / "encoder.onnx").unlink()  # a link to the default model's
+    shutil.copyfile(BUNDLE / "encoder.onnx", last / "encoder.onnx")
+    serving.signal(signal.SIGHUP)
+    serving.wait_for("loaded")
+    (last / "encoder.onnx").write_bytes(encoder)
+    serving.wait_for("reloaded")
+    refused = {line["model"]: line["why"] for line in refusals(serving)}
+    if refused:  # or else it had been loaded before, which is as good
+        assert refused.keys() == {"last"}
+        assert refused["last"].startswith(f"{last / 'encoder.onnx'}: sha256 is ")
+    for name in {"en-de", "en-fr", "last"} - refused.keys():
+        assert [translation.text for translation in client.translate(SENTENCES, model=name)] == expected
+
+
 def test_the_last_model_stays(client: Client, models: Path, serving) -> None:
     for name in ("en-de", "en-fr"):
         shutil.rmtree(models / name)

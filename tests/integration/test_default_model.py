@@ -6,6 +6,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from onnx import TensorProto
 
 from dragoman.bundle import Bundle, Precision, sha256
 from dragoman.tokenizer import Tokenizer
@@ -65,10 +66,24 @@ def test_exported_again_it_translates_the_same(committed: Bundle, corpus: Corpus
     sources = [[*tokenizer.encode(text), committed.manifest.eos_id] for text in corpus.sources]
     assert len(sources) == 500
     expected, actual = decode_with_engine(committed, sources), decode_with_engine(again, sources)
-    # Another CPU adds in another order, which may move a calibrated range by one rounding step.
-    assert sum(one != other for one, other in zip(expected, actual, strict=True)) <= 5
-    for name in ("encoder", "decoder"):
-        assert operators(getattr(again, name)) == operators(getattr(committed, name))
+    # Products of bytes are exact on every processor, and what is measured is rounded to steps: in general the bundle is
+    # the same bit for bit. Where a processor's last digits push one of 2,000 values into the next step, three matrices
+    # change at most (what writes a channel, asks for it and reads it), or one range: 70 of 500 sentences then differ.
+    graphs = [(getattr(again, name), getattr(committed, name)) for name in ("encoder", "decoder")]
+    assert all(operators(one) == operators(other) for one, other in graphs)
+    assert sum(len(other_weights(one, other)) for one, other in graphs) <= 6
+    same = again.manifest.content_sha256 == committed.manifest.content_sha256
+    assert sum(one != other for one, other in zip(expected, actual, strict=True)) <= (0 if same else 100)
+
+
+def other_weights(file: Path, other: Path) -> list[str]:
+    """Names of the matrices of bytes that differ."""
+    expected, actual = (
+        {one.name: one for one in onnx.load(each).graph.initializer if one.data_type == TensorProto.INT8}
+        for each in (file, other)
+    )
+    assert expected.keys() == actual.keys()
+    return [name for name, constant in expected.items() if constant != actual[name]]
 
 
 def operators(file: Path) -> Counter[str]:

@@ -196,6 +196,11 @@ def test_target_limit(source: int, limit: int) -> None:
     assert tokens <= target_limit(source + 1, limit)
 
 
+def test_the_target_limit_rounds_down() -> None:
+    assert target_limit(3, 100, factor=1.5, offset=0) == 4
+    assert target_limit(1, 100, factor=1.99, offset=3) == 4
+
+
 def test_the_target_limit_can_be_set() -> None:
     assert target_limit(7, 100, factor=1.5, offset=3) == 13
     assert target_limit(7, 100, factor=0, offset=3) == 3
@@ -209,3 +214,29 @@ def test_a_tokenizer_without_a_hash_is_refused(folder: Path) -> None:
     file.write_text(json.dumps(manifest))
     with pytest.raises(BundleError, match=r"files: no entry for tokenizer\.model"):
         Bundle.open(folder)
+
+
+def test_a_file_is_read_and_checked_at_once(folder: Path) -> None:
+    bundle = Bundle.open(folder)
+    assert bundle.read("encoder.onnx") == b"encoder"
+    assert bundle.graph("decoder.onnx") == (b"decoder", folder / "decoder.onnx")
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_what_was_written_over_after_the_check_is_refused(folder: Path, name: str) -> None:
+    bundle = Bundle.open(folder)
+    (folder / name).write_bytes(b"noise")
+    with pytest.raises(BundleError, match=r"sha256 is .*, the manifest says"):
+        bundle.tokenizer() if name == "tokenizer.model" else bundle.graph(name)
+
+
+def test_what_is_gone_after_the_check_is_named(folder: Path) -> None:
+    bundle = Bundle.open(folder)
+    (folder / "encoder.onnx").unlink()
+    with pytest.raises(BundleError, match=r"encoder\.onnx: cannot read"):
+        bundle.read("encoder.onnx")
+
+
+def test_pieces_that_are_none_are_named(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r"tokenizer\.model: cannot read the tokenizer"):
+        Bundle.open(folder).tokenizer()

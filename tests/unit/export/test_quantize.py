@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from export.quantize import QuantizedLinear, quantize
 from model.config import TransformerConfig
 from model.transformer import Transformer
+from service.saturation import LARGEST_SUM, largest_sum
 
 WIDTHS = st.integers(1, 40)
 SEEDS = st.integers(0, 2**32)
@@ -50,6 +51,19 @@ def test_close_to_the_layer(width: int, out: int, rows: int, seed: int, non_nega
     states = inputs(rows, width, non_negative=non_negative)
     off = (quantized(states) - layer(states)).abs()
     assert (off <= bound(layer, quantized, states)).all()
+
+
+@settings(deadline=None)
+@given(width=WIDTHS, out=WIDTHS, seed=SEEDS, same_sign=st.booleans())
+def test_no_product_can_saturate(width: int, out: int, seed: int, same_sign: bool) -> None:
+    torch.manual_seed(seed)
+    layer = linear(width, out)
+    if same_sign:
+        layer.weight.data = layer.weight.data.abs() + 1.0
+    weight = QuantizedLinear(layer, LARGEST).weight
+    assert largest_sum(weight.numpy()) <= LARGEST_SUM
+    used = torch.nn.functional.pad(weight, (0, 0, 0, width % 2)).int().abs().view(-1, 2, out).sum(1).amax(0)
+    assert (used >= LARGEST_SUM - 2).all()  # and no level is given away
 
 
 @torch.inference_mode()

@@ -102,6 +102,32 @@ def test_an_older_bundle_is_replaced(
     assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
 
 
+def test_weights_that_may_saturate_are_not_written(
+    monkeypatch: pytest.MonkeyPatch,
+    exported: Export,
+    checkpoint: Path,
+    target: NewTarget,
+    corpus: Corpus,
+    tmp_path: Path,
+) -> None:
+    bundle = exported("int8").bundle
+
+    def copy_graphs(model: Transformer, precision: Precision, folder: Path, ranges: object) -> None:
+        for file in (bundle.encoder, bundle.decoder, bundle.place, bundle.copy):
+            content = onnx.load(file)
+            for tensor in content.graph.initializer:
+                if tensor.data_type == onnx.TensorProto.INT8 and len(tensor.dims) == 2:
+                    tensor.raw_data = bytes([127]) * len(tensor.raw_data)
+            onnx.save(content, folder / file.name)
+
+    monkeypatch.setattr("export.write.write_graphs", copy_graphs)
+    with pytest.raises(BundleError, match="two neighbouring weights add up to 254, and above 128"):
+        export_bundle(
+            checkpoint, tmp_path / "bundle", target("int8"), Corpus(corpus.sources[:9], corpus.targets[:9], [])
+        )
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("graph", ["encoder", "decoder"])
 def test_a_changed_weight_is_refused_and_the_old_bundle_stays(
     quick: Callable[..., None], checkpoint: Path, target: NewTarget, corpus: Corpus, tmp_path: Path, graph: str

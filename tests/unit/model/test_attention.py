@@ -42,6 +42,22 @@ def test_masked_keys_do_not_count_however_large() -> None:
 
 
 @settings(deadline=None, max_examples=20)
+@given(ages=st.lists(st.integers(0, 5), min_size=1, max_size=4), seed=st.integers(0, 2**32))
+def test_a_step_reads_what_is_valid_and_its_own_position_alone(ages: list[int], seed: int) -> None:
+    random = torch.Generator().manual_seed(seed)
+    rows, heads, width = len(ages), 2, 8
+    packed = torch.randn(rows, 1, 3 * width, generator=random)
+    keys, values = torch.randn(2, rows, heads, 7, width // heads, generator=random)
+    attention, lengths = AttendSelf(heads), torch.tensor(ages, dtype=torch.int32)
+    expected, _, _ = attention.step(packed, keys.clone(), values.clone(), lengths)
+    for row, age in enumerate(ages):
+        keys[row, :, age + 1 :] += 10
+        values[row, :, age + 1 :] -= 10
+    actual, _, _ = attention.step(packed, keys, values, lengths)
+    assert torch.equal(actual, expected)
+
+
+@settings(deadline=None, max_examples=20)
 @given(ages=st.lists(st.integers(0, 6), min_size=1, max_size=4), seed=st.integers(0, 2**32))
 def test_a_step_writes_one_position_of_each_row(ages: list[int], seed: int) -> None:
     random = torch.Generator().manual_seed(seed)

@@ -1,14 +1,15 @@
 """The sessions on the synthetic model: what a run writes, and that it depends on nothing but its own row."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
 
-from dragoman.bundle import DECODER, ENCODER, Bundle
+from dragoman.bundle import DECODER, ENCODER, Bundle, sha256
 from dragoman.errors import BundleError
-from service.graphs import DecoderSession, DecoderStep, EncoderSession
+from service.graphs import DecoderSession, DecoderStep, EncoderSession, open_session
 from service.slots import SlotTable
 from tests.synthetic import MAX_SOURCE_TOKENS, Synthetic
 
@@ -119,10 +120,19 @@ def test_a_row_is_the_same_whatever_the_number_of_rows(table: SlotTable, decoder
 @pytest.mark.parametrize(("session", "name"), [(EncoderSession, ENCODER), (DecoderSession, DECODER)])
 def test_a_broken_graph_is_named_in_one_line(bundle: Bundle, tmp_path: Path, session: type, name: str) -> None:
     (tmp_path / name).write_bytes(b"no graph")
+    manifest = bundle.manifest.model_copy(update={"files": {name: sha256(tmp_path / name)}})
     with pytest.raises(BundleError) as caught:
-        session(Bundle(tmp_path, bundle.manifest), "cpu")
+        session(Bundle(tmp_path, manifest), "cpu")
     assert str(tmp_path / name) in caught.value.message
     assert "\n" not in caught.value.message
+
+
+def test_the_bytes_of_a_file_are_kept_by_nobody(bundle: Bundle) -> None:
+    content = bundle.read(DECODER)
+    before = sys.getrefcount(content)
+    session = open_session(content, bundle.decoder, "cpu")
+    assert sys.getrefcount(content) == before
+    del session
 
 
 @pytest.mark.skipif("CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="there is CUDA")

@@ -1,6 +1,8 @@
 """Bundles become served models and go again, with the real engine on the synthetic model."""
 
 import asyncio
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -62,3 +64,16 @@ async def test_what_is_on_its_way_to_a_closed_model_fails(int8: Synthetic) -> No
     await asyncio.to_thread(loaded.engine.stop)
     with pytest.raises(InternalError):
         loaded.model.intake.submit([Segment([2], 4)])
+
+
+@pytest.mark.parametrize("name", ["encoder.onnx", "decoder.onnx", "tokenizer.model"])
+async def test_bytes_that_were_not_checked_are_not_loaded(int8: Synthetic, tmp_path: Path, name: str) -> None:
+    """The file is still valid: only its hash tells that its weights, or pieces, are others."""
+    bundle = Bundle.open(shutil.copytree(int8.bundle.path, tmp_path / "bundle"))
+    content = bytearray((bundle.path / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (bundle.path / name).write_bytes(content)
+    metrics = Metrics()
+    with pytest.raises(BundleError, match=rf"{name}: sha256 is .*, the manifest says"):
+        await asyncio.to_thread(load, bundle, Settings(threads=2), metrics, asyncio.get_running_loop())
+    assert gauges(metrics) == dict.fromkeys(GAUGES, 0)

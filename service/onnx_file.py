@@ -1,0 +1,138 @@
+"""An ONNX file as far as a server looks into it before it runs it: the nodes, and the constants that they read.
+
+Read with protobuf and the few fields that are needed, since serving does without the package `onnx`.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+
+from dragoman.errors import BundleError
+
+INT8: Final = 3
+UINT8: Final = 2
+_PACKAGE: Final = "dragoman.onnx_file"
+# Names, numbers and types of onnx.proto. A message that is only looked for is read as bytes.
+_MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
+    "Model": {"graph": (7, "Graph"), "functions": (25, "bytes[]")},
+    "Graph": {"node": (1, "Node[]"), "initializer": (5, "Tensor[]"), "sparse_initializer": (15, "bytes[]")},
+    "Node": {"input": (1, "string[]"), "op_type": (4, "string"), "attribute": (5, "Attribute[]")},
+    "Attribute": {
+        "t": (5, "Tensor"),
+        "g": (6, "bytes"),
+        "tensors": (10, "Tensor[]"),
+        "graphs": (11, "bytes[]"),
+        "sparse_tensor": (22, "bytes"),
+        "sparse_tensors": (23, "bytes[]"),
+    },
+    "Tensor": {
+        "dims": (1, "int64[]"),
+        "data_type": (2, "int32"),
+        "name": (8, "string"),
+        "raw_data": (9, "bytes"),
+        "external_data": (13, "bytes[]"),
+        "data_location": (14, "int32"),
+    },
+}
+
+
+class Constant(NamedTuple):
+    """A constant of a graph.
+
+    Attributes:
+        data_type: of its numbers, as ONNX counts types.
+        shape: its dimensions.
+        content: its numbers, little-endian; empty where the file has them in another form.
+    """
+
+    data_type: int
+    shape: tuple[int, ...]
+    content: bytes
+
+    def bytes_of(self) -> NDArray[np.int8] | None:
+        """The numbers of a constant of type INT8, in its shape; None where they are not there one by one."""
+        if len(self.content) != math.prod(self.shape):
+            return None
+        return np.frombuffer(self.content, np.int8).reshape(self.shape)
+
+
+class Node(NamedTuple):
+    """One operation of a graph.
+
+    Attributes:
+        operator: its name, without the domain.
+        inputs: names of what it reads; empty for one that is left out.
+    """
+
+    operator: str
+    inputs: tuple[str, ...]
+
+
+class Graph:
+    """Nodes and constants of a file that stands for itself."""
+
+    def __init__(self, content: bytes, file: Path) -> None:
+        """Read a file.
+
+        Args:
+            content: of the file.
+            file: its name, for messages.
+
+        Raises:
+            BundleError: it is no ONNX file, or parts of it are elsewhere: in other files, or in graphs within it.
+        """
+        model = _Model()
+        try:
+            model.ParseFromString(content)
+        except DecodeError as error:
+            raise BundleError(f"{file}: it is no ONNX file") from error
+        if not model.HasField("graph"):
+            raise BundleError(f"{file}: it is no ONNX file: it has no graph")
+        graph = model.graph
+        attributes = [attribute for node in graph.node for attribute in node.attribute]
+        tensors = [*graph.initializer]
+        for attribute in attributes:
+            tensors += [attribute.t, *attribute.tensors]
+        if any(tensor.external_data or tensor.data_location for tensor in tensors):
+            raise BundleError(f"{file}: some of its weights are in another file, which the manifest does not vouch for")
+        inner = any(attribute.g or attribute.graphs for attribute in attributes)
+        sparse = any(attribute.sparse_tensor or attribute.sparse_tensors for attribute in attributes)
+        if model.functions or graph.sparse_initializer or inner or sparse:
+            raise BundleError(f"{file}: functions, graphs within graphs and sparse weights are not served")
+        self._constants = {tensor.name: tensor for tensor in graph.initializer}
+        self.nodes = [Node(node.op_type, tuple(node.input)) for node in graph.node]
+
+    def constant(self, name: str) -> Constant | None:
+        """A constant by its name; None for what is computed or passed in."""
+        tensor = self._constants.get(name)
+        return tensor and Constant(tensor.data_type, tuple(tensor.dims), tensor.raw_data)
+
+
+def _message_class(name: str) -> Any:
+    """The class of a message of `_MESSAGES`, in a pool of its own: the package `onnx` may be loaded as well."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    scalars = {"bytes": kinds.TYPE_BYTES, "string": kinds.TYPE_STRING, "int32": kinds.TYPE_INT32}
+    scalars["int64"] = kinds.TYPE_INT64
+    file = descriptor_pb2.FileDescriptorProto(name="dragoman/onnx_file.proto", package=_PACKAGE, syntax="proto3")
+    for message, fields in _MESSAGES.items():
+        description = file.message_type.add(name=message)
+        for field, (number, kind) in fields.items():
+            label = kinds.LABEL_REPEATED if kind.endswith("[]") else kinds.LABEL_OPTIONAL
+            added = description.field.add(name=field, number=number, label=label)
+            kind = kind.removesuffix("[]")
+            if kind in scalars:
+                added.type = scalars[kind]
+            else:
+                added.type, added.type_name = kinds.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+
+_Model: Final = _message_class("Model")

@@ -12,7 +12,8 @@ buf=$place/node_modules/.bin/buf
 if [ ! -x "$buf" ]; then
     command -v npm >/dev/null || { echo 'proto-check skipped: there is no npm'; exit 0; }
     mkdir -p "$place"
-    timeout 120 npm install --prefix "$place" --no-save --no-fund --no-audit --silent "@bufbuild/buf@$version" \
+    timeout 120 npm install --prefix "$place" --no-save --no-fund --no-audit --silent \
+        --fetch-retries=1 --fetch-retry-mintimeout=1000 "@bufbuild/buf@$version" \
         >"$place/install.log" 2>&1 || { echo 'proto-check skipped: npm cannot install buf'; exit 0; }
 fi
 "$buf" lint "$folder"

@@ -228,14 +228,14 @@ class Call:
             self._wake_up.set()
 
     async def _feed(self, texts: Mapping[int, Text], read: Reads, promise: Promise | None) -> None:
+        complete: list[Read] = []
         unread: deque[tuple[int, Document]] = deque()
         for index, text in texts.items():
-            if isinstance(text, DragomanError):
-                self._close(index)
-            elif text.complete:
-                await self._queue([Read(index, text.segments)], promise)
+            if isinstance(text, DragomanError) or text.complete:
+                complete.append(Read(index, () if isinstance(text, DragomanError) else text.segments))
             else:
                 unread.append((index, text))
+        await self._queue(complete, promise)
         while unread:
             index, document = unread[0]
             if isinstance(self._texts[index], DragomanError):  # it has failed meanwhile

@@ -23,7 +23,7 @@ from service.turns import Turns
 _SMALL: Final = 512
 # Texts with more characters are read on a thread: a single part of one may take long.
 _LARGE: Final = 8_192
-_PORTION: Final = 32  # parts that are read in one turn, which takes some milliseconds
+_PORTION: Final = 64  # parts that are read in one turn; a text of one sentence has two
 _HEAVY: Final = 128  # segments and tags that are put together in one turn, see `Document.weight`
 
 _T = TypeVar("_T")
@@ -105,7 +105,7 @@ class TextWork:
                 last = len(found) < _PORTION - parts
                 if last:
                     texts.popleft()
-                parts += len(found) + 1
+                parts += len(found)
                 portion.append(Read(index, document.add(found, last=last), last=last))
         return portion
 

@@ -8,6 +8,7 @@ from tests.faults.cases.descriptors import Descriptors
 from tests.faults.cases.failing_step import FailingStep
 from tests.faults.cases.full_log_disk import FullLogDisk
 from tests.faults.cases.half_open import HalfOpen
+from tests.faults.cases.heavy_client import HeavyClient
 from tests.faults.cases.killed_server import KilledServer
 from tests.faults.cases.reset_connections import ResetConnections
 from tests.faults.cases.slow_readers import SlowReaders
@@ -24,6 +25,7 @@ FAULTS: tuple[Fault, ...] = (
     ResetConnections(),
     HalfOpen(),
     SlowReaders(),
+    HeavyClient(),
     UnreadAtShutdown(),
     FailingStep(),
     BrokenEngine(),

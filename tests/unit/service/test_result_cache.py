@@ -281,6 +281,48 @@ def test_one_who_leaves_does_not_take_the_others_along(house: House) -> None:
     assert first.target_ids == [103], "what was decoded later is not its"
 
 
+class Counted(Segment):
+    """Counts how often anybody asks for its deadline."""
+
+    asked = 0
+
+    @property
+    def deadline_s(self) -> float | None:
+        Counted.asked += 1
+        return Segment.deadline_s.__get__(self)
+
+    @deadline_s.setter
+    def deadline_s(self, value: float | None) -> None:
+        Segment.deadline_s.__set__(self, value)
+
+
+def test_to_leave_takes_as_long_however_many_wait_for_the_same(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Counted, "asked", 0)
+    count, at_once = 10_000, 100
+    stays = house.segment(5, deadline_s=LATER_S)
+    crowd = [Counted([5, EOS], LIMIT, deadline_s=LATER_S + 1) for _ in range(count)]
+    house.submit(stays, *crowd)
+    [leader] = house.take()
+    for start in range(0, count, at_once):
+        house.cache.cancel(crowd[start : start + at_once])
+    assert Counted.asked < 20 * count  # each slice that looked at all who stay would make it 50 times that
+    assert leader.deadline_s == LATER_S
+    house.finish_all()
+    assert ended(house, stays)
+
+
+def test_a_deadline_goes_with_the_last_who_had_it(house: House) -> None:
+    first, second, third = (house.segment(5, deadline_s=LATER_S + later) for later in (2, 2, 1))
+    house.submit(first, second, third)
+    [leader] = house.take()
+    house.cache.cancel([first])
+    assert leader.deadline_s == LATER_S + 2
+    house.cache.cancel([second])
+    assert leader.deadline_s == LATER_S + 1
+    house.finish_all()
+    assert ended(house, third)
+
+
 def test_the_last_who_leaves_takes_the_leader_along(house: House) -> None:
     waiting, running = house.segment(3), house.segment(4)
     house.submit(running)

@@ -16,7 +16,7 @@ from service.terms import Terms
 from service.text_work import TextWork
 from tests.unit.service.house import until
 
-PORTION = 32
+PORTION = 64
 LARGE = 10_000  # characters: such a text is read on a thread
 
 

@@ -1,6 +1,7 @@
 """Dragoman, translation over gRPC: the clients that other programs import, and the errors of their calls."""
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
         UnknownModelError,
         UnrecognizedError,
     )
+    from dragoman.options import Options
+
+    __version__: str
 
 __all__ = [
     "AnswerTooLargeError",
@@ -48,6 +52,7 @@ __all__ = [
     "InvalidRequestError",
     "LoadingError",
     "Model",
+    "Options",
     "OverloadedError",
     "QueueFullError",
     "RateLimitedError",
@@ -62,19 +67,22 @@ __all__ = [
     "UnrecognizedError",
 ]
 
-_MODULES = ("answers", "client", "errors")
+_MODULES = ("answers", "client", "errors", "options")
 
+if not TYPE_CHECKING:  # a type checker would take it for all names that there could be
 
-def __getattr__(name: str) -> object:
-    """Imports what is asked for first: the command line has something to set before gRPC is imported."""
-    if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
-    if name in __all__:
-        for module in map(import_module, (f"{__name__}.{each}" for each in _MODULES)):
-            if name in vars(module):
-                globals()[name] = vars(module)[name]
-                return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Imports what is asked for first: the command line has something to set before gRPC is imported."""
+        if name == "__version__":
+            return version(__name__)
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
+        if name in __all__:
+            for module in map(import_module, (f"{__name__}.{each}" for each in _MODULES)):
+                if name in vars(module):
+                    globals()[name] = vars(module)[name]
+                    return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,24 +1,26 @@
 """The clients of a Dragoman server, blocking and asyncio, over the same request builder.
 
 A call that fails raises an error of `dragoman.errors`. UNAVAILABLE (no connection, draining, loading) is
-tried again by gRPC itself, at most three times with growing, jittered pauses, as long as the deadline allows
-and nothing of the answer has arrived; calls are spread over all addresses that the server's name resolves to. An
-overloaded server is not asked again: whoever wants to waits for the `retry_delay_s` of the error, and longer each time.
+tried again by gRPC itself, `retries` times with growing, jittered pauses, as long as the deadline allows
+and nothing of the answer has arrived; calls are spread over all addresses that the server's name resolves to. A busy
+server is asked again only with `wait_when_busy`: after the time that its answer names, and longer each time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, overload
 
 import grpc
 import grpc.aio
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from dragoman.access import Access
 from dragoman.answers import (
@@ -31,46 +33,18 @@ from dragoman.answers import (
     translation_delta_of,
     translation_of,
 )
-from dragoman.errors import DragomanError, from_rpc_error
+from dragoman.channel import DEFAULT_RETRIES, address_of, api_key_of, channel_options
+from dragoman.errors import DeadlineExceededError, DragomanError, ServerUnavailableError, from_rpc_error
 from dragoman.feed import AsyncFeed, Feed
-from dragoman.many import Patience, lost_call
-from dragoman.options import Options, config_of, request_of
+from dragoman.many import pause_s as pause_of_many_s
+from dragoman.options import Options, config_of, request_of, shows_options
+from dragoman.patience import Patience
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 
-DEFAULT_ADDRESS = "127.0.0.1:50051"
 DEFAULT_TIMEOUT_S = 60.0
 
-_SERVICE_CONFIG = {
-    "loadBalancingConfig": [{"round_robin": {}}],
-    "methodConfig": [
-        {
-            # Not the stream: gRPC has been seen to wait for ever where the server of a retried stream died.
-            "name": [
-                {"service": "dragoman.v1.Translation", "method": "TranslateText"},
-                {"service": "dragoman.v1.Translation", "method": "ListModels"},
-            ],
-            # Overload is not among the statuses (it is RESOURCE_EXHAUSTED), so retries cannot feed it. gRPC
-            # jitters each pause, so that clients do not come back in step.
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "1s",
-                "backoffMultiplier": 3,
-                # gRPC answers CANCELLED to a call that arrives as a server stops (grpc/grpc#41785); what the caller
-                # itself cancels is not tried again.
-                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
-            },
-        }
-    ],
-}
-_CHANNEL_OPTIONS = [
-    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
-    # A server may be set to send larger messages than gRPC's own 4 MiB.
-    ("grpc.max_receive_message_length", -1),
-    # gRPC's own 120 s would leave a server unused for so long after it came back from an outage.
-    ("grpc.max_reconnect_backoff_ms", 5_000),
-]
+_READY_PAUSE_S = 0.2
 
 
 @contextmanager
@@ -83,48 +57,127 @@ def _errors_of_dragoman() -> Iterator[None]:
 
 
 class _Base:
-    """What both clients share: the settings of every call, and the stub."""
+    """What both clients share: the settings of every call, and the stubs."""
 
-    def __init__(self, channel: Any, timeout_s: float, api_key: str | None, metadata: Mapping[str, str] | None) -> None:
-        self._channel = channel
-        self._stub = TranslationStub(channel)
+    def __init__(
+        self,
+        address: str | None,
+        connect: Callable[..., Any],
+        *,
+        timeout_s: float,
+        retries: int,
+        wait_when_busy: bool,
+        api_key: str | None,
+        metadata: Mapping[str, str] | None,
+    ) -> None:
+        self._metadata = (*Access(api_key_of(api_key)).metadata, *(metadata or {}).items())
+        self._address = address_of(address)
+        self._channel = connect(self._address, options=channel_options(retries))
+        self._stub = TranslationStub(self._channel)
+        self._health = HealthStub(self._channel)
         self._timeout_s = timeout_s
-        self._metadata = (*Access(api_key).metadata, *(metadata or {}).items())
+        self._retries = retries
+        self._wait_when_busy = wait_when_busy
 
-    def _settings(self, timeout_s: float | None) -> dict[str, Any]:
+    def _patience(self, timeout_s: float | None) -> Patience:
+        """Of a call that gRPC itself tries again, or that is not tried again, where no server is there."""
+        return Patience(self._timeout_s if timeout_s is None else timeout_s, wait_when_busy=self._wait_when_busy)
+
+    def _patience_with_many(self, timeout_s: float | None) -> Patience:
+        return Patience(timeout_s, retries=self._retries, wait_when_busy=self._wait_when_busy)
+
+    def _settings(self, patience: Patience) -> dict[str, Any]:
         """Gives the keyword arguments of a call."""
-        return {"timeout": self._timeout_s if timeout_s is None else timeout_s, "metadata": self._metadata}
+        return {"timeout": patience.left_s, "metadata": self._metadata}
+
+    def _unready(self, timeout_s: float | None) -> DeadlineExceededError:
+        waited_s = self._timeout_s if timeout_s is None else timeout_s
+        return DeadlineExceededError(f"no server at {self._address} was ready within {waited_s:g} s")
+
+
+def _connected(
+    insecure: Callable[..., Any], secure: Callable[..., Any], credentials: grpc.ChannelCredentials | None
+) -> Callable[..., Any]:
+    """Gives what makes a channel of an address and `options`."""
+    return insecure if credentials is None else partial(secure, credentials=credentials)
+
+
+def _one_or_all(texts: str | Sequence[str], response: pb.TranslateTextResponse) -> Translation | list[Translation]:
+    """One translation for one text, a list for several."""
+    translations = [translation_of(message) for message in response.translations]
+    return translations[0] if isinstance(texts, str) else translations
+
+
+def _is_ready(response: HealthCheckResponse) -> bool:
+    serving: bool = response.status == HealthCheckResponse.SERVING
+    return serving
 
 
 class Client(_Base):
     """A blocking client; one is enough for a process, and safe to use from many threads.
 
         with Client("localhost:50051") as client:
-            [translation] = client.translate("Good morning.", model="en-de")
+            print(client.translate("Good morning.", model="en-de").text)
 
     Args:
-        address: `host:port`, or any gRPC target such as `dns:///host:port` or `unix:/path`.
-        timeout_s: the deadline of a call, retries included, unless the call has its own.
-        api_key: sent with every call, as `authorization: Bearer`; give it only to servers with TLS.
+        address: `host:port`, or any gRPC target such as `dns:///host:port` or `unix:/path`. Without one, that of the
+            environment variable DRAGOMAN_SERVER, or else 127.0.0.1:50051.
+        timeout_s: the deadline of a call, retries and pauses included, unless the call has its own.
+        retries: how often a call is made again where no server is there for it, from 0 to 4.
+        wait_when_busy: whether a call that a busy server refuses (RATE_LIMITED, CONCURRENCY_LIMITED, QUEUE_FULL,
+            OVERLOADED) waits and is made again, as long as its deadline allows: never sooner than the server asks.
+        api_key: sent with every call, as `authorization: Bearer`; give it only to servers with TLS. Without one, that
+            of the environment variable DRAGOMAN_API_KEY; with "", none.
         metadata: sent with every call; keys in lower case.
         credentials: of a TLS channel, from `grpc.ssl_channel_credentials`; plain text without.
+
+    Raises:
+        ValueError: there cannot be so many retries, or no header can hold the key.
     """
 
     def __init__(
         self,
-        address: str = DEFAULT_ADDRESS,
+        address: str | None = None,
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
+        retries: int = DEFAULT_RETRIES,
+        wait_when_busy: bool = False,
         api_key: str | None = None,
         metadata: Mapping[str, str] | None = None,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
-        if credentials is None:
-            channel = grpc.insecure_channel(address, _CHANNEL_OPTIONS)
-        else:
-            channel = grpc.secure_channel(address, credentials, _CHANNEL_OPTIONS)
-        super().__init__(channel, timeout_s, api_key, metadata)
+        super().__init__(
+            address,
+            _connected(grpc.insecure_channel, grpc.secure_channel, credentials),
+            timeout_s=timeout_s,
+            retries=retries,
+            wait_when_busy=wait_when_busy,
+            api_key=api_key,
+            metadata=metadata,
+        )
 
+    # A string is a sequence of strings, too: the first signature that fits counts.
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self,
+        texts: str,
+        *,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+        **options: Unpack[Options],
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+        **options: Unpack[Options],
+    ) -> list[Translation]: ...
+
+    @shows_options
     def translate(
         self,
         texts: str | Sequence[str],
@@ -132,7 +185,7 @@ class Client(_Base):
         all_or_nothing: bool = True,
         timeout_s: float | None = None,
         **options: Unpack[Options],
-    ) -> list[Translation]:
+    ) -> Translation | list[Translation]:
         """Translates texts of any length.
 
         Args:
@@ -141,20 +194,21 @@ class Client(_Base):
             all_or_nothing: whether a text that cannot be translated raises its error; else it has it in the `error`
                 of its translation, and the others are translated.
             timeout_s: the deadline of this call, retries included; the client's without.
-            **options: languages, model and more, see `dragoman.options.Options`.
+            **options: languages, model and more, see `dragoman.Options`.
 
         Returns:
-            One translation for each text, in the same order.
+            The translation of one text; of several a list, in the same order.
 
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
             ValueError: nothing was sent: a text is no valid Unicode, a number is negative, or the priority is none.
+            TypeError: nothing was sent: a text or an option is of a wrong type, or there is no such option.
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
-        with _errors_of_dragoman():
-            response = self._stub.TranslateText(request, **self._settings(timeout_s))
-        return [translation_of(message) for message in response.translations]
+        response = self._answer(self._stub.TranslateText, request, self._patience(timeout_s))
+        return _one_or_all(texts, response)
 
+    @shows_options
     def stream(
         self,
         texts: str | Sequence[str],
@@ -181,13 +235,25 @@ class Client(_Base):
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
-        with _errors_of_dragoman():
-            call = self._stub.StreamTranslateText(request, **self._settings(timeout_s))
+        patience = self._patience(timeout_s)
+        begun = False
+        while not begun:
             try:
-                yield from map(translation_delta_of, call)
-            finally:
-                call.cancel()
+                with _errors_of_dragoman():
+                    call = self._stub.StreamTranslateText(request, **self._settings(patience))
+                    try:
+                        for message in call:
+                            begun = True
+                            yield translation_delta_of(message)
+                        begun = True
+                    finally:
+                        call.cancel()
+            except DragomanError as error:
+                if begun:
+                    raise
+                time.sleep(patience.pause_s(error))
 
+    @shows_options
     def translate_many(
         self,
         texts: Iterable[str],
@@ -206,8 +272,9 @@ class Client(_Base):
 
         Each text is answered exactly once. One that cannot be translated has an `error`, and raises nothing. Where
         the server drains or is lost, the texts that it left unanswered are sent again over a new call, to another
-        server if the address has several; four calls in a row without an answer end it. Whatever is raised, every text
-        that was yielded is done: after n answers in order, `itertools.islice(texts, n, None)` is what is left.
+        server if the address has several; `retries` more calls in a row without an answer end it. Whatever is
+        raised, every text that was yielded is done: after n answers in order, what is left is
+        `itertools.islice(texts, n, None)`.
 
         Args:
             texts: any number of them; a string is one.
@@ -221,10 +288,11 @@ class Client(_Base):
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
             ValueError: a text is no valid Unicode, or an option is out of range.
+            TypeError: a text or an option is of a wrong type, or there is no such option.
             Exception: what the iterable raised, once the texts before are answered.
         """
         first = pb.BatchTranslateTextRequest(config=config_of(in_order=in_order, **options))
-        patience, feed = Patience(timeout_s), Feed(texts)
+        patience, feed = self._patience_with_many(timeout_s), Feed(texts)
         pause_s: float | None = 0.0
         try:
             while pause_s is not None:
@@ -238,8 +306,7 @@ class Client(_Base):
                             yield from feed.receive(message)
                     pause_s = None
                 except DragomanError as error:
-                    lost = lost_call(error)
-                    pause_s = None if feed.done else patience.pause_s(lost)
+                    pause_s = pause_of_many_s(error, patience, done=feed.done)
                 finally:
                     call.cancel()
             feed.check_end()
@@ -253,13 +320,46 @@ class Client(_Base):
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
         models: list[Model] = []
+        patience = self._patience(timeout_s)
         request: pb.ListModelsRequest | None = pb.ListModelsRequest()
-        with _errors_of_dragoman():
-            while request is not None:
-                response = self._stub.ListModels(request, **self._settings(timeout_s))
-                models += map(model_of, response.models)
-                request = next_page_of(response)
+        while request is not None:
+            response = self._answer(self._stub.ListModels, request, patience)
+            models += map(model_of, response.models)
+            request = next_page_of(response)
         return models
+
+    def wait_until_ready(self, timeout_s: float | None = None) -> None:
+        """Waits until a server is there and says that it serves.
+
+        Args:
+            timeout_s: how long to wait at most; as long as a call may take without.
+
+        Raises:
+            DeadlineExceededError: no server was ready by then.
+            DragomanError: the server cannot say, see `dragoman.errors`.
+        """
+        patience = self._patience(timeout_s)
+        while True:
+            try:
+                with _errors_of_dragoman():
+                    call = self._health.Check(HealthCheckRequest(), wait_for_ready=True, **self._settings(patience))
+                    if _is_ready(call):
+                        return
+            except DeadlineExceededError as error:
+                raise self._unready(timeout_s) from error
+            except ServerUnavailableError:
+                pass
+            time.sleep(_READY_PAUSE_S)
+
+    def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
+        """Makes a call with one answer, again where a busy server is to be waited for."""
+        while True:
+            try:
+                with _errors_of_dragoman():
+                    return method(request, **self._settings(patience))
+            except DragomanError as error:
+                pause_s = patience.pause_s(error)
+            time.sleep(pause_s)
 
     def close(self) -> None:
         """Closes the connections; calls that run are cancelled."""
@@ -281,11 +381,13 @@ class AsyncClient(_Base):
     """The asyncio client; use it on the event loop on which it was made.
 
         async with AsyncClient("localhost:50051") as client:
-            [translation] = await client.translate("Good morning.", model="en-de")
+            translation = await client.translate("Good morning.", model="en-de")
 
     Args:
         address: as in `Client`.
         timeout_s: as in `Client`.
+        retries: as in `Client`.
+        wait_when_busy: as in `Client`.
         api_key: as in `Client`.
         metadata: as in `Client`.
         credentials: as in `Client`.
@@ -293,19 +395,47 @@ class AsyncClient(_Base):
 
     def __init__(
         self,
-        address: str = DEFAULT_ADDRESS,
+        address: str | None = None,
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
+        retries: int = DEFAULT_RETRIES,
+        wait_when_busy: bool = False,
         api_key: str | None = None,
         metadata: Mapping[str, str] | None = None,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
-        if credentials is None:
-            channel = grpc.aio.insecure_channel(address, _CHANNEL_OPTIONS)
-        else:
-            channel = grpc.aio.secure_channel(address, credentials, _CHANNEL_OPTIONS)
-        super().__init__(channel, timeout_s, api_key, metadata)
+        super().__init__(
+            address,
+            _connected(grpc.aio.insecure_channel, grpc.aio.secure_channel, credentials),
+            timeout_s=timeout_s,
+            retries=retries,
+            wait_when_busy=wait_when_busy,
+            api_key=api_key,
+            metadata=metadata,
+        )
 
+    # A string is a sequence of strings, too: the first signature that fits counts.
+    @overload
+    async def translate(  # type: ignore[overload-overlap]
+        self,
+        texts: str,
+        *,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+        **options: Unpack[Options],
+    ) -> Translation: ...
+
+    @overload
+    async def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+        **options: Unpack[Options],
+    ) -> list[Translation]: ...
+
+    @shows_options
     async def translate(
         self,
         texts: str | Sequence[str],
@@ -313,17 +443,17 @@ class AsyncClient(_Base):
         all_or_nothing: bool = True,
         timeout_s: float | None = None,
         **options: Unpack[Options],
-    ) -> list[Translation]:
+    ) -> Translation | list[Translation]:
         """Translates texts of any length. See `Client.translate`.
 
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
-        with _errors_of_dragoman():
-            response = await self._stub.TranslateText(request, **self._settings(timeout_s))
-        return [translation_of(message) for message in response.translations]
+        response = await self._answer(self._stub.TranslateText, request, self._patience(timeout_s))
+        return _one_or_all(texts, response)
 
+    @shows_options
     async def stream(
         self,
         texts: str | Sequence[str],
@@ -340,14 +470,25 @@ class AsyncClient(_Base):
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
         request = request_of(texts, all_or_nothing=all_or_nothing, **options)
-        with _errors_of_dragoman():
-            call = self._stub.StreamTranslateText(request, **self._settings(timeout_s))
+        patience = self._patience(timeout_s)
+        begun = False
+        while not begun:
             try:
-                async for message in call:
-                    yield translation_delta_of(message)
-            finally:
-                call.cancel()
+                with _errors_of_dragoman():
+                    call = self._stub.StreamTranslateText(request, **self._settings(patience))
+                    try:
+                        async for message in call:
+                            begun = True
+                            yield translation_delta_of(message)
+                        begun = True
+                    finally:
+                        call.cancel()
+            except DragomanError as error:
+                if begun:
+                    raise
+                await asyncio.sleep(patience.pause_s(error))
 
+    @shows_options
     async def translate_many(
         self,
         texts: Iterable[str] | AsyncIterable[str],
@@ -364,10 +505,11 @@ class AsyncClient(_Base):
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
             ValueError: a text is no valid Unicode, or an option is out of range.
+            TypeError: a text or an option is of a wrong type, or there is no such option.
             Exception: what the iterable raised, once the texts before are answered.
         """
         first = pb.BatchTranslateTextRequest(config=config_of(in_order=in_order, **options))
-        patience, feed = Patience(timeout_s), AsyncFeed(texts)
+        patience, feed = self._patience_with_many(timeout_s), AsyncFeed(texts)
         pause_s: float | None = 0.0
         try:
             while pause_s is not None:
@@ -382,8 +524,7 @@ class AsyncClient(_Base):
                                 yield answer
                     pause_s = None
                 except DragomanError as error:
-                    lost = lost_call(error)
-                    pause_s = None if feed.done else patience.pause_s(lost)
+                    pause_s = pause_of_many_s(error, patience, done=feed.done)
                 finally:
                     call.cancel()
                     sending.cancel()
@@ -399,13 +540,43 @@ class AsyncClient(_Base):
             DragomanError: the subclass that says why, see `dragoman.errors`.
         """
         models: list[Model] = []
+        patience = self._patience(timeout_s)
         request: pb.ListModelsRequest | None = pb.ListModelsRequest()
-        with _errors_of_dragoman():
-            while request is not None:
-                response = await self._stub.ListModels(request, **self._settings(timeout_s))
-                models += map(model_of, response.models)
-                request = next_page_of(response)
+        while request is not None:
+            response = await self._answer(self._stub.ListModels, request, patience)
+            models += map(model_of, response.models)
+            request = next_page_of(response)
         return models
+
+    async def wait_until_ready(self, timeout_s: float | None = None) -> None:
+        """Waits until a server is there and says that it serves.
+
+        Raises:
+            DeadlineExceededError: no server was ready by then.
+            DragomanError: the server cannot say, see `dragoman.errors`.
+        """
+        patience = self._patience(timeout_s)
+        while True:
+            try:
+                with _errors_of_dragoman():
+                    call = self._health.Check(HealthCheckRequest(), wait_for_ready=True, **self._settings(patience))
+                    if _is_ready(await call):
+                        return
+            except DeadlineExceededError as error:
+                raise self._unready(timeout_s) from error
+            except ServerUnavailableError:
+                pass
+            await asyncio.sleep(_READY_PAUSE_S)
+
+    async def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
+        """Makes a call with one answer, again where a busy server is to be waited for."""
+        while True:
+            try:
+                with _errors_of_dragoman():
+                    return await method(request, **self._settings(patience))
+            except DragomanError as error:
+                pause_s = patience.pause_s(error)
+            await asyncio.sleep(pause_s)
 
     async def close(self) -> None:
         """Closes the connections; calls that run are cancelled."""

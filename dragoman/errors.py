@@ -22,6 +22,9 @@
     │   └── TextFailedError          INTERNAL            TEXT_FAILED             no
     └── UnrecognizedError            as in the answer    as in the answer        no
 
+ServerUnavailableError and those below it are ConnectionErrors of Python, too, DeadlineExceededError and those below it
+TimeoutErrors: whoever catches those catches these.
+
 On the wire the error of a call is a google.rpc.Status (AIP-193): `to_status` writes it, `from_rpc_error` reads it. That
 of one text is a message of the contract itself: `to_text_error` writes it, `from_text_error` reads it. docs/errors.md
 says of each error when it comes and what to do then.
@@ -180,7 +183,7 @@ class OverloadedError(QueueFullError):
     reason = "OVERLOADED"
 
 
-class ServerUnavailableError(DragomanError):
+class ServerUnavailableError(DragomanError, ConnectionError):
     """No server answered: the address is wrong, or the server is down, or the connection broke."""
 
     code = grpc.StatusCode.UNAVAILABLE
@@ -202,7 +205,7 @@ class LoadingError(ServerUnavailableError):
     default_retry_delay_s = 1.0
 
 
-class DeadlineExceededError(DragomanError):
+class DeadlineExceededError(DragomanError, TimeoutError):
     """The deadline of the call passed before the translation was complete."""
 
     code = grpc.StatusCode.DEADLINE_EXCEEDED

@@ -10,6 +10,7 @@ from typing import Any
 
 from dragoman.answers import BatchTranslation
 from dragoman.many import MESSAGE_TEXTS, Entry, Unanswered, take_message
+from dragoman.options import checked_text
 from dragoman.v1 import translation_pb2 as pb
 
 
@@ -90,7 +91,7 @@ class Feed:
     def _message(self, source: deque[Entry]) -> pb.BatchTranslateTextRequest | None:
         try:
             return self._unanswered.send(take_message(source))
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             self._error, self._closed = error, True
             return None
         finally:
@@ -98,7 +99,8 @@ class Feed:
 
     def _read(self) -> None:
         try:
-            for entry in map(Entry._make, enumerate(self._texts)):
+            for place, text in enumerate(self._texts):
+                entry = Entry(place, checked_text(place, text))
                 with self._changed:
                     while len(self._ready) >= MESSAGE_TEXTS and not self._closed:
                         self._changed.wait()
@@ -130,7 +132,7 @@ class AsyncFeed:
         """Sends over one call what the last one left, and then what comes; to be cancelled when the call ends."""
         self._unanswered.begin()
         await call.write(first)
-        await call.initial_metadata()  # else a refusal could meet a write, see `lost_call`
+        await call.initial_metadata()  # else a refusal could meet a write, see `many.pause_s`
         try:
             while (source := self._unanswered.left or self._ready) or not self._ended:
                 if source and self._unanswered.has_room:
@@ -140,7 +142,7 @@ class AsyncFeed:
                 else:
                     self._sendable.clear()
                     await self._sendable.wait()
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             self._error = error
         await call.done_writing()
 
@@ -172,7 +174,7 @@ class AsyncFeed:
                 while len(self._ready) >= MESSAGE_TEXTS:
                     self._room.clear()
                     await self._room.wait()
-                self._ready.append(Entry(index, text))
+                self._ready.append(Entry(index, checked_text(index, text)))
                 self._sendable.set()
                 index += 1
         except Exception as error:  # the caller's own, who gets it back

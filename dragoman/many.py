@@ -6,8 +6,6 @@ unanswered. So texts are numbered twice: by the caller's iterable, and by each c
 
 from __future__ import annotations
 
-import random
-import time
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,6 +14,7 @@ import grpc
 
 from dragoman.answers import BatchTranslation, translation_of
 from dragoman.errors import DragomanError, InternalError, ServerUnavailableError
+from dragoman.patience import Patience
 from dragoman.v1 import translation_pb2 as pb
 
 # Of one message. A server takes 1024 texts and 8 MiB by default, and a character has up to 4 bytes.
@@ -24,10 +23,6 @@ _MESSAGE_CHARACTERS = 262_144
 # Sent and not answered, at most; twice what a server works on. gRPC alone would take megabytes in advance.
 WINDOW_TEXTS = 2_048
 _WINDOW_CHARACTERS = 4_194_304
-# A call that breaks before it answered anything is tried again so often, after growing pauses.
-_ATTEMPTS = 4
-_FIRST_PAUSE_S = 0.1
-_PAUSE_FACTOR = 3.0
 
 
 class Entry(NamedTuple):
@@ -77,7 +72,7 @@ class Unanswered:
 
     def begin(self) -> None:
         """Begins a call."""
-        self.left = deque(sorted([*self._sent.values(), *self.left]))
+        self.left = deque([*self._sent.values(), *self.left])  # each in order, and sent in order
         self._sent, self._characters, self._count = {}, 0, 0
 
     def send(self, entries: Sequence[Entry]) -> pb.BatchTranslateTextRequest:
@@ -85,7 +80,6 @@ class Unanswered:
 
         Raises:
             ValueError: a text is no valid Unicode; nothing counts as sent.
-            TypeError: one is no text.
         """
         message = pb.BatchTranslateTextRequest(contents=[entry.text for entry in entries])
         # Entered before it can be answered.
@@ -119,49 +113,29 @@ class Unanswered:
         return BatchTranslation(entry.place, translation_of(answer.translation))
 
 
-class Patience:
-    """How long to go on with a server that is unavailable, and with the whole."""
+def pause_s(error: DragomanError, patience: Patience, *, done: bool) -> float | None:
+    """Says how long to wait after a call that failed; None where no other is needed.
 
-    def __init__(self, timeout_s: float | None) -> None:
-        self._end_s = None if timeout_s is None else time.monotonic() + timeout_s
-        self._failures = 0
+    Args:
+        error: of the call.
+        patience: of the whole.
+        done: whether all texts are answered: then it does not matter that the server went.
 
-    @property
-    def left_s(self) -> float | None:
-        """Seconds that the next call may take; None: as many as it likes."""
-        return None if self._end_s is None else max(0.0, self._end_s - time.monotonic())
-
-    def answered(self) -> None:
-        """Notes that the server is there."""
-        self._failures = 0
-
-    def pause_s(self, error: ServerUnavailableError) -> float:
-        """Says how long to wait before the next call.
-
-        Raises:
-            ServerUnavailableError: the given one, where there have been enough.
-        """
-        self._failures += 1
-        if self._failures >= _ATTEMPTS:
-            raise error
-        pause_s = max(_FIRST_PAUSE_S * _PAUSE_FACTOR ** (self._failures - 1), error.retry_delay_s or 0.0)
-        # Jitter, so that the clients of a server do not come back in step.
-        return pause_s * random.uniform(0.8, 1.2)
+    Raises:
+        DragomanError: the given one, where no other call is to be made.
+    """
+    error = _lost_call(error)
+    return None if done and isinstance(error, ServerUnavailableError) else patience.pause_s(error)
 
 
-def lost_call(error: DragomanError) -> ServerUnavailableError:
-    """Reads the error of a call whose server is lost, though its status may not say so.
+def _lost_call(error: DragomanError) -> DragomanError:
+    """Reads the error of a call whose server is lost, though its status may not say so; any other stays as it is.
 
     CANCELLED is what gRPC answers to a call that arrives as a server stops (grpc/grpc#41785), and INTERNAL what
     grpc.aio makes of any status where the call ends during a write (grpc/grpc#36066): the next call tells what it was,
     if it was not the server's end.
-
-    Raises:
-        DragomanError: the given one, where it is another.
     """
-    if isinstance(error, ServerUnavailableError):
-        return error
     of_grpc = isinstance(error.__cause__, grpc.RpcError) and not error.request_id  # a server of ours names the request
     if of_grpc and error.code in (grpc.StatusCode.CANCELLED, grpc.StatusCode.INTERNAL):
         return ServerUnavailableError(f"the call broke off: {error.message}")
-    raise error
+    return error

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypedDict
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, SupportsIndex, TypedDict, TypeVar, cast
 
 from dragoman.v1 import translation_pb2 as pb
 
@@ -41,20 +43,79 @@ class Options(TypedDict, total=False):
     priority: Priority | None
 
 
+# Of each option, what it must be and how that is called.
+_TYPES: Final[Mapping[str, tuple[Any, str]]] = {
+    "source_language": (str, "str"),
+    "target_language": (str, "str"),
+    "model": (str, "str"),
+    "mime_type": (str, "str"),
+    "max_target_tokens": (SupportsIndex, "int"),
+    "mean_log_probability": (bool, "bool"),
+    "request_id": (str, "str"),
+    "priority": (str, "str"),
+}
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def shows_options(method: _Method) -> _Method:
+    """Writes the keyword arguments of `Options` into the signature of a method that takes them, for `help`."""
+    signature = inspect.signature(method)
+    own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    shown = signature.replace(parameters=[*own, *inspect.signature(_fields).parameters.values()])
+    cast(Any, method).__signature__ = shown
+    return method
+
+
 def request_of(texts: str | Sequence[str], *, all_or_nothing: bool, **options: Any) -> pb.TranslateTextRequest:
     """Builds the request of a call; a single text is a list of one.
 
     Raises:
         ValueError: a text is no valid Unicode, a number is out of range, or there is no such priority.
+        TypeError: a text or an option is of a wrong type, or there is no such option.
     """
-    return pb.TranslateTextRequest(
-        contents=[texts] if isinstance(texts, str) else texts, all_or_nothing=all_or_nothing, **_fields(**options)
-    )
+    _check(options, ("all_or_nothing", "timeout_s"))
+    return pb.TranslateTextRequest(contents=_checked_texts(texts), all_or_nothing=all_or_nothing, **_fields(**options))
 
 
 def config_of(*, in_order: bool, **options: Any) -> pb.BatchTranslateTextConfig:
     """Builds the config of a batch; raises as `request_of`."""
+    _check(options, ("in_order", "timeout_s"))
     return pb.BatchTranslateTextConfig(in_order=in_order, **_fields(**options))
+
+
+def checked_text(index: int, text: str) -> str:
+    """Gives the text back.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"contents[{index}]: must be str, is {type(text).__name__}")
+    return text
+
+
+def _checked_texts(texts: str | Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
+        return [texts]
+    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+        raise TypeError(f"contents: must be str or a sequence of str, is {type(texts).__name__}")
+    return [checked_text(index, text) for index, text in enumerate(texts)]
+
+
+def _check(options: Mapping[str, Any], others: Sequence[str]) -> None:
+    """Names the first option that is misspelt or of a wrong type; one that is None is left out.
+
+    Args:
+        options: as the caller gave them.
+        others: that the method has besides.
+    """
+    for name, value in options.items():
+        if name not in _TYPES:
+            near = difflib.get_close_matches(name, [*_TYPES, *others], n=1)
+            raise TypeError(f"unexpected keyword argument {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        kind, kind_name = _TYPES[name]
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"{name}: must be {kind_name}, is {type(value).__name__}")
 
 
 def _fields(

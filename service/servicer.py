@@ -217,6 +217,8 @@ class Servicer(TranslationServicer):
                     yield
                 finally:
                     self._limits.remove(limit)
+        except DragomanError:  # some of ours are TimeoutErrors
+            raise
         except TimeoutError:
             if self._abandonment is not None:
                 raise self._abandonment.with_traceback(None) from None

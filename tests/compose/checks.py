@@ -53,7 +53,7 @@ def _fails_inside(stack: Stack, replica: str, program: str, error: str) -> None:
 def translates(stack: Stack) -> None:
     """The balancer passes on translations, streams, batches while they are sent, and precise errors."""
     with Client(stack.address) as client:
-        [whole] = client.translate(SENTENCE, source_language="en", target_language="de")
+        whole = client.translate(SENTENCE, source_language="en", target_language="de")
         assert whole.text not in ("", SENTENCE), whole
         assert [model.name for model in client.list_models()] == [whole.model]
         deltas = client.stream(SENTENCE, source_language="en", target_language="de")
@@ -158,7 +158,7 @@ def _without_retries(address: str) -> Iterator[Translate]:
 @contextmanager
 def _with_retries(address: str) -> Iterator[Translate]:
     with Client(address) as client:
-        yield lambda text: client.translate(text, model="en-de")[0].text
+        yield lambda text: client.translate(text, model="en-de").text
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def test_a_text_that_comes_again_is_known(client, server) -> None:
 
 def test_a_known_text_streams_as_it_is_answered(client) -> None:
     text = "Tom has 9102 pears. He likes them, all 9102."
-    [unary] = client.translate(text, model="en-de")
+    unary = client.translate(text, model="en-de")
     pieces = list(client.stream(text, model="en-de"))
     assert "".join(piece.text for piece in pieces) == unary.text
     assert pieces[-1].result == unary
@@ -61,8 +61,8 @@ def test_a_known_text_streams_as_it_is_answered(client) -> None:
 def test_another_limit_is_another_question_to_the_results_but_not_to_the_encoder(client, server) -> None:
     text = "Tom has 9103 apples and a book about the 9103 apples."
     growth = Growth(server)
-    [whole] = client.translate(text, model="en-de")
-    [cut] = client.translate(text, model="en-de", max_target_tokens=2)
+    whole = client.translate(text, model="en-de")
+    cut = client.translate(text, model="en-de", max_target_tokens=2)
     assert (whole.finish_reason, cut.finish_reason, cut.target_tokens) == ("EOS", "LENGTH", 2)
     assert whole.text.startswith(cut.text)
     assert growth("result_cache_misses_total") == 2
@@ -73,12 +73,12 @@ def test_another_limit_is_another_question_to_the_results_but_not_to_the_encoder
 def test_a_known_text_is_decoded_again_for_who_asks_how_sure_the_model_was_and_then_known(client, server) -> None:
     text = "Tom has 9106 plums."
     growth = Growth(server)
-    [plain] = client.translate(text, model="en-de")
+    plain = client.translate(text, model="en-de")
     fresh, known = (client.translate(text, model="en-de", mean_log_probability=True) for _ in range(2))
     assert fresh == known
-    assert fresh[0].mean_log_probability < 0
-    assert fresh[0].text == plain.text
-    assert client.translate(text, model="en-de") == [plain]
+    assert fresh.mean_log_probability < 0
+    assert fresh.text == plain.text
+    assert client.translate(text, model="en-de") == plain
     assert growth("result_cache_misses_total") == growth("result_cache_hits_total") == 2
 
 
@@ -91,7 +91,7 @@ def test_fifty_callers_of_one_text_are_served_by_one_decoding(server) -> None:
 
     outcomes = asyncio.run(gather(server.address, 50, translate))
     assert all(outcome == outcomes[0] for outcome in outcomes)
-    [translation] = outcomes[0]
+    translation = outcomes[0]
     assert translation.segments == 60
     # Each sentence once, and its end-of-sentence token.
     assert growth("source_tokens_total") == translation.source_tokens + 60
@@ -135,7 +135,7 @@ def test_the_deadline_of_one_caller_is_its_own(server) -> None:
     hasty, *patient = asyncio.run(gather(server.address, 3, translate))
     assert isinstance(hasty, DeadlineExceededError)
     assert patient[0] == patient[1]
-    assert patient[0][0].segments == 25 * 60
+    assert patient[0].segments == 25 * 60
 
 
 def test_switched_off_everything_is_done_again(launch, client) -> None:
@@ -146,7 +146,7 @@ def test_switched_off_everything_is_done_again(launch, client) -> None:
     with Client(server.address, timeout_s=PATIENCE_S) as plain:
         answers = [plain.translate(text, model="en-de") for _ in range(2)]
     assert answers == [client.translate(text, model="en-de")] * 2
-    [translation] = answers[0]
+    translation = answers[0]
     assert growth("target_tokens_total") == 2 * translation.target_tokens
     assert growth("source_tokens_total") == 2 * (translation.source_tokens + 3)
     page = server.scrape()
@@ -171,7 +171,7 @@ def test_a_budget_for_keys_and_values_is_kept(launch) -> None:
     assert 2 <= server.metric("slots") < 2000
     assert 0 < server.metric("kv_cache_bytes") <= 20_000_000
     with Client(server.address, timeout_s=PATIENCE_S) as client:
-        assert client.translate(long_text("Tom"), model="en-de")[0].segments == 60
+        assert client.translate(long_text("Tom"), model="en-de").segments == 60
 
 
 def test_a_budget_that_does_not_pay_for_a_slot_ends_with_2_and_one_line(launch) -> None:

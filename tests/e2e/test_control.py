@@ -9,7 +9,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dragoman import Client, DeadlineExceededError, DragomanError, InternalError
+from dragoman import Client, DeadlineExceededError, DragomanError, InternalError, Translation
 
 PATIENCE_S = 120
 SERVICE = "dragoman.v1.Translation"
@@ -147,7 +147,7 @@ def test_who_goes_round_in_circles_is_stopped_and_says_so(launch) -> None:
     text = "Good morning. Where is the station? I have never been to Berlin, and I do not know anybody there."
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         pieces = list(client.stream(text, model="en-de"))
-        [translation] = client.translate(text, model="en-de")
+        translation = client.translate(text, model="en-de")
     assert translation.finish_reason == "REPETITION"
     assert (translation.segments, translation.target_tokens) == (3, 3 * 20)
     assert pieces[-1].result == translation
@@ -159,7 +159,7 @@ def test_who_goes_round_in_circles_may_be_left_to_it(launch) -> None:
     server = launch("--no-stop-repetition", "--max-target-offset=7", program=("-c", GOING_ROUND))
     server.wait_until_serving()
     with Client(server.address, timeout_s=PATIENCE_S) as client:
-        [translation] = client.translate("Good morning.", model="en-de")
+        translation = client.translate("Good morning.", model="en-de")
     assert translation.finish_reason == "LENGTH"
     assert translation.target_tokens == 2 * (translation.source_tokens + 1) + 7
 
@@ -194,7 +194,7 @@ def test_a_stalled_step_takes_the_server_out_of_service_until_it_goes_on(launch,
         stalled.unlink()
         assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
         watch.cancel()
-        assert isinstance(call.wait(), list)
+        assert isinstance(call.wait(), Translation)
     assert server.metric("stalled_steps_total") == 1
     assert server.metric("step_age_seconds") == 0
 

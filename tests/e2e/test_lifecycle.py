@@ -7,7 +7,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dragoman import Client, DrainingError, InternalError, RequestCancelledError, ServerUnavailableError
+from dragoman import Client, DrainingError, InternalError, RequestCancelledError, ServerUnavailableError, Translation
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
@@ -99,8 +99,8 @@ def test_sigterm_stops_admission_and_finishes_what_runs(launch) -> None:
         with pytest.raises(ServerUnavailableError):
             client.translate("Good morning.", model="en-de")
     running.join()
-    assert isinstance(running.outcome, list), running.outcome
-    assert running.outcome[0].segments == 300
+    assert isinstance(running.outcome, Translation), running.outcome
+    assert running.outcome.segments == 300
     assert server.exit_code() == 0
 
 
@@ -128,7 +128,7 @@ def test_new_calls_are_taken_until_balancers_have_noticed(launch) -> None:
         server.wait_for("shutting down")
         status = health.Check(health_pb2.HealthCheckRequest()).status
         assert status == health_pb2.HealthCheckResponse.NOT_SERVING
-        assert client.translate("Good morning.", model="en-de")[0].segments == 1
+        assert client.translate("Good morning.", model="en-de").segments == 1
     server.signal(signal.SIGTERM)  # or the test would take ten minutes
     assert server.exit_code() == 0
 

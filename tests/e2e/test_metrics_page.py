@@ -25,7 +25,7 @@ def test_the_model_is_described(server) -> None:
 def test_a_call_is_counted_and_leaves_the_gauges_at_rest(client, server) -> None:
     before = server.scrape()
     # Sentences of this test alone: others would come from a cache.
-    [translation] = client.translate("Tom has 9001 apples. Where are the 9001 apples?", model="en-de")
+    translation = client.translate("Tom has 9001 apples. Where are the 9001 apples?", model="en-de")
     after = server.scrape()
 
     def grown(name: str, **labels: str) -> float:

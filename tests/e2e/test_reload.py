@@ -111,13 +111,13 @@ class Caller(threading.Thread):
 def test_two_models_are_told_apart_by_name_and_by_languages(client: Client, serving: ServerProcess) -> None:
     assert [model.name for model in client.list_models()] == ["en-de", "en-fr"]
     texts = {
-        client.translate("Good morning.", **choice)[0].text
+        client.translate("Good morning.", **choice).text
         for choice in ({"model": "en-fr"}, {"source_language": "en-US", "target_language": "de"})
     }
     assert len(texts) == 1  # they are the same model, after all
     by_languages = client.translate("Good morning.", source_language="en", target_language="fr")
-    assert by_languages[0].model == "en-fr"
-    assert client.translate("Good morning.", model="en-de")[0].model == "en-de"
+    assert by_languages.model == "en-fr"
+    assert client.translate("Good morning.", model="en-de").model == "en-de"
     with pytest.raises(UnknownLanguagePairError, match="the server has en to de, en to fr"):
         client.translate("Good morning.", source_language="de", target_language="en")
     with pytest.raises(UnknownModelError, match="there are: en-de, en-fr"):
@@ -166,7 +166,7 @@ def test_what_a_model_has_translated_is_forgotten_with_it(client: Client, models
 
 def test_a_call_finishes_on_the_model_that_it_began_on(client: Client, models: Path, serving) -> None:
     outcomes: list[object] = []
-    thread = threading.Thread(target=lambda: outcomes.extend(client.translate(LONG, model="en-fr")))
+    thread = threading.Thread(target=lambda: outcomes.append(client.translate(LONG, model="en-fr")))
     thread.start()
     while not serving.metric("slots_active"):
         assert thread.is_alive()
@@ -194,7 +194,7 @@ def test_a_corrupt_bundle_is_refused_and_the_old_one_stays(client: Client, model
     assert health(serving, "en-de", "en-fr", "en-it") == ["SERVING", "SERVING", "SERVING", "NOT_SERVING", "NOT_SERVING"]
     assert serving.metric("bundle_errors") == 2
     assert serving.metric("model_reloads_total", model="en-de", outcome="refused") == 1
-    assert client.translate("Good morning.", model="en-de")[0].finish_reason == "EOS"
+    assert client.translate("Good morning.", model="en-de").finish_reason == "EOS"
     shutil.rmtree(never)
     copy_bundle(BUNDLE, models / "en-de")
     reload(serving)
@@ -229,7 +229,7 @@ def test_the_last_model_stays(client: Client, models: Path, serving) -> None:
         shutil.rmtree(models / name)
     serving.signal(signal.SIGHUP)
     serving.wait_for("the last model stays, though its bundle is gone")
-    assert client.translate("Good morning.", model="en-de")[0].finish_reason == "EOS"
+    assert client.translate("Good morning.", model="en-de").finish_reason == "EOS"
     assert serving.metric("bundle_errors") == 2
 
 
@@ -250,7 +250,7 @@ def test_a_bundle_that_is_copied_into_a_watched_folder_is_served_once_it_is_whol
     assert server.metric("bundle_errors") == 0
     assert server.metric("model_reloads_total", model="en-it", outcome="loaded") == 1
     with Client(server.address, timeout_s=PATIENCE_S) as client:
-        assert client.translate("Good morning.", model="en-it")[0].finish_reason == "EOS"
+        assert client.translate("Good morning.", model="en-it").finish_reason == "EOS"
     shutil.rmtree(target)
     server.wait_for("reloaded")
     wait_until_retired(server)

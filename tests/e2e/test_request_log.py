@@ -149,7 +149,7 @@ def test_nobody_waits_for_a_log_that_nobody_reads(launch) -> None:
         server.stop_reading()
         while not server.metric("log_lines_dropped_total"):
             assert client.list_models()
-        [translation] = client.translate("Good morning.", model="en-de")
+        translation = client.translate("Good morning.", model="en-de")
         assert translation.text
     server.signal(signal.SIGTERM)
     assert server.exit_code() == 0

@@ -58,7 +58,7 @@ def expected_of(server: ServerProcess) -> dict[str, str]:
 
 
 def translated(client: Client, text: str) -> str:
-    return client.translate(text, model="en-de")[0].text
+    return client.translate(text, model="en-de").text
 
 
 def until_served_by(server: ServerProcess) -> None:

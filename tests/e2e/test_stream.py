@@ -46,7 +46,7 @@ def test_text_comes_before_the_end(client) -> None:
 def test_a_limit_cuts_stream_and_unary_alike(client) -> None:
     for tokens in (1, 2, 3):
         texts, results = collect(client.stream(TEXTS[2], model="en-de", max_target_tokens=tokens))
-        assert [results[0]] == client.translate(TEXTS[2], model="en-de", max_target_tokens=tokens)
+        assert results[0] == client.translate(TEXTS[2], model="en-de", max_target_tokens=tokens)
         assert texts[0] == results[0].text
 
 

@@ -68,7 +68,7 @@ def house(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[H
 
 def test_a_caller_with_a_certificate_of_the_authority_is_served(house) -> None:
     with house.client(house.client_authority.issue()) as client:
-        assert client.translate("Good morning.", model="en-de")[0].text == "Guten Morgen!"
+        assert client.translate("Good morning.", model="en-de").text == "Guten Morgen!"
 
 
 @pytest.mark.parametrize("certificate", ["none", "of another authority"])

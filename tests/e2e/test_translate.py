@@ -17,7 +17,7 @@ SENTENCES = [
 
 
 def test_english_becomes_german(client) -> None:
-    [translation] = client.translate("Good morning.", source_language="en", target_language="de")
+    translation = client.translate("Good morning.", source_language="en", target_language="de")
     assert "Morgen" in translation.text
     assert translation.model == "en-de"
     assert translation.finish_reason == "EOS"
@@ -43,7 +43,7 @@ def test_ways_to_name_the_model(client, languages) -> None:
 
 def test_translations_come_in_the_order_of_the_texts(client) -> None:
     together = client.translate(SENTENCES, model="en-de")
-    alone = [client.translate(sentence, model="en-de")[0] for sentence in SENTENCES]
+    alone = [client.translate(sentence, model="en-de") for sentence in SENTENCES]
     assert together == alone
 
 
@@ -57,7 +57,7 @@ def test_a_translation_does_not_depend_on_who_else_is_served(launch) -> None:
             calls = [
                 client.translate(SENTENCES[number], model="en-de", mean_log_probability=asks) for number, asks in asking
             ]
-            return [translation for [translation] in await asyncio.gather(*calls)]
+            return list(await asyncio.gather(*calls))
 
     translations = asyncio.run(translate_all())
     assert [translation.text for translation in translations] == [t.text for t in translations[:6]] * 20
@@ -67,7 +67,7 @@ def test_a_translation_does_not_depend_on_who_else_is_served(launch) -> None:
 def test_a_text_is_translated_sentence_by_sentence_and_keeps_its_separators(client) -> None:
     text = f"  {SENTENCES[0]} {SENTENCES[1]}\r\n\r\n\t{SENTENCES[2]}\u00a0"
     parts = [translation.text for translation in client.translate(SENTENCES[:3], model="en-de")]
-    [translation] = client.translate(text, model="en-de")
+    translation = client.translate(text, model="en-de")
     assert translation.text == f"  {parts[0]} {parts[1]}\r\n\r\n\t{parts[2]}\u00a0"
     assert translation.segments == 3
 
@@ -75,7 +75,7 @@ def test_a_text_is_translated_sentence_by_sentence_and_keeps_its_separators(clie
 @pytest.mark.parametrize("text", ["", " ", "\n\t \r\n", "\x00", "...", "\u3000", "😀", "\u200b"])
 def test_a_text_without_words_translates_to_itself(client, server, text) -> None:
     before = server.metric("source_tokens_total")
-    [translation] = client.translate(text, model="en-de")
+    translation = client.translate(text, model="en-de")
     assert (translation.text, translation.segments, translation.finish_reason) == (text, 0, "EOS")
     assert translation.source_tokens == translation.target_tokens == 0
     assert server.metric("source_tokens_total") == before
@@ -97,7 +97,7 @@ def test_a_text_without_words_translates_to_itself(client, server, text) -> None
     ],
 )
 def test_unusual_texts_are_translated(client, text) -> None:
-    [translation] = client.translate(text, model="en-de")
+    translation = client.translate(text, model="en-de")
     assert translation.finish_reason in ("EOS", "LENGTH", "REPETITION")
     assert translation.segments >= 1
     for character in "\x00\x07\x1b":
@@ -105,7 +105,7 @@ def test_unusual_texts_are_translated(client, text) -> None:
 
 
 def test_the_limit_of_target_tokens_is_said(client) -> None:
-    [cut, whole] = (client.translate(SENTENCES[3], model="en-de", max_target_tokens=tokens)[0] for tokens in (2, 0))
+    cut, whole = (client.translate(SENTENCES[3], model="en-de", max_target_tokens=tokens) for tokens in (2, 0))
     assert (cut.finish_reason, cut.target_tokens) == ("LENGTH", 2)
     assert whole.finish_reason == "EOS"
 
@@ -135,15 +135,15 @@ def test_the_model_is_less_sure_of_nonsense(client) -> None:
 
 def test_a_long_sentence_is_split_and_translated_whole(client) -> None:
     text = ", ".join(["we went to the station and we waited there for the train"] * 60)
-    [translation] = client.translate(text, model="en-de")
+    translation = client.translate(text, model="en-de")
     assert 2 <= translation.segments <= 60
     assert translation.source_tokens > 60 * 8
 
 
 def test_a_megabyte_is_translated(client) -> None:
     lines = [SENTENCES[2], "-" * 1_000] * 1_000
-    [line] = client.translate(SENTENCES[2], model="en-de")
-    [translation] = client.translate("\n".join(lines), model="en-de")
+    line = client.translate(SENTENCES[2], model="en-de")
+    translation = client.translate("\n".join(lines), model="en-de")
     assert translation.segments == 1_000
     assert translation.text == "\n".join([line.text, "-" * 1_000] * 1_000)
 

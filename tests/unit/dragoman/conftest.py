@@ -7,6 +7,8 @@ from typing import Any
 
 import grpc
 import pytest
+from grpc_health.v1.health import HealthServicer
+from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 from grpc_status import rpc_status
 
 from dragoman.errors import DragomanError, DrainingError, TextFailedError, to_status, to_text_error
@@ -121,17 +123,21 @@ class EchoServicer(TranslationServicer):
 
 
 class EchoServer:
-    """A started server: its servicer and its address."""
+    """A started server: its servicers and its address."""
 
-    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
+    def __init__(self, credentials: grpc.ServerCredentials | None = None, port: int = 0) -> None:
         self.servicer = EchoServicer()
+        self.health = HealthServicer()
         self._pool = ThreadPoolExecutor(4)
-        self._server = grpc.server(self._pool, options=[("grpc.so_reuseport", 0)])
+        self._server = grpc.server(
+            self._pool, options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1)]
+        )
         add_TranslationServicer_to_server(self.servicer, self._server)
+        add_HealthServicer_to_server(self.health, self._server)
         if credentials is None:
-            port = self._server.add_insecure_port("127.0.0.1:0")
+            port = self._server.add_insecure_port(f"127.0.0.1:{port}")
         else:
-            port = self._server.add_secure_port("127.0.0.1:0", credentials)
+            port = self._server.add_secure_port(f"127.0.0.1:{port}", credentials)
         self.address = f"127.0.0.1:{port}"
         self._server.start()
 
@@ -145,8 +151,8 @@ def start_echo() -> Iterator[Callable[..., EchoServer]]:
     """Starts as many servers as a test asks for."""
     servers: list[EchoServer] = []
 
-    def start(*arguments: Any) -> EchoServer:
-        servers.append(EchoServer(*arguments))
+    def start(*arguments: Any, **options: Any) -> EchoServer:
+        servers.append(EchoServer(*arguments, **options))
         return servers[-1]
 
     yield start

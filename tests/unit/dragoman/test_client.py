@@ -1,5 +1,8 @@
 import asyncio
+import inspect
+import pydoc
 import socket
+import threading
 import time
 from collections import defaultdict
 from contextlib import aclosing
@@ -7,18 +10,23 @@ from typing import Any
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman import (
     AsyncClient,
     Client,
+    ConcurrencyLimitedError,
     DeadlineExceededError,
     DrainingError,
     InvalidRequestError,
     LoadingError,
     Model,
+    Options,
+    OverloadedError,
     QueueFullError,
+    RateLimitedError,
     RequestCancelledError,
     ServerUnavailableError,
     TextFailedError,
@@ -58,9 +66,12 @@ def test_translates_texts_in_order(kind: type, echo) -> None:
 
 
 @both
-def test_a_single_text_is_one_text(kind: type, echo) -> None:
-    assert [t.text for t in call(kind, echo.address, "translate", "Hello")] == ["Hello"]
-    assert list(echo.servicer.requests[0].contents) == ["Hello"]
+def test_one_text_gives_one_translation_and_several_a_list(kind: type, echo) -> None:
+    translation = call(kind, echo.address, "translate", "Hello")
+    assert translation == Translation("Hello", "en-de", 5, 6, "EOS", 1)
+    assert call(kind, echo.address, "translate", ["Hello"]) == [translation]
+    assert call(kind, echo.address, "translate", ("Hello", "Hello")) == [translation] * 2
+    assert [list(request.contents) for request in echo.servicer.requests] == [["Hello"]] * 2 + [["Hello"] * 2]
 
 
 @both
@@ -155,6 +166,32 @@ class TestEveryMethod:
         assert call(kind, echo.address, method, *arguments)
         assert len(echo.servicer.metadata) == 3
 
+    def test_tries_as_often_as_it_is_told(self, kind, method, arguments, echo) -> None:
+        for retries in (0, 1, 4):
+            echo.servicer.metadata.clear()
+            echo.servicer.errors = [LoadingError("loading") for _ in range(6)]
+            with pytest.raises(LoadingError):
+                call(kind, echo.address, method, *arguments, settings={"retries": retries})
+            assert len(echo.servicer.metadata) == 1 + (0 if method == "stream" else retries)
+
+    @pytest.mark.parametrize("error", [RateLimitedError, ConcurrencyLimitedError, QueueFullError, OverloadedError])
+    def test_waits_for_a_busy_server_where_it_is_asked_to(self, kind, method, arguments, error, echo) -> None:
+        echo.servicer.errors = [error("busy", retry_delay_s=0.05), error("busy", retry_delay_s=0.3)]
+        began_s = time.monotonic()
+        assert call(kind, echo.address, method, *arguments, settings={"wait_when_busy": True})
+        assert len(echo.servicer.metadata) == 3
+        assert time.monotonic() - began_s >= 0.35  # never sooner than the server asks
+
+    def test_waits_for_no_busy_server_beyond_the_deadline(self, kind, method, arguments, echo) -> None:
+        echo.servicer.errors = [QueueFullError("full", retry_delay_s=1e6)]
+        with pytest.raises(QueueFullError):
+            call(kind, echo.address, method, *arguments, settings={"wait_when_busy": True})
+        assert len(echo.servicer.metadata) == 1
+
+    def test_a_timeout_of_nothing_is_none_at_all(self, kind, method, arguments, echo) -> None:
+        with pytest.raises(DeadlineExceededError):
+            call(kind, echo.address, method, *arguments, timeout_s=0)
+
     def test_leaves_a_full_queue_alone(self, kind, method, arguments, echo) -> None:
         echo.servicer.errors = [QueueFullError("full", retry_delay_s=2.0)]
         with pytest.raises(QueueFullError) as caught:
@@ -183,6 +220,66 @@ def test_an_api_key_is_sent_as_authorization(kind: type, echo) -> None:
     call(kind, echo.address, "translate", "a", settings={"api_key": "key", "metadata": {"x": "y"}})
     assert echo.servicer.metadata[0]["authorization"] == "Bearer key"
     assert echo.servicer.metadata[0]["x"] == "y"
+
+
+@both
+def test_address_and_key_come_from_the_environment(kind: type, echo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SERVER", echo.address)
+    monkeypatch.setenv("DRAGOMAN_API_KEY", "of the environment")
+    monkeypatch.setenv("DRAGOMAN_ADDRESS", "127.0.0.1:1")  # where a server listens: not for clients
+    call(kind, None, "translate", "a")
+    call(kind, None, "translate", "a", settings={"api_key": "given"})
+    call(kind, None, "translate", "a", settings={"api_key": ""})
+    monkeypatch.setenv("DRAGOMAN_SERVER", "127.0.0.1:1")
+    call(kind, echo.address, "translate", "a")
+    keys = [metadata.get("authorization") for metadata in echo.servicer.metadata]
+    assert keys == ["Bearer of the environment", "Bearer given", None, "Bearer of the environment"]
+
+
+@both
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"retries": 5}, "retries must be 0 to 4, is 5"),
+        ({"retries": -1}, "retries must be 0 to 4, is -1"),
+        ({"api_key": "a\nb"}, "must be printable ASCII"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(kind: type, settings: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        kind("127.0.0.1:1", **settings)
+
+
+@both
+def test_waits_until_the_server_is_ready(kind: type, echo) -> None:
+    echo.health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
+    with pytest.raises(DeadlineExceededError, match=f"no server at {echo.address} was ready within 0.5 s"):
+        call(kind, echo.address, "wait_until_ready", timeout_s=0.5)
+    threading.Timer(0.5, echo.health.set, ("", health_pb2.HealthCheckResponse.SERVING)).start()
+    assert call(kind, echo.address, "wait_until_ready") is None
+
+
+@both
+def test_waits_for_a_server_that_is_not_there_yet(kind: type, start_echo) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    starting = threading.Timer(0.5, start_echo, kwargs={"port": port})
+    starting.start()
+    try:
+        call(kind, f"127.0.0.1:{port}", "wait_until_ready")
+    finally:
+        starting.join()
+
+
+@both
+def test_errors_are_those_of_python_too(kind: type, echo) -> None:
+    echo.servicer.errors = [DrainingError("draining")]
+    with pytest.raises(ConnectionError, match=r"^draining$"):
+        call(kind, echo.address, "translate", "a", settings={"retries": 0})
+    echo.servicer.blocks = True
+    with pytest.raises(TimeoutError):
+        call(kind, echo.address, "translate", "a", timeout_s=0.05)
 
 
 @both
@@ -220,13 +317,13 @@ def test_spreads_its_calls_over_all_addresses(kind: type, start_echo) -> None:
 def test_speaks_to_a_server_with_credentials(kind: type, start_echo) -> None:
     server = start_echo(grpc.local_server_credentials())
     settings = {"credentials": grpc.local_channel_credentials()}
-    assert call(kind, server.address, "translate", "a", settings=settings)[0].text == "a"
+    assert call(kind, server.address, "translate", "a", settings=settings).text == "a"
 
 
 @both
 def test_takes_an_answer_of_many_megabytes(kind: type, echo) -> None:
-    text = "ä" * 500_000
-    assert [t.text for t in call(kind, echo.address, "translate", [text] * 3, timeout_s=60)] == [text] * 3
+    texts = ["ä" * 500_000] * 5  # 5 MB; gRPC takes 4 MiB by itself
+    assert [t.text for t in call(kind, echo.address, "translate", texts, timeout_s=60)] == texts
 
 
 def test_closing_a_stream_cancels_its_call(echo) -> None:
@@ -260,7 +357,7 @@ async def test_cancelling_a_task_cancels_its_call(echo) -> None:
 async def test_many_calls_share_one_client(echo) -> None:
     async with AsyncClient(echo.address) as client:
         answers = await asyncio.gather(*(client.translate(str(number)) for number in range(50)))
-    assert [translation.text for [translation] in answers] == [str(number) for number in range(50)]
+    assert [translation.text for translation in answers] == [str(number) for number in range(50)]
 
 
 @both
@@ -272,9 +369,42 @@ def test_what_no_message_can_hold_is_not_sent(kind: type, method: str, echo) -> 
         call(kind, echo.address, method, "a", max_target_tokens=-1)
     with pytest.raises(ValueError, match='must be "interactive" or "bulk"'):
         call(kind, echo.address, method, "a", priority="urgent")
-    with pytest.raises(TypeError, match="unexpected keyword"):
-        call(kind, echo.address, method, "a", langauge="de")
     assert not echo.servicer.requests
+
+
+@both
+@pytest.mark.parametrize("method", ["translate", "stream"])
+@pytest.mark.parametrize(
+    ("texts", "options", "said"),
+    [
+        (["ok", 5], {}, r"contents\[1\]: must be str, is int"),
+        ([None], {}, r"contents\[0\]: must be str, is NoneType"),
+        (b"ok", {}, "contents: must be str or a sequence of str, is bytes"),
+        (5, {}, "contents: must be str or a sequence of str, is int"),
+        ("a", {"model": 5}, "model: must be str, is int"),
+        ("a", {"max_target_tokens": "5"}, "max_target_tokens: must be int, is str"),
+        ("a", {"mean_log_probability": 1}, "mean_log_probability: must be bool, is int"),
+        ("a", {"source_langauge": "de"}, "'source_langauge'; did you mean 'source_language'"),
+        ("a", {"timeout": 5}, "'timeout'; did you mean 'timeout_s'"),
+        ("a", {"xyz": 5}, "unexpected keyword argument 'xyz'$"),
+    ],
+)
+def test_what_is_of_a_wrong_type_or_name_is_named(
+    kind: type, method: str, texts: Any, options: Any, said: str, echo
+) -> None:
+    with pytest.raises(TypeError, match=said):
+        call(kind, echo.address, method, texts, **options)
+    assert not echo.servicer.requests
+
+
+@both
+@pytest.mark.parametrize("method", ["translate", "stream", "translate_many"])
+def test_help_shows_every_option_with_its_default(kind: type, method: str) -> None:
+    shown = inspect.signature(getattr(kind, method))
+    assert not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in shown.parameters.values())
+    assert Options.__annotations__.keys() <= shown.parameters.keys()
+    assert shown.parameters["mean_log_probability"].default is False
+    assert "source_language: 'str' = ''" in pydoc.render_doc(getattr(kind, method), renderer=pydoc.plaintext)
 
 
 def test_a_broken_server_is_unrecognized(echo, monkeypatch: pytest.MonkeyPatch) -> None:

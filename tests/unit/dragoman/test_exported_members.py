@@ -1,6 +1,7 @@
 import inspect
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -39,6 +40,10 @@ def test_every_error_is_exported() -> None:
         if issubclass(kind, dragoman.DragomanError)
     }
     assert errors <= set(dragoman.__all__)
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert dragoman.__version__ == version("dragoman")
 
 
 def test_the_client_needs_only_grpc_and_protobuf() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman import DrainingError, InternalError
-from dragoman.many import MESSAGE_TEXTS, Entry, Patience, Unanswered, take_message
+from dragoman import InternalError
+from dragoman.many import MESSAGE_TEXTS, Entry, Unanswered, take_message
 from dragoman.v1 import translation_pb2 as pb
 
 
@@ -35,6 +35,17 @@ def test_every_text_is_answered_once_however_often_calls_break(data: st.DataObje
         assert texts == [open_numbers[number] for number in numbers]
     unanswered.check_end()
     assert sorted(answered) == expected
+
+
+def test_what_is_sent_again_comes_in_the_order_of_the_iterable() -> None:
+    unanswered, ready = Unanswered(), deque(Entry(place, str(place)) for place in range(6))
+    unanswered.begin()
+    unanswered.send(take_message(ready))
+    unanswered.receive(answers(1, 4))
+    unanswered.begin()  # 0, 2, 3 and 5 are left; of them 0 is sent again, and this call breaks as well
+    unanswered.send([unanswered.left.popleft()])
+    unanswered.begin()
+    assert [entry.place for entry in unanswered.left] == [0, 2, 3, 5]
 
 
 @given(st.lists(st.integers(1, 400_000), min_size=1, max_size=200))
@@ -71,21 +82,3 @@ def test_what_is_unanswered_is_bounded() -> None:
         assert sent * len(text) < 5_000_000
         unanswered.receive(answers(0))
         assert unanswered.has_room
-
-
-def test_patience_ends_after_four_failures_in_a_row() -> None:
-    patience, error = Patience(None), DrainingError("draining", retry_delay_s=0.0)
-    for _ in range(2):
-        pauses = [patience.pause_s(error) for _ in range(3)]
-        assert pauses == sorted(pauses)
-        patience.answered()
-    for _ in range(3):
-        patience.pause_s(error)
-    with pytest.raises(DrainingError):
-        patience.pause_s(error)
-
-
-def test_patience_waits_as_long_as_the_server_asks() -> None:
-    assert Patience(None).pause_s(DrainingError("draining", retry_delay_s=5.0)) >= 4.0
-    assert Patience(None).left_s is None
-    assert Patience(0.0).left_s == 0.0

@@ -20,6 +20,7 @@ from dragoman import (
     InternalError,
     InvalidRequestError,
     QueueFullError,
+    RateLimitedError,
     TextFailedError,
 )
 from dragoman.v1 import translation_pb2 as pb
@@ -28,17 +29,18 @@ both = pytest.mark.parametrize("kind", [Client, AsyncClient])
 TEXTS = [f"text {number}" for number in range(1_000)]
 
 
-def many(kind: type, address: str, texts: Any, **options: Any) -> Iterator[BatchTranslation]:
+def many(kind: type, address: str, texts: Any, settings: Any = None, **options: Any) -> Iterator[BatchTranslation]:
     """Yields the answers of either client, one after another."""
+    settings = settings or {}
     if kind is Client:
-        with Client(address) as client:
+        with Client(address, **settings) as client:
             yield from client.translate_many(texts, **options)
         return
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     async def collect() -> None:
         try:
-            async with AsyncClient(address) as client:
+            async with AsyncClient(address, **settings) as client:
                 async for answer in client.translate_many(texts, **options):
                     answers.put(answer)
         except BaseException as error:
@@ -211,10 +213,29 @@ def test_an_error_of_the_iterable_comes_after_the_answers_before_it(kind: type, 
 
 
 @both
-@pytest.mark.parametrize("bad", ["\ud800", 7])
-def test_what_no_message_can_hold_is_an_error(kind: type, bad: Any, echo) -> None:
-    with pytest.raises((ValueError, TypeError)):
+@pytest.mark.parametrize(
+    ("bad", "error", "said"),
+    [("\ud800", ValueError, "surrogates not allowed"), (7, TypeError, r"contents\[1\]: must be str, is int")],
+)
+def test_what_no_message_can_hold_is_an_error(kind: type, bad: Any, error: type, said: str, echo) -> None:
+    with pytest.raises(error, match=said):
         list(many(kind, echo.address, ["a", bad, "b"]))
+
+
+@both
+def test_a_server_that_is_away_is_called_as_often_as_told(kind: type, echo) -> None:
+    echo.servicer.errors = [DrainingError("draining", retry_delay_s=0.0) for _ in range(6)]
+    with pytest.raises(DrainingError):
+        list(many(kind, echo.address, iter(TEXTS), settings={"retries": 1}))
+    assert len(echo.servicer.configs) == 2
+
+
+@both
+def test_a_busy_server_is_waited_for_where_it_is_asked(kind: type, echo) -> None:
+    echo.servicer.errors = [RateLimitedError("too many", retry_delay_s=0.1)]
+    answers = list(many(kind, echo.address, iter(TEXTS), settings={"wait_when_busy": True}))
+    assert [answer.translation.text for answer in answers] == TEXTS
+    assert len(echo.servicer.configs) == 2
 
 
 @both

@@ -1,0 +1,54 @@
+"""What a type checker finds in a user's file."""
+
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+ROOT = Path(__file__).parents[3]
+CLEAN = """
+from dragoman import AsyncClient, Client, Translation
+
+def one(client: Client) -> Translation:
+    return client.translate("a", model="en-de", priority="bulk", timeout_s=1.0)
+
+def several(client: Client) -> list[Translation]:
+    return client.translate(["a", "b"], source_language="en", target_language="de")
+
+async def awaited(client: AsyncClient) -> list[str]:
+    await client.wait_until_ready(timeout_s=1.0)
+    first: Translation = await client.translate("a")
+    others: list[Translation] = await client.translate(("b",))
+    return [first.text, *(other.text for other in others)]
+"""
+WRONG = """
+from dragoman import Client, Translation
+from dragoman import Clinet
+client = Client(retries=0, wait_when_busy=True)
+client.translate("a", modle="en-de")
+client.translate(["a"], priority="high")
+client.stream("a", langauge="de")
+client.translate_many(["a"], timeout=1.0)
+client.translate(5)
+wrong: list[Translation] = client.translate("a")
+Client(retires=3)
+"""
+
+
+def errors_of(program: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("MYPYPATH", str(ROOT))
+    file = folder / "of_a_user.py"
+    file.write_text(program)
+    config = ["--config-file=", "--strict", "--follow-imports=silent", "--ignore-missing-imports"]
+    told, _, _ = api.run([*config, f"--cache-dir={folder}", str(file)])
+    return [line for line in told.splitlines() if "error:" in line]
+
+
+def test_a_type_checker_knows_what_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert errors_of(CLEAN, tmp_path, monkeypatch) == []
+
+
+def test_a_type_checker_finds_every_slip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = errors_of(WRONG, tmp_path, monkeypatch)
+    # One for each line but three, or more: an overloaded method has several signatures.
+    assert {int(line.split(":")[1]) for line in errors} == {3, *range(5, 12)}, errors

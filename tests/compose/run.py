@@ -43,6 +43,7 @@ def _prove(stack: Stack, steps: _Steps) -> None:
         steps("a translation, a stream, a batch, a precise error", checks.translates, stack)
         steps("Prometheus has data for every panel, and evaluates every alert rule", checks.dashboard_has_data, stack)
         steps("the alert rules pass their tests", checks.alerts_are_tested, stack)
+        steps("the links of alerts open", checks.runbooks_open, stack)
         steps("two replicas, seen by Prometheus", stack.up, 2)
         steps("both answer calls", checks.shared_by_two, stack)
         steps("one killed: no call lost", checks.survives_kill, stack)

@@ -96,6 +96,10 @@ class Stack:
         """Ask Prometheus for one number; 0 if there is none."""
         return float(next((series["value"][1] for series in self.query(expression)), 0))
 
+    def prometheus(self, path: str) -> str:
+        """Get a page of Prometheus."""
+        return _get(f"http://127.0.0.1:{self._ports['PROMETHEUS_PORT']}{path}")
+
     def grafana(self, path: str) -> str:
         """Get a page of Grafana, or of what stands in for it."""
         return _get(f"http://127.0.0.1:{self._ports['GRAFANA_PORT']}{path}")

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,19 @@ from dragoman.errors import DragomanError
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = json.loads((ROOT / "deploy/grafana/dashboards/dragoman.json").read_text())
+# What Grafana writes in place of the variables where a user has chosen nothing.
+VARIABLES = {"$__rate_interval": "30s", "$job": "dragoman", "$instance": ".*", "$model": ".*"}
 # The balancer's are there in `make test-compose` only, which asks all of this of the whole stack.
 QUERIES = sorted(
     {
-        target["expr"].replace("$__rate_interval", "30s")
+        reduce(lambda query, name: query.replace(name, VARIABLES[name]), VARIABLES, target["expr"])
         for panel in DASHBOARD["panels"]
         for target in panel.get("targets", [])
         if "haproxy_" not in target["expr"]
     }
 )
 PATIENCE_S = 120.0
+RULES = (ROOT / "deploy/prometheus/alerts.yml").read_text()
 CONFIG = """
 global: {{scrape_interval: 500ms, evaluation_interval: 500ms}}
 rule_files: ["{rules}"]
@@ -45,14 +49,21 @@ pytestmark = pytest.mark.skipif(prometheus is None, reason="no prometheus here: 
 class Prometheus:
     """A process on a free port of loopback, its data in a folder of its own."""
 
-    def __init__(self, folder: Path, target: str) -> None:
-        config = folder / "prometheus.yml"
-        config.write_text(CONFIG.format(rules=ROOT / "deploy/prometheus/alerts.yml", target=target))
+    def __init__(self, folder: Path, target: str, rules: str) -> None:
+        config, rules_file = folder / "prometheus.yml", folder / "alerts.yml"
+        rules_file.write_text(rules)
+        config.write_text(CONFIG.format(rules=rules_file, target=target))
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{probe.getsockname()[1]}"
         self._url = f"http://{address}/api/v1"
-        options = {"config.file": config, "storage.tsdb.path": folder / "data", "web.listen-address": address}
+        options = {
+            "config.file": config,
+            "storage.tsdb.path": folder / "data",
+            "web.listen-address": address,
+            "web.external-url": f"http://{address}",
+            "web.user-assets": ROOT / "docs/runbooks",
+        }
         command = [str(prometheus), *(f"--{name}={value}" for name, value in options.items())]
         self._log = (folder / "log").open("w")
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)
@@ -80,10 +91,17 @@ class Prometheus:
 
 
 @pytest.fixture
-def watched(tmp_path: Path, server) -> Iterator[Prometheus]:
-    process = Prometheus(tmp_path, server.metrics_address)
-    yield process
-    process.close()
+def watch(tmp_path: Path, server) -> Iterator[Callable[[str], Prometheus]]:
+    """Starts a Prometheus with these alert rules."""
+    processes: list[Prometheus] = []
+
+    def start(rules: str) -> Prometheus:
+        processes.append(Prometheus(tmp_path, server.metrics_address, rules))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.close()
 
 
 def until(condition: Callable[[], bool], what: str, meanwhile: Callable[[], None]) -> None:
@@ -93,7 +111,24 @@ def until(condition: Callable[[], bool], what: str, meanwhile: Callable[[], None
         meanwhile()
 
 
-def test_every_panel_has_data_and_every_rule_can_be_evaluated(watched: Prometheus, client: Client) -> None:
+def test_the_link_of_an_alert_opens_its_page(watch: Callable[[str], Prometheus]) -> None:
+    # There is a server, so this alert would not fire.
+    watched = watch(re.sub(r"expr: absent\(.*\)\n +for: 2m", "expr: vector(1)", RULES))
+
+    def links() -> list[str]:
+        alerts = watched.get("alerts").get("alerts", [])
+        return [alert["annotations"]["runbook_url"] for alert in alerts if alert["state"] == "firing"]
+
+    until(lambda: links() != [], "no alert fires", lambda: time.sleep(0.2))
+    [link] = links()
+    with urllib.request.urlopen(link, timeout=60) as answer:
+        assert answer.read().decode() == (ROOT / "docs/runbooks/DragomanAbsent.md").read_text()
+
+
+def test_every_panel_has_data_and_every_rule_can_be_evaluated(
+    watch: Callable[[str], Prometheus], client: Client
+) -> None:
+    watched = watch(RULES)
     texts = iter(f"There are {number} trees in the garden, and {number} birds." for number in range(10**6))
 
     def load() -> None:
@@ -114,4 +149,4 @@ def test_every_panel_has_data_and_every_rule_can_be_evaluated(watched: Prometheu
     until(lambda: {rule["health"] for rule in rules()} == {"ok"}, str(rules()), load)
     firing = {rule["name"] for rule in rules() if rule.get("state") == "firing"}
     assert not firing
-    assert len(rules()) == len(re.findall(r"- (?:alert|record):", (ROOT / "deploy/prometheus/alerts.yml").read_text()))
+    assert len(rules()) == len(re.findall(r"- (?:alert|record):", RULES))

@@ -12,6 +12,7 @@ from service.metrics import Metrics
 ROOT = Path(__file__).resolve().parents[3]
 PROMETHEUS = ROOT / "deploy/prometheus"
 RULES = (PROMETHEUS / "alerts.yml").read_text()
+COMPOSE = (ROOT / "docker-compose.yml").read_text()
 TESTS = (PROMETHEUS / "alerts_test.yml").read_text()
 PAGES = {page.stem: page.read_text() for page in (ROOT / "docs/runbooks").glob("*.md")}
 ALERTS = re.findall(r"^      - alert: (\w+)$", RULES, re.MULTILINE)
@@ -37,7 +38,16 @@ def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
 
 
 def test_every_alert_names_its_page() -> None:
-    assert re.findall(r"runbook_url: (.+)", RULES) == [f"docs/runbooks/{alert}.md" for alert in ALERTS]
+    """By a URL that opens: Prometheus itself serves the pages, see docker-compose.yml."""
+    expected = [f'"{{{{ $externalURL }}}}/user/{alert}.md"' for alert in ALERTS]
+    assert re.findall(r"runbook_url: (.+)", RULES) == expected
+
+
+def test_prometheus_serves_the_pages_under_the_url_that_it_names() -> None:
+    prometheus = COMPOSE.split("\n  prometheus:\n")[1].split("\n  grafana:\n")[0]
+    assert "--web.user-assets=/runbooks" in prometheus
+    assert "./docs/runbooks:/runbooks:ro" in prometheus
+    assert "--web.external-url=${PROMETHEUS_URL:-http://127.0.0.1:${PROMETHEUS_PORT:-9090}}" in prometheus
 
 
 @pytest.mark.parametrize("alert", sorted(PAGES))

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 from dragoman.arguments import Parser
 from dragoman.bundle import Manifest, find_bundles
+from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from service import api_keys, capacity
 from service.metrics import KV_CACHE_FORMULA
@@ -32,7 +33,7 @@ def serve(arguments: list[str]) -> int:
     parser.add_argument("--print-config", action="store_true", help="print the effective settings and exit")
     flags = vars(parser.parse_args(arguments))
     print_config = flags.pop("print_config")
-    settings = load(flags)
+    settings = load(flags, other_variables={ADDRESS_VARIABLE})
     if print_config:
         print(json.dumps({**settings.model_dump(mode="json"), "kv_cache": _kv_cache(settings)}, indent=2))
         return EXIT_OK

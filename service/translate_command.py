@@ -21,6 +21,7 @@ from dragoman.access import Access
 from dragoman.answers import Translation
 from dragoman.arguments import Parser, language
 from dragoman.bundle import Bundle
+from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.client import Client
 from dragoman.errors import (
     AnswerTooLargeError,
@@ -140,7 +141,7 @@ def _is_too_much(error: DragomanError) -> bool:
 
 @contextmanager
 def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
-    settings = load(other_variables={access.API_KEY_VARIABLE})
+    settings = load(other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
     bundles = place.manifests(options.models)
     manifest = place.choose([manifest for _, manifest in bundles], *_meant(options))
     bundle = Bundle.open(next(path for path, other in bundles if other is manifest))

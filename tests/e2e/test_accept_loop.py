@@ -102,7 +102,7 @@ def send(address: str, headers: list[tuple[bytes, bytes]]) -> End:
 def translate(address: str) -> None:
     """A call over a new connection is answered."""
     with Client(address, timeout_s=PATIENCE_S) as client:
-        assert client.translate("Good morning.", model="en-de")[0].text == "Guten Morgen!"
+        assert client.translate("Good morning.", model="en-de").text == "Guten Morgen!"
 
 
 def until(condition: Callable[[], object]) -> None:

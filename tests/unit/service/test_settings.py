@@ -110,6 +110,11 @@ def _flag(name: str, value: object) -> str:
     return f"--{'' if value else 'no-'}{flag}" if isinstance(value, bool) else f"--{flag}={value}"
 
 
+def test_where_clients_find_a_server_is_no_setting_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SERVER", "127.0.0.1:1")
+    assert main(["serve", "--print-config"]) == 0
+
+
 def test_a_switch_is_turned_off_by_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--no-coalesce", "--print-config"]) == 0
     assert json.loads(capsys.readouterr().out)["coalesce"] is False

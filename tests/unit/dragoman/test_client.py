@@ -365,8 +365,9 @@ async def test_many_calls_share_one_client(echo) -> None:
 def test_what_no_message_can_hold_is_not_sent(kind: type, method: str, echo) -> None:
     with pytest.raises(ValueError, match="surrogates not allowed"):
         call(kind, echo.address, method, "\ud800")
-    with pytest.raises(ValueError, match="max_target_tokens must be 0 to 4294967295, is -1"):
-        call(kind, echo.address, method, "a", max_target_tokens=-1)
+    for limit in (-1, 2**32):
+        with pytest.raises(ValueError, match=f"max_target_tokens must be 0 to 4294967295, is {limit}"):
+            call(kind, echo.address, method, "a", max_target_tokens=limit)
     with pytest.raises(ValueError, match='must be "interactive" or "bulk"'):
         call(kind, echo.address, method, "a", priority="urgent")
     assert not echo.servicer.requests

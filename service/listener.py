@@ -1,5 +1,6 @@
 """Where calls come in: the socket, who may use it and how much of it, and what guards it."""
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -14,9 +15,11 @@ from service import accept_loop, api_keys, tls
 from service.api_keys import KeyRing
 from service.authentication import Authentication
 from service.callers import Callers
+from service.host_connections import HostConnections
 from service.journal import Journal
 from service.malformed import MalformedRequests
 from service.metrics import Metrics
+from service.open_calls import OpenCalls
 from service.port import Port
 from service.settings import Settings
 from service.watched_files import WatchedFiles
@@ -65,11 +68,13 @@ class Listener:
         journal: Journal | None = None,
     ) -> None:
         self._settings = settings
+        self._metrics = metrics
         self._certificates = tls.certificates(settings, metrics)
         self._keys = _keys(settings, metrics)
         keys = self._keys
         self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
         interceptors: list[Any] = [MalformedRequests(service, settings.max_request_bytes)]
+        interceptors.append(OpenCalls(service, settings.host_connections(), metrics))
         if keys is not None:
             interceptors.insert(0, Authentication(service, self.callers, metrics, journal or Journal()))
         self._interceptors = interceptors
@@ -86,8 +91,11 @@ class Listener:
         """
         address = Address.parse(self._settings.address)
         async with AsyncExitStack() as open_:
-            _log.info(f"listening on {await self._port.open(address)}")
+            chosen = await self._port.open(address)
+            _log.info(f"listening on {chosen}")
             open_.push_async_callback(self._port.close, _STOP_GRACE_S)
+            connections = HostConnections(chosen.port, self._settings.host_connections(), self._metrics)
+            open_.callback(asyncio.create_task(connections.watch()).cancel)
             self._warn(address)
             for files in (self._certificates, self._keys):
                 if files is not None:

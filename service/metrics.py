@@ -52,7 +52,7 @@ class Metrics:
     Attributes are named like the metrics without the prefix. Who sets what: the servicer and its calls
     ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total`` and
     ``cancelled_segments_total``; the watchdog ``stalled_steps_total``; the log ``log_lines_dropped_total``; the port
-    ``listener_restarts_total``; reloading
+    ``listener_restarts_total``; the connections by host ``closed_connections_total``; reloading
     ``model_reloads_total`` and ``bundle_errors``; the fleet ``retiring_models``, ``model_info`` and, with
     :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``, with :meth:`watch_backlog`
     ``queue_priority_source_tokens``, ``drain_source_tokens_per_second`` and ``estimated_delay_seconds``; the callers
@@ -125,6 +125,9 @@ class Metrics:
             "not known.",
         )
         self.serving = self._gauge("serving", "1 while health says SERVING, else 0.")
+        self.closed_connections_total = self._counter(
+            "closed_connections", "Connections closed because their host had too many (HOST_LIMIT).", "reason"
+        )
         self.listener_restarts_total = self._counter(
             "listener_restarts", "Times that no calls were accepted any more and the server listened again by itself."
         )

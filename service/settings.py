@@ -124,6 +124,13 @@ class Settings(BaseSettings):
         le=2**31 - 1,
         description="maximum number of running calls per connection; the client keeps further ones waiting",
     )
+    max_host_connections: int = Field(
+        0,
+        ge=0,
+        le=2**31 - 1,
+        description="maximum number of open connections, and of running calls of health and reflection, per client "
+        "host (Linux); 0: half of max_connections",
+    )
     max_connection_age_s: float = Field(
         300.0,
         ge=0,
@@ -206,6 +213,10 @@ class Settings(BaseSettings):
         A translation into a script of three bytes a character has about three times the bytes of its Latin source.
         """
         return self.max_answer_bytes // 3
+
+    def host_connections(self) -> int:
+        """How many connections one host may have, with 0 resolved."""
+        return self.max_host_connections or max(1, self.max_connections // 2)
 
     def decoding_threads(self) -> int:
         """The number of threads, with 0 resolved to the CPU cores that this process may use; 1 for a GPU."""

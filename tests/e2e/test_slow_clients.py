@@ -22,6 +22,7 @@ from tests.certificates import Authority, Files
 from tests.e2e.conftest import PATIENCE_S, ServerProcess
 
 MAX_CONNECTIONS = 40
+LIMITS = (f"--max-connections={MAX_CONNECTIONS}", f"--max-host-connections={MAX_CONNECTIONS}")
 IMPATIENT = """
 import sys
 from service import listener
@@ -86,7 +87,7 @@ class House:
     """An impatient server, and what it has open."""
 
     def __init__(self, *arguments: str) -> None:
-        self.server = ServerProcess((f"--max-connections={MAX_CONNECTIONS}", *arguments), program=("-c", IMPATIENT))
+        self.server = ServerProcess((*LIMITS, *arguments), program=("-c", IMPATIENT))
         self.server.wait_until_serving()
         self.wait_until_at_rest()
         self.descriptors = self.open_descriptors()

@@ -53,6 +53,7 @@ PROMISED = {
     "api_key_requests",
     "files_in_force",
     "serving",
+    "closed_connections",
     "listener_restarts",
     "log_lines_dropped",
 }

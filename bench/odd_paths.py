@@ -96,7 +96,7 @@ def _probe(address: str, probes: list[Probe], ended: threading.Event) -> None:
     while not ended.wait(max(0.0, due_s - time.monotonic())):
         try:
             with Client(address, timeout_s=_PROBE_TIMEOUT_S) as client:
-                right = bool(client.translate("Good morning.", model="en-de")[0].text)
+                right = bool(client.translate("Good morning.", model="en-de").text)
         except DragomanError:
             right = False
         probes.append(Probe(due_s, time.monotonic() - due_s, right))

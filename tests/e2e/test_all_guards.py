@@ -75,7 +75,7 @@ def house(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[H
 
 
 @pytest.mark.parametrize(
-    ("arguments", "answer"), [(["models"], "NAME"), (["translate", "Good morning."], "Guten Morgen!")]
+    ("arguments", "answer"), [(["models"], "NAME"), (["translate", "--model", "one", "Good morning."], "Guten Morgen!")]
 )
 def test_commands_reach_the_server_with_a_key_only(house: House, arguments: list[str], answer: str) -> None:
     done = house.run(*arguments, key=house.key)

@@ -120,6 +120,15 @@ async def test_watched_files_are_looked_at_again_and_again(files, monkeypatch) -
                 await asyncio.sleep(0.001)
 
 
+async def test_nobody_looks_any_more_afterwards(files, monkeypatch) -> None:
+    monkeypatch.setattr("service.watched_files._PERIOD_S", 0.001)
+    others = asyncio.all_tasks()
+    async with files.watch().watched():
+        [watching] = asyncio.all_tasks() - others
+    async with asyncio.timeout(60):
+        await asyncio.wait([watching])
+
+
 async def test_whatever_goes_wrong_in_a_look_there_is_another_one(files, monkeypatch) -> None:
     monkeypatch.setattr("service.watched_files._PERIOD_S", 0.001)
     watched = files.watch()

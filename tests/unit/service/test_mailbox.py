@@ -616,6 +616,18 @@ def test_texts_that_were_let_in_count_as_waiting_of_their_client_until_they_have
     screen(mailbox, 40)
 
 
+def test_who_was_let_in_with_much_is_screened_between_two_portions_too() -> None:
+    mailbox = opened(100)
+    mailbox.submit(segments(10, client="a", text_bytes=40))
+    finish(mailbox, *(mailbox.take(0, 1, wait=False) or []))
+    assert mailbox.unfinished == 0
+    with mailbox.promised(Terms(client="a"), 400):
+        with pytest.raises(QueueFullError):
+            screen(mailbox)
+        screen(mailbox, client="b")
+    screen(mailbox)
+
+
 def test_the_backlog_has_what_was_let_in_and_has_not_come(clock: Clock) -> None:
     mailbox = opened(10_000)
     busy(clock, mailbox, 10)

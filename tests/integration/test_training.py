@@ -159,7 +159,7 @@ def test_a_corpus_with_too_many_broken_lines(corpora: tuple[Path, Path], tmp_pat
     process = Run(tmp_path / "run", broken, corpora[1]).start()
     stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
-    assert stdout == ""
+    assert stdout == f"reading {broken} and {corpora[1]}\n"
     assert stderr.count("\n") == 1
     assert "10 of 100 lines are not 'source<TAB>target' in UTF-8" in stderr
     assert not (tmp_path / "run").exists()

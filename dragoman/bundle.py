@@ -6,12 +6,13 @@ import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman import language
 from dragoman.errors import BundleError
+from dragoman.invalid import describe
 from dragoman.tokenizer import JOINT, Tokenizer, tokenizer_files
 from dragoman.tokenizer import SOURCE as SOURCE_TOKENIZER
 from dragoman.tokenizer import TARGET as TARGET_TOKENIZER
@@ -42,6 +43,12 @@ BYTES = "bytes"
 COPIED = "copied"
 
 NAME_PATTERN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")  # of a model
+# Bounds of what a model may say of itself, far above those that there are. Memory is reserved by these numbers.
+MOST_LAYERS = 1_000
+WIDEST = 2**16
+MOST_PIECES = 2**24
+LONGEST = 2**16
+
 Precision = Literal["fp32", "int8", "fp16"]
 
 
@@ -64,21 +71,27 @@ class Manifest(BaseModel):
     source_language: str = Field(pattern=language.PATTERN)
     target_language: str = Field(pattern=language.PATTERN)
     precision: Precision
-    pad_id: int
-    start_id: int
-    eos_id: int
-    unknown_id: int
-    vocabulary_size: int = Field(gt=0)
-    d_model: int = Field(gt=0)
-    heads: int = Field(gt=0)
-    head_dim: int = Field(gt=0)
-    encoder_layers: int = Field(gt=0)
-    decoder_layers: int = Field(gt=0)
-    max_source_tokens: int = Field(gt=1)
-    max_target_tokens: int = Field(gt=1)
-    parameters: int = Field(gt=0)
+    pad_id: int = Field(ge=0, le=MOST_PIECES)
+    start_id: int = Field(ge=0, le=MOST_PIECES)
+    eos_id: int = Field(ge=0, le=MOST_PIECES)
+    unknown_id: int = Field(ge=0, le=MOST_PIECES)
+    vocabulary_size: int = Field(gt=0, le=MOST_PIECES)
+    d_model: int = Field(gt=0, le=WIDEST)
+    heads: int = Field(gt=0, le=WIDEST)
+    head_dim: int = Field(gt=0, le=WIDEST)
+    encoder_layers: int = Field(gt=0, le=MOST_LAYERS)
+    decoder_layers: int = Field(gt=0, le=MOST_LAYERS)
+    max_source_tokens: int = Field(gt=1, le=LONGEST)
+    max_target_tokens: int = Field(gt=1, le=LONGEST)
+    parameters: int = Field(gt=0, le=2**63 - 1)
     provenance: Provenance
     files: dict[str, str]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.d_model != self.heads * self.head_dim:
+            raise ValueError(f"d_model {self.d_model} must be heads {self.heads} times head_dim {self.head_dim}")
+        return self
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":
@@ -96,9 +109,7 @@ class Manifest(BaseModel):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            fault = error.errors()[0]
-            field = ".".join(map(str, fault["loc"])) or "content"
-            raise BundleError(f"{file}: {field}: {fault['msg']}, not {fault['input']!r:.80}") from error
+            raise BundleError(f"{file}: {describe(error)}") from error
 
     @property
     def content_sha256(self) -> str:

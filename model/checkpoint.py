@@ -3,17 +3,18 @@
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from pydantic import ValidationError
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from dragoman.errors import BundleError
+from dragoman.invalid import describe
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from model.config import TransformerConfig
 from model.data import Corpus
@@ -21,6 +22,9 @@ from model.layout import CONFIG, PARITY, PARITY_PAIRS, TRAINING
 from model.transformer import Transformer
 
 WEIGHTS = "model.safetensors"
+
+# Of weights that do not fit, as many are named.
+_FAULTS = 20
 
 
 def weights(model: Transformer) -> dict[str, Tensor]:
@@ -32,21 +36,27 @@ def load_weights(model: Transformer, tensors: Mapping[str, Tensor], origin: Path
     """Copy weights into a model.
 
     Raises:
-        BundleError: names or shapes do not fit; all of them are listed.
+        BundleError: names or shapes do not fit; the first are listed.
     """
-    wanted = weights(model)
-    faults = [f"missing {name}" for name in wanted.keys() - tensors.keys()]
-    faults += [f"unknown {name}" for name in tensors.keys() - wanted.keys()]
+    _compare_shapes(model, {name: tensor.shape for name, tensor in tensors.items()}, origin)
+    with torch.no_grad():
+        for name, parameter in weights(model).items():
+            parameter.copy_(tensors[name])
+
+
+def _compare_shapes(model: Transformer, shapes: Mapping[str, Sequence[int]], origin: Path) -> None:
+    wanted = {name: list(parameter.shape) for name, parameter in weights(model).items()}
+    faults = [f"missing {name}" for name in wanted.keys() - shapes.keys()]
+    faults += [f"unknown {name}" for name in shapes.keys() - wanted.keys()]
     faults += [
-        f"{name} is {list(tensors[name].shape)}, not {list(wanted[name].shape)}"
-        for name in wanted.keys() & tensors.keys()
-        if tensors[name].shape != wanted[name].shape
+        f"{name} is {list(shapes[name])}, not {wanted[name]}"
+        for name in wanted.keys() & shapes.keys()
+        if list(shapes[name]) != wanted[name]
     ]
     if faults:
-        raise BundleError(f"{origin}: weights do not fit the configuration: {'; '.join(sorted(faults))}")
-    with torch.no_grad():
-        for name, parameter in wanted.items():
-            parameter.copy_(tensors[name])
+        more = [f"and {len(faults) - _FAULTS} more"] if len(faults) > _FAULTS else []
+        told = "; ".join([*sorted(faults)[:_FAULTS], *more])
+        raise BundleError(f"{origin}: weights do not fit the configuration: {told}")
 
 
 def average(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
@@ -126,15 +136,28 @@ def load_checkpoint(folder: Path) -> tuple[Transformer, Tokenizer]:
     """
     try:
         config = TransformerConfig.model_validate_json((folder / CONFIG).read_bytes())
+        _check_sizes(config, folder / WEIGHTS)
         tensors = load_file(folder / WEIGHTS)
     except (OSError, SafetensorError) as error:
         raise BundleError(f"{folder}: not a readable checkpoint: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        raise BundleError(f"{folder / CONFIG}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise BundleError(f"{folder / CONFIG}: {describe(error)}") from error
     model = Transformer(config)
     load_weights(model, tensors, folder / WEIGHTS)
     tokenizer = Tokenizer.open(folder)
     if tokenizer.vocabulary_sizes != (config.source_vocabulary_size, config.target_vocabulary_size):
         raise BundleError(f"{folder}: tokenizer has {tokenizer.vocabulary_sizes} pieces, the model expects others")
     return model.eval(), tokenizer
+
+
+def _check_sizes(config: TransformerConfig, file: Path) -> None:
+    """Compare the model with what its weights' file says of their shapes, before any memory is taken for either.
+
+    Raises:
+        BundleError: names or shapes do not fit.
+    """
+    with torch.device("meta"):
+        model = Transformer(config)
+    with safe_open(file, framework="pt") as stored:
+        shapes = {name: stored.get_slice(name).get_shape() for name in stored.keys()}  # noqa: SIM118 - it is no dict
+    _compare_shapes(model, shapes, file)

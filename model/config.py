@@ -4,6 +4,8 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from dragoman.bundle import LONGEST, MOST_LAYERS, MOST_PIECES, WIDEST
+
 
 class TransformerConfig(BaseModel):
     """Architecture of an encoder-decoder Transformer (Vaswani et al., 2017, arXiv:1706.03762).
@@ -13,19 +15,19 @@ class TransformerConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    source_vocabulary_size: int = Field(gt=3)
-    target_vocabulary_size: int = Field(gt=3)
-    d_model: int = Field(default=256, gt=0)
-    heads: int = Field(default=4, gt=0)
-    d_ff: int = Field(default=1024, gt=0)
-    encoder_layers: int = Field(default=6, gt=0)
-    decoder_layers: int = Field(default=2, gt=0)
+    source_vocabulary_size: int = Field(gt=3, le=MOST_PIECES)
+    target_vocabulary_size: int = Field(gt=3, le=MOST_PIECES)
+    d_model: int = Field(default=256, gt=0, le=WIDEST)
+    heads: int = Field(default=4, gt=0, le=WIDEST)
+    d_ff: int = Field(default=1024, gt=0, le=16 * WIDEST)
+    encoder_layers: int = Field(default=6, gt=0, le=MOST_LAYERS)
+    decoder_layers: int = Field(default=2, gt=0, le=MOST_LAYERS)
     norm: Literal["pre", "post"] = "pre"
-    norm_epsilon: float = Field(default=1e-5, gt=0)
+    norm_epsilon: float = Field(default=1e-5, ge=1e-12, le=1)
     activation: Literal["relu", "gelu", "silu"] = "relu"
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
-    position_offset: int = Field(default=0, ge=0)
-    max_positions: int = Field(default=512, gt=1)
+    position_offset: int = Field(default=0, ge=0, le=LONGEST)
+    max_positions: int = Field(default=512, gt=1, le=LONGEST)
     scale_embedding: bool = True
     embedding_norm: bool = False
     share_embeddings: bool = True
@@ -47,4 +49,7 @@ class TransformerConfig(BaseModel):
             raise ValueError(f"d_model {self.d_model} must be even and a multiple of heads {self.heads}")
         if self.share_embeddings and self.source_vocabulary_size != self.target_vocabulary_size:
             raise ValueError("share_embeddings needs one vocabulary size on both sides")
+        for name in ("pad_id", "start_id", "eos_id", "unknown_id"):
+            if (number := getattr(self, name)) >= self.target_vocabulary_size:
+                raise ValueError(f"{name} {number} must be below target_vocabulary_size {self.target_vocabulary_size}")
         return self

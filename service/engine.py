@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from dragoman.bundle import Bundle
-from dragoman.errors import InternalError
+from dragoman.errors import BundleError, InternalError
 from service import cores
 from service.batch import DecodeBatch
 from service.encoder_memory import EncoderMemoryCache
@@ -51,7 +51,7 @@ class Engine:
             resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
 
         Raises:
-            BundleError: a graph cannot be loaded on the device.
+            BundleError: a graph cannot be loaded on the device, or there is no memory for the slots.
         """
         self._mailbox = mailbox
         self._patience_s = patience_s
@@ -59,10 +59,16 @@ class Engine:
         count = threads or (cores.available() if device == "cpu" else 1)
         own_metrics = metrics.of(bundle.manifest.name)
         cache = self._cache = EncoderMemoryCache(encoder_cache_bytes, own_metrics)
-        self.batches = [
-            DecodeBatch(bundle.manifest, encoder, decoder, mailbox, own_metrics, slots=slots, cache=cache)
-            for _ in range(count)
-        ]
+        try:
+            self.batches = [
+                DecodeBatch(bundle.manifest, encoder, decoder, mailbox, own_metrics, slots=slots, cache=cache)
+                for _ in range(count)
+            ]
+        except MemoryError as error:
+            raise BundleError(
+                f"model {bundle.manifest.name}: no memory for {slots} slots on each of {count} threads, for sources of "
+                f"{bundle.manifest.max_source_tokens} and translations of {bundle.manifest.max_target_tokens} tokens"
+            ) from error
         self._workers = Workers("engine", [partial(self._run, batch) for batch in self.batches])
         self.ended = self._workers.ended
         self._given_back = False

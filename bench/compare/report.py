@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from bench.compare.inprocess import Outcome, describe
+from bench.processor import processor
 
 _PACKAGES = ("dragoman", "onnxruntime", "ctranslate2", "transformers", "torch")
 _HEAD = "| model | part | unit | Dragoman | peer | ratio (spread) | equal sentences, target tokens | settings |"
@@ -59,20 +60,11 @@ def _agreement(outcome: Outcome) -> str:
 def _machine() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "versions": {name: number for name in _PACKAGES if (number := _version(name))},
     }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def _version(package: str) -> str | None:

@@ -3,9 +3,10 @@
 import os
 import platform
 from importlib.metadata import version
-from pathlib import Path
 
 import grpc
+
+from bench.processor import processor
 
 
 def describe_environment() -> dict[str, str | int]:
@@ -15,15 +16,6 @@ def describe_environment() -> dict[str, str | int]:
         "python": platform.python_version(),
         "grpcio": grpc.__version__,
         "system": f"{platform.system()} {platform.release()}",
-        "processor": _processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:  # not Linux
-        return platform.processor()
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.machine())

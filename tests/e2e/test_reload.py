@@ -262,3 +262,26 @@ def test_a_bad_bundle_at_the_start_ends_with_2_and_one_line(launch: Callable[...
     server = launch(f"--models={models}")
     assert server.exit_code() == 2
     assert server.log[-1].startswith(f"dragoman serve: {models / 'en-fr' / 'decoder.onnx'}: cannot read")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "limit"),
+    [("max_target_tokens", 10**30, 65536), ("max_target_tokens", 10**7, 65536), ("decoder_layers", 10**6, 1000)],
+)
+def test_a_size_out_of_all_proportion_ends_a_start_with_2_and_one_line(
+    launch: Callable[..., ServerProcess], tmp_path: Path, field: str, value: int, limit: int
+) -> None:
+    bundle = copy_bundle(BUNDLE, tmp_path / "bundle", **{field: value})
+    server = launch(f"--models={bundle}")
+    assert server.exit_code() == 2
+    expected = f"dragoman serve: {bundle / 'bundle.json'}: {field}: must be less than or equal to {limit}, not {value}"
+    assert server.log[-1].strip() == expected
+    assert not any("Traceback" in line for line in server.log)
+
+
+def test_a_size_out_of_all_proportion_is_refused_and_the_old_model_stays(client: Client, models: Path, serving) -> None:
+    copy_bundle(models / "en-de", models / "en-de", max_target_tokens=10**30)
+    reload(serving)
+    [line] = refusals(serving)
+    assert "max_target_tokens: must be less than or equal to 65536" in line["why"]
+    assert client.translate("Good morning.", model="en-de").finish_reason == "EOS"

@@ -129,7 +129,7 @@ def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"format_version": 2}, "format_version: Input should be 3, not 2"),
+        ({"format_version": 2}, "format_version: must be 3, not 2"),
         ({"format_version": 0}, "format_version"),
         ({"precision": "int4"}, "precision"),
         ({"name": "../en-de"}, "name"),
@@ -145,6 +145,33 @@ def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit:
 )
 def test_manifest_of_another_format(edit: Edit, fields: dict[str, Any], message: str) -> None:
     assert message in refusal(edit(**fields))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "limit"),
+    [
+        ("max_target_tokens", 10**7, 65536),
+        ("max_target_tokens", 10**30, 65536),
+        ("max_source_tokens", 65537, 65536),
+        ("decoder_layers", 10**6, 1000),
+        ("encoder_layers", 1001, 1000),
+        ("d_model", 10**12, 65536),
+        ("heads", 10**6, 65536),
+        ("head_dim", 10**6, 65536),
+        ("vocabulary_size", 10**12, 2**24),
+        ("eos_id", 10**9, 2**24),
+        ("parameters", 10**30, 2**63 - 1),
+    ],
+)
+def test_values_out_of_all_proportion_are_named_with_their_limit(
+    edit: Edit, folder: Path, field: str, value: int, limit: int
+) -> None:
+    message = refusal(edit(**{field: value}))
+    assert message == f"{folder / 'bundle.json'}: {field}: must be less than or equal to {limit}, not {value}"
+
+
+def test_the_width_is_that_of_all_heads(edit: Edit) -> None:
+    assert "d_model 256 must be heads 8 times head_dim 64" in refusal(edit(heads=8))
 
 
 @pytest.mark.parametrize(

@@ -177,3 +177,36 @@ def test_average_of_one_is_itself(build: Build) -> None:
 def test_average_does_not_lose_small_differences() -> None:
     mean = average([{"a": torch.tensor(1.0)}] * 999 + [{"a": torch.tensor(1.0 + 2**-20)}])
     assert mean["a"].item() == pytest.approx(1.0 + 2**-20 / 1000, abs=2**-24)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("d_model", 10**6, "d_model: must be less than or equal to 65536, not 1000000"),
+        ("max_positions", 10**12, "max_positions: must be less than or equal to 65536, not 1000000000000"),
+        ("source_vocabulary_size", 10**12, "source_vocabulary_size: must be less than or equal to 16777216, not"),
+        ("encoder_layers", 10**9, "encoder_layers: must be less than or equal to 1000, not 1000000000"),
+        ("norm_epsilon", 0.0, "norm_epsilon: must be greater than or equal to 0.000000000001, not 0.0"),
+        ("eos_id", 10**9, "eos_id 1000000000 must be below target_vocabulary_size 400"),
+    ],
+)
+def test_values_out_of_all_proportion_are_named_with_their_limit(
+    checkpoint: Path, field: str, value: float, told: str
+) -> None:
+    config = json.loads((checkpoint / "config.json").read_text())
+    (checkpoint / "config.json").write_text(json.dumps(config | {field: value}))
+    with pytest.raises(BundleError) as caught:
+        load_checkpoint(checkpoint)
+    assert caught.value.message.startswith(f"{checkpoint / 'config.json'}: ")
+    assert told in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_sizes_that_the_weights_do_not_have_are_told_before_memory_is_taken(checkpoint: Path) -> None:
+    """The model of this configuration has 70 TB."""
+    config = json.loads((checkpoint / "config.json").read_text())
+    large = {"d_model": 2**16, "d_ff": 2**20, "encoder_layers": 100}
+    (checkpoint / "config.json").write_text(json.dumps(config | large))
+    with pytest.raises(BundleError, match=r"weights do not fit the configuration: .*; and [0-9]+ more$") as caught:
+        load_checkpoint(checkpoint)
+    assert len(caught.value.message) < 5_000

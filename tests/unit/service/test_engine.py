@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.bundle import Bundle
-from dragoman.errors import InternalError
+from dragoman.errors import BundleError, InternalError
 from service.engine import Engine
 from service.graphs import DecoderStep, EncoderSession
 from service.mailbox import Mailbox
@@ -75,6 +75,11 @@ def gate(monkeypatch: pytest.MonkeyPatch, make: Make) -> Iterator[Gate]:
     gate = Gate(monkeypatch)
     yield gate
     gate.opened.set()  # before `make` stops the engines, or they would never end
+
+
+def test_slots_that_no_memory_holds_are_named(make: Make) -> None:
+    with pytest.raises(BundleError, match="model synthetic: no memory for 1099511627776 slots on each of 2 threads"):
+        make(slots=2**40)
 
 
 def test_no_number_of_threads_means_one_a_core(make: Make) -> None:

@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+
+from bench.processor import processor
+
+XEON = """processor : 0
+model name : Some Xeon
+flags : fpu sse2 avx2 avx512f avx512_vnni amx_int8
+
+processor : 1
+model name : Another
+flags : fpu
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (XEON, "Some Xeon (AVX2, AVX-512, AVX-512 VNNI, AMX)"),
+        ("model name : Old\nflags : fpu sse2 avx2\n", "Old (AVX2)"),
+        ("model name : Older\nflags : fpu\n", "Older"),
+    ],
+)
+def test_the_instructions_are_named(tmp_path: Path, text: str, expected: str) -> None:
+    (tmp_path / "cpuinfo").write_text(text)
+    assert processor(tmp_path / "cpuinfo") == expected
+
+
+def test_elsewhere_there_is_a_name(tmp_path: Path) -> None:
+    assert isinstance(processor(tmp_path / "missing"), str)

@@ -13,6 +13,7 @@ from tests.e2e.conftest import BUNDLE, ServerProcess
 from tests.fuzz.calls import draw
 from tests.fuzz.rest import check_at_rest
 from tests.fuzz.sender import sending
+from tests.fuzz.wire import attack
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +37,7 @@ def test_odd_calls_end_as_they_should(server: ServerProcess, seed: int, count: i
     source = random.Random(seed)
     with sending(server.address, 1) as sender, ThreadPoolExecutor(count) as pool:
         list(pool.map(sender.send, [draw(source) for _ in range(count)]))
+
+
+def test_odd_connections_cost_nobody_else_an_answer(server: ServerProcess) -> None:
+    assert attack(server, seed=1, connections=120)

@@ -36,7 +36,7 @@ proto: .venv/.dev ## regenerate the stubs in dragoman/v1 from proto/
 train-setup: .venv/.train ## install what train, export and evaluate need: torch among it, some minutes
 	@echo 'ready: $(BIN)/dragoman train --help'
 
-fuzz: .venv/.dev ## 100,000 odd messages and 5,000 odd connections to a real server, then coverage-guided fuzzing where atheris can be installed
+fuzz: .venv/.dev ## 100,000 odd messages and 5,000 odd connections to a real server, then atheris where it can be installed
 	@$(BIN)/python -m tests.fuzz.storm $(ARGS)
 	@$(BIN)/python -m tests.fuzz.wire
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || timeout 120 $(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3,<4' >/dev/null 2>&1 || true

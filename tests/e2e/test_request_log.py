@@ -27,13 +27,13 @@ CLOSED_SETS = {
 
 
 def reasons() -> set[str]:
-    """Those of all errors there are, and the ends of segments."""
+    """Those of all errors there are, of refused calls that need no key, and the ends of segments."""
     found, classes = set(), [DragomanError]
     while classes:
         known = classes.pop()
         found.add(known.reason)
         classes += known.__subclasses__()
-    return found | {"EOS", "LENGTH", "REPETITION", "CANCELLED", "DEADLINE", "INTERNAL"}
+    return found | {"OPEN_CALLS_LIMITED", "EOS", "LENGTH", "REPETITION", "CANCELLED", "DEADLINE", "INTERNAL"}
 
 
 def request(**fields) -> pb.TranslateTextRequest:

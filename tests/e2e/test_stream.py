@@ -64,7 +64,9 @@ def test_a_client_that_leaves_frees_its_slots(client, server) -> None:
     next(pieces)
     pieces.close()
     give_up_s = time.monotonic() + 60
+    # Between two portions of a text there may be none of it in the queue or in a slot.
+    while server.metric("cancelled_segments_total") == cancelled:
+        assert time.monotonic() < give_up_s
     while server.metric("slots_active") or server.metric("queue_segments"):
         assert time.monotonic() < give_up_s
-    assert server.metric("cancelled_segments_total") > cancelled
     assert client.translate("Good morning.", model="en-de")

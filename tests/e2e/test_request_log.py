@@ -27,13 +27,14 @@ CLOSED_SETS = {
 
 
 def reasons() -> set[str]:
-    """Those of all errors there are, of refused calls that need no key, and the ends of segments."""
+    """Those of all errors there are, of limits of hosts, and the ends of segments."""
     found, classes = set(), [DragomanError]
     while classes:
         known = classes.pop()
         found.add(known.reason)
         classes += known.__subclasses__()
-    return found | {"OPEN_CALLS_LIMITED", "EOS", "LENGTH", "REPETITION", "CANCELLED", "DEADLINE", "INTERNAL"}
+    ends = {"EOS", "LENGTH", "REPETITION", "CANCELLED", "DEADLINE", "INTERNAL"}
+    return found | ends | {"OPEN_CALLS_LIMITED", "HOST_LIMIT"}
 
 
 def request(**fields) -> pb.TranslateTextRequest:

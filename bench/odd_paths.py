@@ -6,7 +6,6 @@ Each such call once ended the accepting of calls for good. The probe opens a con
 do. Linux only.
 """
 
-import argparse
 import socket
 import sys
 import threading
@@ -17,8 +16,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from bench.arguments import count, not_negative, positive
 from bench.server_process import NOTHING_FREE, serving
 from dragoman import Client
+from dragoman.arguments import Parser
 from dragoman.errors import DragomanError
 
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
@@ -38,10 +39,10 @@ class Probe(NamedTuple):
 
 def main(argv: list[str]) -> int:
     """Prints the table; the exit code is 1 if the probe had an error."""
-    parser = argparse.ArgumentParser(prog="python -m bench.odd_paths", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="length of the attack (%(default)s)")
-    parser.add_argument("--quiet-s", type=float, default=10.0, help="time before and after it (%(default)s)")
-    parser.add_argument("--per-second", type=int, default=1000, help="frames per second (%(default)s)")
+    parser = Parser(prog="python -m bench.odd_paths", description=__doc__)
+    parser.add_argument("--seconds", type=positive, default=60.0, help="length of the attack (%(default)s)")
+    parser.add_argument("--quiet-s", type=not_negative, default=10.0, help="time before and after it (%(default)s)")
+    parser.add_argument("--per-second", type=count, default=1000, help="frames per second (%(default)s)")
     parser.add_argument("--bundle", default="models", help="what is served (%(default)s)")
     options = parser.parse_args(argv)
     with serving([sys.executable, "-m", "dragoman.cli", "serve", "--models", options.bundle, *NOTHING_FREE]) as address:

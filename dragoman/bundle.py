@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from dragoman import language
 from dragoman.errors import BundleError
+from dragoman.files import open_regular, read_regular
 from dragoman.invalid import describe
 from dragoman.tokenizer import JOINT, Tokenizer, tokenizer_files
 from dragoman.tokenizer import SOURCE as SOURCE_TOKENIZER
@@ -102,12 +102,9 @@ class Manifest(BaseModel):
         """
         file = path / MANIFEST
         try:
-            _check_regular(file)
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BundleError(f"{file}: cannot read: {error}") from error
-        try:
-            return cls.model_validate_json(text)
+            return cls.model_validate_json(read_regular(file))
+        except OSError as error:
+            raise _unreadable(file, error) from error
         except ValidationError as error:
             raise BundleError(f"{file}: {describe(error)}") from error
 
@@ -148,10 +145,9 @@ class Bundle:
         """
         file = self.path / name
         try:
-            _check_regular(file)
-            content = file.read_bytes()
+            content = read_regular(file)
         except OSError as error:
-            raise BundleError(f"{file}: cannot read: {error}") from error
+            raise _unreadable(file, error) from error
         _compare(file, hashlib.sha256(content).hexdigest(), self.manifest.files[name])
         return content
 
@@ -170,7 +166,7 @@ class Bundle:
 
     @property
     def encoder(self) -> Path:
-        """Where the encoder graph lies; whoever runs it takes `graph`."""
+        """Where the encoder graph lies; `graph` gives its checked bytes."""
         return self.path / ENCODER
 
     @property
@@ -193,10 +189,9 @@ def _check(folder: Path, name: str, expected: str) -> None:
     if Path(name).name != name or name in ("", "..") or "\0" in name:
         raise BundleError(f"{folder / MANIFEST}: files: {name!r} is not a plain file name")
     try:
-        _check_regular(folder / name)
         actual = sha256(folder / name)
     except OSError as error:
-        raise BundleError(f"{folder / name}: cannot read: {error}") from error
+        raise _unreadable(folder / name, error) from error
     _compare(folder / name, actual, expected)
 
 
@@ -205,15 +200,13 @@ def _compare(file: Path, actual: str, expected: str) -> None:
         raise BundleError(f"{file}: sha256 is {actual}, the manifest says {expected}")
 
 
-def _check_regular(file: Path) -> None:
-    """Refuse a pipe or a device: reading it need not end."""
-    if not stat.S_ISREG(file.stat().st_mode):
-        raise OSError("it is no regular file")
+def _unreadable(file: Path, error: OSError) -> BundleError:
+    return BundleError(f"{file}: cannot read: {error.strerror}")
 
 
 def sha256(file: Path) -> str:
-    """sha256 of a file, in hex."""
-    with file.open("rb") as stream:
+    """sha256 of a file, in hex; raises OSError where it cannot be read or is no regular file."""
+    with open_regular(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -39,7 +39,7 @@ def channel_options(retries: int) -> list[tuple[str, Any]]:
         retries: how often gRPC makes a call again where the server is unavailable, from 0 to 4.
 
     Raises:
-        ValueError: there cannot be so many.
+        ValueError: `retries` is out of its bounds.
     """
     if retries not in range(MOST_RETRIES + 1):
         raise ValueError(f"retries must be 0 to {MOST_RETRIES}, is {retries!r}")

@@ -132,7 +132,7 @@ class Client(_Base):
         credentials: of a TLS channel, from `grpc.ssl_channel_credentials`; plain text without.
 
     Raises:
-        ValueError: there cannot be so many retries, or no header can hold the key.
+        ValueError: `retries` is out of its bounds, or no header can hold the key.
     """
 
     def __init__(

@@ -23,7 +23,7 @@
     └── UnrecognizedError            as in the answer    as in the answer        no
 
 ServerUnavailableError and those below it are ConnectionErrors of Python, too, DeadlineExceededError and those below it
-TimeoutErrors: whoever catches those catches these.
+TimeoutErrors: `except ConnectionError` and `except TimeoutError` catch them.
 
 On the wire the error of a call is a google.rpc.Status (AIP-193): `to_status` writes it, `from_rpc_error` reads it. That
 of one text is a message of the contract itself: `to_text_error` writes it, `from_text_error` reads it. docs/errors.md

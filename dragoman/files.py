@@ -3,6 +3,9 @@
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 
@@ -12,9 +15,17 @@ def read_regular(path: Path) -> bytes:
     Raises:
         OSError: it cannot be read, or is no regular file; names the file.
     """
+    with open_regular(path) as stream:
+        return stream.read()
+
+
+@contextmanager
+def open_regular(path: Path) -> Iterator[BufferedReader]:
+    """Open a file to read its bytes; raises as `read_regular` does."""
     # Opening a pipe would wait for its other end.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
     with open(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "is not a regular file", str(path))
-        return stream.read()
+        yield stream

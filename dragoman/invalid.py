@@ -11,7 +11,11 @@ def describe(error: ValidationError) -> str:
 def _one(fault: object) -> str:
     assert isinstance(fault, dict)
     field = ".".join(map(str, fault["loc"]))
-    message = fault["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
     if not field:  # about several fields, which the message names
-        return str(message)
-    return f"{field}: {message}, not {fault['input']!r:.80}"
+        return requirement(fault["msg"])
+    return f"{field}: {requirement(fault['msg'])}, not {fault['input']!r:.80}"
+
+
+def requirement(message: str) -> str:
+    """Say what a value must be, of the message of one error."""
+    return message.removeprefix("Value error, ").replace("Input should", "must", 1)

@@ -8,7 +8,8 @@ import grpc.aio
 from grpc_status import rpc_status
 
 from dragoman.errors import UnauthenticatedError, to_status
-from service.callers import Callers, host_of
+from service.callers import Callers
+from service.hosts import host_of_peer
 from service.journal import Journal
 from service.metrics import Metrics
 from service.record import Record
@@ -41,7 +42,7 @@ class Authentication(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc 
         async def refuse(_: Any, context: Any) -> NoReturn:
             self._metrics.rejected_total.labels(error.reason).inc()
             self._metrics.requests_total.labels(method, error.code.name).inc()
-            record = Record(method, caller=host_of(context.peer()), code=error.code, reason=error.reason)
+            record = Record(method, caller=host_of_peer(context.peer()), code=error.code, reason=error.reason)
             record.duration_s = time.monotonic() - record.began_s
             self._journal.enter(record, context)
             status = rpc_status.to_status(to_status(error))

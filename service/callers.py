@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
 from service.api_keys import Entry, KeyRing
+from service.hosts import host_of_peer
 from service.metrics import Metrics
 from service.token_bucket import NANOSECONDS, TokenBucket
 
@@ -68,7 +69,7 @@ class Callers:
         Raises:
             UnauthenticatedError: there is no key, or nobody's.
         """
-        return self.authenticate(context.invocation_metadata()) or Caller(host_of(context.peer()))
+        return self.authenticate(context.invocation_metadata()) or Caller(host_of_peer(context.peer()))
 
     @contextmanager
     def visit(self, caller: Caller) -> Iterator[None]:
@@ -161,9 +162,3 @@ def _key_in(metadata: Metadata) -> str | None:
         if name == "x-api-key":
             other = value
     return other
-
-
-def host_of(peer: str) -> str:
-    """Where a call comes from, whatever the port."""
-    family, _, place = peer.partition(":")
-    return f"{family}:{place.rpartition(':')[0] or place}"

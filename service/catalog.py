@@ -7,7 +7,7 @@ from typing import Protocol
 
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
-from dragoman.language import covers
+from dragoman.language import specificity, translates
 from service.mailbox import Mailbox
 from service.request import Segment
 from service.result_cache import ResultCache
@@ -98,14 +98,14 @@ class Catalog:
             UnknownLanguagePairError: the named model, or every model, is for other languages.
         """
         candidates = [self._named(name)] if name else self._models
-        matching = [model for model in candidates if _translates(model.manifest, source, target)]
+        matching = [model for model in candidates if translates(model.manifest, source, target)]
         if not matching:
             raise UnknownLanguagePairError(
                 f"no translation from {source or 'any language'!r} to {target or 'any language'!r}; "
                 f"{'the model' if name else 'the server'} has {', '.join(map(_pair, candidates))}",
                 metadata={"source_language_code": source, "target_language_code": target, "model": name},
             )
-        return max(matching, key=_specificity)
+        return max(matching, key=lambda model: specificity(model.manifest))
 
     def _named(self, name: str) -> ServedModel:
         for model in self._models:
@@ -113,14 +113,6 @@ class Catalog:
                 return model
         names = ", ".join(model.manifest.name for model in self._models)
         raise UnknownModelError(f"no model {name[:64]!r}; there are: {names}", metadata={"model": name})
-
-
-def _translates(manifest: Manifest, source: str, target: str) -> bool:
-    return covers(manifest.source_language, source) and covers(manifest.target_language, target)
-
-
-def _specificity(model: ServedModel) -> int:
-    return len(model.manifest.source_language) + len(model.manifest.target_language)
 
 
 def _pair(model: ServedModel) -> str:

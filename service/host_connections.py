@@ -4,7 +4,6 @@ gRPC's Python has no way to refuse a connection, so the sockets are found among 
 """
 
 import asyncio
-import ipaddress
 import os
 import socket
 import stat
@@ -17,6 +16,7 @@ from typing import Final
 
 import structlog
 
+from service.hosts import host_of
 from service.metrics import Metrics
 
 _DESCRIPTORS: Final = Path("/proc/self/fd")
@@ -80,16 +80,6 @@ class HostConnections:
         if most and time.monotonic() >= self._next_line_s:
             self._next_line_s = time.monotonic() + _LINE_PERIOD_S
             _log.warning("closed connections of hosts that had too many", hosts=most, max_host_connections=self._limit)
-
-
-def host_of(address: str) -> str:
-    """The host of a numeric address; IPv4 is the same within IPv6, where else the first 64 bits count."""
-    numeric = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(numeric, ipaddress.IPv4Address):
-        return str(numeric)
-    if numeric.ipv4_mapped is not None:
-        return str(numeric.ipv4_mapped)
-    return str(ipaddress.ip_network((numeric, 64), strict=False))
 
 
 def _sockets(descriptors: list[int]) -> Iterator[tuple[int, int]]:

@@ -76,13 +76,14 @@ def _reading(handler: Any) -> Any:
     answer = handler.unary_stream if handler.response_streaming else handler.unary_unary
 
     async def read_and_answer(_: Any, context: Any) -> Any:
-        return await answer(await _arrived(context), context)
+        return await answer(await arrived(context), context)
 
     make = grpc.stream_stream_rpc_method_handler if handler.response_streaming else grpc.stream_unary_rpc_method_handler
     return make(read_and_answer, handler.request_deserializer, handler.response_serializer)
 
 
-async def _arrived(context: Any) -> Any:
+async def arrived(context: Any) -> Any:
+    """Wait for the one message of a call: what the deserializer made of it, or the error in its place."""
     try:
         async with asyncio.timeout(ARRIVAL_TIMEOUT_S):
             request = await context.read()

@@ -1,6 +1,5 @@
-"""Calls that need no key: health and reflection. One host may have so many at a time, and must send its message."""
+"""Calls that need no key, health and reflection: how many one host may have, and how soon their message must come."""
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
@@ -8,8 +7,9 @@ from typing import Any, Final
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from service.callers import host_of
-from service.malformed import ARRIVAL_TIMEOUT_S
+from dragoman.errors import DragomanError
+from service.hosts import host_of_peer
+from service.malformed import arrived
 from service.metrics import Metrics
 
 _REASON: Final = "OPEN_CALLS_LIMITED"
@@ -37,7 +37,7 @@ class OpenCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has n
             return handler
 
         async def bounded(requests: AsyncIterator[Any], context: Any) -> None:
-            host = host_of(context.peer())
+            host = host_of_peer(context.peer())
             if self._running[host] >= self._limit:
                 self._rejected.inc()
                 message = f"at most {self._limit} calls of health and reflection may run for one host"
@@ -59,14 +59,11 @@ async def _answer(handler: Any, requests: AsyncIterator[Any], context: Any) -> N
             async for response in handler.stream_stream(requests, context):
                 await context.write(response)
             return
-        async with asyncio.timeout(ARRIVAL_TIMEOUT_S):
-            request = await context.read()
+        request = await arrived(context)
     except DecodeError:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the message is not a valid request")
-    except TimeoutError:
-        await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, f"no complete message within {ARRIVAL_TIMEOUT_S:g} s")
-    if request is grpc.aio.EOF:
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call ended without a message")
+    if isinstance(request, DragomanError):
+        await context.abort(request.code, request.message)
     if handler.response_streaming:
         await handler.unary_stream(request, context)
     else:

@@ -20,7 +20,7 @@ from dragoman.errors import (
     UnknownLanguagePairError,
     UnknownModelError,
 )
-from dragoman.language import covers
+from dragoman.language import specificity, translates
 from service.settings import PREFIX, Settings
 
 _DEFAULT_MODELS: Final = Settings.model_fields["models"].default
@@ -72,13 +72,19 @@ def manifests(folder: Path) -> list[tuple[Path, Manifest]]:
 
 @contextmanager
 def connected(address: str, let_in: Access, timeout_s: float) -> Iterator[Client]:
-    """Give a client of a server, whose connection errors are in our words.
+    """Give a client of a server that waits where the server is busy, and whose connection errors are in our words.
 
     Raises:
         ServerUnavailableError: nobody answers at the address.
         OSError: a file of TLS cannot be used.
     """
-    with Client(address, timeout_s=timeout_s, api_key=let_in.api_key, credentials=let_in.credentials()) as client:
+    with Client(
+        address,
+        timeout_s=timeout_s,
+        wait_when_busy=True,
+        api_key=let_in.api_key,
+        credentials=let_in.credentials(),
+    ) as client:
         try:
             yield client
         except ServerUnavailableError as error:
@@ -116,15 +122,13 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
     named = [model for model in models if name in ("", model.name)]
     if not named:
         raise UnknownModelError(f"no model {name!r}; there are: {', '.join(model.name for model in models) or 'none'}")
-    fitting = [
-        model for model in named if covers(model.source_language, source) and covers(model.target_language, target)
-    ]
+    fitting = [model for model in named if translates(model, source, target)]
     if not fitting:
         wanted = f"from {source or 'any language'} to {target or 'any language'}"
         raise UnknownLanguagePairError(f"no model translates {wanted}; there are: {_described(named)}")
     if source and target:  # en-GB is meant by en-GB, though en serves it, too
-        longest = max(map(_specificity, fitting))
-        fitting = [model for model in fitting if _specificity(model) == longest]
+        closest = max(map(specificity, fitting))
+        fitting = [model for model in fitting if specificity(model) == closest]
     if len(fitting) > 1:
         raise InvalidRequestError(
             f"there are several models, name one with --model (or --from and --to): {_described(fitting)}"
@@ -134,10 +138,6 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
 
 def _described(models: Sequence[Manifest | Model]) -> str:
     return ", ".join(f"{model.name} ({model.source_language} to {model.target_language})" for model in models)
-
-
-def _specificity(model: Manifest | Model) -> int:
-    return len(model.source_language) + len(model.target_language)
 
 
 def _why(details: str) -> str:

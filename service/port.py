@@ -14,7 +14,7 @@ from service.metrics import Metrics
 _LOOK_PERIOD_S: Final = 0.05
 # The server before lets go of the port within milliseconds.
 _BIND_TIMEOUT_S: Final = 5.0
-# A server that ends at once would end at once again: after so many in a row, those who run it must look.
+# A server that ends at once would end at once again: after that number in a row, an operator must look.
 _SHORT_LIFE_S: Final = 1.0
 _SHORT_LIVES: Final = 5
 # Calls of a server that accepts no new ones may go on for so long.

@@ -13,11 +13,12 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from dragoman.address import Address
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET
 from dragoman.errors import DragomanError
+from dragoman.invalid import requirement
 from service import cores
 
 PREFIX = "DRAGOMAN_"
 MEGABYTE = 1_000_000
-MAX_DURATION_S: Final = 86_400.0  # a day; what waits cannot count to 1e10
+MAX_DURATION_S: Final = 86_400.0  # a day; an event loop cannot wait for 1e10 s
 # The headings of `serve --help`, each by the first setting below it.
 GROUPS: Final = {
     "address": "where it listens, and who may call",
@@ -253,5 +254,5 @@ def _refuse_unknown(environ: Mapping[str, str]) -> None:
 def _describe(error: Any) -> str:
     """Say in one line which setting is wrong, why, and what was given."""
     name = ".".join(map(str, error["loc"]))
-    message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
-    return f"{PREFIX}{name.upper()} (--{name.replace('_', '-')}): {message}; given: {error['input']!r}"
+    setting = f"{PREFIX}{name.upper()} (--{name.replace('_', '-')})"
+    return f"{setting}: {requirement(error['msg'])}; given: {error['input']!r}"

@@ -8,7 +8,6 @@ import json
 import os
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Final, NamedTuple
@@ -23,15 +22,7 @@ from dragoman.arguments import Parser, language
 from dragoman.bundle import Bundle
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.client import Client
-from dragoman.errors import (
-    AnswerTooLargeError,
-    ConcurrencyLimitedError,
-    DragomanError,
-    InvalidRequestError,
-    QueueFullError,
-    RateLimitedError,
-    UnrecognizedError,
-)
+from dragoman.errors import AnswerTooLargeError, DragomanError, InvalidRequestError, UnrecognizedError
 from service import capacity, place
 from service.mailbox import Mailbox
 from service.metrics import Metrics
@@ -44,11 +35,9 @@ EXIT_SOME_FAILED: Final = 1
 # What of standard input is translated together; one line may be longer, and is then alone.
 _CHUNK_LINES: Final = 512
 _CHUNK_BYTES: Final = 262_144
-_CALL_TIMEOUT_S: Final = 600.0  # of one chunk, by a server that has others to serve
+_CALL_TIMEOUT_S: Final = 600.0  # of one chunk, the waiting for a busy server included
 _BLOCK_BYTES: Final = 1 << 20
 _COMPLAINTS: Final = 5  # about lines that are not UTF-8; the others are counted
-
-_BUSY: Final = (QueueFullError, RateLimitedError, ConcurrencyLimitedError)
 
 TranslateLines = Callable[[list[str]], list[Translation]]
 
@@ -111,22 +100,19 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
 
 def _translate_remotely(client: Client, lines: list[str], model: str, mime_type: str) -> list[Translation]:
     """Translate lines in one call, or in several where they are too many or too much for one."""
-    while True:
-        try:
-            return client.translate(lines, model=model, mime_type=mime_type, priority="bulk", all_or_nothing=False)
-        except _BUSY as error:  # there is no hurry
-            time.sleep(error.retry_delay_s or 1.0)
-        except DragomanError as error:
-            if not _is_too_much(error):
-                raise
-            if len(lines) == 1:
-                return [Translation("", model, 0, 0, "UNSPECIFIED", 0, error=error)]
-            half = len(lines) // 2
-            return [
-                translation
-                for part in (lines[:half], lines[half:])
-                for translation in _translate_remotely(client, part, model, mime_type)
-            ]
+    try:
+        return client.translate(lines, model=model, mime_type=mime_type, priority="bulk", all_or_nothing=False)
+    except DragomanError as error:
+        if not _is_too_much(error):
+            raise
+        if len(lines) == 1:
+            return [Translation("", model, 0, 0, "UNSPECIFIED", 0, error=error)]
+        half = len(lines) // 2
+        return [
+            translation
+            for part in (lines[:half], lines[half:])
+            for translation in _translate_remotely(client, part, model, mime_type)
+        ]
 
 
 def _is_too_much(error: DragomanError) -> bool:
@@ -210,7 +196,7 @@ def _as_dict(text: str, translation: Translation) -> dict[str, object]:
 
 
 def _reason(error: DragomanError) -> str:
-    """What is wrong with one text; the fields of the call mean nothing to whoever gave lines."""
+    """What is wrong with one text; a user who gave lines knows no fields of a call."""
     return "; ".join(violation.description for violation in error.violations) or error.message
 
 
@@ -241,7 +227,7 @@ def _count_lines(stream: BinaryIO) -> int | None:
 
 
 def _chunks(stream: Iterable[bytes], count: int) -> Iterator[Chunk]:
-    """Yield lines, at most so many and so large at a time."""
+    """Yield lines: at most `count` at a time, and at most `_CHUNK_BYTES` where there are several."""
     chunk, size_bytes, not_utf8 = Chunk(1, []), 0, 0
     for number, line in enumerate(stream, start=1):
         if chunk.lines and size_bytes + len(line) > _CHUNK_BYTES:

@@ -13,10 +13,10 @@ from bench.load.workload import WordCounts
 from dragoman import access
 from dragoman.access import Access
 from dragoman.arguments import Parser, server_address
+from dragoman.channel import DEFAULT_ADDRESS
 
 T = TypeVar("T")
 
-_ADDRESS = "127.0.0.1:50051"
 _VERIFIED_TEXTS = 500
 _DESCRIPTION = """How fast a server answers, and how much it can do.
 
@@ -91,7 +91,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     add(
         "--address",
         type=server_address,
-        default="127.0.0.1:50051",
+        default=DEFAULT_ADDRESS,
         metavar="HOST:PORT",
         help="the server (%(default)s)",
     )

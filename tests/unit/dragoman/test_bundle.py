@@ -116,7 +116,7 @@ def test_missing_file(folder: Path, name: str) -> None:
 def test_what_is_no_file_is_not_waited_for(folder: Path, name: str, make: Callable[[Path], None]) -> None:
     (folder / name).unlink()
     make(folder / name)
-    assert refusal(folder) == f"{folder / name}: cannot read: it is no regular file"
+    assert refusal(folder) == f"{folder / name}: cannot read: is not a regular file"
 
 
 @pytest.mark.parametrize("name", GRAPHS)

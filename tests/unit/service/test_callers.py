@@ -56,7 +56,9 @@ class House:
         ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.7:40001", True),
         ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.8:40000", False),
         ("ipv6:%5B::1%5D:40000", "ipv6:%5B::1%5D:40001", True),
-        ("ipv6:%5B::1%5D:40000", "ipv6:%5B::2%5D:40000", False),
+        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8:1::1%5D:40000", False),
+        # One host of IPv6 has a network of 64 bits to call from.
+        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8::2%5D:40000", True),
         ("unix:", "unix:", True),
     ],
 )

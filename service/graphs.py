@@ -1,9 +1,8 @@
-"""The encoder and decoder sessions, on buffers in host memory; with `service.resident` the importer of onnxruntime."""
+"""The encoder and the decoder on buffers in host memory."""
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import onnxruntime
@@ -29,17 +28,12 @@ from dragoman.bundle import (
     memory_names,
     present_name,
 )
-from dragoman.errors import BundleError
-from service.saturation import check_products
+from service.sessions import open_graph
 from service.slots import SlotTable
-
-PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
-# By default an arena doubles each time that it has to grow.
-_CUDA_OPTIONS: Final = {"arena_extend_strategy": "kSameAsRequested"}
 
 
 class Tensor(NamedTuple):
-    """Where numbers lie that a graph reads or writes; whoever has it keeps them there."""
+    """Where numbers lie that a graph reads or writes; its owner keeps them there."""
 
     device: str
     dtype: np.dtype[np.generic]
@@ -73,51 +67,6 @@ def bind(
     return binding
 
 
-def open_session(
-    content: bytes, file: Path, device: str, profile: Path | None = None, *, cuda_graphs: bool = False
-) -> onnxruntime.InferenceSession:
-    """Open a graph for use by several threads, each running it by itself.
-
-    Args:
-        content: of an ONNX file.
-        file: its name, for messages.
-        device: cpu or cuda.
-        profile: how the name of the file begins that onnxruntime writes the time of every operator to.
-        cuda_graphs: on a GPU, record each run whose options have a new `gpu_graph_id`, and repeat it from then on;
-            onnxruntime refuses a graph of which a part would have to run, or to be copied, elsewhere.
-
-    Raises:
-        BundleError: the graph cannot be loaded, its products may saturate, or the device is not there.
-    """
-    check_products(content, file)
-    if PROVIDERS[device][0] not in onnxruntime.get_available_providers():
-        raise BundleError(f"device {device}: this onnxruntime has no {PROVIDERS[device][0]}")
-    options = onnxruntime.SessionOptions()
-    # One core a run: the engine has a thread a core, and a thread pool between them would only contend.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    if profile is not None:
-        options.enable_profiling = True
-        options.profile_file_prefix = str(profile)
-    providers: list[object] = list(PROVIDERS[device])
-    if device == "cuda":
-        providers[0] = (PROVIDERS[device][0], _CUDA_OPTIONS | {"enable_cuda_graph": str(int(cuda_graphs))})
-    try:
-        # Add and LayerNormalization apart take a third of the time of the fused operator.
-        session = onnxruntime.InferenceSession(
-            content, options, providers=providers, disabled_optimizers=["SkipLayerNormFusion"]
-        )
-    except Exception as error:  # onnxruntime's exceptions share no base class of its own
-        raise BundleError(f"{file}: {' '.join(str(error).split())}") from error
-    # onnxruntime 1.31 keeps the file's bytes beside the session, in case that other providers are to be tried.
-    session._model_bytes = None
-    # onnxruntime falls back to the CPU in silence.
-    if session.get_providers()[0] != PROVIDERS[device][0]:
-        raise BundleError(f"device {device}: {PROVIDERS[device][0]} failed to start")
-    return session
-
-
 def encoder_feeds(sources: Sequence[Sequence[int]], pad_id: int) -> dict[str, NDArray[np.generic]]:
     """Inputs of the encoder for a micro-batch: ids of each source, none empty."""
     lengths = np.array([len(ids) for ids in sources], dtype=np.int32)
@@ -137,7 +86,7 @@ class EncoderSession:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self._session = open_session(*bundle.graph(ENCODER), device)
+        self._session = open_graph(bundle, ENCODER, device)
         self._pad_id = bundle.manifest.pad_id
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
@@ -162,7 +111,7 @@ class DecoderSession:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self.session = open_session(*bundle.graph(DECODER), device)
+        self.session = open_graph(bundle, DECODER, device)
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[SlotTable, "DecoderStep"]:
         """Reserve the buffers of so many slots, and bind the graph to them."""

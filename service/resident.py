@@ -6,7 +6,6 @@ CPU too, where it is slower, for the host has to do without its own loads and st
 
 import itertools
 import math
-import threading
 from collections.abc import Sequence
 from typing import Final
 
@@ -36,12 +35,10 @@ from dragoman.bundle import (
     memory_names,
     present_name,
 )
-from service.graphs import Tensor, bind, encoder_feeds, open_session
+from service.graphs import Tensor, bind, encoder_feeds
+from service.sessions import DEVICE_LOCK, open_graph
 from service.slots import KEY_VALUE_TYPES, LOGITS_TYPES
 
-# One thread at a time has to do with a device: while onnxruntime captures a CUDA graph, no other thread of the process
-# may reserve or copy memory there (cudaStreamCaptureModeGlobal), and a device gains nothing by two at a time.
-_TURN: Final = threading.RLock()
 _NO_CAPTURE: Final = -1
 
 
@@ -86,7 +83,7 @@ class DeviceMemory:
 
     def copy(self) -> "DeviceMemory":
         """One in a buffer of its own, on the device."""
-        with _TURN:
+        with DEVICE_LOCK:
             buffer = Buffer.empty(self.tensor.shape, self.tensor.dtype, self.tensor.device)
             self._copies.copy(self.tensor, buffer.rows(0, 1))
         return DeviceMemory(buffer, 0, self.tensor.shape[1], self._copies)
@@ -101,7 +98,7 @@ class Copies:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self._session = open_session(*bundle.graph(COPY), device)
+        self._session = open_graph(bundle, COPY, device)
 
     def copy(self, source: Tensor, target: Tensor) -> None:
         """Copy all bytes of a tensor over another of as many."""
@@ -118,7 +115,7 @@ class ResidentEncoder:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self._session = open_session(*bundle.graph(ENCODER), device)
+        self._session = open_graph(bundle, ENCODER, device)
         self._copies = Copies(bundle, device)
         self._device = device
         self._pad_id = bundle.manifest.pad_id
@@ -126,7 +123,7 @@ class ResidentEncoder:
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[DeviceMemory]:
         """Run the encoder over a micro-batch of ids, none empty; gives the memory of each source."""
-        with _TURN:
+        with DEVICE_LOCK:
             binding = self._session.io_binding()
             for name, array in encoder_feeds(sources, self._pad_id).items():
                 binding.bind_cpu_input(name, array)
@@ -146,8 +143,8 @@ class ResidentDecoder:
         Raises:
             BundleError: one cannot be loaded; on a GPU also where it would have to copy to the host and back.
         """
-        self.session = open_session(*bundle.graph(DECODER), device, cuda_graphs=True)
-        self.place = open_session(*bundle.graph(PLACE), device)
+        self.session = open_graph(bundle, DECODER, device)
+        self.place = open_graph(bundle, PLACE, device)
         self.copies = Copies(bundle, device)
         self.device = device
         self.cuda_graph_ids = itertools.count(1)  # onnxruntime keeps 0 for itself
@@ -188,7 +185,7 @@ class ResidentSlots:
         def reserve(*shape: int, of: DTypeLike = dtype) -> Buffer:
             return Buffer.empty((slots, *shape), of, decoder.device)
 
-        with _TURN:
+        with DEVICE_LOCK:
             cache_shape = manifest.heads, manifest.max_target_tokens, manifest.head_dim
             memory_shape = manifest.heads, manifest.max_source_tokens, manifest.head_dim
             self.caches = {name: reserve(*cache_shape) for name in cache_names(layers)}
@@ -242,7 +239,7 @@ class ResidentSlots:
         inputs = {MEMORY: memory.tensor, PADDING: Tensor.of(padding)}
         place = self._decoder.place
         binding = bind(place, inputs, {name: buffer.rows(row, 1) for name, buffer in self.memory.items()})
-        with _TURN:
+        with DEVICE_LOCK:
             place.run_with_iobinding(binding)
         self._row_ids[row] = self._start_id
         self._row_lengths[row] = 0
@@ -266,7 +263,7 @@ class ResidentSlots:
         """What the slot's next id was chosen from, [vocabulary_size]."""
         row = self.logits.rows(self.row_of(slot), 1)
         logits: NDArray[np.floating] = np.empty(row.shape[1], row.dtype)
-        with _TURN:
+        with DEVICE_LOCK:
             self._decoder.copies.copy(row, Tensor.of(logits))
         return logits
 
@@ -323,7 +320,7 @@ class ResidentStep:
             The next ids, [rows].
         """
         slots = slice(start, start + rows)
-        with _TURN:
+        with DEVICE_LOCK:
             self._slots.upload()
             if self._slots.divided:
                 for slot in range(start, start + rows):

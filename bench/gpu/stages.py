@@ -19,13 +19,13 @@ from bench.load.settings import LoadSettings
 from bench.peers.contender import Sentences
 from bench.roofline.peaks import idle_graph
 from bench.server_process import NOTHING_FREE, serving
-from dragoman.bundle import Bundle, Manifest
+from dragoman.bundle import COPY, DECODER, ENCODER, PLACE, Bundle, Manifest
 from dragoman.tokenizer import Tokenizer
 from service.engine import Engine
-from service.graphs import PROVIDERS
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import Segment
+from service.sessions import PROVIDERS, open_graph
 
 MEMCPY: Final = {"MemcpyToHost", "MemcpyFromHost"}
 # Of a copy, in floats: large beside every cache, and on a GPU beside the time to launch it.
@@ -47,10 +47,8 @@ def missing_device(device: str) -> str | None:
     return None
 
 
-def _open(
-    graph: bytes | str, device: str, options: onnxruntime.SessionOptions | None = None
-) -> onnxruntime.InferenceSession:
-    options = options or onnxruntime.SessionOptions()
+def _open(graph: bytes, device: str) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # whether a provider started is asked, not read in the log
     return onnxruntime.InferenceSession(graph, options, providers=PROVIDERS[device])
 
@@ -61,17 +59,14 @@ def placement(bundle: Bundle, device: str) -> dict[str, Any]:
     Returns:
         For each graph `first_provider`, `memcpy_nodes` (0 is what is wanted) and the number of all nodes.
     """
-    graphs = (bundle.encoder, bundle.decoder, bundle.place, bundle.copy)
-    return {graph.stem: _placement(graph, device) for graph in graphs}
+    return {Path(name).stem: _placement(bundle, name, device) for name in (ENCODER, DECODER, PLACE, COPY)}
 
 
-def _placement(graph: Path, device: str) -> dict[str, Any]:
+def _placement(bundle: Bundle, name: str, device: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        options = onnxruntime.SessionOptions()
-        # What the session runs, once the runtime has spread it over devices.
-        options.optimized_model_filepath = str(Path(folder) / "placed.onnx")
-        session = _open(str(graph), device, options)
-        operators = Counter(node.op_type for node in onnx.load(options.optimized_model_filepath).graph.node)
+        placed = Path(folder) / name
+        session = open_graph(bundle, name, device, placed=placed)
+        operators = Counter(node.op_type for node in onnx.load(placed).graph.node)
     return {
         "first_provider": session.get_providers()[0],
         "memcpy_nodes": sum(operators[name] for name in MEMCPY),

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.roofline.costs import Peak
-from service.graphs import open_session
 from service.saturation import LARGEST_SUM
+from service.sessions import open_session
 
 # Large enough that the code around the innermost loop costs nothing, small enough for a few milliseconds.
 ROWS, INNER, COLUMNS = 512, 2048, 2048
@@ -75,7 +75,7 @@ def _idle_us(inputs: int) -> float:
     feeds = {"value_0": np.ones((1, 1, 1), np.float32)}
     with tempfile.TemporaryDirectory() as folder:
         content, file = model.SerializeToString(), Path("idle.onnx")
-        plain, profiled = (open_session(content, file, "cpu", to) for to in (None, Path(folder) / "idle"))
+        plain, profiled = (open_session(content, file, "cpu", profile=to) for to in (None, Path(folder) / "idle"))
         walls_s = [_timed_s(lambda: plain.run(None, feeds)) for _ in range(IDLE_RUNS)]
         for _ in range(IDLE_RUNS):
             profiled.run(None, feeds)

@@ -19,10 +19,11 @@ from bench.roofline.costs import Array, Cost, Keys, cost
 from bench.roofline.peaks import ROUNDED_OFF_US, ProfilerCost
 from dragoman.bundle import DECODER, ENCODER, Bundle
 from service.engine import Engine
-from service.graphs import DecoderSession, DecoderStep, EncoderSession, open_session
+from service.graphs import DecoderSession, DecoderStep, EncoderSession
 from service.mailbox import Mailbox
 from service.metrics import Metrics
 from service.request import Segment
+from service.sessions import open_graph
 from service.slots import SlotTable
 
 # An operator takes some time, whatever the clock says.
@@ -129,7 +130,7 @@ def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
         return [_timed_us(lambda: encoder.encode(sources)) for _ in range(shape.target)]
 
     plain, profiled = EncoderSession(bundle, "cpu"), EncoderSession(bundle, "cpu")
-    profiled._session = session = open_session(*bundle.graph(ENCODER), "cpu", folder / "encoder")
+    profiled._session = session = open_graph(bundle, ENCODER, "cpu", profile=folder / "encoder")
     walls_us, events = _in_turn(a_round, plain, profiled, session.end_profiling, shape.rounds)
     keys = Keys(own=shape.source, source=shape.source)
     return Profile("encoder", shape.typical(walls_us), summarize(events, keys, shape, profiler))
@@ -151,7 +152,7 @@ def profile_decoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
         return _decode(step, slots, memories, shape.target)
 
     plain, profiled = DecoderSession(bundle, "cpu"), DecoderSession(bundle, "cpu")
-    profiled.session = open_session(*bundle.graph(DECODER), "cpu", folder / "decoder")
+    profiled.session = open_graph(bundle, DECODER, "cpu", profile=folder / "decoder")
     steps = DecoderStep(plain, slots), DecoderStep(profiled, slots)
     walls_us, events = _in_turn(a_round, *steps, profiled.session.end_profiling, shape.rounds)
     keys = Keys(own=(shape.unsettled + 1 + shape.target) / 2, source=shape.source)

@@ -9,7 +9,8 @@ import pytest
 
 from dragoman.bundle import DECODER, ENCODER, Bundle, sha256
 from dragoman.errors import BundleError
-from service.graphs import DecoderSession, DecoderStep, EncoderSession, open_session
+from service.graphs import DecoderSession, DecoderStep, EncoderSession
+from service.sessions import open_session
 from service.slots import SlotTable
 from tests.synthetic import MAX_SOURCE_TOKENS, Synthetic
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from dragoman.errors import BundleError
-from service.graphs import open_session
 from service.saturation import LARGEST_SUM, check_products, largest_sum
+from service.sessions import open_session
 
 FILE = Path("encoder.onnx")
 EXTREMES = np.array([-128, -127, -64, -1, 0, 1, 64, 127], np.int8)

@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SHELL := /bin/bash
+# Many tests wait for a server, so that three of them keep two cores busy.
+TEST_PROCESSES ?= 3
 CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgrpc++-dev \
     default-jdk-headless protobuf-compiler-grpc-java-plugin libgrpc-java libnetty-java libperfmark-java \
     golang-go golang-google-grpc-dev golang-google-genproto-dev golang-google-protobuf-dev \
@@ -18,7 +20,7 @@ serve: .venv/.serve ## serve the default model on 127.0.0.1:50051, metrics on 12
 	@exec $(BIN)/dragoman serve $(ARGS)
 
 test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for some)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import rules, hadolint
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

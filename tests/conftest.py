@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+# Of torch, which most tests run on matrices too small to share. Threads of several test processes would wait for one
+# another's cores, spinning.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 if TYPE_CHECKING:
     from tests.synthetic import Synthetic

@@ -1,5 +1,6 @@
 """The two graphs of a bundle, as torch modules and as ONNX files."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx_ir
@@ -22,7 +23,6 @@ from dragoman.bundle import (
     memory_names,
     present_name,
 )
-from export.argmax import argmax
 from export.operators import RowLengths, int32_scalar
 from model.transformer import KeyValue, Transformer
 
@@ -54,11 +54,18 @@ class EncoderGraph(nn.Module):
 
 
 class DecoderGraph(nn.Module):
-    """One step of all rows: caches updated in place, one id a row out, and the logits for whoever wants to see them."""
+    """One step of all rows: caches updated in place, one id a row out, and the logits that it was chosen from."""
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(self, model: Transformer, choose: Callable[[Tensor], Tensor]) -> None:
+        """A graph.
+
+        Args:
+            model: whose decoder.
+            choose: logits [batch, vocabulary] to the index of the largest, int64 [batch].
+        """
         super().__init__()
         self.model = model
+        self.choose = choose
 
     def forward(
         self,
@@ -89,7 +96,7 @@ class DecoderGraph(nn.Module):
         source = RowLengths(memory_lengths - 1, source_capacity)
         states, caches = self.model.decode_step(states, own, caches, memory, source)  # type: ignore[arg-type]
         logits = self.model.output(states)
-        return argmax(logits), logits, caches
+        return self.choose(logits), logits, caches
 
 
 def write_encoder(graph: EncoderGraph, file: Path) -> None:

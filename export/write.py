@@ -4,6 +4,7 @@ import copy
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from torch import nn
 from dragoman.bundle import COPY, DECODER, ENCODER, MANIFEST, PLACE, Bundle, Manifest, Precision, Provenance, sha256
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer, tokenizer_files
+from export.argmax import argmax
 from export.calibrate import Ranges, calibrate
 from export.graphs import DecoderGraph, EncoderGraph, write_decoder, write_encoder
 from export.key_values import Bytes, scaled_to_bytes
@@ -114,7 +116,9 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
     """
     model = copy.deepcopy(model)
     use_operators(model)
-    encoder, decoder = EncoderGraph(model).eval(), DecoderGraph(model).eval()
+    # Half precision is for GPUs, whose ArgMax looks at many values at a time.
+    choose = partial(torch.argmax, dim=-1) if precision == "fp16" else argmax
+    encoder, decoder = EncoderGraph(model).eval(), DecoderGraph(model, choose).eval()
     if precision == "int8":
         # Every layer's projection reads the same: the encoder's output.
         memory_range = ranges["decoder.0.cross_attention.key_value"]

@@ -148,6 +148,18 @@ class DecodeBatch:
         finally:
             self._mailbox, self._taker, self._metrics, self._memories, self._watch = kept
 
+    def prepare(self) -> None:
+        """Do what first runs do, on the thread that will run."""
+        self._decoder_step.prepare()
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
+        """What one run of the encoder makes of sources, none empty: each [its tokens, decoder_layers * 2 * d_model]."""
+        return [np.asarray(memory) for memory in self._encoder.encode(sources)]
+
+    def close(self) -> None:
+        """Give back what was prepared; it runs no more."""
+        self._decoder_step.close()
+
     def give_back(self) -> None:
         """Take its slots out of the metrics; it runs no more."""
         self._metrics.slots.dec(len(self._scheduler.active) + self._scheduler.free)

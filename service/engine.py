@@ -1,8 +1,9 @@
 """The engine of one bundle: its graphs, its threads, and what becomes of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TypeVar
 
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, InternalError
@@ -16,6 +17,8 @@ from service.metrics import Metrics
 from service.request import Segment
 from service.resident import ResidentDecoder, ResidentEncoder
 from service.workers import Workers
+
+_T = TypeVar("_T")
 
 
 class Engine:
@@ -55,7 +58,7 @@ class Engine:
         """
         self._mailbox = mailbox
         self._patience_s = patience_s
-        encoder, decoder = _open(bundle, device, resident=resident or device != "cpu")
+        encoder, decoder = self._graphs = _open(bundle, device, resident=resident or device != "cpu")
         count = threads or (cores.available() if device == "cpu" else 1)
         own_metrics = metrics.of(bundle.manifest.name)
         cache = self._cache = EncoderMemoryCache(encoder_cache_bytes, own_metrics)
@@ -73,8 +76,16 @@ class Engine:
         self.ended = self._workers.ended
         self._given_back = False
 
+    def rehearse(self, work: Callable[[DecodeBatch], _T]) -> list[_T]:
+        """Have each thread do something with its batch before `start`, all at a time; gives what they return.
+
+        Raises:
+            Exception: what the work raises, once all have ended.
+        """
+        return self._workers.rehearse([partial(work, batch) for batch in self.batches])
+
     def start(self) -> None:
-        """Start the threads."""
+        """Have the threads take segments."""
         self._workers.start()
 
     def step_age_s(self) -> float:
@@ -84,12 +95,20 @@ class Engine:
     def stop(self) -> None:
         """End the threads after their current step, and give back the slots and the cache; what is unfinished fails."""
         self._mailbox.stop()
-        self._workers.join(self._patience_s)
+        ended = self._workers.join(self._patience_s)
         if not self._given_back:
             self._given_back = True
             self._cache.clear()
             for batch in self.batches:
                 batch.give_back()
+            if ended:  # a thread that was left behind needs them
+                self._close()
+
+    def _close(self) -> None:
+        for batch in self.batches:
+            batch.close()
+        for graph in self._graphs:
+            graph.close()
 
     def decode(self, segments: Sequence[Segment]) -> None:
         """Decode offline until all segments have ended; the engine must not have been started.

@@ -101,6 +101,10 @@ class EncoderSession:
         (memory,) = self._session.run([MEMORY], encoder_feeds(sources, self._pad_id))
         return [memory[row, : len(ids)] for row, ids in enumerate(sources)]
 
+    def close(self) -> None:
+        """End the session; there is no run after it."""
+        del self._session
+
 
 class DecoderSession:
     """The decoder graph; thread-safe. What a thread runs is a `DecoderStep` of its own."""
@@ -118,6 +122,10 @@ class DecoderSession:
         table = SlotTable(manifest, slots)
         return table, DecoderStep(self, table)
 
+    def close(self) -> None:
+        """End the session, as far as no step holds it."""
+        del self.session
+
 
 class DecoderStep:
     """The decoder graph bound to the rows of one slot table."""
@@ -127,6 +135,13 @@ class DecoderStep:
         self._slots = slots
         self._outputs = {output.name for output in decoder.session.get_outputs()}
         self._bindings: dict[tuple[int, int], onnxruntime.IOBinding] = {}
+
+    def prepare(self) -> None:
+        """Nothing: a CPU records nothing."""
+
+    def close(self) -> None:
+        """Forget the bindings."""
+        self._bindings.clear()
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.

@@ -21,12 +21,18 @@ class Memory(Protocol):
     def copy(self) -> "Memory":
         """One that shares nothing with it, nor with the others of its micro-batch."""
 
+    def __array__(self, dtype: Any = None, /) -> NDArray[np.generic]:
+        """Its numbers in host memory, for `numpy.asarray`: [source tokens, decoder_layers * 2 * d_model]."""
+
 
 class Encoder(Protocol):
     """Source ids to encoder memory; thread-safe."""
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Sequence[Memory]:
         """Run the encoder over a micro-batch of ids, none empty; gives the memory of each source."""
+
+    def close(self) -> None:
+        """End the session; there is no run after it."""
 
 
 class Slots(Protocol):
@@ -62,7 +68,13 @@ class Slots(Protocol):
 
 
 class Step(Protocol):
-    """The decoder graph, bound to the rows of one slot table."""
+    """The decoder graph, bound to the rows of one slot table; belongs to one thread."""
+
+    def prepare(self) -> None:
+        """Do what the first run of any number of rows does once, on the thread that will run; no slot is in use."""
+
+    def close(self) -> None:
+        """Give back what was prepared; there is no run after it."""
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`, without a commit; gives their next ids."""
@@ -73,3 +85,6 @@ class Decoder(Protocol):
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[Slots, Step]:
         """Reserve the buffers of so many slots, and bind the graph to them."""
+
+    def close(self) -> None:
+        """End the sessions; there is no run after it."""

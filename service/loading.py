@@ -84,7 +84,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         patience_s=settings.step_timeout_s,
     )
     try:
-        self_check.check(engine.batches, bundle.manifest, tokenizer.vocabulary_sizes[0])
+        self_check.check(engine, bundle.manifest, tokenizer.vocabulary_sizes[0])
         engine.start()
     except BaseException:
         engine.stop()

@@ -52,6 +52,13 @@ class Buffer:
         self.shape: tuple[int, ...] = tuple(value.shape())
 
     @classmethod
+    def zeros(cls, shape: Sequence[int], dtype: DTypeLike, device: str) -> "Buffer":
+        """Reserve memory and fill it with zeros: what was there before may be NaN, which survives a weight of zero."""
+        buffer = cls.empty(shape, dtype, device)
+        buffer.value.update_inplace(np.zeros(shape, dtype))
+        return buffer
+
+    @classmethod
     def empty(cls, shape: Sequence[int], dtype: DTypeLike, device: str) -> "Buffer":
         """Reserve memory, whose content is anything."""
         return cls(onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, dtype, device, 0), dtype, device)
@@ -88,6 +95,13 @@ class DeviceMemory:
             self._copies.copy(self.tensor, buffer.rows(0, 1))
         return DeviceMemory(buffer, 0, self.tensor.shape[1], self._copies)
 
+    def __array__(self, dtype: DTypeLike | None = None) -> NDArray[np.generic]:
+        """Its numbers in host memory, [source tokens, decoder_layers * 2 * d_model]."""
+        numbers: NDArray[np.generic] = np.empty(self.tensor.shape[1:], self.tensor.dtype)
+        with DEVICE_LOCK:
+            self._copies.copy(self.tensor, Tensor.of(numbers))
+        return numbers if dtype is None else numbers.astype(dtype)
+
 
 class Copies:
     """Copies within a device's memory, and from there to the host."""
@@ -104,6 +118,11 @@ class Copies:
         """Copy all bytes of a tensor over another of as many."""
         binding = bind(self._session, {BYTES: source.as_bytes()}, {COPIED: target.as_bytes()})
         self._session.run_with_iobinding(binding)
+
+    def close(self) -> None:
+        """End the session."""
+        with DEVICE_LOCK:
+            del self._session
 
 
 class ResidentEncoder:
@@ -133,6 +152,12 @@ class ResidentEncoder:
         buffer = Buffer(memory, self._dtype, self._device)
         return [DeviceMemory(buffer, row, len(ids), self._copies) for row, ids in enumerate(sources)]
 
+    def close(self) -> None:
+        """End the sessions; there is no run after it."""
+        with DEVICE_LOCK:
+            del self._session
+            self._copies.close()
+
 
 class ResidentDecoder:
     """The decoder graph and the graphs that serve its buffers; thread-safe."""
@@ -154,13 +179,19 @@ class ResidentDecoder:
         table = ResidentSlots(manifest, slots, self)
         return table, ResidentStep(self, table)
 
+    def close(self) -> None:
+        """End the sessions; all steps have been closed."""
+        with DEVICE_LOCK:
+            del self.session, self.place
+            self.copies.close()
+
 
 class ResidentSlots:
     """Buffers of fixed capacity in a device's memory, whose rows belong to slots.
 
     Which row is whose, the host decides, so that a slot that moves costs nothing: its row comes along. What lies beyond
-    a row's lengths is never read, as in `service.slots`; rows without a segment are decoded all the same where they lie
-    between others, and nobody looks.
+    a row's lengths counts for nothing, as in `service.slots`; rows without a segment are decoded all the same where
+    they lie between others, and nobody looks.
 
         caches, memory: by the decoder's name, each [slots, heads, capacity, head_dim]
         ids: int64 [slots], twice: a step reads one, writes the other, and the commit swaps them
@@ -183,7 +214,7 @@ class ResidentSlots:
         dtype, layers = KEY_VALUE_TYPES[manifest.precision], manifest.decoder_layers
 
         def reserve(*shape: int, of: DTypeLike = dtype) -> Buffer:
-            return Buffer.empty((slots, *shape), of, decoder.device)
+            return Buffer.zeros((slots, *shape), of, decoder.device)
 
         with DEVICE_LOCK:
             cache_shape = manifest.heads, manifest.max_target_tokens, manifest.head_dim
@@ -282,6 +313,11 @@ class ResidentSlots:
         self._row_next_ids[rows] = self._ids[1 - self.turn].value.numpy()[rows]
         return self._row_next_ids[rows]
 
+    def rewind(self) -> None:
+        """Forget the steps that no segment was in."""
+        self.turn = 0
+        self._stale = True
+
     def tensors(self, row: int, count: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Inputs and outputs of the decoder for some rows and the current turn; caches are both."""
         inputs = {
@@ -311,6 +347,21 @@ class ResidentStep:
         self._bindings: dict[tuple[int, int], tuple[onnxruntime.IOBinding, onnxruntime.RunOptions]] = {}
         self._most = slots.logits.shape[0]
 
+    def prepare(self) -> None:
+        """Run once for each number of rows and both turns: what a GPU records belongs to the thread that runs it."""
+        with DEVICE_LOCK:
+            for turn in range(2):
+                self._slots.turn = turn
+                self._slots.upload()
+                for rows in sorted({self._bucket(rows) for rows in range(1, self._most + 1)}):
+                    self._run_first(rows)
+            self._slots.rewind()
+
+    def close(self) -> None:
+        """Give back what was recorded."""
+        with DEVICE_LOCK:
+            self._bindings.clear()
+
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.
 
@@ -332,14 +383,21 @@ class ResidentStep:
             return self._slots.download(slots)
 
     def _run_first(self, rows: int) -> None:
-        bucket = min(1 << (rows - 1).bit_length(), self._most)
-        key = self._slots.turn, bucket
+        key = self._slots.turn, self._bucket(rows)
         if key not in self._bindings:
-            self._bindings[key] = self._bind(0, bucket), _options(next(self._decoder.cuda_graph_ids))
-        self._decoder.session.run_with_iobinding(*self._bindings[key])
+            self._bindings[key] = self._bind(0, self._bucket(rows)), _options(next(self._decoder.cuda_graph_ids))
+        try:
+            self._decoder.session.run_with_iobinding(*self._bindings[key])
+        except Exception:
+            # onnxruntime keeps what it had recorded until then, and would repeat that under the same id.
+            del self._bindings[key]
+            raise
 
     def _run_row(self, row: int) -> None:
         self._decoder.session.run_with_iobinding(self._bind(row, 1), _options(_NO_CAPTURE))
+
+    def _bucket(self, rows: int) -> int:
+        return min(1 << (rows - 1).bit_length(), self._most)
 
     def _bind(self, row: int, count: int) -> onnxruntime.IOBinding:
         inputs, outputs = self._slots.tensors(row, count)

@@ -1,10 +1,9 @@
-"""Before a server says that it serves: each thread decodes a few sentences together as one decodes each alone."""
+"""Before a server says that it serves: each thread decodes a few sentences together as it decodes each alone."""
 
 import hashlib
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
 from service.batch import DecodeBatch
+from service.engine import Engine
 from service.request import Segment
 
 # Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
@@ -22,6 +22,9 @@ TARGET_TOKENS: Final = 8
 _FIRST_ID: Final = 4  # what comes before it stands for no piece of text
 # Of the products; fp16 is for GPUs, whose libraries may add up few rows in another order than many: there, ids count.
 _EXACT_PRECISIONS: Final = ("fp32", "int8")
+# Of an encoder memory, as a share of its length as a vector: far above the rounding of fp16, and far below what a
+# source becomes that attends the padding beside it.
+_ROUNDING: Final = 0.05
 
 
 class Decoded(NamedTuple):
@@ -36,14 +39,15 @@ class Decoded(NamedTuple):
     logits_sha256: str
 
 
-def check(batches: Sequence[DecodeBatch], manifest: Manifest, vocabulary_size: int) -> None:
-    """Decode the golden sentences alone, and then in company in every batch, in all of them at a time.
+def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
+    """Decode the golden sentences alone, and then in company, in all batches at a time, each on its own thread.
 
     Not their tokens alone are compared but every bit of the scores, which in some other sentence would choose another
-    token. It also spares the first caller the first times of everything.
+    token. Then the shortest is encoded beside the longest, which pads it. All this also spares the first caller the
+    first times of everything.
 
     Args:
-        batches: of one engine, empty, which is not running.
+        engine: which has not been started.
         manifest: of its bundle.
         vocabulary_size: pieces of the source side.
 
@@ -52,11 +56,12 @@ def check(batches: Sequence[DecodeBatch], manifest: Manifest, vocabulary_size: i
     """
     sources = golden_sources(manifest, vocabulary_size)
     try:
-        alone = [_decode(batches[0], [[source]], manifest)[0] for source in sources]
+        engine.rehearse(DecodeBatch.prepare)
+        alone = engine.rehearse(lambda batch: [_decode(batch, [[source]], manifest)[0] for source in sources])[0]
         # Each of them in several slots; some in the batch before the others, and all of them until one leaves.
         company = [sources[::-1], sources, sources[1::2]]
-        with ThreadPoolExecutor(len(batches)) as pool:
-            together = list(pool.map(lambda batch: _decode(batch, company, manifest), batches))
+        together = engine.rehearse(lambda batch: _decode(batch, company, manifest))
+        changes = engine.rehearse(lambda batch: _change_by_padding(batch, sources[0], sources[-1]))
     except Exception as error:  # of the runtime, whose exceptions share no base class of its own
         raise BundleError(f"model {manifest.name}: cannot be run: {_line(error)}") from error
     expected = alone[::-1] + alone + alone[1::2]
@@ -66,6 +71,11 @@ def check(batches: Sequence[DecodeBatch], manifest: Manifest, vocabulary_size: i
                 f"model {manifest.name}: on thread {thread} a sentence is decoded differently alone and in a batch; "
                 "what a caller gets would depend on the others"
             )
+    if max(changes) > (0.0 if manifest.precision in _EXACT_PRECISIONS else _ROUNDING):
+        raise BundleError(
+            f"model {manifest.name}: the encoder reads the padding of a batch: beside a longer sentence, a short one's "
+            f"memory changes by {max(changes):.2g} of its length; what a caller gets would depend on the others"
+        )
 
 
 def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
@@ -74,6 +84,17 @@ def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
     ids = range(min(_FIRST_ID, vocabulary_size - 1), vocabulary_size)
     lengths = [min(length, manifest.max_source_tokens) for length in LENGTHS]
     return [[*chance.choices(ids, k=length - 1), manifest.eos_id] for length in lengths]
+
+
+def _change_by_padding(batch: DecodeBatch, short: list[int], long: list[int]) -> float:
+    """How far a source's encoder memory beside a longer source is from the one alone, relative to its length."""
+    [alone] = batch.encode([short])
+    beside = batch.encode([short, long])[0]
+    if np.array_equal(alone, beside):
+        return 0.0
+    whole = alone.astype(np.float32)
+    change = np.linalg.norm(beside.astype(np.float32) - whole) / np.linalg.norm(whole)
+    return float(change) if np.isfinite(change) else np.inf
 
 
 def _decode(batch: DecodeBatch, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[Decoded]:

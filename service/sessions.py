@@ -10,6 +10,7 @@ import onnxruntime
 
 from dragoman.bundle import DECODER, ENCODER, Bundle
 from dragoman.errors import BundleError
+from service import cuda
 from service.saturation import check_products
 
 PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
@@ -73,8 +74,8 @@ def open_session(
         BundleError: the graph cannot be loaded, its products may saturate, or the device is not there.
     """
     check_products(content, file)
-    if PROVIDERS[device][0] not in onnxruntime.get_available_providers():
-        raise BundleError(f"device {device}: this onnxruntime has no {PROVIDERS[device][0]}")
+    if device == "cuda" and (reason := cuda.missing()):
+        raise BundleError(f"device {device}: {reason}")
     options = onnxruntime.SessionOptions()
     # One core a run: the engine has a thread a core, and a thread pool between them would only contend.
     options.intra_op_num_threads = 1

@@ -2,11 +2,17 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from functools import partial
+from queue import SimpleQueue
+from typing import TypeVar
 
 import structlog
 
 _log = structlog.get_logger()
+
+_T = TypeVar("_T")
+_Work = Callable[[], object]
 
 
 class Workers:
@@ -19,39 +25,74 @@ class Workers:
             name: what their names begin with.
             runs: what each of them does; what it raises ends it, and shows in `ended`.
         """
+        self._runs = list(runs)
+        self._work: list[SimpleQueue[_Work | None]] = [SimpleQueue() for _ in runs]
         self._threads = [
-            threading.Thread(target=self._work, args=[run], name=f"{name}-{index}", daemon=True)
-            for index, run in enumerate(runs)
+            threading.Thread(target=self._do, args=[work], name=f"{name}-{index}", daemon=True)
+            for index, work in enumerate(self._work)
         ]
         self._lock = threading.Lock()
         self._running = len(runs)
+        self._begun = False
         self._error: BaseException | None = None
         self.ended: Future[None] = Future()
 
-    def start(self) -> None:
-        """Start the threads."""
-        self.ended.set_running_or_notify_cancel()  # a waiter that gives up must not cancel it
-        for thread in self._threads:
-            thread.start()
+    def rehearse(self, jobs: Sequence[Callable[[], _T]]) -> list[_T]:
+        """Have each thread do something before `start`, all at the same time; gives what they return, in order.
 
-    def join(self, patience_s: float | None = None) -> None:
-        """Wait for the threads that were started, and forget the others.
+        Args:
+            jobs: one for each thread.
+
+        Raises:
+            BaseException: what a job raises, once all have ended; the threads stay.
+        """
+        self._begin()
+        ends: list[Future[_T]] = [Future() for _ in jobs]
+        for work, job, end in zip(self._work, jobs, ends, strict=True):
+            work.put(partial(_settle, end, job))
+        wait(ends)
+        return [end.result() for end in ends]
+
+    def start(self) -> None:
+        """Have the threads do what they are for."""
+        self._begin()
+        for work, run in zip(self._work, self._runs, strict=True):
+            work.put(run)
+            work.put(None)
+        self._runs = []  # which keep what they belong to, and that, most likely, keeps us
+
+    def join(self, patience_s: float | None = None) -> bool:
+        """Wait for the threads, and forget those that were never needed.
 
         Args:
             patience_s: how long for each, before it is left behind; None: for ever.
+
+        Returns:
+            Whether all have ended.
         """
+        self._runs = []
+        for work in self._work:
+            work.put(None)
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(patience_s)
                 if thread.is_alive():
                     _log.error("a thread does not end", thread=thread.name)
-        # A thread that was never started keeps what it was to run, and that, most likely, keeps us.
         self._threads = [thread for thread in self._threads if thread.is_alive()]
+        return not self._threads
 
-    def _work(self, run: Callable[[], None]) -> None:
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self.ended.set_running_or_notify_cancel()  # a waiter that gives up must not cancel it
+            for thread in self._threads:
+                thread.start()
+
+    def _do(self, works: "SimpleQueue[_Work | None]") -> None:
         error: BaseException | None = None
         try:
-            run()
+            while (work := works.get()) is not None:
+                work()
         except BaseException as raised:
             error = raised
         with self._lock:
@@ -62,3 +103,10 @@ class Workers:
             self.ended.set_result(None)
         elif last:
             self.ended.set_exception(self._error)
+
+
+def _settle(end: "Future[_T]", job: Callable[[], _T]) -> None:
+    try:
+        end.set_result(job())
+    except BaseException as error:
+        end.set_exception(error)

@@ -1,5 +1,6 @@
 """Buffers in a device's memory, the CPU's here, beside those that the host works on itself: the same bits in both."""
 
+import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,15 +12,17 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
 from service.encoder_memory import EncoderMemoryCache, RememberingEncoder
-from service.graphs import DecoderSession, DecoderStep, EncoderSession, Tensor
+from service.graphs import DecoderSession, DecoderStep, EncoderSession
 from service.metrics import Metrics
 from service.resident import Buffer, DeviceMemory, ResidentDecoder, ResidentEncoder, ResidentSlots, ResidentStep
+from service.sessions import DEVICE_LOCK
 from service.slots import SlotTable
 from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
 
 SLOTS = 6
 SOURCES = [[5, 2], [2], [*range(10, 30), 2], [5, 2], [7] * (MAX_SOURCE_TOKENS - 1) + [2], [9, 8, 7, 2]]
 NO_ID = 1_000_000
+PATIENCE_S = 30.0
 
 
 class Sessions(NamedTuple):
@@ -88,12 +91,6 @@ def row_of(buffers: dict[str, Buffer], row: int) -> NDArray[np.generic]:
     return stacked.reshape(-1, 2, *stacked.shape[1:])
 
 
-def on_host(memory: DeviceMemory) -> NDArray[np.generic]:
-    array = np.empty(memory.tensor.shape[1:], memory.tensor.dtype)
-    memory._copies.copy(memory.tensor, Tensor.of(array))
-    return array
-
-
 @pytest.fixture(scope="module", params=["fp32", "int8"])
 def sessions(request: pytest.FixtureRequest) -> Sessions:
     synthetic: Synthetic = request.getfixturevalue(request.param)
@@ -115,7 +112,7 @@ def test_the_encoder_gives_what_it_gives_the_host(sessions: Sessions) -> None:
     memories = sessions.encoder.encode(SOURCES)
     for memory, expected in zip(memories, sessions.host_encoder.encode(SOURCES), strict=True):
         assert memory.nbytes == expected.nbytes
-        np.testing.assert_array_equal(on_host(memory), expected)
+        np.testing.assert_array_equal(np.asarray(memory), expected)
 
 
 def test_a_copied_memory_is_in_a_buffer_of_its_own(sessions: Sessions) -> None:
@@ -123,7 +120,7 @@ def test_a_copied_memory_is_in_a_buffer_of_its_own(sessions: Sessions) -> None:
     copy = memory.copy()
     assert copy.nbytes == memory.nbytes == copy._buffer.nbytes
     assert copy.tensor.address != memory.tensor.address
-    np.testing.assert_array_equal(on_host(copy), on_host(memory))
+    np.testing.assert_array_equal(np.asarray(copy), np.asarray(memory))
 
 
 def test_remembered_memories_stay_on_the_device_and_are_counted(sessions: Sessions) -> None:
@@ -137,7 +134,7 @@ def test_remembered_memories_stay_on_the_device_and_are_counted(sessions: Sessio
     assert sum(memory.nbytes for memory in kept) < cache.size_bytes
     for one, other in zip(made, found, strict=True):
         assert isinstance(other, DeviceMemory)
-        np.testing.assert_array_equal(on_host(one), on_host(other))
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
 def test_a_filled_slot_has_its_memory_and_zeros_behind_it(pair: Pair) -> None:
@@ -242,6 +239,72 @@ def test_steps_of_any_number_of_slots_share_a_few_bindings(sessions: Sessions, s
     graphs = [options.get_run_config_entry("gpu_graph_id") for options in options]
     assert len(set(graphs)) == len(graphs) == 2 * len(buckets), "one for each of the two turns"
     assert "0" not in graphs
+
+
+@pytest.mark.parametrize(("slots", "buckets"), [(1, {1}), (6, {1, 2, 4, 6}), (9, {1, 2, 4, 8, 9})])
+def test_all_bindings_are_there_once_a_step_is_prepared(sessions: Sessions, slots: int, buckets: set[int]) -> None:
+    pair = Pair(sessions, slots)
+    pair.step.prepare()
+    assert set(pair.step._bindings) == {(turn, bucket) for turn in range(2) for bucket in buckets}
+    prepared = dict(pair.step._bindings)
+    for slot in range(slots):
+        pair.join(SOURCES[slot % len(SOURCES)])
+        for _ in range(2):
+            pair.run()
+            pair.advance()
+            pair.compare()
+    assert pair.step._bindings == prepared
+
+
+def test_what_was_recorded_of_a_run_that_failed_is_not_repeated(pair: Pair) -> None:
+    pair.run()
+    [(key, (_, first))] = pair.step._bindings.items()
+    sound_ids = pair.table._row_ids.copy()
+    pair.table._row_ids[:], pair.table._stale = NO_ID, True
+    with pytest.raises(Exception, match=r"(?i)indices|bounds|gather"):
+        pair.step.run(SLOTS)
+    assert key not in pair.step._bindings
+    pair.table._row_ids[:], pair.table._stale, pair.table.divided = sound_ids, True, False
+    pair.run()
+    second = pair.step._bindings[key][1]
+    assert second.get_run_config_entry("gpu_graph_id") != first.get_run_config_entry("gpu_graph_id")
+
+
+def test_buffers_hold_no_number_that_was_there_before(sessions: Sessions) -> None:
+    def tables() -> list[ResidentSlots]:
+        return [sessions.decoder.new_step(sessions.bundle.manifest, SLOTS)[0] for _ in range(3)]
+
+    def reserved(table: ResidentSlots) -> list[Buffer]:
+        return [*table.caches.values(), *table.memory.values(), table.logits, *table._ids]
+
+    before = tables()
+    for buffer in (buffer for table in before for buffer in reserved(table)):
+        buffer.value.update_inplace(np.full(buffer.shape, 77, buffer.dtype))
+    del before
+    for buffer in (buffer for table in tables() for buffer in reserved(table)):
+        assert not buffer.value.numpy().any()
+
+
+def test_sessions_end_when_no_recording_is_under_way(request: pytest.FixtureRequest) -> None:
+    bundle = request.getfixturevalue("fp32").bundle
+    sessions = ResidentEncoder(bundle, "cpu"), ResidentDecoder(bundle, "cpu")
+    _, step = sessions[1].new_step(bundle.manifest, 2)
+    step.prepare()
+    ended: list[str] = []
+
+    def close() -> None:
+        for part in (step, *sessions):
+            part.close()
+        ended.append("closed")
+
+    thread = threading.Thread(target=close)
+    with DEVICE_LOCK:
+        thread.start()
+        thread.join(0.2)
+        assert not ended
+    thread.join(PATIENCE_S)
+    assert ended
+    assert not step._bindings
 
 
 def test_two_tables_of_a_decoder_share_no_cuda_graph(sessions: Sessions) -> None:

@@ -1,16 +1,20 @@
 """The check before serving, on the synthetic model; faults are planted in the runs of its graphs."""
 
+import threading
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
-from dragoman.bundle import Bundle
+from dragoman.bundle import SOURCE_LENGTHS, Bundle
 from dragoman.errors import BundleError
 from service.engine import Engine
-from service.graphs import DecoderStep, EncoderSession
+from service.graphs import DecoderStep, EncoderSession, encoder_feeds
 from service.mailbox import Mailbox
 from service.metrics import Metrics
+from service.request import Segment
+from service.resident import ResidentStep
 from service.self_check import LENGTHS, check, golden_sources
 from tests.synthetic import MAX_SOURCE_TOKENS, VOCABULARY, Synthetic
 
@@ -31,7 +35,7 @@ def make(fp32: Synthetic, metrics: Metrics) -> Make:
 
 
 def run_check(engine: Engine, synthetic: Synthetic) -> None:
-    check(engine.batches, synthetic.bundle.manifest, VOCABULARY)
+    check(engine, synthetic.bundle.manifest, VOCABULARY)
 
 
 @pytest.mark.parametrize("slots", [1, 3, 8, 32])
@@ -73,7 +77,7 @@ def test_golden_sources_fit_the_model_and_are_always_the_same(fp32: Synthetic) -
 def test_the_limits_of_the_model_are_kept(make: Make, fp32: Synthetic) -> None:
     tight = fp32.bundle.manifest.model_copy(update={"max_source_tokens": 2, "max_target_tokens": 2})
     engine = make(Bundle(fp32.bundle.path, tight), slots=1)
-    check(engine.batches, tight, VOCABULARY)
+    check(engine, tight, VOCABULARY)
 
 
 def test_an_encoder_whose_results_depend_on_the_company_is_found(
@@ -134,7 +138,7 @@ def test_where_scores_are_not_exact_a_difference_in_them_alone_is_none(
 ) -> None:
     with_other_scores(monkeypatch, range(VOCABULARY))
     half = fp32.bundle.manifest.model_copy(update={"precision": "fp16"})
-    check(make().batches, half, VOCABULARY)
+    check(make(), half, VOCABULARY)
 
 
 @pytest.mark.parametrize(("kind", "method"), [(EncoderSession, "encode"), (DecoderStep, "run")])
@@ -163,3 +167,57 @@ def test_a_source_on_which_a_graph_fails_is_one_line(
     monkeypatch.setattr(EncoderSession, "encode", fail_long)
     with pytest.raises(BundleError, match="cannot be run: TextFailedError: the engine fails on this text"):
         run_check(make(), fp32)
+
+
+def with_padding_read(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    """Plant an encoder in which the shortest source beside the longest is partly what it is with its padding read."""
+    encode = EncoderSession.encode
+
+    def reading(encoder: EncoderSession, sources: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        memories = encode(encoder, sources)
+        if [len(ids) for ids in sources] == [LENGTHS[0], MAX_SOURCE_TOKENS]:
+            feeds = encoder_feeds(sources, encoder._pad_id)
+            [padded] = encoder._session.run(None, feeds | {SOURCE_LENGTHS: np.int32([MAX_SOURCE_TOKENS] * 2)})
+            memories[0] = memories[0] + np.float32(share) * (padded[0, : LENGTHS[0]] - memories[0])
+        return memories
+
+    monkeypatch.setattr(EncoderSession, "encode", reading)
+
+
+@pytest.mark.parametrize(("precision", "share"), [("fp16", 1.0), ("fp32", 1.0), ("fp32", 1e-4)])
+def test_an_encoder_that_reads_padding_is_found(
+    make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch, precision: str, share: float
+) -> None:
+    with_padding_read(monkeypatch, share)
+    with pytest.raises(BundleError, match="model synthetic: the encoder reads the padding of a batch"):
+        check(make(), fp32.bundle.manifest.model_copy(update={"precision": precision}), VOCABULARY)
+
+
+def test_rounding_in_half_precision_is_no_reading_of_padding(
+    make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_padding_read(monkeypatch, 1e-3)
+    check(make(), fp32.bundle.manifest.model_copy(update={"precision": "fp16"}), VOCABULARY)
+
+
+def test_buffers_that_a_gpu_would_have_are_checked_on_the_threads_that_run(
+    fp32: Synthetic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared: list[int] = []
+    prepare, run = ResidentStep.prepare, ResidentStep.run
+    monkeypatch.setattr(
+        ResidentStep, "prepare", lambda step: [prepared.append(threading.get_ident()), prepare(step)][1]
+    )
+    mailbox = Mailbox(1000)
+    engine = Engine(fp32.bundle, mailbox, Metrics(), device="cpu", threads=2, slots=4, resident=True)
+    check(engine, fp32.bundle.manifest, VOCABULARY)
+    ran: set[int] = set()
+    monkeypatch.setattr(ResidentStep, "run", lambda step, *rows: [ran.add(threading.get_ident()), run(step, *rows)][1])
+    engine.start()
+    segments = [Segment([source, 2], 4) for source in range(3, 30)]
+    mailbox.submit(segments)
+    while not all(segment.finished for segment in segments):
+        time.sleep(0.01)
+    engine.stop()
+    assert ran <= set(prepared)
+    assert len(prepared) == 2

@@ -78,3 +78,59 @@ def test_what_was_never_started_goes_with_the_last_that_knows_it() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_what_is_rehearsed_runs_on_the_threads_that_run_later() -> None:
+    ran: list[int] = []
+    barrier = threading.Barrier(3)  # none can do the work of two
+    workers = Workers("worker", [lambda: ran.append(threading.get_ident())] * 3)
+
+    def rehearsed() -> int:
+        barrier.wait(PATIENCE_S)
+        return threading.get_ident()
+
+    threads = [workers.rehearse([rehearsed] * 3) for _ in range(2)]
+    assert threads[0] == threads[1]
+    assert len(set(threads[0])) == 3
+    assert not ran
+    workers.start()
+    assert workers.join()
+    assert sorted(ran) == sorted(threads[0])
+    assert workers.ended.result(0) is None
+
+
+def test_what_fails_in_a_rehearsal_is_raised_and_ends_no_thread() -> None:
+    workers = Workers("worker", [lambda: None] * 2)
+
+    def fail() -> None:
+        raise ValueError("planted")
+
+    with pytest.raises(ValueError, match="planted"):
+        workers.rehearse([fail, lambda: None])
+    assert workers.rehearse([lambda: 1, lambda: 2]) == [1, 2]
+    assert not workers.ended.done()
+    assert workers.join()
+    assert workers.ended.result(0) is None
+
+
+def test_threads_that_only_rehearsed_end_and_keep_nothing() -> None:
+    class Owner:
+        def __init__(self) -> None:
+            self.workers = Workers("worker", [self.run])
+
+        def run(self) -> None:
+            raise AssertionError("was never started")
+
+        def rehearse(self) -> None:
+            pass
+
+    owner = Owner()
+    gone = weakref.ref(owner)
+    gc.disable()
+    try:
+        owner.workers.rehearse([owner.rehearse])
+        assert owner.workers.join(PATIENCE_S)
+        del owner
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -9,13 +9,14 @@ from dragoman.errors import BundleError
 _LANGUAGES = ("--source-language=en", "--target-language=de")  # of all that is measured
 
 
-def exported(checkpoint: Path, precision: str, work: Path) -> Path:
+def exported(checkpoint: Path, precision: str, work: Path, data: Path | None = None) -> Path:
     """The bundle of a checkpoint, made if it is not in the folder.
 
     Args:
         checkpoint: folder of the checkpoint.
         precision: of the bundle.
         work: folder where it is kept.
+        data: pairs on which it is compared with the checkpoint; None: those of the checkpoint.
 
     Raises:
         BundleError: the export failed; what it said is on stderr.
@@ -23,7 +24,8 @@ def exported(checkpoint: Path, precision: str, work: Path) -> Path:
     out = work / f"bundle-{precision}"
     if not out.exists():
         command = [sys.executable, "-m", "dragoman.cli", "export", str(checkpoint), *_LANGUAGES]
-        done = subprocess.run([*command, "--precision", precision, "--out", str(out)], stdout=sys.stderr, check=False)
+        command += ["--precision", precision, "--out", str(out), *(["--data", str(data)] if data else [])]
+        done = subprocess.run(command, stdout=sys.stderr, check=False)
         if done.returncode:
             raise BundleError(f"{checkpoint}: dragoman export failed with exit code {done.returncode}")
     return out

@@ -172,8 +172,8 @@ def _feed(mailbox: Mailbox, metrics: Metrics, manifest: Manifest, soak: Soak) ->
     with tqdm(total=soak.segments, unit=" segments", disable=not sys.stderr.isatty()) as bar:
         for place, start in enumerate(range(0, soak.segments, portion)):
             count = min(portion, soak.segments - start)
-            sources = _lengths(random, count, manifest.max_source_tokens)
-            limits = _lengths(random, count, manifest.max_target_tokens)
+            sources = random_lengths(random, count, manifest.max_source_tokens)
+            limits = random_lengths(random, count, manifest.max_target_tokens)
             for segment in _segments(manifest, random, sources, limits):
                 while mailbox.unfinished >= most_unfinished:
                     time.sleep(_PAUSE_S)
@@ -194,8 +194,14 @@ def _segments(
         yield Segment([*ids, manifest.eos_id], limit)
 
 
-def _lengths(random: np.random.Generator, count: int, limit: int) -> NDArray[np.int64]:
-    """Lengths as those of sentences."""
+def random_lengths(random: np.random.Generator, count: int, limit: int) -> NDArray[np.int64]:
+    """Lengths as those of sentences.
+
+    Args:
+        random: where chance comes from.
+        count: how many.
+        limit: of each.
+    """
     drawn = random.lognormal(np.log(_MEDIAN_TOKENS), _SPREAD, count)
     return np.clip(np.rint(drawn), 1, limit).astype(np.int64)
 

@@ -75,7 +75,7 @@ def measure(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[f
             _translate(server, 0)
             sizes_mib = [resident_mib(server.process.pid)]
             for number in tqdm(range(1, reloads + 1), unit="reload", disable=None):
-                _replace(server, copy, number)
+                replace(server, copy, number)
                 _translate(server, number)
                 sizes_mib.append(resident_mib(server.process.pid))
     return sizes_mib
@@ -87,8 +87,17 @@ def _translate(server: Running, number: int) -> None:
         client.translate(texts, source_language="en", target_language="de")
 
 
-def _replace(server: Running, bundle: Path, number: int) -> None:
-    """Change the bundle, have it reloaded, and wait until the old model is gone."""
+def replace(server: Running, bundle: Path, number: int) -> None:
+    """Change a bundle, have the server reload it, and wait until the old model is gone.
+
+    Args:
+        server: that serves the bundle.
+        bundle: its folder, which may be written to.
+        number: of the reload, from 1.
+
+    Raises:
+        ServerError: the server ended, or the reload did not end in time.
+    """
     manifest = Manifest.read(bundle).model_copy(update={"parameters": number})
     (bundle / MANIFEST).write_text(manifest.model_dump_json())
     os.kill(server.process.pid, signal.SIGHUP)

@@ -1,65 +1,100 @@
-"""Everything that is to be known of Dragoman on an NVIDIA GPU, in one call. It has not been run on a GPU yet.
+"""Dragoman on an NVIDIA GPU: all that is to be checked and measured, in one call. It has not been run on one yet.
 
-    python -m bench.gpu [--checkpoint DIR] [--data FILE] [--work DIR] [--json OUT]
+    python -m bench.gpu [--sizes default,base,large] [--work DIR] [--json FILE] [--markdown FILE]
 
-Needs the extras `gpu` (in place of `cpu`) and `train`; CTranslate2 is measured beside it where it can be imported.
-One after the other, and a part that fails does not keep the others from running:
+Needs the extras `gpu` (in place of `cpu`), `train` and `peers`; a part whose package is missing fails alone. Each part
+is a process of its own with its share of the time, 8.5 minutes in all. One that fails, crashes or hangs does not keep
+the others from running, and the files are written anew after each. What there is no time for is left out and named. In
+order:
 
-    placement   the CUDA provider is first in all sessions, and no node copies between devices
+    libraries   the GPU, its driver, CUDA's libraries
+    encoder     a short source alone and beside a long one, with each kernel of attention
+    kernels     which kernels onnxruntime chooses, and on which device each operator runs
+    traces      all kernels of the GPU, by torch's profiler
+    graphs      the same tokens with CUDA graphs and without, up to the last position of the caches
+    nan         the same tokens with caches full of NaN at first
+    placement   the CUDA provider is first, and nothing is copied between devices
     parity      tokens of the fp16 bundle on the GPU beside those of the fp32 bundle on the CPU: equal sentences, BLEU
-    floor       bytes of weights, keys and values that a step reads, over the measured bandwidth of a copy
-    speed       tokens a second at 1, 2, 4, ... 1024 slots, beside CTranslate2 in fp16 and beside the floor
-    served      `dragoman serve --device cuda` under load, every answer compared with the one given alone
+    bits        the logits of one sentence in the company of 0, 1, 3, ... others
+    speed       tokens a second at 1, 2, 4, ... 1024 slots, beside CTranslate2 in fp16 and beside the floor; each size
+    memory      of the device over 100,000 segments
+    reload      `dragoman serve --device cuda` under load while its model is replaced, every answer compared
+    load-test   the same without reloads
 
-`--device cpu` rehearses all of it without a GPU, with the engine's buffers where a GPU would have them (except in
-`served`, where the server does what it does on a CPU); its figures mean nothing.
+The floor is what a step must read, weights, keys and values, over the measured bandwidth of a copy. `--device cpu`
+rehearses all of it without a GPU, with the engine's buffers where a GPU would have them (except in the last two parts,
+where the server does what it does on a CPU) and with small numbers; its figures mean nothing.
 """
 
 import argparse
-import json
+import signal
 import sys
 import tempfile
-import traceback
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from bench.load import report
-from bench.load.texts import DataFileError
-from dragoman.errors import BundleError
-
-EXIT_OK, EXIT_FAILED, EXIT_BAD_ARGUMENTS = 0, 1, 2
+EXIT_OK, EXIT_FAILED, EXIT_BAD_ARGUMENTS, EXIT_INTERRUPTED = 0, 1, 2, 130
+_SIZES: Final = ("default", "base", "large")
+# Of cuda and of cpu: the figures of a rehearsal mean nothing, so it does little.
+_DEFAULTS: Final = {
+    "cuda": {
+        "sizes": _SIZES, "sentences": 500, "steps": 200, "most_slots": 1024, "served_slots": 256, "load_s": 15.0,
+        "segments": 100_000,
+    },
+    "cpu": {
+        "sizes": ("default",), "sentences": 6, "steps": 20, "most_slots": 2, "served_slots": 2, "load_s": 1.0,
+        "segments": 40,
+    },
+}  # fmt: skip
 
 
 def main(argv: list[str]) -> int:
-    """Runs every part, prints the figures as they come, and writes them.
+    """Runs every part, prints what it found as it comes, and writes it.
 
     Returns:
-        0; 1 when a part failed, the others' figures are there all the same; 2, after one line on stderr, without
-        a GPU or with a file that is no good.
+        0; 1 when a part failed or found that something is not as it should be; 2, after one line on stderr, without
+        a GPU or with a file that is no good; 130 after Ctrl-C.
     """
-    arguments = _parser().parse_args(argv)
     try:
-        from bench.gpu.rig import Rig, missing_device
+        arguments = _parser().parse_args(argv)
+        for name, value in _DEFAULTS[arguments.device].items():
+            if getattr(arguments, name) is None:
+                setattr(arguments, name, value)
+        with tempfile.TemporaryDirectory(prefix="dragoman-gpu-") as scratch:
+            return _run(arguments, arguments.work or Path(scratch))
     except ModuleNotFoundError as error:
         return _refuse(f"needs the extras gpu and train: no module {error.name!r}")
-    if reason := missing_device(arguments.device):
-        return _refuse(reason)
-    with tempfile.TemporaryDirectory(prefix="dragoman-gpu-") as scratch:
-        try:
-            rig = Rig(
-                arguments, arguments.work or Path(scratch), lambda figures: print(to_text("  ", figures), flush=True)
-            )
-        except (BundleError, DataFileError) as error:
-            return _refuse(str(error))
-        date = datetime.now(UTC).isoformat(timespec="seconds")
-        found = {name: attempt(name, part) for name, part in rig.parts().items()}
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"date": date, "device": arguments.device, **found}, indent=2) + "\n")
-    failed = [name for name, figures in found.items() if "error" in figures]
-    print(f"failed: {', '.join(failed)}" if failed else "all parts ran")
-    return EXIT_FAILED if failed else EXIT_OK
+    except KeyboardInterrupt:
+        print("interrupted; what was found before is written", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _run(arguments: argparse.Namespace, work: Path) -> int:
+    from bench.gpu.parts import parts
+    from bench.gpu.report import Report, section
+    from bench.gpu.run import MissingDeviceError, run
+    from bench.gpu.setup import Setup, read_pairs
+    from bench.load.texts import DataFileError
+
+    fields = ("device", "checkpoint", "data", "sentences", "steps", "most_slots", "served_slots", "load_s", "segments")
+    setup = Setup(work=work, **{name: getattr(arguments, name) for name in fields})
+    try:
+        read_pairs(setup.data, setup.sentences)
+    except DataFileError as error:
+        return _refuse(str(error))
+    work.mkdir(parents=True, exist_ok=True)
+    setup.write(work / "setup.json")
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    report = Report({"date": date, "device": setup.device}, arguments.json, arguments.markdown)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process is left behind
+    chosen = parts(arguments.sizes, arguments.parts)
+    try:
+        run(chosen, work / "setup.json", arguments.seconds, report, lambda *found: print(section(*found), flush=True))
+    except MissingDeviceError as error:
+        return _refuse(str(error))
+    print(f"failed: {', '.join(report.failed)}" if report.failed else "all parts ran, all as expected")
+    return EXIT_FAILED if report.failed else EXIT_OK
 
 
 def _refuse(reason: str) -> int:
@@ -76,39 +111,47 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--device", choices=("cuda", "cpu"), default="cuda", help="(%(default)s)")
+    add("--parts", type=_names, metavar="NAME,...", help="only these, and libraries (default: all)")
+    add("--sizes", type=_sizes, metavar="SIZE,...", help=f"of the models of speed ({_defaults('sizes')})")
+    add("--seconds", type=float, default=510.0, metavar="S", help="of all parts together (%(default)g)")
     add("--checkpoint", type=Path, default=Path("models/en-de/checkpoint"), metavar="DIR", help="(%(default)s)")
     add("--data", type=Path, default=Path("tests/data/en-de.tsv"), metavar="FILE", help="pairs (%(default)s)")
-    add("--sentences", type=int, default=500, metavar="N", help="the first N pairs (%(default)s)")
-    add("--most-slots", type=int, default=1024, metavar="N", help="(%(default)s)")
-    add("--served-slots", type=int, default=256, metavar="N", help="of the server under load (%(default)s)")
-    add("--seconds", type=float, default=20.0, metavar="S", help="of load (%(default)g)")
-    add("--work", type=Path, metavar="DIR", help="keep bundles and converted models here, and use those that are here")
-    add("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    add("--sentences", type=int, metavar="N", help=f"the first N pairs ({_defaults('sentences')})")
+    add("--steps", type=int, metavar="N", help=f"with and without CUDA graphs ({_defaults('steps')})")
+    add("--most-slots", type=int, metavar="N", help=f"({_defaults('most_slots')})")
+    add("--served-slots", type=int, metavar="N", help=f"of the servers under load ({_defaults('served_slots')})")
+    add("--load-s", type=float, metavar="S", help=f"seconds of each load ({_defaults('load_s')})")
+    add("--segments", type=int, metavar="N", help=f"while memory is watched ({_defaults('segments')})")
+    add("--work", type=Path, metavar="DIR", help="keep models and logs here, and use the models that are here")
+    add("--json", type=Path, metavar="FILE", help="write all figures to this file")
+    add("--markdown", type=Path, metavar="FILE", help="write tables to this file")
     return parser
 
 
-def attempt(name: str, part: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Runs a part and prints what it found; an exception is what it found, too."""
-    print(f"{name} ...", flush=True)
-    try:
-        found = part()
-    except Exception as error:
-        traceback.print_exc()
-        found = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
-    print(to_text(name, found), flush=True)
-    return found
+def _defaults(name: str) -> str:
+    """For help."""
+    cuda, cpu = (
+        ",".join(value) if isinstance(value := _DEFAULTS[device][name], tuple) else value for device in ("cuda", "cpu")
+    )
+    return f"{cuda}; on a CPU {cpu}"
 
 
-def to_text(name: str, figures: Mapping[str, Any]) -> str:
-    """The figures of a part for people: one after another, or the report of a load test."""
-    if "request_throughput" in figures:
-        return f"{name}:\n{report.to_text(dict(figures))}"
-    shown = [f"{key} {_number(value)}" for key, value in figures.items() if not isinstance(value, (dict, list))]
-    return f"{name}: {', '.join(shown)}" if shown else f"{name}: {json.dumps(figures)}"
+def _sizes(text: str) -> list[str]:
+    return _words(text, _SIZES)
 
 
-def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _names(text: str) -> list[str]:
+    from bench.gpu.parts import names
+
+    return _words(text, names())
+
+
+def _words(text: str, known: list[str] | tuple[str, ...]) -> list[str]:
+    words = text.split(",")
+    for word in words:
+        if word not in known:
+            raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(known)}")
+    return words
 
 
 if __name__ == "__main__":

@@ -1,52 +1,73 @@
-"""CTranslate2 on a GPU, in fp16: what `bench.gpu` measures beside the engine."""
+"""CTranslate2 on a GPU, in fp16, in a process of its own: where its libraries do not fit, only its figures are lost."""
 
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, Final
 
-import ctranslate2
-
-from bench.peers.checkpoint import Checkpoint
 from bench.peers.contender import Sentences
-from bench.peers.convert import convert, vocabulary
+from dragoman.tokenizer import JOINT, SOURCE
 
 # A CPU has no arithmetic in fp16 there.
-_COMPUTE_TYPES = {"cuda": "float16", "cpu": "float32"}
+_COMPUTE_TYPES: Final = {"cuda": "float16", "cpu": "float32"}
 
 
 class Peer:
     """A loaded model that decodes closed batches greedily."""
 
-    def __init__(self, model: Path, checkpoint: Checkpoint, device: str) -> None:
-        """Load a converted model.
+    def __init__(self, model: Path, tokenizer: Path, device: str) -> None:
+        """Start the process; the model is loaded as it is first used.
 
         Args:
-            model: folder that `convert` wrote.
-            checkpoint: from which it was made.
+            model: folder of the converted model.
+            tokenizer: folder with the tokenizer.
             device: cpu or cuda.
         """
-        source, _ = checkpoint.tokenizer_files()
-        self._pieces = vocabulary(source)
-        self._translator = ctranslate2.Translator(str(model), device=device, compute_type=_COMPUTE_TYPES[device])
+        # Not forked: this process has a GPU's context, which a child cannot use.
+        self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        self._model = model, tokenizer, device
 
-    def translate(self, sentences: Sentences, batch: int) -> int:
-        """Translates all sentences in batches; returns the number of target tokens, the ends counted."""
-        results = self._translator.translate_batch(
-            [[self._pieces[index] for index in ids] for ids in sentences.sources],
-            beam_size=1,
-            max_batch_size=batch,
-            max_decoding_length=max(sentences.limits),
-        )
-        return sum(len(result.hypotheses[0]) + 1 for result in results)
+    def tokens_per_s(self, sentences: Sentences, batch: int, timeout_s: float) -> float:
+        """Translates all sentences, in batches; gives the target tokens a second, the ends counted.
+
+        Args:
+            sentences: all of them.
+            batch: sentences that are decoded at a time.
+            timeout_s: to wait for that.
+
+        Raises:
+            Exception: whatever CTranslate2 raises; BrokenProcessPool if it crashed, TimeoutError if it took too long.
+        """
+        found = self._pool.submit(_tokens_per_s, self._model, sentences, batch)
+        return found.result(timeout_s)
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        for process in list((self._pool._processes or {}).values()):
+            process.kill()
+        self._pool.shutdown()
 
 
-def open_peer(folder: Path, model: Path, device: str) -> Peer | None:
-    """The peer on a device; None where it sees none of that kind.
+_loaded: dict[tuple[Path, Path, str], tuple[Any, list[str]]] = {}  # of the peer's process
 
-    Args:
-        folder: of the checkpoint.
-        model: folder of the converted model, made if it is not there.
-        device: cpu or cuda.
-    """
-    if device == "cuda" and not ctranslate2.get_cuda_device_count():
-        return None
-    checkpoint = Checkpoint.open(folder)
-    return Peer(model if model.exists() else convert(checkpoint, model), checkpoint, device)
+
+def _tokens_per_s(model: tuple[Path, Path, str], sentences: Sentences, batch: int) -> float:
+    translator, pieces = _loaded.get(model) or _loaded.setdefault(model, _load(*model))
+    sources = [[pieces[index] for index in ids] for ids in sentences.sources]
+    limit = max(sentences.limits)
+    start = time.perf_counter()
+    results = translator.translate_batch(sources, beam_size=1, max_batch_size=batch, max_decoding_length=limit)
+    seconds = time.perf_counter() - start
+    lengths = [len(result.hypotheses[0]) for result in results]
+    return sum(length + (length < limit) for length in lengths) / seconds
+
+
+def _load(model: Path, tokenizer: Path, device: str) -> tuple[Any, list[str]]:
+    import ctranslate2
+
+    from bench.peers.convert import vocabulary
+
+    source = tokenizer / JOINT
+    pieces = vocabulary(source if source.exists() else tokenizer / SOURCE)
+    return ctranslate2.Translator(str(model), device=device, compute_type=_COMPUTE_TYPES[device]), pieces

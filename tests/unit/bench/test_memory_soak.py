@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.memory_soak import SAMPLES, Sample, _lengths, _segments, allocated_mib, main, summarize
+from bench.memory_soak import SAMPLES, Sample, _segments, allocated_mib, main, random_lengths, summarize
 from dragoman.bundle import Bundle
 
 BUNDLE = Path(__file__).parents[3] / "models" / "en-de" / "bundle"
@@ -40,7 +40,7 @@ def test_every_field_has_figures_of_its_own() -> None:
 
 
 def test_lengths_are_spread_up_to_the_limit() -> None:
-    lengths = _lengths(np.random.default_rng(0), 20_000, 128)
+    lengths = random_lengths(np.random.default_rng(0), 20_000, 128)
     assert (lengths.min(), lengths.max()) == (1, 128)
     assert 8 <= np.median(lengths) <= 10
 
@@ -48,7 +48,7 @@ def test_lengths_are_spread_up_to_the_limit() -> None:
 def test_segments_are_all_different_and_fit_the_model() -> None:
     manifest = Bundle.open(BUNDLE).manifest
     random = np.random.default_rng(0)
-    sources, limits = _lengths(random, 2000, manifest.max_source_tokens), _lengths(random, 2000, 7)
+    sources, limits = random_lengths(random, 2000, manifest.max_source_tokens), random_lengths(random, 2000, 7)
     segments = list(_segments(manifest, random, sources, limits))
     assert [len(segment.source_ids) for segment in segments] == sources.tolist()
     assert [segment.max_target_tokens for segment in segments] == limits.tolist()

@@ -1,0 +1,51 @@
+"""How the time of a run is shared among its parts, and that of a part among its rounds."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+_MARGIN = 1.5  # a round may take so many times as long as the longest before it
+
+T = TypeVar("T")
+
+
+def limit_s(left_s: float, shares: Sequence[float]) -> float:
+    """Seconds that the next part may take: what the parts before it have left over goes to all that follow.
+
+    Args:
+        left_s: of the whole run.
+        shares: of the next part and of all behind it, in any unit.
+    """
+    return max(left_s, 0.0) * shares[0] / sum(shares)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The end of a stretch of time.
+
+    Attributes:
+        end_s: of `time.monotonic`.
+    """
+
+    end_s: float
+
+    @classmethod
+    def of(cls, seconds: float) -> "Clock":
+        """One that ends so many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the end, negative behind it."""
+        return self.end_s - time.monotonic()
+
+    def rounds(self, of: Sequence[T]) -> Iterator[T]:
+        """Those of some rounds for which there is time, if the next takes about as long as the longest before it."""
+        longest_s = 0.0
+        for each in of:
+            start_s = time.monotonic()
+            if self.end_s - start_s < longest_s * _MARGIN:
+                return
+            yield each
+            longest_s = max(longest_s, time.monotonic() - start_s)

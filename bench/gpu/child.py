@@ -1,0 +1,56 @@
+"""One part of `bench.gpu`, in this process: `python -m bench.gpu.child FUNCTION SIZE SECONDS SETUP OUT`."""
+
+import importlib
+import json
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from bench.gpu.budget import Clock
+from bench.gpu.setup import Figures, Setup, Task
+
+# Of its time a part leaves this much, so that it ends by itself.
+_SPARE = 0.1
+
+
+def main(function: str, size: str, seconds: str, setup: str, out: str) -> None:
+    """Run the function and write what became of it.
+
+    Args:
+        function: module:name, called with a `Task`.
+        size: of the model.
+        seconds: after which the process is killed.
+        setup: file of the run's `Setup`.
+        out: JSON file that is written: `figures` so far; at the end the `seconds` taken and the `error`, if any.
+    """
+    start_s = time.monotonic()
+    figures: Figures = {}
+
+    def note(found: Figures) -> None:
+        nonlocal figures
+        figures = found
+        _write(Path(out), {"figures": figures})
+
+    error = None
+    try:
+        clock = Clock.of(float(seconds) * (1 - _SPARE))
+        module, name = function.split(":")
+        part = getattr(importlib.import_module(module), name)
+        figures = part(Task(Setup.read(Path(setup)), size, clock, note))
+    except Exception as raised:
+        traceback.print_exc()
+        error = f"{type(raised).__name__}: {' '.join(str(raised).split())}"
+    _write(Path(out), {"figures": figures, "seconds": time.monotonic() - start_s, "error": error})
+
+
+def _write(file: Path, found: dict[str, Any]) -> None:
+    """Write all of it or nothing: the process may be killed at any time."""
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps(found))
+    partial.replace(file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,85 @@
+"""The floor under a decode step: the bytes that it must read, over the bandwidth that the device shows in a copy."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from bench.roofline.peaks import idle_graph
+from dragoman.bundle import Bundle, Manifest
+from service.sessions import PROVIDERS
+from service.slots import KEY_VALUE_TYPES
+
+# Of a copy, in floats: large beside every cache, and on a GPU beside the time to launch it.
+COPY_FLOATS: Final = {"cuda": 2**29, "cpu": 2**24}
+_COPY_REPEATS: Final = 10
+
+
+def copy_bytes_per_s(device: str) -> float:
+    """Bytes a second, read and written, of one large operator that does next to nothing, on the device."""
+    session = onnxruntime.InferenceSession(idle_graph(1, 1).SerializeToString(), providers=PROVIDERS[device])
+    shape = [COPY_FLOATS[device], 1, 1]
+    source, target = (onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, np.float32, device, 0) for _ in range(2))
+    binding = session.io_binding()
+    binding.bind_ortvalue_input(session.get_inputs()[0].name, source)
+    binding.bind_ortvalue_output(session.get_outputs()[0].name, target)
+    times_s = []
+    for _ in range(_COPY_REPEATS):
+        start = time.perf_counter()
+        session.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+        times_s.append(time.perf_counter() - start)
+    return 2 * 4 * COPY_FLOATS[device] / min(times_s)
+
+
+@dataclass(frozen=True)
+class StepBytes:
+    """What a decode step must read.
+
+    Attributes:
+        weights: bytes of the decoder's weights.
+        row: bytes of the valid keys and values of a row, its own ones and the source's, on average over steps.
+    """
+
+    weights: int
+    row: float
+
+    def least_ms(self, rows: float, bytes_per_s: float) -> float:
+        """Milliseconds of a step at a bandwidth: no step of so many rows can be faster."""
+        return (self.weights + rows * self.row) / bytes_per_s * 1e3
+
+
+def step_bytes(bundle: Bundle, source_tokens: Sequence[int], target_tokens: Sequence[int]) -> StepBytes:
+    """What the steps of these sentences read.
+
+    Args:
+        bundle: what is run.
+        source_tokens: of each sentence, its end counted.
+        target_tokens: of each, its end counted: it has as many steps.
+    """
+    steps = sum(target_tokens)
+    positions = sum(
+        target * (target + 1) / 2 + target * source for source, target in zip(source_tokens, target_tokens, strict=True)
+    )
+    return StepBytes(weight_bytes(bundle), positions / steps * position_bytes(bundle.manifest))
+
+
+def weight_bytes(bundle: Bundle) -> int:
+    """Bytes of the decoder's weights that a step reads throughout; of a table of embeddings it reads a few rows."""
+    graph = onnx.load(bundle.decoder).graph
+    read = {name for node in graph.node for name in node.input[node.op_type == "Gather" :]}
+    return sum(
+        math.prod(weight.dims) * onnx.helper.tensor_dtype_to_np_dtype(weight.data_type).itemsize
+        for weight in graph.initializer
+        if weight.name in read
+    )
+
+
+def position_bytes(manifest: Manifest) -> int:
+    """Bytes of the keys and values of one position in all layers."""
+    return manifest.decoder_layers * 2 * manifest.d_model * np.dtype(KEY_VALUE_TYPES[manifest.precision]).itemsize

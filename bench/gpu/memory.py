@@ -1,0 +1,57 @@
+"""Does a GPU's memory stay flat? Segments of all lengths through the engine's own decode batch, memory on the way."""
+
+import os
+from typing import Final
+
+import numpy as np
+
+from bench.gpu.decoding import Batch, Graphs, random_sentences
+from bench.gpu.libraries import nvidia_smi
+from bench.gpu.models import bundle_folder
+from bench.gpu.setup import Figures, Task
+from bench.memory_soak import random_lengths
+from bench.resident import resident_mib
+from dragoman.bundle import Bundle
+from service.settings import MEGABYTE
+
+SAMPLES: Final = 20
+_SLOTS: Final = 256
+_CACHE_MB: Final = 64
+
+
+def memory(task: Task) -> Figures:
+    """Decode random segments, portion after portion; memory in use after each, and how fast it grew."""
+    bundle, device, segments = Bundle.open(bundle_folder(task, "fp16")), task.setup.device, task.setup.segments
+    manifest, random = bundle.manifest, np.random.default_rng(0)
+    batch = Batch(Graphs.resident(bundle, device), min(_SLOTS, task.setup.most_slots), _CACHE_MB * MEGABYTE)
+    rows, portion = list[Figures](), -(-segments // SAMPLES)
+    for number in task.clock.rounds(range(1, SAMPLES + 1)):
+        lengths = random_lengths(random, portion, manifest.max_source_tokens).tolist()
+        limits = random_lengths(random, portion, manifest.max_target_tokens).tolist()
+        if number == 1:  # with the longest there are: buffers are as large as they get
+            lengths[0], limits[0] = manifest.max_source_tokens, manifest.max_target_tokens
+        batch.decode(random_sentences(manifest, lengths, limits, seed=number))
+        rows.append({"segments": portion * number, "mib": used_mib(device)})
+        task.note({"rows": rows})
+    missing = segments - portion * len(rows)
+    return {
+        "mib_per_10000_segments": growth(rows),
+        "left_out": f"{missing} of {segments} segments" if missing > 0 else None,
+        "rows": rows,
+    }
+
+
+def used_mib(device: str) -> float:
+    """Mebibytes in use: of the GPU, by whatever program; or of this process, on a CPU."""
+    if device == "cpu":
+        return resident_mib(os.getpid())
+    return float(nvidia_smi("memory.used")["memory.used"].split()[0])
+
+
+def growth(rows: list[Figures]) -> float | None:
+    """Mebibytes by which memory grew for 10,000 segments, in the mean after the first tenth; None of too few rows."""
+    later = [row for row in rows if row["segments"] > rows[-1]["segments"] / 10]
+    if len(later) < 2:
+        return None
+    x, y = ([float(row[name]) for row in later] for name in ("segments", "mib"))
+    return float(np.polyfit(x, y, 1)[0]) * 10_000

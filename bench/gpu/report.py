@@ -1,0 +1,117 @@
+"""What a run has found, as JSON with everything and as Markdown for people; written anew after each part."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.gpu.runner import Outcome
+from bench.gpu.setup import Figures
+
+
+class Report:
+    """The outcomes so far, and the files that have them."""
+
+    def __init__(self, head: Mapping[str, Any], json_file: Path | None, markdown_file: Path | None) -> None:
+        """Nothing yet.
+
+        Args:
+            head: of the run as a whole.
+            json_file: None: none is written.
+            markdown_file: None: none is written.
+        """
+        self._head = head
+        self._json_file = json_file
+        self._markdown_file = markdown_file
+        self.outcomes: dict[str, Outcome] = {}
+
+    def add(self, name: str, outcome: Outcome) -> None:
+        """Note what became of a part, and write all that is known."""
+        self.outcomes[name] = outcome
+        if self._json_file:
+            _replace(self._json_file, json.dumps(self.as_dict(), indent=2) + "\n")
+        if self._markdown_file:
+            _replace(self._markdown_file, self.as_markdown())
+
+    @property
+    def failed(self) -> list[str]:
+        """Parts that ended with an error, or found that something is not as it should be."""
+        return [name for name, outcome in self.outcomes.items() if outcome.error or not_held(outcome.figures)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        parts = {
+            name: {"seconds": round(outcome.seconds, 1), "error": outcome.error, **outcome.figures}
+            for name, outcome in self.outcomes.items()
+        }
+        return {**self._head, "parts": parts}
+
+    def as_markdown(self) -> str:
+        """An overview of all parts, and a section for each that has figures."""
+        overview = [
+            {"part": name, "seconds": round(outcome.seconds), "outcome": verdict(outcome)}
+            for name, outcome in self.outcomes.items()
+        ]
+        lines = ["# Dragoman on a GPU", "", *(f"- {name}: {value}" for name, value in self._head.items()), ""]
+        sections = [section(name, outcome) for name, outcome in self.outcomes.items() if outcome.figures]
+        return "\n".join([*lines, *_table(overview), "", *sections])
+
+
+def verdict(outcome: Outcome) -> str:
+    """What became of a part, in one line."""
+    if outcome.error:
+        return f"FAILED: {outcome.error}"
+    broken = not_held(outcome.figures)
+    if broken:
+        return f"NOT SO: {'; '.join(broken)}"
+    return "as expected" if outcome.figures.get("checks") else "done"
+
+
+def not_held(figures: Figures) -> list[str]:
+    """The checks of a part that found something else."""
+    return [name for name, held in figures.get("checks", {}).items() if not held]
+
+
+def section(name: str, outcome: Outcome) -> str:
+    """A part in Markdown: its checks, its figures, its tables."""
+    lines = [f"## {name}", "", f"{verdict(outcome)} ({outcome.seconds:.0f} s)", ""]
+    for key, value in outcome.figures.items():
+        if key == "checks" or value is None:
+            continue
+        if _is_table(value):
+            lines += ["", *_table(value), ""]
+        else:
+            lines.append(f"- {key}: {_text(value)}")
+    return "\n".join([*lines, ""])
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows as a Markdown table; a figure that a row does not have is left empty."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [_row(columns), _row(["---"] * len(columns))]
+    return lines + [_row([_text(row.get(column, "")) for column in columns]) for row in rows]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_text(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_text, value)) or "none"
+    return str(value)
+
+
+def _replace(file: Path, content: str) -> None:
+    """Write all of it or nothing: the run may be killed at any time."""
+    partial = file.with_name(f"{file.name}.partial")
+    partial.write_text(content, encoding="utf-8")
+    partial.replace(file)

@@ -1,0 +1,110 @@
+"""A real server on the device: under load, and under load while its model is replaced again and again."""
+
+import asyncio
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from bench.gpu.memory import used_mib
+from bench.gpu.models import bundle_folder
+from bench.gpu.setup import Figures, Task, read_pairs
+from bench.load.run import run_load
+from bench.load.settings import LoadSettings
+from bench.reload_soak import replace
+from bench.server_process import NOTHING_FREE, Running, running
+
+VERIFIED_TEXTS: Final = 200
+# Of the report of a load, those that say something of a server on a GPU.
+_FIGURES: Final = (
+    "max_concurrency",
+    "completed",
+    "failed",
+    "rejected",
+    "errors",
+    "sentence_throughput",
+    "output_throughput",
+    "p50_e2el_ms",
+    "p95_e2el_ms",
+    "p99_e2el_ms",
+    "verify_compared",
+    "verify_different",
+    "verify_examples",
+)
+
+
+def load_test(task: Task) -> Figures:
+    """A closed loop of twice the server's slots; every answer is compared with the one given alone."""
+    with running(_serve(task, bundle_folder(task, "fp16"))) as server:
+        return _load(task, server)
+
+
+def reload(task: Task) -> Figures:
+    """The same while the server reloads its model as fast as it can: no call may fail, no answer may change."""
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = Path(folder) / "bundle"
+        shutil.copytree(bundle_folder(task, "fp16"), bundle)
+        with running(_serve(task, bundle)) as server:
+            before_mib = used_mib(task.setup.device)
+            with _reloading(server, bundle) as reloads:
+                figures = _load(task, server)
+            return {
+                **figures,
+                "reloads": len(reloads),
+                "mib_before": before_mib,
+                "mib_after": used_mib(task.setup.device),
+                "checks": {**figures["checks"], "the model was replaced under load": bool(reloads)},
+            }
+
+
+def _serve(task: Task, bundle: Path) -> list[str]:
+    command = [sys.executable, "-m", "dragoman.cli", "serve", "--models", str(bundle), "--device", task.setup.device]
+    return [*command, "--threads", "1", "--slots", str(task.setup.served_slots), *NOTHING_FREE]
+
+
+def _load(task: Task, server: Running) -> Figures:
+    settings = LoadSettings(
+        server.address,
+        concurrency=2 * task.setup.served_slots,
+        duration_s=task.setup.load_s,
+        warmup_s=task.setup.load_s / 5,
+        verify_texts=VERIFIED_TEXTS,
+    )
+    texts, _ = read_pairs(task.setup.data, task.setup.sentences)
+    report = asyncio.run(run_load(settings, texts))
+    return {
+        "time_to_serving_s": server.time_to_serving_s,
+        **{name: report[name] for name in _FIGURES if name in report},
+        "checks": {
+            "every call was answered": not report["errors"] and report["completed"] > 0,
+            "every answer is the one given alone": report["verify_different"] == 0,
+        },
+    }
+
+
+@contextmanager
+def _reloading(server: Running, bundle: Path) -> Iterator[list[int]]:
+    """Replace the model in the block, one reload after the other; gives the numbers of those that have ended."""
+    done, ended, failure = list[int](), threading.Event(), list[Exception]()
+
+    def run() -> None:
+        try:
+            while not ended.is_set():
+                replace(server, bundle, len(done) + 1)
+                done.append(len(done) + 1)
+        except Exception as error:  # told to the thread that measures
+            failure.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield done
+    finally:
+        ended.set()
+        thread.join()
+    if failure:
+        raise failure[0]

@@ -1,0 +1,105 @@
+"""What a run is asked for, and what each of its parts is given."""
+
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.gpu.budget import Clock
+from bench.load.texts import DataFileError, open_data_file
+
+# Names to numbers, texts, lists of numbers, and rows of a table (a list of such); "checks" holds what was expected,
+# and whether it is so.
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a run is asked for.
+
+    Attributes:
+        device: cuda or cpu.
+        checkpoint: folder of the default model's checkpoint.
+        data: file of source<TAB>target lines.
+        work: folder for the checkpoints, bundles and converted models of all sizes.
+        sentences: how many pairs of the file are translated.
+        steps: of the decoder, with and without CUDA graphs.
+        most_slots: where the doubling of slots ends.
+        served_slots: of a server.
+        load_s: seconds of load on a server.
+        segments: decoded while the device's memory is watched.
+    """
+
+    device: str
+    checkpoint: Path
+    data: Path
+    work: Path
+    sentences: int
+    steps: int
+    most_slots: int
+    served_slots: int
+    load_s: float
+    segments: int
+
+    def write(self, file: Path) -> None:
+        """Write it for the processes of the parts."""
+        file.write_text(json.dumps(asdict(self), default=str))
+
+    @classmethod
+    def read(cls, file: Path) -> "Setup":
+        """What `write` has written."""
+        fields = json.loads(file.read_text())
+        return cls(**fields | {name: Path(fields[name]) for name in ("checkpoint", "data", "work")})
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a part is given.
+
+    Attributes:
+        setup: of the run.
+        size: of the model: default, base or large.
+        clock: when the part is ended, ready or not.
+        note: keeps the figures found so far, in place of the last ones, should the part be ended.
+    """
+
+    setup: Setup
+    size: str
+    clock: Clock
+    note: Callable[[Figures], None]
+
+    @property
+    def folder(self) -> Path:
+        """Of the model of this size."""
+        return self.setup.work / self.size
+
+
+def left_out(name: str, numbers: Sequence[int]) -> str | None:
+    """What there was no time for, for people; None where there was."""
+    return f"{name} {', '.join(map(str, sorted(numbers)))}" if numbers else None
+
+
+def slot_counts(most: int) -> list[int]:
+    """1, 2, 4, ... up to `most`."""
+    return [2**power for power in range(most.bit_length())]
+
+
+def read_pairs(path: Path, limit: int) -> tuple[list[str], list[str]]:
+    """The first sources and targets of source<TAB>target lines, at most `limit`.
+
+    Raises:
+        DataFileError: the file cannot be read, or no line of it is a pair.
+    """
+    try:
+        with open_data_file(path) as file:
+            lines = [line.decode().rstrip("\r\n").split("\t") for line in file]
+    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error) as error:
+        raise DataFileError(f"cannot read {path}: {error}") from error
+    pairs = [line for line in lines if len(line) == 2 and all(map(str.strip, line))][:limit]
+    if not pairs:
+        raise DataFileError(f"no line of {path} is a pair of texts with a tab between")
+    sources, targets = zip(*pairs, strict=True)
+    return list(sources), list(targets)

@@ -1,0 +1,148 @@
+"""Tokens a second at numbers of slots, beside CTranslate2; and the time of a step beside the least that it takes."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from bench.gpu.accuracy import real_sentences
+from bench.gpu.decoding import Batch, Graphs, random_sentences
+from bench.gpu.floor import StepBytes, copy_bytes_per_s, step_bytes
+from bench.gpu.models import CONFIGS, TOKENS, bundle_folder, peer_folder
+from bench.gpu.peer import Peer
+from bench.gpu.setup import Figures, Task, left_out, read_pairs, slot_counts
+from bench.peers.contender import Sentences
+from dragoman.bundle import Bundle
+
+ROUNDS: Final = 2
+SENTENCES_PER_SLOT: Final = 8
+FEWEST_SENTENCES: Final = 24
+_RANDOM_SENTENCES: Final = 512
+# Which slot counts say most: these come first, in case that time runs out.
+_FIRST: Final = (256, 1, 64, 1024, 16)
+
+
+def speed(task: Task) -> Figures:
+    """Measure at 1, 2, 4, ... slots, ours and the peer's in turn; what there is no time for is named in `left_out`."""
+    bundle = Bundle.open(bundle_folder(task, "fp16"))
+    sentences = _sentences(task, bundle)
+    opened = Graphs.resident(bundle, task.setup.device)
+    decoded = Batch(opened, min(32, task.setup.most_slots)).decode(sentences)
+    lengths = [min(len(ids) + 1, limit) for ids, limit in zip(decoded, sentences.limits, strict=True)]
+    floor = step_bytes(bundle, [len(ids) for ids in sentences.sources], lengths)
+    bytes_per_s = copy_bytes_per_s(task.setup.device)
+    figures: Figures = {
+        "copy_bytes_per_s": bytes_per_s,
+        "weight_bytes": floor.weights,
+        "row_bytes": floor.row,
+        "rows": [],
+    }
+    measure = Measurement(opened, sentences, floor, bytes_per_s)
+    peer = Rival(task, bundle)
+    try:
+        return _sweep(task, measure, peer, figures)
+    finally:
+        peer.close()
+
+
+def _sweep(task: Task, measure: "Measurement", peer: "Rival", figures: Figures) -> Figures:
+    order = in_order_of_value(task.setup.most_slots)
+    for slots in task.clock.rounds(order):
+        row = measure.at(slots, peer.rate)
+        figures["rows"] = sorted([*figures["rows"], row], key=lambda row: int(row["slots"]))
+        figures["left_out"] = left_out("slots", order[len(figures["rows"]) :])
+        figures["peer_error"] = peer.error
+        task.note(figures)
+    return figures
+
+
+def in_order_of_value(most: int) -> list[int]:
+    """1, 2, 4, ... up to `most`, those first that say most."""
+    counts = slot_counts(most)
+    first = [count for count in _FIRST if count in counts]
+    return [*first, *(count for count in reversed(counts) if count not in first)]
+
+
+def _sentences(task: Task, bundle: Bundle) -> Sentences:
+    if task.size in CONFIGS:
+        return random_sentences(bundle.manifest, [TOKENS] * _RANDOM_SENTENCES, [TOKENS] * _RANDOM_SENTENCES)
+    texts, _ = read_pairs(task.setup.data, task.setup.sentences)
+    return real_sentences(bundle, texts)
+
+
+def cycled(sentences: Sentences, slots: int) -> Sentences:
+    """As many sentences as keep so many slots busy for a while, from the beginning again where they run out."""
+    count = max(FEWEST_SENTENCES, SENTENCES_PER_SLOT * slots)
+    return sentences.take([index % len(sentences) for index in range(count)])
+
+
+class Rival:
+    """CTranslate2, as long as it works: the first error ends it, and nothing else."""
+
+    def __init__(self, task: Task, bundle: Bundle) -> None:
+        """Start it, if there is a converted model."""
+        self._clock = task.clock
+        self._peer: Peer | None = None
+        self.error: str | None = None
+        if peer_folder(task).exists():
+            self._peer = Peer(peer_folder(task), bundle.path, task.setup.device)
+        else:
+            self.error = "no converted model: see its preparation"
+
+    def rate(self, sentences: Sentences, slots: int) -> float | None:
+        """Target tokens a second in batches of so many; None once it has failed."""
+        if self._peer is None:
+            return None
+        try:
+            return self._peer.tokens_per_s(sentences, slots, max(self._clock.left_s / 2, 1.0))
+        except Exception as error:  # whatever a library without its own libraries does
+            self.error = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            self.close()
+            return None
+
+    def close(self) -> None:
+        """End its process."""
+        if self._peer is not None:
+            self._peer.close()
+            self._peer = None
+
+
+class Measurement:
+    """What is measured at a number of slots."""
+
+    def __init__(self, opened: Graphs, sentences: Sentences, floor: StepBytes, bytes_per_s: float) -> None:
+        self._opened = opened
+        self._sentences = sentences
+        self._floor = floor
+        self._bytes_per_s = bytes_per_s
+
+    def at(self, slots: int, peer: Callable[[Sentences, int], float | None]) -> Figures:
+        """Of each side the faster of two rounds, in turn, after one that does not count.
+
+        Args:
+            slots: of one engine thread, and sentences in a batch of the peer.
+            peer: gives the peer's tokens a second on the sentences at so many slots, None where there is none.
+
+        Returns:
+            Tokens a second; and the mean time of our steps, the rows they had, and the least time that such steps take.
+        """
+        portion, batch = cycled(self._sentences, slots), Batch(self._opened, slots)
+        batch.count_tokens(portion)
+        theirs = [peer(portion, slots)]
+        before, ours = batch.steps, list[float]()
+        for _ in range(ROUNDS):
+            start = time.perf_counter()
+            ours.append(batch.count_tokens(portion) / (time.perf_counter() - start))
+            theirs.append(peer(portion, slots))
+        steps = batch.steps - before
+        step_ms, rows = steps.seconds / steps.count * 1e3, steps.rows / steps.count
+        floor_ms = self._floor.least_ms(rows, self._bytes_per_s)
+        figures = {"slots": slots, "sentences": len(portion), "tokens_per_s": max(ours)}
+        if None not in theirs:
+            rival = max(rate for rate in theirs[1:] if rate is not None)
+            figures |= {"peer_tokens_per_s": rival, "times_the_peer": max(ours) / rival}
+        return figures | {
+            "step_ms": step_ms,
+            "mean_rows": rows,
+            "floor_ms": floor_ms,
+            "times_the_floor": step_ms / floor_ms,
+        }

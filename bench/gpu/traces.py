@@ -1,0 +1,60 @@
+"""The GPU's own kernels, one by one, as torch's profiler sees them: onnxruntime's wheel cannot follow them itself."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Final
+
+from bench.gpu.decoding import Batch, Graphs, random_sentences
+from bench.gpu.models import bundle_folder
+from bench.gpu.setup import Figures, Task
+from dragoman.bundle import Bundle
+from service.resident import ResidentEncoder
+
+TOKENS: Final = 12
+TARGET_TOKENS: Final = 4  # of which the first two steps are of the warm-up
+
+
+def traces(task: Task) -> Figures:
+    """The kernels of one encoder run, and of a few steps without CUDA graphs, over as many rows as a server has slots.
+
+    Returns:
+        `rows`: by graph and kernel, how often and how long; `order`: those of the encoder, then those of the steps.
+    """
+    bundle, device, slots = Bundle.open(bundle_folder(task, "fp16")), task.setup.device, task.setup.served_slots
+    graphs = Graphs.resident(bundle, device, capture=False).endless()
+    sentences = random_sentences(bundle.manifest, [TOKENS] * slots, [TARGET_TOKENS] * slots)
+    encoder, batch = ResidentEncoder(bundle, device), Batch(graphs, slots)
+    runs: dict[str, Callable[[], object]] = {
+        "encoder": lambda: encoder.encode(sentences.sources[:32]),
+        "encoder and decoder": lambda: batch.decode(sentences),
+    }
+    rows, order = [], []
+    for name, run in runs.items():
+        run()  # the first time chooses kernels and reserves memory
+        kernels = _kernels(run)
+        order += [kernel for kernel, _ in kernels]
+        rows += _rows(name, kernels)
+    return {"rows": rows, "order": order}
+
+
+def _kernels(run: Callable[[], object]) -> list[tuple[str, float]]:
+    """Names and microseconds of all that a GPU does in a run, in order; none where there is no GPU."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    if not torch.cuda.is_available():
+        return []
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        run()
+    events = sorted(profiler.events(), key=lambda event: event.time_range.start)
+    return [(event.name, event.time_range.elapsed_us()) for event in events]
+
+
+def _rows(graph: str, kernels: list[tuple[str, float]]) -> list[Figures]:
+    calls, us = Counter(name for name, _ in kernels), defaultdict[str, float](float)
+    for name, each_us in kernels:
+        us[name] += each_us
+    return [
+        {"graph": graph, "kernel": name, "calls": calls[name], "us": us[name]}
+        for name in sorted(us, key=lambda name: -us[name])
+    ]

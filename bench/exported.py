@@ -25,7 +25,9 @@ def exported(checkpoint: Path, precision: str, work: Path, data: Path | None = N
     if not out.exists():
         command = [sys.executable, "-m", "dragoman.cli", "export", str(checkpoint), *_LANGUAGES]
         command += ["--precision", precision, "--out", str(out), *(["--data", str(data)] if data else [])]
-        done = subprocess.run(command, stdout=sys.stderr, check=False)
+        done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, check=False)
+        sys.stderr.write(done.stderr)
         if done.returncode:
-            raise BundleError(f"{checkpoint}: dragoman export failed with exit code {done.returncode}")
+            *_, last = ["it printed nothing", *done.stderr.strip().splitlines()]
+            raise BundleError(f"{checkpoint}: dragoman export failed with exit code {done.returncode}: {last}")
     return out

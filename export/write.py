@@ -3,9 +3,10 @@
 import copy
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,9 @@ from export.rows import write_copy, write_place
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
 from model.data import Corpus
 from model.transformer import Transformer
+
+# Distributions; onnxruntime comes as the one or the other.
+_MADE_WITH: Final = ("dragoman", "torch", "onnx", "onnxscript", "onnxruntime", "onnxruntime-gpu")
 
 Report = Callable[[str], None]
 
@@ -145,6 +149,15 @@ def _compare_fitting(model: Transformer, tokenizer: Tokenizer, bundle: Bundle, p
     return compare(model, tokenizer, bundle, [source for source, _ in fitting], [target for _, target in fitting])
 
 
+def installed_versions() -> dict[str, str]:
+    """Versions of what makes a bundle, as far as it is installed: of a checkout, dragoman itself may not be."""
+    versions = {}
+    for name in _MADE_WITH:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
+
+
 def _manifest(model: Transformer, checkpoint: Path, target: Target, folder: Path) -> Manifest:
     config = model.config
     return Manifest(
@@ -167,7 +180,7 @@ def _manifest(model: Transformer, checkpoint: Path, target: Target, folder: Path
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         provenance=Provenance(
             checkpoint_sha256=sha256(checkpoint / WEIGHTS),
-            versions={name: version(name) for name in ("dragoman", "torch", "onnx", "onnxscript", "onnxruntime")},
+            versions=installed_versions(),
         ),
         files={file.name: sha256(file) for file in sorted(folder.iterdir())},
     )

@@ -15,7 +15,7 @@ from dragoman.bundle import Bundle, Precision, sha256
 from dragoman.errors import BundleError, DataError
 from dragoman.tokenizer import Tokenizer
 from export.parity import Parity, decode_with_checkpoint
-from export.write import ParityError, Target, export_bundle, write_graphs
+from export.write import ParityError, Target, export_bundle, installed_versions, write_graphs
 from model.data import Corpus
 from model.transformer import Transformer
 
@@ -43,6 +43,12 @@ def test_manifest(exported: Export, checkpoint: Path, loaded: tuple[Transformer,
     assert manifest.parameters == sum(parameter.numel() for parameter in loaded[0].parameters())
     assert manifest.provenance.checkpoint_sha256 == sha256(checkpoint / "model.safetensors")
     assert {"torch", "onnxruntime", "dragoman"} <= manifest.provenance.versions.keys()
+
+
+def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout may be run without being installed, and onnxruntime-gpu takes the place of onnxruntime."""
+    monkeypatch.setattr("export.write._MADE_WITH", ("torch", "no-such-distribution"))
+    assert installed_versions().keys() == {"torch"}
 
 
 def test_every_file_is_in_the_manifest(exported: Export, checkpoint: Path) -> None:

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ import onnxruntime
 
 from bench.roofline.peaks import idle_graph
 from dragoman.bundle import Bundle, Manifest
-from service.sessions import PROVIDERS
+from service.sessions import open_session
 from service.slots import KEY_VALUE_TYPES
 
 # Of a copy, in floats: large beside every cache, and on a GPU beside the time to launch it.
@@ -22,7 +23,7 @@ _COPY_REPEATS: Final = 10
 
 def copy_bytes_per_s(device: str) -> float:
     """Bytes a second, read and written, of one large operator that does next to nothing, on the device."""
-    session = onnxruntime.InferenceSession(idle_graph(1, 1).SerializeToString(), providers=PROVIDERS[device])
+    session = open_session(idle_graph(1, 1).SerializeToString(), Path("copy.onnx"), device)
     shape = [COPY_FLOATS[device], 1, 1]
     source, target = (onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, np.float32, device, 0) for _ in range(2))
     binding = session.io_binding()

@@ -9,7 +9,7 @@ from typing import Final
 import onnxruntime
 
 from bench.gpu.setup import Figures, Task
-from service.sessions import PROVIDERS
+from service import cuda
 
 _PACKAGES: Final = (
     "onnxruntime-gpu",
@@ -26,7 +26,7 @@ _OF_THE_GPU: Final = ("name", "driver_version", "memory.total", "compute_cap")
 
 def libraries(task: Task) -> Figures:
     """What is there, and, in `missing`, why nothing can run on the device, in one line; None where it can."""
-    if reason := missing_device(task.setup.device):
+    if task.setup.device == "cuda" and (reason := cuda.missing()):
         return {"missing": reason}
     figures: Figures = {
         "missing": None,
@@ -38,19 +38,6 @@ def libraries(task: Task) -> Figures:
         figures["gpu"] = _gpu()
         figures["libraries"] = [{"library": name, "version": _library(name, ask)} for name, ask in _LIBRARIES.items()]
     return figures
-
-
-def missing_device(device: str) -> str | None:
-    """Why nothing can run on a device, in one line; None where it can."""
-    provider = PROVIDERS[device][0]
-    if provider not in onnxruntime.get_available_providers():
-        return f"this onnxruntime has no {provider}: install the extra gpu in place of cpu"
-    if device == "cuda":
-        onnxruntime.preload_dlls()
-        unloaded = [told for name in _LIBRARIES if (told := _unloadable(name)) is not None]
-        if unloaded:
-            return f"{provider} cannot start: {unloaded[0]}"
-    return None
 
 
 def nvidia_smi(*fields: str) -> dict[str, str]:
@@ -86,14 +73,6 @@ def _library(name: str, ask: Callable[[ctypes.CDLL], str] | None) -> str:
         return ask(library) if ask else "loaded"
     except (OSError, AttributeError) as error:
         return f"missing: {error}"
-
-
-def _unloadable(name: str) -> str | None:
-    try:
-        ctypes.CDLL(name)
-    except OSError as error:
-        return str(error)
-    return None
 
 
 def _cuda(function: str) -> Callable[[ctypes.CDLL], str]:

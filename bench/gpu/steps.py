@@ -81,6 +81,10 @@ class Filled:
             buffer.value.update_inplace(np.full(buffer.shape, self._number, buffer.dtype))
         return table, step
 
+    def close(self) -> None:
+        """End the sessions."""
+        self._decoder.close()
+
 
 def bits(task: Task) -> Figures:
     """Decode one sentence in the company of others, in 1, 2, 4, ... slots: which logits differ from those alone?"""

@@ -8,7 +8,6 @@ import onnxruntime
 import pytest
 
 from bench.gpu import __main__ as gpu
-from bench.gpu import libraries
 from bench.gpu.setup import read_pairs
 from bench.load.texts import DataFileError
 from tests.synthetic import Synthetic
@@ -25,10 +24,6 @@ def test_without_a_gpu_it_is_one_line_and_exit_2() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "CUDAExecutionProvider" in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_a_cpu_can_always_be_used() -> None:
-    assert libraries.missing_device("cpu") is None
 
 
 def test_pairs_are_read_also_compressed(tmp_path: Path) -> None:

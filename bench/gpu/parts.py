@@ -11,7 +11,7 @@ class Part:
     Attributes:
         name: for reports.
         function: module:name of what it calls with a `Task`; imported in the part's own process.
-        share: of the time of the run; in seconds, if the run has the time that it has by default.
+        share: of the time of the run: the seconds that it may need, beside those of the others.
         size: of the model.
         needs: without which it cannot run, by `preparations`.
         wants: for which it waits, no more.
@@ -38,7 +38,7 @@ _CHECKS = (
 )
 _LONG = (
     Part("memory", "bench.gpu.memory:memory", 45),
-    Part("reload", "bench.gpu.served:reload", 50),
+    Part("reload", "bench.gpu.served:reload", 60),
     Part("load-test", "bench.gpu.served:load_test", 50),
 )
 _SPEED_SHARES = {"default": 50.0, "base": 55.0, "large": 60.0}

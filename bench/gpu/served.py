@@ -52,6 +52,7 @@ def reload(task: Task) -> Figures:
             before_mib = used_mib(task.setup.device)
             with _reloading(server, bundle) as reloads:
                 figures = _load(task, server)
+                task.note(figures)  # the last reload takes its time
             return {
                 **figures,
                 "reloads": len(reloads),

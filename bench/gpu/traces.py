@@ -46,8 +46,11 @@ def _kernels(run: Callable[[], object]) -> list[tuple[str, float]]:
         return []
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         run()
-    events = sorted(profiler.events(), key=lambda event: event.time_range.start)
-    return [(event.name, event.time_range.elapsed_us()) for event in events]
+    on_gpu = [event for event in profiler.events() if event.device_type.name == "CUDA"]
+    return [
+        (event.name, event.time_range.elapsed_us())
+        for event in sorted(on_gpu, key=lambda event: event.time_range.start)
+    ]
 
 
 def _rows(graph: str, kernels: list[tuple[str, float]]) -> list[Figures]:

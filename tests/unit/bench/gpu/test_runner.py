@@ -59,7 +59,9 @@ def test_a_part_that_hangs_is_ended_with_its_processes(setup_file: Path) -> None
         assert not process.wait(0.05)
     outcome = process.end()
     assert (outcome.error or "").startswith("was ended after")
+    deadline_s = time.monotonic() + 60.0
     while runs(outcome.figures["sleeper"]):  # killed, and about to be gone
+        assert time.monotonic() < deadline_s
         time.sleep(0.01)
 
 

@@ -192,6 +192,7 @@ def test_a_peer_that_fails_loses_its_own_figures_only(task: Task) -> None:
 def test_without_time_speed_names_what_is_left_out(hurried: Callable[[float], Task]) -> None:
     figures = speed.speed(hurried(0.0))
     assert figures["rows"] == []
+    assert figures["left_out"] == "slots 1, 2"
 
 
 def test_bytes_of_a_step_follow_from_lengths(fp32: Synthetic) -> None:

@@ -15,6 +15,7 @@ class Part:
         size: of the model.
         needs: without which it cannot run, by `preparations`.
         wants: for which it waits, no more.
+        quiet: whether it waits for all that is made, so that nothing runs beside it.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Part:
     size: str = "default"
     needs: tuple[str, ...] = ("fp16",)
     wants: tuple[str, ...] = ()
+    quiet: bool = False
 
 
 LIBRARIES = Part("libraries", "bench.gpu.libraries:libraries", 20, needs=())
@@ -59,7 +61,8 @@ def parts(sizes: Sequence[str], chosen: Sequence[str] | None = None) -> list[Par
         chosen: names of the parts that are wanted; None: all.
     """
     speed = [
-        Part(f"speed {size}", "bench.gpu.speed:speed", _SPEED_SHARES[size], size, wants=("peer",)) for size in sizes
+        Part(f"speed {size}", "bench.gpu.speed:speed", _SPEED_SHARES[size], size, wants=("peer",), quiet=True)
+        for size in sizes
     ]
     return [part for part in (*_CHECKS, *speed, *_LONG) if chosen is None or part.name.split()[0] in chosen]
 

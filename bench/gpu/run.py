@@ -73,14 +73,13 @@ class Models:
     def wait(self, part: Part, seconds: float) -> str | None:
         """Wait for the models of a part; says why it cannot run, in one line, and None where it can."""
         clock = Clock.of(seconds)
-        for kind in (*part.needs, *part.wants):
-            key = part.size, kind
-            name, process = self._made[key]
-            if key not in self._outcomes and process.wait(max(clock.left_s, 0.0)):
-                self._outcomes[key] = process.end()
+        for key in self._made if part.quiet else [(part.size, kind) for kind in (*part.needs, *part.wants)]:
+            if key not in self._outcomes and self._made[key][1].wait(max(clock.left_s, 0.0)):
+                self._outcomes[key] = self._made[key][1].end()
+        for key in ((part.size, kind) for kind in part.needs):
             error = self._outcomes[key].error if key in self._outcomes else "was not made in time"
-            if error and kind in part.needs:
-                return f"{name}: {error}"
+            if error:
+                return f"{self._made[key][0]}: {error}"
         return None
 
     def end(self) -> Mapping[str, Outcome]:

@@ -53,6 +53,14 @@ def test_a_model_that_is_not_made_in_time_is_named(setup_file: Path, monkeypatch
     assert (report.outcomes["model default fp16"].error or "").startswith("was ended after")
 
 
+def test_a_part_that_measures_time_waits_for_all_models(setup_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {"fp16": f"{BEHAVIOURS}:succeeds", "peer": f"{BEHAVIOURS}:succeeds"}
+    monkeypatch.setattr(gpu_parts, "_PREPARATIONS", made)
+    models = gpu_run.Models([part("exits", size="large", needs=("fp16", "peer"))], setup_file)
+    assert models.wait(part("succeeds", quiet=True), 60.0) is None
+    assert [outcome.error for outcome in models.end().values()] == [None, None]
+
+
 def test_without_the_device_nothing_runs(setup_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_run, "LIBRARIES", part("misses"))
     report = Report({}, None, None)

@@ -11,7 +11,7 @@ CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgr
     ruby ruby-grpc ruby-grpc-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format proto proto-check train-setup fuzz audit test-compose test-clients overload faults soak clean
+.PHONY: help serve test lint format proto proto-check docs train-setup fuzz audit test-compose test-clients overload faults soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ format: .venv/.dev ## format the code
 
 proto: .venv/.dev ## regenerate the stubs in dragoman/v1 from proto/
 	@PYTHON=$(BIN)/python proto/generate.sh
+
+docs: .venv/bin/python ## write docs/files.md anew
+	@$(BIN)/python docs/generate.py
 
 train-setup: .venv/.train ## install what train, export and evaluate need: torch among it, some minutes
 	@echo 'ready: $(BIN)/dragoman train --help'

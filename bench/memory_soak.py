@@ -28,12 +28,12 @@ from tqdm import tqdm
 from bench.resident import resident_mib
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
-from service.allocator import share_one_heap
-from service.engine import Engine
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.request import Segment
+from service.engine.engine import Engine
+from service.queue.mailbox import Mailbox
+from service.registry.allocator import share_one_heap
+from service.segment import Segment
 from service.settings import MEGABYTE
+from service.telemetry.metrics import Metrics
 
 EXIT_OK, EXIT_BAD_ARGUMENTS = 0, 2
 SAMPLES: Final = 200

@@ -30,12 +30,14 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "serve": Command("service.cli:serve", "cpu", "serve models over gRPC"),
+    "serve": Command("service.commands.serve:serve", "cpu", "serve models over gRPC"),
     "translate": Command(
-        "service.translate_command:translate", "cpu", "translate arguments, or standard input by lines"
+        "service.commands.translate:translate", "cpu", "translate arguments, or standard input by lines"
     ),
-    "models": Command("service.models_command:models", "cpu", "list the models of a folder or of a server"),
-    "api-key": Command("service.cli:api_key", "cpu", "make an API key, and its line for the server's file"),
+    "models": Command("service.commands.models:models", "cpu", "list the models of a folder or of a server"),
+    "api-key": Command(
+        "service.commands.api_key:api_key", "cpu", "make an API key, and its line for the server's file"
+    ),
     "train": Command("model.cli:train", "train", "train a model on a parallel corpus"),
     "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
     "export": Command("export.cli:export", "train", "turn a checkpoint into a bundle that can be served"),

@@ -174,10 +174,10 @@ def _with_checkpoint(folder: Path, texts: list[str]) -> list[str]:
 def _with_bundle(folder: Path, texts: list[str]) -> list[str]:
     from dragoman.bundle import Bundle
     from export.parity import SLOTS
-    from service.engine import Engine
-    from service.mailbox import Mailbox
-    from service.metrics import Metrics
-    from service.translator import Translator
+    from service.engine.engine import Engine
+    from service.queue.mailbox import Mailbox
+    from service.telemetry.metrics import Metrics
+    from service.text.translator import Translator
 
     bundle = Bundle.open(folder)
     translator = Translator(bundle.manifest, bundle.tokenizer())

@@ -9,10 +9,10 @@ from dragoman.tokenizer import Tokenizer
 from model.decoding import greedy
 from model.evaluate import score
 from model.transformer import Transformer
-from service.engine import Engine
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.request import Segment
+from service.engine.engine import Engine
+from service.queue.mailbox import Mailbox
+from service.segment import Segment
+from service.telemetry.metrics import Metrics
 
 SLOTS = 32
 MAX_BLEU_LOSS = 0.3

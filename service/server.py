@@ -13,20 +13,22 @@ import structlog
 from dragoman.address import Address
 from dragoman.errors import DrainingError
 from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
-from service import allocator, logs
-from service.events import first_of
-from service.fleet import Fleet
-from service.health import SERVICE, Health
-from service.journal import Journal, Tracer
-from service.listener import Listener, cannot_listen
-from service.loading import Load, load
-from service.metrics import Metrics
-from service.reloading import Reloading
-from service.servicer import Servicer
+from service.aio import first_of
+from service.registry import allocator
+from service.registry.health import Health
+from service.registry.loading import Load, load
+from service.registry.models import Fleet
+from service.registry.reloading import Reloading
+from service.registry.watchdog import Watchdog
+from service.rpc.listener import Listener, cannot_listen
+from service.rpc.servicer import Servicer
+from service.rpc.standard_services import add_health, add_reflection
 from service.settings import Settings
 from service.signals import Signals
-from service.standard_services import add_health, add_reflection
-from service.watchdog import Watchdog
+from service.telemetry import logs
+from service.telemetry.access_log import Journal, Tracer
+from service.telemetry.metrics import Metrics
+from service.wire import SERVICE
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
@@ -68,7 +70,7 @@ def _tracer(settings: Settings) -> Iterator[Tracer | None]:
     if not settings.otlp_endpoint:
         yield None
         return
-    from service.tracing import CallTracer
+    from service.telemetry.tracing import CallTracer
 
     tracer = CallTracer.to(settings.otlp_endpoint)
     try:

@@ -16,8 +16,8 @@ from bench.gpu.setup import Figures, Task, read_pairs
 from bench.peers.contender import Sentences
 from dragoman.bundle import COPY, DECODER, ENCODER, MEMORY, PLACE, Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
-from service.graphs import encoder_feeds
-from service.sessions import PROVIDERS, open_graph
+from service.runtime.host import encoder_feeds
+from service.runtime.sessions import PROVIDERS, open_graph
 
 MEMCPY: Final = {"MemcpyToHost", "MemcpyFromHost"}
 _SLOTS: Final = 32

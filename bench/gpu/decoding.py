@@ -11,14 +11,14 @@ import onnxruntime
 
 from bench.peers.contender import Sentences
 from dragoman.bundle import Bundle, Manifest
-from service.batch import DecodeBatch, Watch
-from service.encoder_memory import EncoderMemoryCache
-from service.graphs import DecoderSession, EncoderSession
-from service.interfaces import Decoder, Encoder
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.request import Segment
-from service.resident import ResidentDecoder, ResidentEncoder
+from service.engine.batch import DecodeBatch, Watch
+from service.engine.encoder_cache import EncoderMemoryCache
+from service.queue.mailbox import Mailbox
+from service.runtime.device import ResidentDecoder, ResidentEncoder
+from service.runtime.host import DecoderSession, EncoderSession
+from service.runtime.interfaces import Decoder, Encoder
+from service.segment import Segment
+from service.telemetry.metrics import Metrics
 
 _NO_ID: Final = -1  # an end-of-sentence id that no row decodes
 _NO_CAPTURE: Final = -1  # what onnxruntime takes for: record no CUDA graph

@@ -11,8 +11,8 @@ from bench.gpu.decoding import random_sentences
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
 from dragoman.bundle import ENCODER, MEMORY, Bundle
-from service.graphs import encoder_feeds
-from service.sessions import open_graph, open_session
+from service.runtime.host import encoder_feeds
+from service.runtime.sessions import open_graph, open_session
 
 SHORT, LONG = 3, 30
 # Of the largest number of a memory: half precision has 11 bits, and there are some layers.

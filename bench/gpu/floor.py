@@ -13,8 +13,8 @@ import onnxruntime
 
 from bench.roofline.peaks import idle_graph
 from dragoman.bundle import Bundle, Manifest
-from service.sessions import open_session
-from service.slots import KEY_VALUE_TYPES
+from service.runtime.sessions import open_session
+from service.runtime.slots import KEY_VALUE_TYPES
 
 # Of a copy, in floats: large beside every cache, and on a GPU beside the time to launch it.
 COPY_FLOATS: Final = {"cuda": 2**29, "cpu": 2**24}

@@ -17,8 +17,8 @@ from bench.gpu.decoding import Batch, Graphs, random_sentences
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
 from dragoman.bundle import DECODER, ENCODER, MEMORY, Bundle
-from service.graphs import encoder_feeds
-from service.sessions import PROVIDERS, open_graph
+from service.runtime.host import encoder_feeds
+from service.runtime.sessions import PROVIDERS, open_graph
 
 ROWS, TOKENS, TARGET_TOKENS = 4, 12, 5
 _MOST_LINES: Final = 60

@@ -9,7 +9,7 @@ from typing import Final
 import onnxruntime
 
 from bench.gpu.setup import Figures, Task
-from service import cuda
+from service.runtime import cuda
 
 _PACKAGES: Final = (
     "onnxruntime-gpu",

@@ -12,9 +12,9 @@ from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task, left_out, slot_counts
 from bench.peers.contender import Sentences
 from dragoman.bundle import Bundle, Manifest
-from service.interfaces import Decoder, Step
-from service.request import Segment
-from service.resident import ResidentSlots
+from service.runtime.device import ResidentSlots
+from service.runtime.interfaces import Decoder, Step
+from service.segment import Segment
 
 SLOTS: Final = 16
 CAPACITY: Final = 64  # of the caches, small, so that many rows reach its end

@@ -8,7 +8,7 @@ from bench.gpu.decoding import Batch, Graphs, random_sentences
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
 from dragoman.bundle import Bundle
-from service.resident import ResidentEncoder
+from service.runtime.device import ResidentEncoder
 
 TOKENS: Final = 12
 TARGET_TOKENS: Final = 4  # of which the first two steps are of the warm-up

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bench.peers.contender import Program, Sentences, Settings
 from dragoman.bundle import Bundle
-from service.engine import Engine
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.request import FinishReason, Segment
+from service.engine.engine import Engine
+from service.queue.mailbox import Mailbox
+from service.segment import FinishReason, Segment
+from service.telemetry.metrics import Metrics
 
 NAME = "dragoman"
 _QUEUE_TOKENS = 10_000_000  # nothing is refused here

@@ -16,14 +16,14 @@ from bench.peers.ct2 import Ids
 from bench.peers.static_batcher import StaticBatcher
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
-from service.catalog import ServedModel
-from service.ledger import Ledger
-from service.loading import Loaded
-from service.mailbox import Mailbox
-from service.metrics import Metrics
+from service.queue.mailbox import Mailbox
+from service.registry.catalog import ServedModel
+from service.registry.loading import Loaded
 from service.server import serve
 from service.settings import Settings, load
-from service.translator import Limits, Translator
+from service.telemetry.metrics import Metrics
+from service.telemetry.segment_stats import Ledger
+from service.text.translator import Limits, Translator
 
 
 def main(argv: list[str]) -> int:

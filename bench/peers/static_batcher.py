@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from dragoman.errors import InternalError
-from service.mailbox import Mailbox
-from service.request import FinishReason, Segment, SegmentStatus
-from service.workers import Workers
+from service.engine.workers import Workers
+from service.queue.mailbox import Mailbox
+from service.segment import FinishReason, Segment, SegmentStatus
 
 # How often a batch that is not full looks for more; short beside any batch.
 POLL_S = 0.0005

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.roofline.costs import Peak
-from service.saturation import LARGEST_SUM
-from service.sessions import open_session
+from service.runtime.saturation import LARGEST_SUM
+from service.runtime.sessions import open_session
 
 # Large enough that the code around the innermost loop costs nothing, small enough for a few milliseconds.
 ROWS, INNER, COLUMNS = 512, 2048, 2048

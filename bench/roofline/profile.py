@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from bench.roofline.costs import Array, Cost, Keys, cost
 from bench.roofline.peaks import ROUNDED_OFF_US, ProfilerCost
 from dragoman.bundle import DECODER, ENCODER, Bundle
-from service.engine import Engine
-from service.graphs import DecoderSession, DecoderStep, EncoderSession
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.request import Segment
-from service.sessions import open_graph
-from service.slots import SlotTable
+from service.engine.engine import Engine
+from service.queue.mailbox import Mailbox
+from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.sessions import open_graph
+from service.runtime.slots import SlotTable
+from service.segment import Segment
+from service.telemetry.metrics import Metrics
 
 # An operator takes some time, whatever the clock says.
 LEAST_US = 0.1

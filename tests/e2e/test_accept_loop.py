@@ -60,7 +60,7 @@ ODD_HEADERS = {
 # Ends the accept loop with the first call of a method that does not exist.
 ENDED_BY_A_CALL = """
 import sys
-from service import accept_loop
+from service.rpc import accept_loop
 accept_loop._METHOD = 0
 from dragoman.cli import main
 sys.exit(main())
@@ -68,7 +68,7 @@ sys.exit(main())
 # As a grpcio is seen that has other private names: its own accept loop runs, and a path that is no UTF-8 ends it.
 LOOP_OF_GRPC = """
 import sys
-from service import accept_loop
+from service.rpc import accept_loop
 accept_loop._NEEDED = ("no_such_name",)
 from dragoman.cli import main
 sys.exit(main())
@@ -76,7 +76,9 @@ sys.exit(main())
 # The same, and the port cannot be had a second time.
 ENDED_FOR_GOOD = """
 import sys
-from service import accept_loop, listener, port
+from service.rpc import accept_loop
+from service.rpc import listener
+from service.rpc import port
 accept_loop._METHOD = 0
 port._BIND_TIMEOUT_S = 0.1
 binds = []

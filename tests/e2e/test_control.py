@@ -26,7 +26,7 @@ sys.exit(main())
 # The encoder fails on every segment of more than 100 tokens.
 FAILING_ON_LONG = (
     """
-from service.graphs import EncoderSession
+from service.runtime.host import EncoderSession
 encode = EncoderSession.encode
 def fail_on_long(self, sources):
     if max(map(len, sources)) > 100:
@@ -40,7 +40,7 @@ EncoderSession.encode = fail_on_long
 # The decoder fails wherever a segment of more than 100 source tokens is in a slot.
 FAILING_IN_A_SLOT = (
     """
-from service.graphs import DecoderStep
+from service.runtime.host import DecoderStep
 run = DecoderStep.run
 def fail_on_long(self, rows, start=0):
     ids = run(self, rows, start)
@@ -55,7 +55,7 @@ DecoderStep.run = fail_on_long
 # Every token of every translation is the same.
 GOING_ROUND = (
     """
-from service.graphs import DecoderStep
+from service.runtime.host import DecoderStep
 run = DecoderStep.run
 def go_round(self, *rows):
     ids = run(self, *rows)
@@ -69,7 +69,7 @@ DecoderStep.run = go_round
 # As with products whose scale is that of the whole batch.
 MINDING_THE_COMPANY = (
     """
-from service.graphs import EncoderSession
+from service.runtime.host import EncoderSession
 encode = EncoderSession.encode
 def mind(self, sources):
     return [memory * len(sources) for memory in encode(self, sources)]
@@ -82,7 +82,7 @@ EncoderSession.encode = mind
 STALLING = (
     """
 import os, time
-from service.graphs import DecoderStep
+from service.runtime.host import DecoderStep
 run = DecoderStep.run
 def stall(self, *rows):
     while os.path.exists({path!r}):

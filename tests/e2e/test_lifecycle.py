@@ -19,14 +19,16 @@ MEDIUM = " ".join(f"Tom bought {number} books." for number in range(100, 400))
 
 # The decoder breaks once the self-check is over, in the threads of the engine.
 BREAKING = """
-import sys, threading
-from service.batch import DecodeBatch
-decode = DecodeBatch._decode
-def break_in_a_thread(self):
-    if threading.current_thread().name.startswith("engine"):
-        raise RuntimeError("broken")
-    decode(self)
-DecodeBatch._decode = break_in_a_thread
+import sys
+from service.engine.batch import DecodeBatch
+step = DecodeBatch.step
+def broken(self):
+    raise RuntimeError("broken")
+def break_when_it_waits_for_callers(self, *, wait):
+    if wait:
+        DecodeBatch._decode = broken
+    return step(self, wait=wait)
+DecodeBatch.step = break_when_it_waits_for_callers
 from dragoman.cli import main
 sys.exit(main())
 """

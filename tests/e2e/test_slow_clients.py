@@ -25,7 +25,7 @@ MAX_CONNECTIONS = 40
 LIMITS = (f"--max-connections={MAX_CONNECTIONS}", f"--max-host-connections={MAX_CONNECTIONS}")
 IMPATIENT = """
 import sys
-from service import listener
+from service.rpc import listener
 listener.HANDSHAKE_TIMEOUT_S = 2.0
 listener.IDLE_TIMEOUT_S = 2.0
 listener.PING_PERIOD_S, listener.PING_TIMEOUT_S = 0.5, 2.0

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from dragoman.cli import main
-from service import listener
-from service.graphs import DecoderStep, EncoderSession
+from service.rpc import listener
+from service.runtime.host import DecoderStep, EncoderSession
 
 POISONOUS_TOKENS = 100
 PING_PERIOD_S, PING_TIMEOUT_S = 2.0, 3.0

@@ -9,13 +9,13 @@ from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError, to_status
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
-from service import validation
-from service.catalog import Catalog, ServedModel
-from service.mailbox import Mailbox
-from service.request import FinishReason
+from service.options import Terms
+from service.queue.mailbox import Mailbox
+from service.registry.catalog import Catalog, ServedModel
+from service.rpc import validation
+from service.segment import FinishReason
 from service.settings import Settings
-from service.terms import Terms
-from service.translator import Translator
+from service.text.translator import Translator
 from tests.e2e.conftest import BUNDLE
 
 # gRPC peers begin to refuse trailing metadata at 8 KiB; base64 makes 4 bytes of 3.

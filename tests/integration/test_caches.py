@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle, find_bundles
 from dragoman.tokenizer import Tokenizer
-from service.batch import DecodeBatch
-from service.encoder_memory import EncoderMemoryCache
-from service.engine import Engine
-from service.graphs import DecoderSession, EncoderSession
-from service.invariants import violations
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.request import FinishReason, Segment
-from service.result_cache import ResultCache
+from service.engine.batch import DecodeBatch
+from service.engine.encoder_cache import EncoderMemoryCache
+from service.engine.engine import Engine
+from service.engine.invariants import violations
+from service.queue.mailbox import Mailbox
+from service.queue.result_cache import ResultCache
+from service.runtime.host import DecoderSession, EncoderSession
+from service.segment import FinishReason, Segment
+from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.synthetic import Synthetic
 

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from dragoman.bundle import Bundle, find_bundles
 from dragoman.errors import DeadlineExceededError, InternalError
 from dragoman.tokenizer import Tokenizer
-from service.batch import DecodeBatch
-from service.engine import Engine
-from service.graphs import DecoderSession, DecoderStep, EncoderSession
-from service.invariants import violations
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.request import FinishReason, Segment, SegmentStatus
-from service.resident import Buffer, ResidentDecoder, ResidentEncoder, ResidentSlots, ResidentStep
+from service.engine.batch import DecodeBatch
+from service.engine.engine import Engine
+from service.engine.invariants import violations
+from service.queue.mailbox import Mailbox
+from service.runtime.device import Buffer, ResidentDecoder, ResidentEncoder, ResidentSlots, ResidentStep
+from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.segment import FinishReason, Segment, SegmentStatus
+from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.synthetic import Synthetic
 

@@ -7,10 +7,10 @@ from turbohtml import TokenType, tokenize
 
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
-from service.engine import Engine
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.translator import Translator
+from service.engine.engine import Engine
+from service.queue.mailbox import Mailbox
+from service.telemetry.metrics import Metrics
+from service.text.translator import Translator
 
 BUNDLE = Path(__file__).parents[2] / "models" / "en-de" / "bundle"
 TEXTS = (TokenType.TEXT, TokenType.CHARACTER_REFERENCE)

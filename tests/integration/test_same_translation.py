@@ -22,10 +22,10 @@ from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
 from export.write import Target, export_bundle
 from model.data import Corpus, read_corpus
-from service.encoder_memory import EncoderMemoryCache, RememberingEncoder
-from service.graphs import DecoderSession, DecoderStep, EncoderSession
-from service.metrics import Metrics
-from service.slots import SlotTable
+from service.engine.encoder_cache import EncoderMemoryCache, RememberingEncoder
+from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.slots import SlotTable
+from service.telemetry.metrics import Metrics
 from tests import synthetic
 
 REPOSITORY = Path(__file__).parents[2]

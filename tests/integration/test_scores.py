@@ -5,10 +5,10 @@ import torch
 
 from model.data import pad
 from model.transformer import Transformer
-from service.engine import Engine
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.request import FinishReason, Segment
+from service.engine.engine import Engine
+from service.queue.mailbox import Mailbox
+from service.segment import FinishReason, Segment
+from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.synthetic import Synthetic
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.metrics import Metrics
+from service.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).resolve().parents[3]
 PROMETHEUS = ROOT / "deploy/prometheus"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.metrics import Metrics
+from service.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).resolve().parents[3]
 DASHBOARDS = sorted((ROOT / "deploy/grafana/dashboards").glob("*.json"))

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from service.metrics import Metrics
 from service.settings import Settings
+from service.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/observability.md").read_text(encoding="utf-8")

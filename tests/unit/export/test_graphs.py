@@ -17,7 +17,7 @@ from dragoman.bundle import Bundle, Precision
 from dragoman.tokenizer import Tokenizer
 from export.write import write_graphs
 from model.transformer import Transformer
-from service.graphs import EncoderSession
+from service.runtime.host import EncoderSession
 
 PRECISIONS: list[Precision] = ["fp32", "int8"]
 # Data that moves for nothing, and control flow.
@@ -140,7 +140,7 @@ def test_nor_what_onnxruntime_makes_of_it(
         getattr(exported(precision).bundle, name),
         options,
         providers=["CPUExecutionProvider"],
-        disabled_optimizers=["SkipLayerNormFusion"],  # as service.graphs
+        disabled_optimizers=["SkipLayerNormFusion"],  # as service.runtime.host
     )
     optimized = operators(onnx.load(tmp_path / "optimized.onnx"))
     assert optimized["GroupQueryAttention"]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from export.quantize import QuantizedLinear, quantize
 from model.config import TransformerConfig
 from model.transformer import Transformer
-from service.saturation import LARGEST_SUM, largest_sum
+from service.runtime.saturation import LARGEST_SUM, largest_sum
 
 WIDTHS = st.integers(1, 40)
 SEEDS = st.integers(0, 2**32)

@@ -34,7 +34,7 @@ def test_serving_installs_neither_torch_nor_onnx() -> None:
     assert serving.isdisjoint({"torch", "onnx", "onnxscript", "safetensors", "transformers"})
 
 
-@pytest.mark.parametrize("module", ["dragoman", "service.server", "service.cli", "dragoman.bundle"])
+@pytest.mark.parametrize("module", ["dragoman", "service.server", "service.commands.serve", "dragoman.bundle"])
 def test_serving_imports_neither_torch_nor_onnx(module: str) -> None:
     code = f"import sys, {module}; print([name for name in ('torch', 'onnx', 'safetensors') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)

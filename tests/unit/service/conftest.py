@@ -14,13 +14,13 @@ from dragoman import AsyncClient
 from dragoman.bundle import Manifest, Provenance
 from dragoman.tokenizer import JOINT, Tokenizer
 from dragoman.v1.translation_pb2_grpc import TranslationStub, add_TranslationServicer_to_server
-from service.catalog import Catalog, ServedModel
-from service.journal import Journal
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.servicer import Servicer
+from service.queue.mailbox import Mailbox
+from service.registry.catalog import Catalog, ServedModel
+from service.rpc.servicer import Servicer
 from service.settings import Settings
-from service.translator import Translator
+from service.telemetry.access_log import Journal
+from service.telemetry.metrics import Metrics
+from service.text.translator import Translator
 from tests.unit.service.house import PATIENCE_S, House
 
 # A busy machine is no failure.

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from dragoman import AsyncClient
 from dragoman.v1.translation_pb2_grpc import TranslationStub
-from service.mailbox import Mailbox
-from service.metrics import Metrics
-from service.record import Record
-from service.request import FinishReason, Segment
-from service.servicer import Servicer
+from service.queue.mailbox import Mailbox
+from service.rpc.servicer import Servicer
+from service.segment import FinishReason, Segment
+from service.telemetry.call_stats import Record
+from service.telemetry.metrics import Metrics
 
 PATIENCE_S = 120
 

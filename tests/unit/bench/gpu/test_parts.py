@@ -17,7 +17,7 @@ from bench.gpu.models import checkpoint_folder
 from bench.gpu.setup import Task, left_out, slot_counts
 from bench.peers.contender import Sentences
 from dragoman.bundle import Bundle
-from service.resident import ResidentDecoder
+from service.runtime.device import ResidentDecoder
 from tests.synthetic import Synthetic
 
 SENTENCES = Sentences([[5, 6, 2], [9, 2], [7, 8, 9, 10, 2]], [12, 9, 11])

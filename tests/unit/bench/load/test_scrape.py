@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from bench.load.scrape import NoMetricsError, Page, Scraper, result_cache_share, server_series
-from service.metrics import Metrics
+from service.telemetry.metrics import Metrics
 
 
 def page_of(metrics: Metrics) -> str:

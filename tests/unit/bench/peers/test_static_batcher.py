@@ -8,8 +8,8 @@ import pytest
 
 from bench.peers.static_batcher import StaticBatcher
 from dragoman.errors import DeadlineExceededError, InternalError
-from service.mailbox import Mailbox
-from service.request import FinishReason, Segment
+from service.queue.mailbox import Mailbox
+from service.segment import FinishReason, Segment
 
 PATIENCE_S = 30.0
 

@@ -1,0 +1,1 @@
+"""The commands that need onnxruntime or a server: serve, translate, models, api-key."""

@@ -1,0 +1,28 @@
+"""The command `dragoman api-key`: a new key, and its line for the server's file."""
+
+import sys
+from typing import Final
+
+from dragoman.arguments import Parser
+from service.security import api_keys
+
+EXIT_OK: Final = 0
+
+
+def api_key(arguments: list[str]) -> int:
+    """Make an API key: its line goes to standard output, the key itself to standard error and nowhere else."""
+    parser = Parser(
+        "dragoman api-key",
+        description="Make an API key. The line for the server's file goes to standard output "
+        "(dragoman api-key alice >> keys.toml), the key to standard error; it is kept nowhere.",
+    )
+    parser.add_argument("name", help="owner of the key: up to 64 letters, digits, _ and -; shown in metrics")
+    parser.add_argument("--requests-per-s", type=float, help="calls per second in the long run (default: unlimited)")
+    parser.add_argument("--burst", type=int, help="calls at once after a pause (default: as many as in one second)")
+    parser.add_argument("--concurrent-requests", type=int, help="calls at the same time (default: unlimited)")
+    limits = vars(parser.parse_args(arguments))
+    name = limits.pop("name")
+    key = api_keys.generate()
+    print(api_keys.line_of(name, api_keys.entry_of(key, **limits)))
+    print(f"the key, shown only this once: {key}", file=sys.stderr)
+    return EXIT_OK

@@ -1,0 +1,77 @@
+"""The command `dragoman serve`: its flags, and the settings that they give."""
+
+import argparse
+import json
+import resource
+from typing import Any, Final, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from dragoman.arguments import Parser
+from dragoman.bundle import Manifest, find_bundles
+from dragoman.channel import ADDRESS_VARIABLE
+from dragoman.errors import BundleError
+from service.registry import capacity
+from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
+from service.telemetry.metrics import KV_CACHE_FORMULA
+
+EXIT_OK: Final = 0
+EXIT_ERROR: Final = 2
+
+_DESCRIPTORS: Final = 64  # a server alone holds some 20; each connection needs one more
+
+
+def serve(arguments: list[str]) -> int:
+    """Serve models over gRPC until SIGTERM or SIGINT."""
+    parser = Parser("dragoman serve", description="Serve models over gRPC until SIGTERM or SIGINT.")
+    group = parser.add_argument_group("settings")
+    for name, field in Settings.model_fields.items():
+        if name in GROUPS:
+            group = parser.add_argument_group(GROUPS[name])
+        _add_setting(group, name, field)
+    parser.add_argument("--print-config", action="store_true", help="print the effective settings and exit")
+    flags = vars(parser.parse_args(arguments))
+    print_config = flags.pop("print_config")
+    settings = load(flags, other_variables={ADDRESS_VARIABLE})
+    if print_config:
+        print(json.dumps({**settings.model_dump(mode="json"), "kv_cache": _kv_cache(settings)}, indent=2))
+        return EXIT_OK
+    _check_descriptors()
+    from service import server
+
+    return server.serve(settings)
+
+
+def _check_descriptors() -> None:
+    """Refuse to start with so few file descriptors that Python, gRPC or onnxruntime would fail first.
+
+    Raises:
+        SettingsError: there are too few.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit < _DESCRIPTORS:
+        raise SettingsError(f"at least {_DESCRIPTORS} file descriptors are needed, the limit is {limit} (ulimit -n)")
+
+
+def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
+    """Add the flag of a setting, whose value is checked later, with that of its variable."""
+    flag, default = f"--{name.replace('_', '-')}", "none" if field.default == "" else field.default
+    text = f"{field.description} (default {default}; {PREFIX}{name.upper()})".replace("%", "%%")
+    if field.annotation is bool:
+        group.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
+        return
+    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else None
+    metavar = None if choices else name.rpartition("_")[2].upper()
+    group.add_argument(flag, default=argparse.SUPPRESS, choices=choices, metavar=metavar, help=text)
+
+
+def _kv_cache(settings: Settings) -> dict[str, Any]:
+    """How much memory the slots of each model will take, or why it cannot be served."""
+    models: dict[str, Any] = {}
+    for path in find_bundles(settings.models):
+        try:
+            manifest = Manifest.read(path)
+            models[manifest.name] = capacity.describe(manifest, settings)
+        except BundleError as error:
+            models[path.name] = {"error": str(error)}
+    return {"formula": KV_CACHE_FORMULA, "models": models}

@@ -1,0 +1,151 @@
+"""The encoder with a memory: what it made of a source is kept across requests, and not made again."""
+
+import threading
+import time
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from service.lru import LruStore
+from service.runtime.interfaces import Encoder, Memory
+from service.telemetry.metrics import ModelMetrics
+
+# What an entry takes besides its numbers and its key's: objects, and their place in the store. Measured: 420.
+_ENTRY_BYTES: Final = 512
+
+
+class EncoderMemory(NamedTuple):
+    """What the encoder made of one source.
+
+    Attributes:
+        values: [source tokens, decoder_layers * 2 * d_model], where the encoder's device has it.
+        encode_s: seconds that it took; of a run over several sources the share by source tokens.
+    """
+
+    values: Memory
+    encode_s: float
+
+
+class EncoderMemoryCache:
+    """Encoder memories of one bundle, by the ids of their sources; shared by all threads of its engine.
+
+    Found by content: the key is the ids themselves, and a cache belongs to one bundle, whose hashes were checked.
+    Bounded in bytes, the least recently used forgotten first.
+    """
+
+    def __init__(self, limit_bytes: int, metrics: ModelMetrics) -> None:
+        """An empty cache.
+
+        Args:
+            limit_bytes: what it may hold, keys and books counted; 0: nothing is looked up or kept.
+            metrics: of the model.
+        """
+        self._store: LruStore[bytes, EncoderMemory] = LruStore(limit_bytes)
+        self._lock = threading.Lock()
+        self._metrics = metrics
+        self.in_use: Final = limit_bytes > 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes held."""
+        return self._store.size_bytes
+
+    @staticmethod
+    def key(source_ids: Sequence[int]) -> bytes:
+        """Under what the memory of a source is kept."""
+        return array("i", source_ids).tobytes()
+
+    def find(self, keys: Iterable[bytes]) -> dict[bytes, EncoderMemory]:
+        """Those that are known."""
+        with self._lock:
+            return {key: memory for key in keys if (memory := self._store.get(key)) is not None}
+
+    def keep(self, memories: Mapping[bytes, EncoderMemory]) -> None:
+        """Remember these, each as a copy: a view of one row would keep its whole batch in memory."""
+        copies = {key: memory._replace(values=_frozen_copy(memory.values)) for key, memory in memories.items()}
+        evictions = 0
+        with self._lock:
+            before_bytes = self._store.size_bytes
+            for key, memory in copies.items():
+                evictions += self._store.put(key, memory, memory.values.nbytes + len(key) + _ENTRY_BYTES)
+            grown_bytes = self._store.size_bytes - before_bytes
+        self._metrics.encoder_memory_cache_bytes.inc(grown_bytes)
+        self._metrics.encoder_memory_cache_evictions_total.inc(evictions)
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            forgotten, self._store = self._store, LruStore(self._store.limit_bytes)
+        self._metrics.encoder_memory_cache_bytes.dec(forgotten.size_bytes)
+
+
+class RememberingEncoder:
+    """The encoder and what it remembers, as one decode batch uses them."""
+
+    def __init__(
+        self, encoder: Encoder, cache: EncoderMemoryCache, metrics: ModelMetrics, unknown_id: int | None = None
+    ) -> None:
+        """An encoder with a cache.
+
+        Args:
+            encoder: that makes what is not known.
+            cache: of the same bundle.
+            metrics: of the model.
+            unknown_id: of a piece that the model has no token for; None: nobody counts them.
+        """
+        self._encoder = encoder
+        self._cache = cache
+        self._metrics = metrics
+        self._unknown_id = unknown_id
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory]:
+        """Look up what is known, and run the encoder over the rest, equal sources once.
+
+        Args:
+            sources: ids of each source, none empty.
+
+        Returns:
+            The memory of each source, [its length, decoder_layers * 2 * d_model]; not to be written to. Bit for
+            bit the same whether found or made, since a source's memory does not depend on its neighbours.
+        """
+        if not self._cache.in_use:
+            return [memory.values for memory in self._run(sources)]
+        keys = [self._cache.key(source) for source in sources]
+        found = self._cache.find(keys)
+        missing = {key: source for key, source in zip(keys, sources, strict=True) if key not in found}
+        made = dict(zip(missing, self._run(list(missing.values())), strict=True))
+        self._cache.keep(made)
+        memories = found | made
+        given = [memories[key] for key in keys]
+        self._count(given, made.values())
+        return [memory.values for memory in given]
+
+    def _run(self, sources: Sequence[Sequence[int]]) -> list[EncoderMemory]:
+        if not sources:
+            return []
+        start_s = time.monotonic()
+        memories = self._encoder.encode(sources)
+        run_s = time.monotonic() - start_s
+        tokens = sum(map(len, sources))
+        self._metrics.encode_duration_seconds.observe(run_s)
+        self._metrics.source_tokens_total.inc(tokens)
+        self._metrics.encoder_padding_tokens_total.inc(len(sources) * max(map(len, sources)) - tokens)
+        unknown = sum(ids.count(self._unknown_id) for ids in sources)
+        if unknown:
+            self._metrics.unknown_pieces_total.inc(unknown)
+        return [EncoderMemory(memory, run_s * len(ids) / tokens) for memory, ids in zip(memories, sources, strict=True)]
+
+    def _count(self, given: Collection[EncoderMemory], made: Collection[EncoderMemory]) -> None:
+        saved_s = sum(memory.encode_s for memory in given) - sum(memory.encode_s for memory in made)
+        self._metrics.encoder_memory_cache_hits_total.inc(len(given) - len(made))
+        self._metrics.encoder_memory_cache_misses_total.inc(len(made))
+        self._metrics.encoder_memory_cache_saved_seconds_total.inc(max(saved_s, 0.0))  # rounding may leave -1e-17
+
+
+def _frozen_copy(values: Memory) -> Memory:
+    copy = values.copy()
+    if isinstance(copy, np.ndarray):  # a device's memory nobody can write to by mistake
+        copy.flags.writeable = False
+    return copy

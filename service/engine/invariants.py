@@ -1,0 +1,44 @@
+"""What must hold between two steps, as a pure function from a snapshot to violations; every test checks it."""
+
+from dataclasses import dataclass
+
+from service.segment import Segment, SegmentStatus
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One decode batch between two steps.
+
+    Attributes:
+        active: the segments, in slot order.
+        slots: slots there are.
+        lengths: tokens in the cache, a slot, of the active slots.
+        memory_lengths: source tokens, a slot, of the active slots.
+        target_capacity: tokens a cache holds.
+    """
+
+    active: list[Segment]
+    slots: int
+    lengths: list[int]
+    memory_lengths: list[int]
+    target_capacity: int
+
+
+def violations(snapshot: Snapshot) -> list[str]:
+    """Everything that is wrong; empty when all is well."""
+    found = []
+    if len(snapshot.active) > snapshot.slots:
+        found.append(f"{len(snapshot.active)} segments in {snapshot.slots} slots")
+    if len(set(map(id, snapshot.active))) != len(snapshot.active):
+        found.append("a segment in two slots")
+    rows = zip(snapshot.active, snapshot.lengths, snapshot.memory_lengths, strict=True)
+    for slot, (segment, length, memory_length) in enumerate(rows):
+        if segment.status is not SegmentStatus.DECODING:
+            found.append(f"slot {slot}: its segment is {segment.status.name}")
+        if length != len(segment.target_ids):
+            found.append(f"slot {slot}: {length} tokens in the cache, {len(segment.target_ids)} decoded")
+        if length >= snapshot.target_capacity:
+            found.append(f"slot {slot}: no room for the next token")
+        if memory_length != len(segment.source_ids):
+            found.append(f"slot {slot}: memory of {memory_length} tokens for {len(segment.source_ids)}")
+    return found

@@ -1,0 +1,267 @@
+"""Whose segment is next: client after client, and bulk after interactive; pure.
+
+Clients of one priority take turns by deficit round robin, in source tokens (M. Shreedhar and G. Varghese, "Efficient
+Fair Queuing Using Deficit Round-Robin", SIGCOMM 1995): a turn is worth `QUANTUM` tokens, and what is not spent, because
+the next segment costs more, is kept for the next turn. So whoever comes waits for one turn of each other client,
+however much each of them has waiting, and each segment costs the same few operations.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import Final, NamedTuple
+
+from service.options import Priority
+from service.segment import Segment
+
+# Source tokens of one turn: two or three sentences.
+QUANTUM: Final = 32
+# Of so many tokens, bulk segments get one at least, while they wait: interactive ones alone would starve them.
+BULK_SHARE: Final = 10
+# Beyond so many clients, what is ahead of one is not summed up client by client: each request asks for it.
+_SUMMED: Final = 64
+
+
+class Load(NamedTuple):
+    """What waits.
+
+    Attributes:
+        source_tokens: of all segments.
+        text_bytes: of all segments, in UTF-8.
+    """
+
+    source_tokens: int = 0
+    text_bytes: int = 0
+
+    @classmethod
+    def of(cls, segments: Sequence[Segment]) -> "Load":
+        """That of some segments."""
+        tokens = sum([len(segment.source_ids) for segment in segments])
+        return cls(tokens, sum([segment.text_bytes for segment in segments]))
+
+    def plus(self, other: "Load") -> "Load":
+        """Both together."""
+        return Load(self.source_tokens + other.source_tokens, self.text_bytes + other.text_bytes)
+
+
+class _Flow:
+    """The segments of one client, in order of arrival.
+
+    Attributes:
+        segments: each with the tokens that had arrived before it.
+        credit: source tokens that it may still have in this turn; below 0 where it had some out of turn.
+        arrived: source tokens that ever arrived.
+    """
+
+    __slots__ = ("arrived", "credit", "segments", "source_tokens", "text_bytes")
+
+    def __init__(self) -> None:
+        # Ordered: a plain dict finds its first key by passing over all that were removed before it.
+        self.segments: OrderedDict[Segment, int] = OrderedDict()
+        self.credit = QUANTUM
+        self.source_tokens = self.text_bytes = self.arrived = 0
+
+    def ahead_of(self, segment: Segment) -> int:
+        """Source tokens that are before a segment, or were behind it and have been withdrawn."""
+        return max(0, self.segments[segment] - (self.arrived - self.source_tokens))
+
+
+class _Ring:
+    """The clients of one priority, the one whose turn it is first."""
+
+    __slots__ = ("flows", "source_tokens", "text_bytes")
+
+    def __init__(self) -> None:
+        self.flows: OrderedDict[str, _Flow] = OrderedDict()
+        self.source_tokens = self.text_bytes = 0
+
+    def push(self, segment: Segment) -> None:
+        flow = self.flows.get(segment.client)
+        if flow is None:
+            flow = self.flows[segment.client] = _Flow()
+        tokens = len(segment.source_ids)
+        flow.segments[segment] = flow.arrived
+        flow.arrived += tokens
+        flow.source_tokens += tokens
+        flow.text_bytes += segment.text_bytes
+        self.source_tokens += tokens
+        self.text_bytes += segment.text_bytes
+
+    def next(self) -> Segment:
+        """Find the segment whose turn it is, and pass the turn on where the credit of a client is used up."""
+        while True:
+            client, flow = next(iter(self.flows.items()))
+            segment = next(iter(flow.segments))
+            if len(segment.source_ids) <= flow.credit:
+                return segment
+            flow.credit += QUANTUM
+            self.flows.move_to_end(client)
+
+    def remove(self, segment: Segment) -> None:
+        flow = self.flows[segment.client]
+        del flow.segments[segment]
+        if not flow.segments:
+            del self.flows[segment.client]
+        flow.source_tokens -= len(segment.source_ids)
+        flow.text_bytes -= segment.text_bytes
+        self.source_tokens -= len(segment.source_ids)
+        self.text_bytes -= segment.text_bytes
+
+    def pop(self, segment: Segment) -> None:
+        """Remove a segment, and have its client pay for it."""
+        self.flows[segment.client].credit -= len(segment.source_ids)
+        self.remove(segment)
+
+    def in_turn(self, client: str, source_tokens: int) -> int:
+        """Source tokens that the other clients have taken when this one has taken so many; above 64 clients at most."""
+        own = self.flows.get(client)
+        others = self.source_tokens - (own.source_tokens if own else 0)
+        count = len(self.flows) - (own is not None)
+        bound = min(others, count * source_tokens)
+        if count < 2 or count > _SUMMED or others <= source_tokens:
+            return bound
+        return sum(min(flow.source_tokens, source_tokens) for flow in self.flows.values() if flow is not own)
+
+
+class FairQueue:
+    """Segments that wait, in the order in which they are to be taken; not for several threads at a time.
+
+    A segment's client and priority change only by `hasten` while it is here.
+    """
+
+    def __init__(self) -> None:
+        self._rings = tuple(_Ring() for _ in Priority)
+        self._length = 0
+        self._owed = 0  # source tokens that interactive segments got while bulk ones waited, less what those had
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __contains__(self, segment: Segment) -> bool:
+        flow = self._rings[segment.priority].flows.get(segment.client)
+        return flow is not None and segment in flow.segments
+
+    @property
+    def clients(self) -> int:
+        """Clients of whom segments wait; one with segments of both priorities counts twice."""
+        return sum(len(ring.flows) for ring in self._rings)
+
+    @property
+    def load(self) -> Load:
+        """What waits."""
+        interactive, bulk = self._rings
+        return Load(interactive.source_tokens + bulk.source_tokens, interactive.text_bytes + bulk.text_bytes)
+
+    def load_of(self, client: str, priority: Priority) -> Load:
+        """What waits of one client at one priority."""
+        flow = self._rings[priority].flows.get(client)
+        return Load() if flow is None else Load(flow.source_tokens, flow.text_bytes)
+
+    def loads_but(self, client: str, priority: Priority) -> list[Load]:
+        """What waits of each client and priority but one."""
+        return [
+            Load(flow.source_tokens, flow.text_bytes)
+            for each, ring in zip(Priority, self._rings, strict=True)
+            for name, flow in ring.flows.items()
+            if (name, each) != (client, priority)
+        ]
+
+    def source_tokens_of(self, priority: Priority) -> int:
+        """Source tokens that wait at one priority."""
+        return self._rings[priority].source_tokens
+
+    def ahead_of(self, client: str, priority: Priority, source_tokens: int) -> int:
+        """Source tokens that would be taken before the last of so many more of a client, these not counted."""
+        interactive, bulk = self._rings
+        own = self.load_of(client, priority).source_tokens
+        ahead = own + self._rings[priority].in_turn(client, own + source_tokens)
+        if priority is Priority.BULK:
+            return ahead + min(interactive.source_tokens, (ahead + source_tokens) * (BULK_SHARE - 1))
+        return ahead + min(bulk.source_tokens, (ahead + source_tokens) // (BULK_SHARE - 1))
+
+    def push(self, segments: Iterable[Segment]) -> None:
+        """Queue segments, each behind those of its client."""
+        for segment in segments:
+            self._rings[segment.priority].push(segment)
+            self._length += 1
+
+    def take(self, count: int, source_tokens: int | None = None) -> list[Segment]:
+        """Remove the segments whose turn it is.
+
+        Args:
+            count: how many; fewer where there are no more.
+            source_tokens: beyond which none but the first is taken.
+        """
+        taken: list[Segment] = []
+        for _ in range(min(count, self._length)):
+            ring = self._turn()
+            segment = ring.next()
+            tokens = len(segment.source_ids)
+            if source_tokens is not None:
+                if taken and source_tokens < tokens:
+                    break
+                source_tokens -= tokens
+            ring.pop(segment)
+            self._length -= 1
+            self._settle(ring, tokens)
+            taken.append(segment)
+        return taken
+
+    def take_new(self, count: int, other: "FairQueue") -> list[Segment]:
+        """Remove segments of the first priority that waits: one each of clients who have none in another queue.
+
+        Whoever waits longest for a turn comes first, and pays for it in the next.
+        """
+        if not self._length:
+            return []
+        priority = Priority.INTERACTIVE if self._rings[Priority.INTERACTIVE].flows else Priority.BULK
+        ring, known = self._rings[priority], other._rings[priority].flows
+        # No further than `count` strangers can be behind all those that are known.
+        first = islice(ring.flows.items(), count + len(known))
+        taken = [next(iter(flow.segments)) for client, flow in first if client not in known][:count]
+        for segment in taken:
+            ring.pop(segment)
+        self._length -= len(taken)
+        return taken
+
+    def remove(self, segment: Segment) -> None:
+        """Remove one that is withdrawn."""
+        self._rings[segment.priority].remove(segment)
+        self._length -= 1
+
+    def clear(self) -> list[Segment]:
+        """Remove all."""
+        flows = chain.from_iterable(ring.flows.values() for ring in self._rings)
+        segments = [segment for flow in flows for segment in flow.segments]
+        self._rings, self._length, self._owed = tuple(_Ring() for _ in Priority), 0, 0
+        return segments
+
+    def hasten(self, segment: Segment, client: str, priority: Priority) -> None:
+        """Queue a segment under another client or priority, if it waits and its turn comes sooner so."""
+        if segment in self and self._is_sooner(segment, client, priority):
+            self.remove(segment)
+            segment.client, segment.priority = client, priority
+            self.push([segment])
+
+    def _is_sooner(self, segment: Segment, client: str, priority: Priority) -> bool:
+        if priority != segment.priority:
+            return priority < segment.priority
+        flow = self._rings[priority].flows[segment.client]
+        return client != segment.client and self.load_of(client, priority).source_tokens < flow.ahead_of(segment)
+
+    def _turn(self) -> _Ring:
+        """The priority whose turn it is."""
+        interactive, bulk = self._rings
+        if not bulk.flows:
+            return interactive
+        due = not interactive.flows or self._owed >= (BULK_SHARE - 1) * len(bulk.next().source_ids)
+        return bulk if due else interactive
+
+    def _settle(self, ring: _Ring, source_tokens: int) -> None:
+        bulk = self._rings[Priority.BULK]
+        if not bulk.flows:
+            self._owed = 0
+        elif ring is bulk:
+            self._owed = max(0, self._owed - (BULK_SHARE - 1) * source_tokens)
+        else:
+            self._owed += source_tokens

@@ -1,0 +1,65 @@
+"""How fast an engine works off what waits, measured while it has all that it can take; pure, the time passed in."""
+
+from typing import Final
+
+from service.queue.decaying_ratio import MovingRatio
+
+_MEMORY_S: Final = 2.0  # of busy time: some hundred sentences, and a slower machine shows within seconds
+# After so long without busy time nothing is known any more. Else one stall could make the estimate so low that what is
+# refused for it keeps the engine from ever being busy again.
+_TRUST_S: Final = 30.0
+
+
+class DrainRate:
+    """Source tokens finished a second.
+
+    Its clock runs while every thread has its fill and segments are left over: an engine with free slots finishes
+    less only because less was asked of it. Nothing is known before one such time in which as much was finished as
+    was in progress at its beginning: slots that were all filled at once finish nothing for a while.
+    """
+
+    def __init__(self) -> None:
+        self._ratio = MovingRatio(_MEMORY_S)
+        self._counted_s: float | None = None  # until when time was counted; None: the clock stands
+        self._stopped_s = 0.0  # when the clock last stopped
+        self._missing = 0  # source tokens to be finished until the rate is known
+        self._known = False
+
+    @property
+    def runs(self) -> bool:
+        """Whether the clock runs."""
+        return self._counted_s is not None
+
+    def start(self, source_tokens: int, now_s: float) -> None:
+        """Let the clock run, from a time at which so much was in progress."""
+        self._known = self._known and self._trusted(now_s)
+        self._counted_s = now_s
+        if not self._known:
+            self._ratio = MovingRatio(_MEMORY_S)
+            self._missing = source_tokens
+
+    def stop(self, now_s: float) -> None:
+        """Let the clock stand."""
+        self.finish(0, now_s)
+        self._counted_s = None
+        self._stopped_s = now_s
+
+    def finish(self, source_tokens: int, now_s: float) -> None:
+        """Count what was finished, if the clock runs."""
+        if self._counted_s is None:
+            return
+        self._ratio.add(source_tokens, now_s - self._counted_s)
+        self._counted_s = now_s
+        if not self._known:
+            self._missing -= source_tokens
+            self._known = self._missing <= 0 < source_tokens
+
+    def per_second(self, now_s: float) -> float | None:
+        """Source tokens a second; None where that is not known."""
+        if not (self._known and self._trusted(now_s)):
+            return None
+        # What takes long right now counts before it has ended.
+        return self._ratio.value(0.0 if self._counted_s is None else now_s - self._counted_s) or None
+
+    def _trusted(self, now_s: float) -> bool:
+        return self.runs or now_s - self._stopped_s <= _TRUST_S

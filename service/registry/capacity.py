@@ -1,0 +1,56 @@
+"""How much memory the slots of a model take, and how many of them a budget pays for; arithmetic on its manifest."""
+
+from typing import Any
+
+import numpy as np
+
+from dragoman.bundle import Manifest
+from dragoman.errors import BundleError
+from service.runtime.slots import KEY_VALUE_TYPES
+from service.settings import MEGABYTE, Settings
+
+
+def item_bytes(manifest: Manifest) -> int:
+    """Bytes of a key's or value's number."""
+    return np.dtype(KEY_VALUE_TYPES[manifest.precision]).itemsize
+
+
+def slot_bytes(manifest: Manifest) -> int:
+    """Bytes of the keys and values of one slot: its own ones and its encoder memory."""
+    tokens = manifest.max_target_tokens + manifest.max_source_tokens
+    return manifest.decoder_layers * 2 * manifest.d_model * tokens * item_bytes(manifest)
+
+
+def slots_of(manifest: Manifest, settings: Settings) -> int:
+    """Slots of each thread: as many as the settings ask for and their budget pays for.
+
+    Raises:
+        BundleError: the budget does not pay for one.
+    """
+    if not settings.kv_cache_mb:
+        return settings.slots
+    threads = settings.decoding_threads()
+    affordable = settings.kv_cache_mb * MEGABYTE // (threads * slot_bytes(manifest))
+    if not affordable:
+        needed_mb = -(-threads * slot_bytes(manifest) // MEGABYTE)
+        raise BundleError(
+            f"model {manifest.name}: keys and values take {needed_mb} MB with one slot on each of {threads} threads, "
+            f"DRAGOMAN_KV_CACHE_MB (--kv-cache-mb) allows {settings.kv_cache_mb}"
+        )
+    return min(settings.slots, affordable)
+
+
+def describe(manifest: Manifest, settings: Settings) -> dict[str, Any]:
+    """What the slots of a model take, and how that is computed, for people.
+
+    Raises:
+        BundleError: as `slots_of`.
+    """
+    threads, slots = settings.decoding_threads(), slots_of(manifest, settings)
+    tokens = f"({manifest.max_target_tokens} + {manifest.max_source_tokens})"
+    layers, item = manifest.decoder_layers, item_bytes(manifest)
+    return {
+        "slots": slots,
+        "bytes": threads * slots * slot_bytes(manifest),
+        "computed": f"{threads} * {slots} * {layers} * 2 * {manifest.d_model} * {tokens} * {item}",
+    }

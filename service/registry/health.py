@@ -1,0 +1,99 @@
+"""Whether the server and each model serve, asked for or followed; lives on the event loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Final
+
+from service.wire import SERVICE
+
+_SERVER: Final = ("", SERVICE)
+BUNDLES: Final = "dragoman.bundles"  # no service to call: what those who run the server ask about
+
+
+def name_of(model: str) -> str:
+    """Under which name the health of a model is asked for."""
+    return f"{SERVICE}/{model}"
+
+
+class Health:
+    """Nothing serves until it is told of models, and for ever after :meth:`leave`.
+
+    The names "" and "dragoman.v1.Translation" are the server's, which serves unless a step of any model stalls;
+    "dragoman.v1.Translation/<model>" is a model's. One that was served, or was to be, and is not, does not serve.
+    "dragoman.bundles" serves while the bundles on disk are those that are served.
+    """
+
+    def __init__(self) -> None:
+        self._served: frozenset[str] = frozenset()
+        self._stalled: frozenset[str] = frozenset()
+        self._agree = True
+        self._left = False
+        self._ended = False
+        self._serving = dict.fromkeys((*_SERVER, BUNDLES), False)
+        self._news = asyncio.Event()
+
+    @property
+    def serving(self) -> bool:
+        """Whether the server serves; for any thread."""
+        return self._serving[""]
+
+    def is_serving(self, name: str) -> bool | None:
+        """Whether a server or model serves; None for a name that was never heard of."""
+        return self._serving.get(name)
+
+    def all(self) -> dict[str, bool]:
+        """Whether the server and all models serve, by name; a copy."""
+        return dict(self._serving)
+
+    async def follow(self, name: str) -> AsyncIterator[bool | None]:
+        """Say whether a server or model serves, and again whenever that changes, until the end."""
+        told: list[bool | None] = []
+        while not self._ended:
+            news, serving = self._news, self.is_serving(name)
+            if [serving] == told:
+                await news.wait()
+            else:
+                yield serving
+                told = [serving]
+
+    def serve(self, models: Iterable[str]) -> None:
+        """These models are served now, and no others."""
+        self._served = frozenset(models)
+        self._tell()
+
+    def miss(self, model: str) -> None:
+        """A model should be served, but could not be loaded; one that is served all the same stays as it is."""
+        self._serving.setdefault(name_of(model), False)
+        self._tell()
+
+    def agree(self, *, agree: bool) -> None:
+        """Whether what is served is what is on disk: no bundle was refused, and none is gone."""
+        self._agree = agree
+        self._tell()
+
+    def stall(self, models: Iterable[str]) -> None:
+        """In these models a step stalls, in no others."""
+        self._stalled = frozenset(models)
+        self._tell()
+
+    def leave(self) -> None:
+        """The server shuts down."""
+        self._left = True
+        self._tell()
+
+    def end(self) -> None:
+        """Send the followers away: the server has stopped. gRPC would cancel them, and log each as an error."""
+        self._ended = True
+        self._tell()
+
+    def _tell(self) -> None:
+        up = bool(self._served) and not self._left
+        for name in _SERVER:
+            self._serving[name] = up and not self._stalled
+        self._serving[BUNDLES] = up and self._agree
+        for name in [*self._serving.keys() - {*_SERVER, BUNDLES}, *map(name_of, self._served)]:
+            self._serving[name] = False
+        if up:
+            self._serving |= {name_of(model): True for model in self._served - self._stalled}
+        news, self._news = self._news, asyncio.Event()
+        news.set()

@@ -1,0 +1,206 @@
+"""The models follow the folder they come from: all of it at the start, what has changed in it later."""
+
+import asyncio
+import traceback
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import structlog
+
+from dragoman.bundle import Bundle, Manifest, no_bundles
+from dragoman.errors import BundleError, DragomanError
+from service.aio import first_of
+from service.registry import allocator
+from service.registry.bundle_watch import Snapshot, changed, look, taken_up
+from service.registry.health import Health
+from service.registry.loading import Load, Loaded
+from service.registry.models import Fleet
+from service.registry.reload_plan import Origin, gone, plan
+from service.settings import Settings
+from service.telemetry.metrics import Metrics
+
+LOADED: Final = "loaded"
+REMOVED: Final = "removed"
+REFUSED: Final = "refused"
+KEPT: Final = "kept"
+
+_log = structlog.get_logger()
+
+
+class Refusal(NamedTuple):
+    """A bundle on disk that is not served.
+
+    Attributes:
+        name: of its model; "" where its manifest does not say.
+        why: in one line.
+    """
+
+    name: str
+    why: str
+
+
+class Reloading:
+    """Loads bundles off the event loop and hands them to the fleet, one reload at a time."""
+
+    def __init__(self, settings: Settings, metrics: Metrics, fleet: Fleet, health: Health, load: Load) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._fleet = fleet
+        self._health = health
+        self._load_one = load
+        self._seen: Snapshot = {}
+        self._found: dict[Path, Bundle] = {}  # those that were verified, and are served or about to be
+        self._broken: dict[Path, Refusal] = {}  # those that were not, or could not be loaded
+        self._refused: dict[Path, Refusal] = {}  # they, and those that others stand in the way of
+        self._origins: dict[str, Path] = {}
+        self._kept: set[str] = set()
+        self._stopped = asyncio.Event()
+
+    async def start(self, stop: asyncio.Event) -> None:
+        """Load every bundle, one after the other; leave early if told to stop.
+
+        Raises:
+            BundleError: there is none, or one cannot be served: at a start somebody is watching.
+        """
+        root = self._settings.models
+        self._seen = await asyncio.to_thread(look, root)
+        if not self._seen:
+            raise no_bundles(root)
+        for path in self._seen:
+            if stop.is_set():
+                return
+            self._found[path] = await asyncio.to_thread(Bundle.open, path)
+        todo = plan({}, self._manifests())
+        for why in todo.refuse.values():
+            raise BundleError(why)
+        for path in todo.load:
+            if stop.is_set():
+                return
+            loop, bundle = asyncio.get_running_loop(), self._found[path]
+            loaded = await asyncio.to_thread(self._load_one, bundle, self._settings, self._metrics, loop)
+            self._put(path, loaded)
+
+    async def follow(self, asked: asyncio.Event) -> None:
+        """Reload all when asked to, and, if the settings say so, what changes on disk; until :meth:`stop`."""
+        before = self._seen
+        while await self._wait(asked):
+            now, everything = before, asked.is_set()
+            asked.clear()
+            try:
+                now = await asyncio.to_thread(look, self._settings.models)
+                if everything:
+                    await self._reload(now, now.keys() | self._seen.keys())
+                elif news := changed(self._seen, before, now):
+                    await self._reload(now, news)
+            except Exception as error:  # whatever it is, what is served stays, and the next reload may be better
+                _log.error("a reload failed", error=_line(error), at=traceback.format_tb(error.__traceback__)[-1])
+            before = now
+
+    def stop(self) -> None:
+        """Begin nothing new; what is being loaded will be stopped with the fleet."""
+        self._stopped.set()
+
+    async def _wait(self, asked: asyncio.Event) -> bool:
+        """Wait for a reason to look; False once there is to be none."""
+        await first_of(asked, self._stopped, timeout_s=self._settings.watch_models_s or None)
+        return not self._stopped.is_set()
+
+    async def _reload(self, now: Snapshot, paths: set[Path]) -> None:
+        for path in sorted(paths):
+            if self._stopped.is_set():
+                return
+            await self._verify(path, there=path in now)
+        todo = plan(self._served(), self._manifests())
+        self._origins |= {name: path for name, path in todo.origins.items() if path not in todo.load}
+        for path in todo.load:
+            if self._stopped.is_set():
+                return
+            await self._replace(path)
+        in_the_way = {path: Refusal(self._found[path].manifest.name, why) for path, why in todo.refuse.items()}
+        self._note_refused(self._broken | in_the_way, paths)
+        self._remove(gone(self._served(), self._manifests(), self._refused))
+        self._seen = taken_up(self._seen, now, paths)
+        errors = len(self._refused) + len(self._kept)
+        self._metrics.bundle_errors.set(errors)
+        self._health.agree(agree=not errors)
+        _log.info("reloaded", models=self._fleet.names, errors=errors)
+
+    async def _verify(self, path: Path, *, there: bool) -> None:
+        self._found.pop(path, None)
+        self._broken.pop(path, None)
+        if not there:
+            return
+        outcome = await asyncio.to_thread(_verified, path)
+        if isinstance(outcome, Bundle):
+            self._found[path] = outcome
+        else:
+            self._broken[path] = outcome._replace(name=outcome.name or self._name_at(path))
+
+    async def _replace(self, path: Path) -> None:
+        """Serve a bundle in place of what has its name; or keep that, if it cannot be."""
+        bundle = self._found[path]
+        outcome = await asyncio.to_thread(self._loaded_or_refused, bundle, asyncio.get_running_loop())
+        if isinstance(outcome, Refusal):
+            del self._found[path]
+            self._broken[path] = outcome
+        else:
+            self._put(path, outcome)
+            self._metrics.model_reloads_total.labels(outcome.name, LOADED).inc()
+
+    def _loaded_or_refused(self, bundle: Bundle, loop: asyncio.AbstractEventLoop) -> Loaded | Refusal:
+        try:
+            return self._load_one(bundle, self._settings, self._metrics, loop)
+        except Exception as error:  # of the runtime, whose exceptions share no base class of its own
+            refusal = Refusal(bundle.manifest.name, _line(error))
+        allocator.give_back()  # the error is forgotten, and with it what was loaded
+        return refusal
+
+    def _put(self, path: Path, loaded: Loaded) -> None:
+        self._origins[loaded.name] = path
+        self._fleet.put(loaded)
+
+    def _note_refused(self, refused: dict[Path, Refusal], paths: set[Path]) -> None:
+        """Tell of those that are new, or were tried again."""
+        news = [path for path, refusal in refused.items() if path in paths or refusal != self._refused.get(path)]
+        self._refused = refused
+        for path in news:
+            name, why = refused[path]
+            _log.error("a bundle was refused", path=str(path), model=name, why=why)
+            self._metrics.model_reloads_total.labels(name, REFUSED).inc()
+            if name:
+                self._health.miss(name)
+
+    def _remove(self, leaving: set[str]) -> None:
+        """Withdraw models, unless none would be left."""
+        kept = leaving if leaving == set(self._fleet.names) else set()
+        for name in sorted(leaving - kept):
+            del self._origins[name]
+            self._fleet.withdraw(name)
+            self._metrics.model_reloads_total.labels(name, REMOVED).inc()
+        for name in sorted(kept - self._kept):
+            _log.error("the last model stays, though its bundle is gone", model=name, path=str(self._origins[name]))
+            self._metrics.model_reloads_total.labels(name, KEPT).inc()
+        self._kept = kept
+
+    def _served(self) -> dict[str, Origin]:
+        return {loaded.name: Origin(self._origins[loaded.name], loaded.model.manifest) for loaded in self._fleet.models}
+
+    def _manifests(self) -> dict[Path, Manifest]:
+        return {path: bundle.manifest for path, bundle in self._found.items()}
+
+    def _name_at(self, path: Path) -> str:
+        return next((name for name, origin in self._origins.items() if origin == path), "")
+
+
+def _verified(path: Path) -> Bundle | Refusal:
+    name = ""
+    try:
+        name = Manifest.read(path).name
+        return Bundle.open(path)
+    except Exception as error:  # a folder that is being written may show anything
+        return Refusal(name, _line(error))
+
+
+def _line(error: Exception) -> str:
+    kind = "" if isinstance(error, DragomanError) else f"{type(error).__name__}: "
+    return kind + " ".join(str(error).split())

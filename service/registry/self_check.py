@@ -1,0 +1,119 @@
+"""Before a server says that it serves: each thread decodes a few sentences together as it decodes each alone."""
+
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.bundle import Manifest
+from dragoman.errors import BundleError
+from service.engine.batch import DecodeBatch
+from service.engine.engine import Engine
+from service.segment import Segment
+
+# Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
+# what is decoded of each: a matter of some 50 ms at the default model's size.
+LENGTHS: Final = (3, 4, 11, 12, 29, 30)
+TARGET_TOKENS: Final = 8
+_FIRST_ID: Final = 4  # what comes before it stands for no piece of text
+# Of the products; fp16 is for GPUs, whose libraries may add up few rows in another order than many: there, ids count.
+_EXACT_PRECISIONS: Final = ("fp32", "int8")
+# Of an encoder memory, as a share of its length as a vector: far above the rounding of fp16, and far below what a
+# source becomes that attends the padding beside it.
+_ROUNDING: Final = 0.05
+
+
+class Decoded(NamedTuple):
+    """What became of a sentence.
+
+    Attributes:
+        target_ids: of its translation.
+        logits_sha256: of all that they were chosen from, bit for bit; of nothing where the precision is not exact.
+    """
+
+    target_ids: list[int]
+    logits_sha256: str
+
+
+def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
+    """Decode the golden sentences alone, and then in company, in all batches at a time, each on its own thread.
+
+    Not their tokens alone are compared but every bit of the scores, which in some other sentence would choose another
+    token. Then the shortest is encoded beside the longest, which pads it. All this also spares the first caller the
+    first times of everything.
+
+    Args:
+        engine: which has not been started.
+        manifest: of its bundle.
+        vocabulary_size: pieces of the source side.
+
+    Raises:
+        BundleError: a translation depends on who is in the batch, or the graphs do not run.
+    """
+    sources = golden_sources(manifest, vocabulary_size)
+    try:
+        engine.rehearse(DecodeBatch.prepare)
+        alone = engine.rehearse(lambda batch: [_decode(batch, [[source]], manifest)[0] for source in sources])[0]
+        # Each of them in several slots; some in the batch before the others, and all of them until one leaves.
+        company = [sources[::-1], sources, sources[1::2]]
+        together = engine.rehearse(lambda batch: _decode(batch, company, manifest))
+        changes = engine.rehearse(lambda batch: _change_by_padding(batch, sources[0], sources[-1]))
+    except Exception as error:  # of the runtime, whose exceptions share no base class of its own
+        raise BundleError(f"model {manifest.name}: cannot be run: {_line(error)}") from error
+    expected = alone[::-1] + alone + alone[1::2]
+    for thread, decoded in enumerate(together):
+        if decoded != expected:
+            raise BundleError(
+                f"model {manifest.name}: on thread {thread} a sentence is decoded differently alone and in a batch; "
+                "what a caller gets would depend on the others"
+            )
+    if max(changes) > (0.0 if manifest.precision in _EXACT_PRECISIONS else _ROUNDING):
+        raise BundleError(
+            f"model {manifest.name}: the encoder reads the padding of a batch: beside a longer sentence, a short one's "
+            f"memory changes by {max(changes):.2g} of its length; what a caller gets would depend on the others"
+        )
+
+
+def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
+    """Ids that look like sentences to the model, the same at every start; no model has a good translation of them."""
+    chance = random.Random(LENGTHS[0])
+    ids = range(min(_FIRST_ID, vocabulary_size - 1), vocabulary_size)
+    lengths = [min(length, manifest.max_source_tokens) for length in LENGTHS]
+    return [[*chance.choices(ids, k=length - 1), manifest.eos_id] for length in lengths]
+
+
+def _change_by_padding(batch: DecodeBatch, short: list[int], long: list[int]) -> float:
+    """How far a source's encoder memory beside a longer source is from the one alone, relative to its length."""
+    [alone] = batch.encode([short])
+    beside = batch.encode([short, long])[0]
+    if np.array_equal(alone, beside):
+        return 0.0
+    whole = alone.astype(np.float32)
+    change = np.linalg.norm(beside.astype(np.float32) - whole) / np.linalg.norm(whole)
+    return float(change) if np.isfinite(change) else np.inf
+
+
+def _decode(batch: DecodeBatch, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[Decoded]:
+    """Decode sources, one wave after the other joining; gives what became of all of them, in order."""
+    tokens = min(TARGET_TOKENS, manifest.max_target_tokens)
+    segments = [[Segment(source, tokens) for source in wave] for wave in waves]
+    hashes: dict[Segment, Any] = defaultdict(hashlib.sha256)
+
+    def watch(segment: Segment, logits: NDArray[np.floating]) -> None:
+        if manifest.precision in _EXACT_PRECISIONS:
+            hashes[segment].update(logits)
+
+    batch.rehearse(segments, watch)
+    flat = [segment for wave in segments for segment in wave]
+    for segment in flat:
+        if segment.error is not None:
+            raise segment.error
+    return [Decoded(segment.target_ids, hashes[segment].hexdigest()) for segment in flat]
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

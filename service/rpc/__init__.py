@@ -1,0 +1,1 @@
+"""gRPC: the only rooms that know the wire. Requests in, answers out, and the port that they come through."""

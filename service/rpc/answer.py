@@ -1,0 +1,112 @@
+"""What a call answers, as protos: translations, errors in their place, models."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from dragoman.bundle import Manifest
+from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
+from dragoman.v1 import translation_pb2 as pb
+from service.segment import FinishReason
+from service.text.document import TextResult
+
+_FIELD_BYTES: Final = 8  # in front of a message that is a field of another
+_FINISH_REASON: Final = {
+    FinishReason.EOS: pb.FINISH_REASON_EOS,
+    FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
+    FinishReason.REPETITION: pb.FINISH_REASON_REPETITION,
+}
+
+
+# More than a message of a stream holds besides the text of one translation: counts, names, the numbers of fields.
+_AROUND_BYTES: Final = 1_024
+
+
+def whole(answer: pb.TranslateTextResponse, max_bytes: int) -> pb.TranslateTextResponse:
+    """Give an answer that is one message.
+
+    Raises:
+        AnswerTooLargeError: it is larger than a message may be.
+    """
+    if (size := answer.ByteSize()) > max_bytes:
+        raise _too_large(size, max_bytes)
+    return answer
+
+
+def sendable(outcome: TextResult | DragomanError, max_bytes: int) -> TextResult | DragomanError:
+    """Give what a stream answers for a text: an error where no message can hold its translation."""
+    if isinstance(outcome, DragomanError):
+        return outcome
+    size = len(outcome.text.encode()) + _AROUND_BYTES
+    return outcome if size <= max_bytes else _too_large(size, max_bytes)
+
+
+def in_messages(answers: Iterable[pb.BatchTranslation], max_bytes: int) -> Iterator[list[pb.BatchTranslation]]:
+    """Group answers, each of them :func:`sendable`, so that each group fits a message."""
+    group: list[pb.BatchTranslation] = []
+    used_bytes = _AROUND_BYTES
+    for answer in answers:
+        size = answer.ByteSize() + _FIELD_BYTES
+        if group and used_bytes + size > max_bytes:
+            yield group
+            group, used_bytes = [], _AROUND_BYTES
+        group.append(answer)
+        used_bytes += size
+    if group:
+        yield group
+
+
+def pieces(delta: str, max_bytes: int) -> Iterator[str]:
+    """Cut a delta so that each piece fits a message."""
+    characters = (max_bytes - _AROUND_BYTES) // 4  # none takes more bytes
+    for start in range(0, len(delta), characters):
+        yield delta[start : start + characters]
+
+
+def translated(outcome: TextResult | DragomanError, model: str) -> pb.TranslatedText:
+    """The translation of one text by a model, or the error in its place."""
+    if isinstance(outcome, DragomanError):
+        return pb.TranslatedText(model=model, text_error=to_text_error(outcome))
+    return pb.TranslatedText(
+        translated_text=outcome.text,
+        model=model,
+        source_tokens=outcome.source_tokens,
+        target_tokens=outcome.target_tokens,
+        finish_reason=_FINISH_REASON[outcome.finish_reason],
+        segments=outcome.segments,
+        mean_log_probability=outcome.mean_log_probability,
+        unknown_pieces=outcome.unknown_pieces,
+        split=outcome.split,
+    )
+
+
+def listed(manifests: Iterable[Manifest], asked: pb.ListModelsRequest) -> pb.ListModelsResponse:
+    """One page of the list of models, which are ordered by name.
+
+    The token of a page is the name of the last model of the one before: it stays good when models come and go.
+    """
+    rest = [manifest for manifest in manifests if manifest.name > asked.page_token]
+    page = rest[: asked.page_size or None]
+    return pb.ListModelsResponse(
+        models=map(described, page), next_page_token=page[-1].name if len(page) < len(rest) else ""
+    )
+
+
+def described(manifest: Manifest) -> pb.Model:
+    """One model of the list."""
+    return pb.Model(
+        name=manifest.name,
+        source_language_code=manifest.source_language,
+        target_language_code=manifest.target_language,
+        precision=manifest.precision,
+        max_source_tokens=manifest.max_source_tokens,
+        max_target_tokens=manifest.max_target_tokens,
+        vocabulary_size=manifest.vocabulary_size,
+        checkpoint_sha256=manifest.provenance.checkpoint_sha256,
+    )
+
+
+def _too_large(size: int, max_bytes: int) -> AnswerTooLargeError:
+    return AnswerTooLargeError(
+        f"the answer must be at most {max_bytes} bytes, is {size}: send fewer texts a call, or shorter ones",
+        metadata={"answer_bytes": str(size), "max_answer_bytes": str(max_bytes)},
+    )

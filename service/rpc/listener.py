@@ -1,0 +1,197 @@
+"""Where calls come in: the socket, who may use it and how much of it, and what guards it."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from dragoman.address import Address
+from service.rpc import accept_loop
+from service.rpc.authentication import Authentication
+from service.rpc.open_calls import OpenCalls
+from service.rpc.port import Port
+from service.rpc.request_parsing import MalformedRequests
+from service.security import api_keys, tls
+from service.security.api_keys import KeyRing
+from service.security.callers import Callers
+from service.security.host_connections import HostConnections
+from service.security.watched_files import WatchedFiles
+from service.settings import Settings
+from service.telemetry.access_log import Journal
+from service.telemetry.metrics import Metrics
+
+# A connection must have shown TLS and HTTP/2 by then: ten round trips of a slow line, and short for who holds it open.
+HANDSHAKE_TIMEOUT_S: Final = 10.0
+# A connection without calls costs a file descriptor. Clients connect again by themselves, without an error.
+IDLE_TIMEOUT_S: Final = 300.0
+# A peer with calls that has silently gone holds slots and streams until a ping is not answered.
+PING_PERIOD_S: Final = 60.0
+PING_TIMEOUT_S: Final = 20.0
+# Clients behind address translation ping every 30 s or so; gRPC's own 300 s would send those away as a nuisance.
+MIN_PING_PERIOD_S: Final = 20.0
+# gRPC's own hard limit: room for a key, trace context and baggage. Its softer one refuses some calls by chance.
+MAX_METADATA_BYTES: Final = 16_384
+_INT_MAX: Final = 2**31 - 1
+_STOP_GRACE_S: Final = 1.0  # for answers on their way and for health watchers, after all calls have ended
+
+_log = structlog.get_logger()
+
+
+class Listener:
+    """The gRPC server of some settings; needs a running event loop.
+
+    Args:
+        settings: of the server.
+        metrics: of the server.
+        service: the full name of the service whose callers are asked for keys.
+        add_services: adds them to a server; called again where another server takes the place of the first.
+        journal: told of each call that comes without a key; None: nobody is.
+
+    Attributes:
+        callers: who they are.
+        lost: set once no calls are accepted any more and nothing can be done about it.
+
+    Raises:
+        SettingsError: a certificate, a key or the file of API keys cannot be used.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        service: str,
+        add_services: Callable[[Any], None],
+        journal: Journal | None = None,
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._certificates = tls.certificates(settings, metrics)
+        self._keys = _keys(settings, metrics)
+        keys = self._keys
+        self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
+        interceptors: list[Any] = [MalformedRequests(service, settings.max_request_bytes)]
+        interceptors.append(OpenCalls(service, settings.host_connections(), metrics))
+        if keys is not None:
+            interceptors.insert(0, Authentication(service, self.callers, metrics, journal or Journal()))
+        self._interceptors = interceptors
+        self._add_services = add_services
+        self._port = Port(self._make_server, metrics)
+        self.lost = self._port.lost
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Take calls.
+
+        Raises:
+            OSError: cannot listen on the address of the settings.
+        """
+        address = Address.parse(self._settings.address)
+        async with AsyncExitStack() as open_:
+            chosen = await self._port.open(address)
+            _log.info(f"listening on {chosen}")
+            open_.push_async_callback(self._port.close, _STOP_GRACE_S)
+            connections = HostConnections(chosen.port, self._settings.host_connections(), self._metrics)
+            open_.callback(asyncio.create_task(connections.watch()).cancel)
+            self._warn(address)
+            for files in (self._certificates, self._keys):
+                if files is not None:
+                    await open_.enter_async_context(files.watched())
+            yield
+
+    def _make_server(self, address: Address) -> tuple[Any, int]:
+        """Make a server on an address, not started yet, with the newest certificate; and say which port it got."""
+        _check_free(address)
+        server = accept_loop.make_server(self._interceptors, _options(self._settings))
+        self._add_services(server)
+        return server, self._add_port(server, str(address))
+
+    def _add_port(self, server: Any, address: str) -> int:
+        if self._certificates is None:
+            return int(server.add_insecure_port(address))
+        credentials = tls.credentials(self._certificates, mutual=bool(self._settings.tls_client_ca))
+        return int(server.add_secure_port(address, credentials))
+
+    def _warn(self, address: Address) -> None:
+        """Say what is open to other machines."""
+        hosts = (str(place[0]).partition("%")[0] for *_, place in _places(address))
+        if all(ipaddress.ip_address(host).is_loopback for host in hosts):
+            return
+        if self._certificates is None:
+            _log.warning(f"{address} is open to other machines without TLS: texts and keys can be read on their way")
+        if self._keys is None and not self._settings.tls_client_ca:
+            _log.warning(f"{address} is open to other machines without API keys: whoever reaches it can use it")
+
+
+def cannot_listen(address: Address, error: OSError) -> OSError:
+    """Make an error that names the address."""
+    return OSError(f"cannot listen on {address}: {error.strerror or error}")
+
+
+def _keys(settings: Settings, metrics: Metrics) -> WatchedFiles[KeyRing] | None:
+    if not settings.api_keys:
+        return None
+    path = Path(settings.api_keys)
+    return WatchedFiles("api_keys", [path], lambda contents: api_keys.parse(contents[0], str(path)), metrics)
+
+
+def _options(settings: Settings) -> list[tuple[str, int]]:
+    return [
+        # Else a second server on the port would start without an error and get half of the calls.
+        ("grpc.so_reuseport", 0),
+        # What gRPC refuses gets no reason of ours: so it refuses only what nobody would want in memory.
+        ("grpc.max_receive_message_length", min(2 * settings.max_request_bytes, _INT_MAX)),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_allowed_incoming_connections", settings.max_connections),
+        ("grpc.max_concurrent_streams", settings.max_connection_calls),
+        ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.server_handshake_timeout_ms", _ms(HANDSHAKE_TIMEOUT_S)),
+        ("grpc.max_connection_idle_ms", _ms(IDLE_TIMEOUT_S)),
+        # gRPC moves it by up to 10 % either way, so that not all come at once. Calls that run have no limit.
+        ("grpc.max_connection_age_ms", _ms(settings.max_connection_age_s) or _INT_MAX),
+        ("grpc.keepalive_time_ms", _ms(PING_PERIOD_S)),
+        ("grpc.keepalive_timeout_ms", _ms(PING_TIMEOUT_S)),
+        # Without this one a ping may stay unanswered for 60 s whatever the one before says (seen in grpcio 1.85).
+        ("grpc.http2.ping_timeout_ms", _ms(PING_TIMEOUT_S)),
+        ("grpc.http2.min_ping_interval_without_data_ms", _ms(MIN_PING_PERIOD_S)),
+    ]
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _places(address: Address) -> list[Any]:
+    """What the host stands for, as getaddrinfo says it.
+
+    Raises:
+        OSError: the host is unknown.
+    """
+    try:
+        return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise cannot_listen(address, error) from error
+
+
+def _check_free(address: Address) -> None:
+    """Bind and let go: gRPC itself would write about a failure to standard error and not say why.
+
+    Raises:
+        OSError: the address is unknown, not of this machine, or taken.
+    """
+    failure = None
+    for family, kind, protocol, _, place in _places(address):
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+                return
+        except OSError as error:
+            failure = error
+    if failure is not None:
+        raise cannot_listen(address, failure) from failure

@@ -1,0 +1,102 @@
+"""gRPC's standard services, health and reflection, with the methods and versions that tools ask for today.
+
+grpcio-health-checking has Health/List from 1.85 on only, which needs protobuf 7. grpcio-reflection has v1alpha only
+(grpc/grpc#38576); the messages of v1 are the same, byte for byte. So both are described here, in a pool of our own.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import grpc
+from google.protobuf import text_format
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection, reflection_pb2
+
+from dragoman.v1 import translation_pb2
+from service.registry.health import Health
+from service.rpc.health import HealthServicer
+from service.wire import SERVICE
+
+_HEALTH: Final = "grpc.health.v1.Health"
+_REFLECTION: Final = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
+
+
+def add_health(health: Health, server: Any) -> None:
+    """Add the health service to a server of `grpc.aio` that has not started."""
+    servicer = HealthServicer(health)
+    request = health_pb2.HealthCheckRequest.FromString
+    answer = health_pb2.HealthCheckResponse.SerializeToString
+    handlers = {
+        "Check": grpc.unary_unary_rpc_method_handler(servicer.Check, request, answer),
+        "List": grpc.unary_unary_rpc_method_handler(servicer.List, bytes, _list_response),
+        "Watch": grpc.unary_stream_rpc_method_handler(servicer.Watch, request, answer),
+    }
+    _add(server, _HEALTH, handlers)
+
+
+def add_reflection(server: Any) -> None:
+    """Let a server of `grpc.aio`, which has not started, describe all its services, by reflection v1 and v1alpha."""
+    servicer = reflection.aio.ReflectionServicer((SERVICE, _HEALTH, *_REFLECTION), pool=POOL)
+    handler = grpc.stream_stream_rpc_method_handler(
+        servicer.ServerReflectionInfo,
+        reflection_pb2.ServerReflectionRequest.FromString,
+        reflection_pb2.ServerReflectionResponse.SerializeToString,
+    )
+    for service in _REFLECTION:
+        _add(server, service, {"ServerReflectionInfo": handler})
+
+
+def _add(server: Any, service: str, handlers: Mapping[str, Any]) -> None:
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+    server.add_registered_method_handlers(service, handlers)
+
+
+def _health_file() -> FileDescriptorProto:
+    """health.proto as it is from grpc-proto of 2025 on."""
+    file = FileDescriptorProto.FromString(health_pb2.DESCRIPTOR.serialized_pb)
+    if any(message.name == "HealthListRequest" for message in file.message_type):
+        return file
+    file.message_type.add(name="HealthListRequest")
+    response = file.message_type.add(name="HealthListResponse")
+    entry = response.nested_type.add(name="StatusesEntry")
+    entry.options.map_entry = True
+    optional, repeated = FieldDescriptorProto.LABEL_OPTIONAL, FieldDescriptorProto.LABEL_REPEATED
+    text, message = FieldDescriptorProto.TYPE_STRING, FieldDescriptorProto.TYPE_MESSAGE
+    entry.field.add(name="key", number=1, label=optional, type=text)
+    status = ".grpc.health.v1.HealthCheckResponse"
+    entry.field.add(name="value", number=2, label=optional, type=message, type_name=status)
+    entries = ".grpc.health.v1.HealthListResponse.StatusesEntry"
+    response.field.add(name="statuses", number=1, label=repeated, type=message, type_name=entries)
+    [service] = file.service
+    prefix = ".grpc.health.v1.HealthList"
+    service.method.add(name="List", input_type=f"{prefix}Request", output_type=f"{prefix}Response")
+    return file
+
+
+def _reflection_v1_file() -> FileDescriptorProto:
+    """reflection.proto of v1: that of v1alpha under another name."""
+    alpha = text_format.MessageToString(FileDescriptorProto.FromString(reflection_pb2.DESCRIPTOR.serialized_pb))
+    return text_format.Parse(alpha.replace("/v1alpha/", "/v1/").replace(".v1alpha", ".v1"), FileDescriptorProto())
+
+
+def _pool() -> DescriptorPool:
+    """All files of our services; none imports another."""
+    pool = DescriptorPool()
+    pool.AddSerializedFile(translation_pb2.DESCRIPTOR.serialized_pb)
+    pool.AddSerializedFile(_health_file().SerializeToString())
+    pool.AddSerializedFile(reflection_pb2.DESCRIPTOR.serialized_pb)
+    pool.AddSerializedFile(_reflection_v1_file().SerializeToString())
+    return pool
+
+
+POOL: Final = _pool()
+_HealthListResponse: Final = GetMessageClass(POOL.FindMessageTypeByName("grpc.health.v1.HealthListResponse"))
+
+
+def _list_response(statuses: Mapping[str, int]) -> bytes:
+    return _HealthListResponse(
+        statuses={name: {"status": status} for name, status in statuses.items()}
+    ).SerializeToString()

@@ -1,0 +1,157 @@
+"""The fields of a request against the limits: all that is wrong with it at once."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from dragoman import language
+from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.v1 import translation_pb2 as pb
+from service.calls.limits import invalid, raise_if_any
+from service.registry.catalog import Catalog, ServedModel
+from service.settings import Settings
+
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+HTML: Final = "text/html"
+_PRIORITIES: Final = frozenset(pb.Priority.values())
+_QUOTED: Final = 32  # characters of a bad value that a message repeats
+
+# What says how to translate: of all texts of a call.
+_Asked = pb.TranslateTextRequest | pb.BatchTranslateTextConfig
+
+
+class Order(NamedTuple):
+    """What a valid request asks for."""
+
+    model: ServedModel
+    max_target_tokens: int
+
+
+def check(request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, *, one_answer: bool = False) -> Order:
+    """Check a request and find its model. Texts that are too large are not among what is wrong with the request.
+
+    Args:
+        request: of a call.
+        catalog: the models that are served.
+        settings: the limits.
+        one_answer: whether all translations are to fit one message.
+
+    Raises:
+        InvalidRequestError: at least one field is out of range; names all of them.
+        UnknownModelError: no model has the given name.
+        UnknownLanguagePairError: no model translates between the given languages.
+    """
+    violations = list(_count(request.contents, settings))
+    if one_answer:
+        violations += _answerable(request.contents, settings)
+    return _check(request, catalog, violations, "")
+
+
+def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog) -> Order:
+    """Check the first message of a batch, and find its model; raises as :func:`check`."""
+    violations = []
+    if not request.HasField("config"):
+        violations.append(FieldViolation("config", "must be set in the first message"))
+    elif request.contents:
+        violations.append(FieldViolation("contents", "must be empty in the first message, which holds the config"))
+    raise_if_any(violations)
+    return _check(request.config, catalog, [], "config.")
+
+
+def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
+    """Check a further message of a batch.
+
+    Raises:
+        InvalidRequestError: it has another config, or too many texts or none.
+    """
+    violations = []
+    if request.HasField("config"):
+        violations.append(FieldViolation("config", "must be set in the first message only"))
+    raise_if_any([*violations, *_count(request.contents, settings)])
+
+
+def check_page(request: pb.ListModelsRequest) -> None:
+    """Check a request for a page of the list; any token is one, since it only says where to go on.
+
+    Raises:
+        InvalidRequestError: its size is negative.
+    """
+    if request.page_size < 0:
+        raise invalid([FieldViolation("page_size", f"must not be negative, is {request.page_size}")])
+
+
+def is_request_id(text: str) -> bool:
+    """Tell whether a caller may give its request this name."""
+    return _REQUEST_ID.fullmatch(text) is not None
+
+
+def _check(asked: _Asked, catalog: Catalog, violations: list[FieldViolation], prefix: str) -> Order:
+    checks = (*_languages(asked), *_mime_type(asked), *_request_id(asked), *_priority(asked))
+    violations += [FieldViolation(prefix + field, description) for field, description in checks]
+    try:
+        model = catalog.choose(asked.model, asked.source_language_code, asked.target_language_code)
+    except InvalidRequestError:
+        raise_if_any(violations)
+        raise
+    violations += [FieldViolation(prefix + field, description) for field, description in _options(asked, model)]
+    raise_if_any(violations)
+    return Order(model, asked.options.max_target_tokens or model.manifest.max_target_tokens)
+
+
+def _answerable(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolation]:
+    """Refuse what could be translated and then not be sent; texts that will not be translated do not count."""
+    limit_bytes = settings.max_unary_text_bytes
+    if sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
+        return
+    size = sum(size for text in contents if (size := len(text.encode())) <= settings.max_text_bytes)
+    if size > limit_bytes:
+        yield FieldViolation(
+            "contents",
+            f"must be at most {limit_bytes} bytes together, are {size}: the answer is one message of at most "
+            f"{settings.max_answer_bytes} bytes; StreamTranslateText and BatchTranslateText take more",
+        )
+
+
+def _count(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolation]:
+    if not 1 <= len(contents) <= settings.max_contents:
+        yield FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {len(contents)}")
+
+
+def _languages(request: _Asked) -> Iterator[FieldViolation]:
+    for field in ("source_language_code", "target_language_code"):
+        code = getattr(request, field)
+        if not code and not request.model:
+            yield FieldViolation(field, "required unless model is set")
+        elif code and not language.is_code(code):
+            yield FieldViolation(field, f"{language.RULE}, is {_quote(code)}")
+
+
+def _mime_type(request: _Asked) -> Iterator[FieldViolation]:
+    if request.mime_type not in ("", "text/plain", HTML):
+        description = f'must be "text/plain", "{HTML}" or empty, is {_quote(request.mime_type)}'
+        yield FieldViolation("mime_type", description)
+
+
+def _request_id(request: _Asked) -> Iterator[FieldViolation]:
+    if request.request_id and not is_request_id(request.request_id):
+        yield FieldViolation(
+            "request_id", f'must be 1 to 128 letters, digits and any of "._:-", is {_quote(request.request_id)}'
+        )
+
+
+def _priority(request: _Asked) -> Iterator[FieldViolation]:
+    if request.priority not in _PRIORITIES:
+        yield FieldViolation("priority", f"must be one of {', '.join(pb.Priority.keys())}, is {request.priority}")
+
+
+def _options(request: _Asked, model: ServedModel) -> Iterator[FieldViolation]:
+    tokens, limit = request.options.max_target_tokens, model.manifest.max_target_tokens
+    if tokens > limit:
+        yield FieldViolation(
+            "options.max_target_tokens",
+            f"must be at most {limit} for model {model.manifest.name}, is {tokens}",
+        )
+
+
+def _quote(value: str) -> str:
+    return repr(value if len(value) <= _QUOTED else value[:_QUOTED] + "…")

@@ -1,0 +1,411 @@
+"""The decode batch in a device's memory: of a step, only the next ids come to the host.
+
+What `runtime.slots` and `runtime.host` are for host memory, for a GPU; and on any device, so that all of it runs on a
+CPU too, where it is slower, for the host has to do without its own loads and stores.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import onnxruntime
+from numpy.typing import DTypeLike, NDArray
+
+from dragoman.bundle import (
+    BYTES,
+    COPIED,
+    COPY,
+    DECODER,
+    ENCODER,
+    IDS,
+    LENGTHS,
+    LOGITS,
+    MEMORY,
+    MEMORY_LENGTHS,
+    NEXT_IDS,
+    PADDING,
+    PLACE,
+    SOURCE_CAPACITY,
+    TARGET_CAPACITY,
+    Bundle,
+    Manifest,
+    cache_names,
+    memory_names,
+    present_name,
+)
+from service.runtime.host import Tensor, bind, encoder_feeds
+from service.runtime.sessions import DEVICE_LOCK, open_graph
+from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
+
+_NO_CAPTURE: Final = -1
+
+
+class Buffer:
+    """A tensor in a device's memory, whose rows are contiguous."""
+
+    def __init__(self, value: onnxruntime.OrtValue, dtype: DTypeLike, device: str) -> None:
+        self.value = value
+        self.dtype = np.dtype(dtype)
+        self.device = device
+        self.shape: tuple[int, ...] = tuple(value.shape())
+
+    @classmethod
+    def zeros(cls, shape: Sequence[int], dtype: DTypeLike, device: str) -> "Buffer":
+        """Reserve memory and fill it with zeros: what was there before may be NaN, which survives a weight of zero."""
+        buffer = cls.empty(shape, dtype, device)
+        buffer.value.update_inplace(np.zeros(shape, dtype))
+        return buffer
+
+    @classmethod
+    def empty(cls, shape: Sequence[int], dtype: DTypeLike, device: str) -> "Buffer":
+        """Reserve memory, whose content is anything."""
+        return cls(onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, dtype, device, 0), dtype, device)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return int(math.prod(self.shape) * self.dtype.itemsize)
+
+    def rows(self, start: int, count: int) -> Tensor:
+        """Where so many rows from `start` lie."""
+        address = self.value.data_ptr() + start * (self.nbytes // self.shape[0])
+        return Tensor(self.device, self.dtype, (count, *self.shape[1:]), address)
+
+
+class DeviceMemory:
+    """The encoder memory of one source, the first tokens of a row of [batch, source, decoder_layers * 2 * d_model]."""
+
+    def __init__(self, buffer: Buffer, row: int, tokens: int, copies: "Copies") -> None:
+        self._buffer = buffer  # as long as somebody holds this, its numbers stay
+        self._copies = copies
+        whole = buffer.rows(row, 1)
+        self.tensor = whole._replace(shape=(1, tokens, *whole.shape[2:]))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its numbers."""
+        return self.tensor.nbytes
+
+    def copy(self) -> "DeviceMemory":
+        """One in a buffer of its own, on the device."""
+        with DEVICE_LOCK:
+            buffer = Buffer.empty(self.tensor.shape, self.tensor.dtype, self.tensor.device)
+            self._copies.copy(self.tensor, buffer.rows(0, 1))
+        return DeviceMemory(buffer, 0, self.tensor.shape[1], self._copies)
+
+    def __array__(self, dtype: DTypeLike | None = None) -> NDArray[np.generic]:
+        """Its numbers in host memory, [source tokens, decoder_layers * 2 * d_model]."""
+        numbers: NDArray[np.generic] = np.empty(self.tensor.shape[1:], self.tensor.dtype)
+        with DEVICE_LOCK:
+            self._copies.copy(self.tensor, Tensor.of(numbers))
+        return numbers if dtype is None else numbers.astype(dtype)
+
+
+class Copies:
+    """Copies within a device's memory, and from there to the host."""
+
+    def __init__(self, bundle: Bundle, device: str) -> None:
+        """Load the graph.
+
+        Raises:
+            BundleError: it cannot be loaded.
+        """
+        self._session = open_graph(bundle, COPY, device)
+
+    def copy(self, source: Tensor, target: Tensor) -> None:
+        """Copy all bytes of a tensor over another of as many."""
+        binding = bind(self._session, {BYTES: source.as_bytes()}, {COPIED: target.as_bytes()})
+        self._session.run_with_iobinding(binding)
+
+    def close(self) -> None:
+        """End the session."""
+        with DEVICE_LOCK:
+            del self._session
+
+
+class ResidentEncoder:
+    """Source ids to encoder memory that stays on the device; thread-safe."""
+
+    def __init__(self, bundle: Bundle, device: str) -> None:
+        """Load the encoder graph.
+
+        Raises:
+            BundleError: it cannot be loaded.
+        """
+        self._session = open_graph(bundle, ENCODER, device)
+        self._copies = Copies(bundle, device)
+        self._device = device
+        self._pad_id = bundle.manifest.pad_id
+        self._dtype = KEY_VALUE_TYPES[bundle.manifest.precision]
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> list[DeviceMemory]:
+        """Run the encoder over a micro-batch of ids, none empty; gives the memory of each source."""
+        with DEVICE_LOCK:
+            binding = self._session.io_binding()
+            for name, array in encoder_feeds(sources, self._pad_id).items():
+                binding.bind_cpu_input(name, array)
+            binding.bind_output(MEMORY, self._device)
+            self._session.run_with_iobinding(binding)
+            [memory] = binding.get_outputs()
+        buffer = Buffer(memory, self._dtype, self._device)
+        return [DeviceMemory(buffer, row, len(ids), self._copies) for row, ids in enumerate(sources)]
+
+    def close(self) -> None:
+        """End the sessions; there is no run after it."""
+        with DEVICE_LOCK:
+            del self._session
+            self._copies.close()
+
+
+class ResidentDecoder:
+    """The decoder graph and the graphs that serve its buffers; thread-safe."""
+
+    def __init__(self, bundle: Bundle, device: str) -> None:
+        """Load the graphs.
+
+        Raises:
+            BundleError: one cannot be loaded; on a GPU also where it would have to copy to the host and back.
+        """
+        self.session = open_graph(bundle, DECODER, device)
+        self.place = open_graph(bundle, PLACE, device)
+        self.copies = Copies(bundle, device)
+        self.device = device
+        self.cuda_graph_ids = itertools.count(1)  # onnxruntime keeps 0 for itself
+
+    def new_step(self, manifest: Manifest, slots: int) -> tuple["ResidentSlots", "ResidentStep"]:
+        """Reserve the buffers of so many slots, and bind the graph to them."""
+        table = ResidentSlots(manifest, slots, self)
+        return table, ResidentStep(self, table)
+
+    def close(self) -> None:
+        """End the sessions; all steps have been closed."""
+        with DEVICE_LOCK:
+            del self.session, self.place
+            self.copies.close()
+
+
+class ResidentSlots:
+    """Buffers of fixed capacity in a device's memory, whose rows belong to slots.
+
+    Which row is whose, the host decides, so that a slot that moves costs nothing: its row comes along. What lies beyond
+    a row's lengths counts for nothing, as in `runtime.slots`; rows without a segment are decoded all the same where
+    they lie between others, and nobody looks.
+
+        caches, memory: by the decoder's name, each [slots, heads, capacity, head_dim]
+        ids: int64 [slots], twice: a step reads one, writes the other, and the commit swaps them
+        lengths, memory_lengths: int32 [slots]
+        logits: [slots, vocabulary_size]
+    """
+
+    def __init__(self, manifest: Manifest, slots: int, decoder: ResidentDecoder) -> None:
+        """Reserve the buffers.
+
+        Args:
+            manifest: of the bundle.
+            slots: how many.
+            decoder: on whose device.
+        """
+        self._decoder = decoder
+        self._start_id = manifest.start_id
+        self.target_capacity = np.array(manifest.max_target_tokens, np.int32)
+        self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
+        dtype, layers = KEY_VALUE_TYPES[manifest.precision], manifest.decoder_layers
+
+        def reserve(*shape: int, of: DTypeLike = dtype) -> Buffer:
+            return Buffer.zeros((slots, *shape), of, decoder.device)
+
+        with DEVICE_LOCK:
+            cache_shape = manifest.heads, manifest.max_target_tokens, manifest.head_dim
+            memory_shape = manifest.heads, manifest.max_source_tokens, manifest.head_dim
+            self.caches = {name: reserve(*cache_shape) for name in cache_names(layers)}
+            self.memory = {name: reserve(*memory_shape) for name in memory_names(layers)}
+            self.logits = reserve(manifest.vocabulary_size, of=LOGITS_TYPES[manifest.precision])
+            self._ids = [reserve(of=np.int64), reserve(of=np.int64)]
+            self._device_lengths = reserve(of=np.int32)
+            self._device_memory_lengths = reserve(of=np.int32)
+        self.turn = 0  # which of the ids the next step reads
+        self.divided = False  # a run of the current step has failed
+        self._row_of = np.arange(slots)
+        # What the device should have, by row; the ids and memory lengths it has, unless they are stale.
+        self._row_ids = np.full(slots, manifest.start_id, np.int64)
+        self._row_next_ids = self._row_ids.copy()
+        self._row_lengths = np.zeros(slots, np.int32)
+        self._row_memory_lengths = np.ones(slots, np.int32)
+        self._stale = True
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """Tokens in the cache, [slots], a copy."""
+        return self._row_lengths[self._row_of]
+
+    @property
+    def memory_lengths(self) -> NDArray[np.int32]:
+        """Source tokens, [slots], a copy."""
+        return self._row_memory_lengths[self._row_of]
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes reserved for keys and values, own ones and the sources'."""
+        return sum(buffer.nbytes for buffer in (*self.caches.values(), *self.memory.values()))
+
+    def row_of(self, slot: int) -> int:
+        """The row that belongs to a slot."""
+        return int(self._row_of[slot])
+
+    def first_rows(self, slots: int) -> int:
+        """How many rows hold those of the first slots."""
+        return int(self._row_of[:slots].max()) + 1
+
+    def fill(self, slot: int, memory: DeviceMemory) -> None:
+        """Begin a segment: its encoder memory into a row of the slot, those behind it being free."""
+        # The first of the free rows, so that a step has few.
+        free = slot + int(self._row_of[slot:].argmin())
+        self._row_of[[slot, free]] = self._row_of[[free, slot]]
+        row, tokens = self.row_of(slot), memory.tensor.shape[1]
+        if tokens > self.source_capacity:
+            raise ValueError(f"a memory of {tokens} tokens in a slot of {self.source_capacity}")
+        padding = np.array([0, 0, 0, 0, self.source_capacity - tokens, 0], np.int64)
+        inputs = {MEMORY: memory.tensor, PADDING: Tensor.of(padding)}
+        place = self._decoder.place
+        binding = bind(place, inputs, {name: buffer.rows(row, 1) for name, buffer in self.memory.items()})
+        with DEVICE_LOCK:
+            place.run_with_iobinding(binding)
+        self._row_ids[row] = self._start_id
+        self._row_lengths[row] = 0
+        self._row_memory_lengths[row] = tokens
+        self._stale = True
+
+    def advance(self, rows: int) -> None:
+        """Commit a step of the first `rows` slots: what it wrote becomes valid."""
+        active = self._row_of[:rows]
+        self._row_ids[active] = self._row_next_ids[active]
+        self._row_lengths[active] += 1
+        self.turn = 1 - self.turn
+        self._stale |= self.divided  # rows without a segment were left out
+        self.divided = False
+
+    def move(self, source: int, target: int) -> None:
+        """Give a slot the row of another, and that the row of the slot, whose segment has left."""
+        self._row_of[[source, target]] = self._row_of[[target, source]]
+
+    def logits_of(self, slot: int) -> NDArray[np.floating]:
+        """What the slot's next id was chosen from, [vocabulary_size]."""
+        row = self.logits.rows(self.row_of(slot), 1)
+        logits: NDArray[np.floating] = np.empty(row.shape[1], row.dtype)
+        with DEVICE_LOCK:
+            self._decoder.copies.copy(row, Tensor.of(logits))
+        return logits
+
+    def upload(self) -> None:
+        """Tell the device what the host has decided since the last step; ids that a step chose are there."""
+        # A row whose segment has left at its last position has no room for the token that nobody looks at.
+        self._device_lengths.value.update_inplace(np.minimum(self._row_lengths, self.target_capacity - 1))
+        if self._stale:
+            self._ids[self.turn].value.update_inplace(self._row_ids)
+            self._device_memory_lengths.value.update_inplace(self._row_memory_lengths)
+            self._stale = False
+
+    def download(self, slots: slice) -> NDArray[np.int64]:
+        """The next ids of some slots, which have run."""
+        rows = self._row_of[slots]
+        self._row_next_ids[rows] = self._ids[1 - self.turn].value.numpy()[rows]
+        return self._row_next_ids[rows]
+
+    def rewind(self) -> None:
+        """Forget the steps that no segment was in."""
+        self.turn = 0
+        self._stale = True
+
+    def tensors(self, row: int, count: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Inputs and outputs of the decoder for some rows and the current turn; caches are both."""
+        inputs = {
+            IDS: self._ids[self.turn].rows(row, count),
+            LENGTHS: self._device_lengths.rows(row, count),
+            MEMORY_LENGTHS: self._device_memory_lengths.rows(row, count),
+            TARGET_CAPACITY: Tensor.of(self.target_capacity),
+            SOURCE_CAPACITY: Tensor.of(self.source_capacity),
+        }
+        outputs = {NEXT_IDS: self._ids[1 - self.turn].rows(row, count), LOGITS: self.logits.rows(row, count)}
+        for name, buffer in (self.caches | self.memory).items():
+            inputs[name] = outputs[present_name(name)] = buffer.rows(row, count)
+        return inputs, outputs
+
+
+class ResidentStep:
+    """The decoder graph bound to the buffers of one slot table.
+
+    The rows of a step are rounded up to 1, 2, 4, ..., so that there are few bindings: for each, a GPU records what it
+    does once, and repeats it (a CUDA graph).
+    """
+
+    def __init__(self, decoder: ResidentDecoder, slots: ResidentSlots) -> None:
+        self._decoder = decoder
+        self._slots = slots
+        self._outputs = {output.name for output in decoder.session.get_outputs()}
+        self._bindings: dict[tuple[int, int], tuple[onnxruntime.IOBinding, onnxruntime.RunOptions]] = {}
+        self._most = slots.logits.shape[0]
+
+    def prepare(self) -> None:
+        """Run once for each number of rows and both turns: what a GPU records belongs to the thread that runs it."""
+        with DEVICE_LOCK:
+            for turn in range(2):
+                self._slots.turn = turn
+                self._slots.upload()
+                for rows in sorted({self._bucket(rows) for rows in range(1, self._most + 1)}):
+                    self._run_first(rows)
+            self._slots.rewind()
+
+    def close(self) -> None:
+        """Give back what was recorded."""
+        with DEVICE_LOCK:
+            self._bindings.clear()
+
+    def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
+        """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.
+
+        Once a run of a step has failed, slots run one by one until the commit: rows of others may lie between.
+
+        Returns:
+            The next ids, [rows].
+        """
+        slots = slice(start, start + rows)
+        with DEVICE_LOCK:
+            self._slots.upload()
+            if self._slots.divided:
+                for slot in range(start, start + rows):
+                    self._run_row(self._slots.row_of(slot))
+            else:
+                self._slots.divided = True
+                self._run_first(self._slots.first_rows(start + rows))
+                self._slots.divided = False
+            return self._slots.download(slots)
+
+    def _run_first(self, rows: int) -> None:
+        key = self._slots.turn, self._bucket(rows)
+        if key not in self._bindings:
+            self._bindings[key] = self._bind(0, self._bucket(rows)), _options(next(self._decoder.cuda_graph_ids))
+        try:
+            self._decoder.session.run_with_iobinding(*self._bindings[key])
+        except Exception:
+            # onnxruntime keeps what it had recorded until then, and would repeat that under the same id.
+            del self._bindings[key]
+            raise
+
+    def _run_row(self, row: int) -> None:
+        self._decoder.session.run_with_iobinding(self._bind(row, 1), _options(_NO_CAPTURE))
+
+    def _bucket(self, rows: int) -> int:
+        return min(1 << (rows - 1).bit_length(), self._most)
+
+    def _bind(self, row: int, count: int) -> onnxruntime.IOBinding:
+        inputs, outputs = self._slots.tensors(row, count)
+        return bind(self._decoder.session, inputs, {name: outputs[name] for name in self._outputs})
+
+
+def _options(cuda_graph_id: int) -> onnxruntime.RunOptions:
+    """Under what a GPU finds the CUDA graph of a binding; other devices take no notice."""
+    options = onnxruntime.RunOptions()
+    options.add_run_config_entry("gpu_graph_id", str(cuda_graph_id))
+    return options

@@ -1,0 +1,180 @@
+"""The encoder and the decoder on buffers in host memory."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from dragoman.bundle import (
+    DECODER,
+    ENCODER,
+    IDS,
+    LENGTHS,
+    LOGITS,
+    MEMORY,
+    MEMORY_LENGTHS,
+    NEXT_IDS,
+    SOURCE,
+    SOURCE_CAPACITY,
+    SOURCE_LENGTHS,
+    SOURCE_SIZE,
+    TARGET_CAPACITY,
+    Bundle,
+    Manifest,
+    cache_names,
+    memory_names,
+    present_name,
+)
+from service.runtime.sessions import open_graph
+from service.runtime.slots import SlotTable
+
+
+class Tensor(NamedTuple):
+    """Where numbers lie that a graph reads or writes; its owner keeps them there."""
+
+    device: str
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+    address: int
+
+    @classmethod
+    def of(cls, array: NDArray[np.generic]) -> "Tensor":
+        """Those of an array without gaps."""
+        return cls("cpu", array.dtype, array.shape, array.ctypes.data)
+
+    @property
+    def nbytes(self) -> int:
+        """Their bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def as_bytes(self) -> "Tensor":
+        """The same as int8 [bytes]."""
+        return self._replace(dtype=np.dtype(np.int8), shape=(self.nbytes,))
+
+
+def bind(
+    session: onnxruntime.InferenceSession, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
+) -> onnxruntime.IOBinding:
+    """Bind a graph to where its inputs and outputs lie."""
+    binding = session.io_binding()
+    for name, (device, *tensor) in inputs.items():
+        binding.bind_input(name, device, 0, *tensor)
+    for name, (device, *tensor) in outputs.items():
+        binding.bind_output(name, device, 0, *tensor)
+    return binding
+
+
+def encoder_feeds(sources: Sequence[Sequence[int]], pad_id: int) -> dict[str, NDArray[np.generic]]:
+    """Inputs of the encoder for a micro-batch: ids of each source, none empty."""
+    lengths = np.array([len(ids) for ids in sources], dtype=np.int32)
+    size = int(lengths.max())
+    padded = np.full((len(sources), size), pad_id, dtype=np.int64)
+    for row, ids in zip(padded, sources, strict=True):
+        row[: len(ids)] = ids
+    return {SOURCE: padded, SOURCE_LENGTHS: lengths, SOURCE_SIZE: np.array(size, dtype=np.int32)}
+
+
+class EncoderSession:
+    """Source ids to encoder memory; thread-safe."""
+
+    def __init__(self, bundle: Bundle, device: str) -> None:
+        """Load the encoder graph.
+
+        Raises:
+            BundleError: it cannot be loaded.
+        """
+        self._session = open_graph(bundle, ENCODER, device)
+        self._pad_id = bundle.manifest.pad_id
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
+        """Run the encoder over a micro-batch.
+
+        Args:
+            sources: ids of each source, none empty.
+
+        Returns:
+            The memory of each source, [its length, decoder_layers * 2 * d_model].
+        """
+        (memory,) = self._session.run([MEMORY], encoder_feeds(sources, self._pad_id))
+        return [memory[row, : len(ids)] for row, ids in enumerate(sources)]
+
+    def close(self) -> None:
+        """End the session; there is no run after it."""
+        del self._session
+
+
+class DecoderSession:
+    """The decoder graph; thread-safe. What a thread runs is a `DecoderStep` of its own."""
+
+    def __init__(self, bundle: Bundle, device: str) -> None:
+        """Load the decoder graph.
+
+        Raises:
+            BundleError: it cannot be loaded.
+        """
+        self.session = open_graph(bundle, DECODER, device)
+
+    def new_step(self, manifest: Manifest, slots: int) -> tuple[SlotTable, "DecoderStep"]:
+        """Reserve the buffers of so many slots, and bind the graph to them."""
+        table = SlotTable(manifest, slots)
+        return table, DecoderStep(self, table)
+
+    def close(self) -> None:
+        """End the session, as far as no step holds it."""
+        del self.session
+
+
+class DecoderStep:
+    """The decoder graph bound to the rows of one slot table."""
+
+    def __init__(self, decoder: DecoderSession, slots: SlotTable) -> None:
+        self._session = decoder.session
+        self._slots = slots
+        self._outputs = {output.name for output in decoder.session.get_outputs()}
+        self._bindings: dict[tuple[int, int], onnxruntime.IOBinding] = {}
+
+    def prepare(self) -> None:
+        """Nothing: a CPU records nothing."""
+
+    def close(self) -> None:
+        """Forget the bindings."""
+        self._bindings.clear()
+
+    def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
+        """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.
+
+        Returns:
+            The next ids, a view of [rows].
+        """
+        binding = self._bindings.get((start, rows))
+        if binding is None:
+            binding = self._bindings[start, rows] = self._bind(slice(start, start + rows))
+        self._session.run_with_iobinding(binding)
+        return self._slots.next_ids[start : start + rows]
+
+    def _bind(self, rows: slice) -> onnxruntime.IOBinding:
+        """Bind some rows of every buffer; caches are input and output at once."""
+        slots = self._slots
+        inputs: dict[str, NDArray[np.generic]] = {
+            IDS: slots.ids[rows],
+            LENGTHS: slots.lengths[rows],
+            MEMORY_LENGTHS: slots.memory_lengths[rows],
+            TARGET_CAPACITY: slots.target_capacity,
+            SOURCE_CAPACITY: slots.source_capacity,
+        }
+        outputs: dict[str, NDArray[np.generic]] = {NEXT_IDS: slots.next_ids[rows], LOGITS: slots.logits[rows]}
+        layers = slots.caches.shape[0]
+        for name, cache in zip(cache_names(layers), slots.caches.reshape(-1, *slots.caches.shape[2:]), strict=True):
+            inputs[name] = outputs[present_name(name)] = cache[rows]
+        for name, memory in zip(memory_names(layers), slots.memory.reshape(-1, *slots.memory.shape[2:]), strict=True):
+            inputs[name] = memory[rows]
+            if present_name(name) in self._outputs:
+                outputs[present_name(name)] = memory[rows]
+        return bind(
+            self._session,
+            {name: Tensor.of(array) for name, array in inputs.items()},
+            {name: Tensor.of(array) for name, array in outputs.items()},
+        )

@@ -1,0 +1,90 @@
+"""What a decode batch asks of the graphs and of its slots, wherever their buffers lie: in host memory (`runtime.host`
+and `runtime.slots`) or in a device's (`runtime.device`).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.bundle import Manifest
+
+
+class Memory(Protocol):
+    """The encoder memory of one source; what it consists of, the encoder and the slots of one kind know."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its numbers."""
+
+    def copy(self) -> "Memory":
+        """One that shares nothing with it, nor with the others of its micro-batch."""
+
+    def __array__(self, dtype: Any = None, /) -> NDArray[np.generic]:
+        """Its numbers in host memory, for `numpy.asarray`: [source tokens, decoder_layers * 2 * d_model]."""
+
+
+class Encoder(Protocol):
+    """Source ids to encoder memory; thread-safe."""
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> Sequence[Memory]:
+        """Run the encoder over a micro-batch of ids, none empty; gives the memory of each source."""
+
+    def close(self) -> None:
+        """End the session; there is no run after it."""
+
+
+class Slots(Protocol):
+    """The decode batch, whose first slots are the active ones."""
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """Tokens in the cache, [slots]."""
+
+    @property
+    def memory_lengths(self) -> NDArray[np.int32]:
+        """Source tokens, [slots]."""
+
+    @property
+    def target_capacity(self) -> NDArray[np.int32]:
+        """Tokens that a cache holds, a scalar."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes reserved for keys and values, own ones and the sources'."""
+
+    def fill(self, slot: int, memory: Any) -> None:
+        """Begin a segment in a slot, those behind it being free, with a memory that the encoder of this kind gave."""
+
+    def advance(self, rows: int) -> None:
+        """Commit a step of the first `rows` slots: what it wrote becomes valid."""
+
+    def move(self, source: int, target: int) -> None:
+        """Let a slot take the place of another, whose segment has left."""
+
+    def logits_of(self, slot: int) -> NDArray[np.floating]:
+        """What the slot's next id was chosen from, [vocabulary_size]; good until the next run."""
+
+
+class Step(Protocol):
+    """The decoder graph, bound to the rows of one slot table; belongs to one thread."""
+
+    def prepare(self) -> None:
+        """Do what the first run of any number of rows does once, on the thread that will run; no slot is in use."""
+
+    def close(self) -> None:
+        """Give back what was prepared; there is no run after it."""
+
+    def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
+        """Decode one token of the slots from `start` to `start + rows`, without a commit; gives their next ids."""
+
+
+class Decoder(Protocol):
+    """The decoder graph; thread-safe. What a thread runs is a step of its own."""
+
+    def new_step(self, manifest: Manifest, slots: int) -> tuple[Slots, Step]:
+        """Reserve the buffers of so many slots, and bind the graph to them."""
+
+    def close(self) -> None:
+        """End the sessions; there is no run after it."""

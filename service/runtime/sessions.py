@@ -1,0 +1,105 @@
+"""How onnxruntime opens a graph on a device."""
+
+import threading
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Final
+
+import onnxruntime
+
+from dragoman.bundle import DECODER, ENCODER, Bundle
+from dragoman.errors import BundleError
+from service.runtime import cuda
+from service.runtime.saturation import check_products
+
+PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
+# One thread at a time has to do with a GPU: while onnxruntime records a CUDA graph, no other thread of the process may
+# reserve, copy or free memory there (cudaStreamCaptureModeGlobal), and a GPU gains nothing by two at a time.
+DEVICE_LOCK: Final = threading.RLock()
+
+# By default an arena doubles each time that it has to grow.
+_CUDA_OPTIONS: Final = {"arena_extend_strategy": "kSameAsRequested"}
+# Kernels of attention (`AttentionBackend` of onnxruntime): without a causal mask, FLASH attends the padding of a batch,
+# and cuDNN leaves the rows of the padding unwritten; MATH does neither, on every GPU. A decoder's rows have no padding.
+_FLASH: Final = "1"
+_MATH: Final = "16"
+_CUDA_OPTIONS_OF: Final[Mapping[str, Mapping[str, str]]] = {
+    ENCODER: {"sdpa_kernel": _MATH},
+    # Each run whose options have a new `gpu_graph_id` is recorded, and repeated from then on. onnxruntime refuses a
+    # graph of which a part would have to run, or to be copied, elsewhere.
+    DECODER: {"sdpa_kernel": _FLASH, "enable_cuda_graph": "1"},
+}
+
+
+def open_graph(
+    bundle: Bundle, name: str, device: str, *, profile: Path | None = None, placed: Path | None = None
+) -> onnxruntime.InferenceSession:
+    """Open a graph of a bundle.
+
+    Args:
+        bundle: whose hashes were checked.
+        name: of the file: `ENCODER`, `DECODER`, `PLACE` or `COPY` of `dragoman.bundle`.
+        device: cpu or cuda.
+        profile: as for `open_session`.
+        placed: as for `open_session`.
+
+    Raises:
+        BundleError: as `open_session`, or the file has changed.
+    """
+    options = _CUDA_OPTIONS_OF.get(name, {})
+    return open_session(*bundle.graph(name), device, profile=profile, placed=placed, cuda_options=options)
+
+
+def open_session(
+    content: bytes,
+    file: Path,
+    device: str,
+    *,
+    profile: Path | None = None,
+    placed: Path | None = None,
+    cuda_options: Mapping[str, str] | None = None,
+) -> onnxruntime.InferenceSession:
+    """Open a graph for use by several threads, each running it by itself.
+
+    Args:
+        content: of an ONNX file.
+        file: its name, for messages.
+        device: cpu or cuda.
+        profile: how the name of the file begins that onnxruntime writes the time of every operator to.
+        placed: file that onnxruntime writes the graph to as it runs it, each operator with its device.
+        cuda_options: of the CUDA provider.
+
+    Raises:
+        BundleError: the graph cannot be loaded, its products may saturate, or the device is not there.
+    """
+    check_products(content, file)
+    if device == "cuda" and (reason := cuda.missing()):
+        raise BundleError(f"device {device}: {reason}")
+    options = onnxruntime.SessionOptions()
+    # One core a run: the engine has a thread a core, and a thread pool between them would only contend.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    if profile is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
+    if placed is not None:
+        options.optimized_model_filepath = str(placed)
+    providers: list[object] = list(PROVIDERS[device])
+    if device == "cuda":
+        providers[0] = (PROVIDERS[device][0], {**_CUDA_OPTIONS, **(cuda_options or {})})
+    try:
+        with DEVICE_LOCK if device == "cuda" else nullcontext():
+            # Add and LayerNormalization apart take a third of the time of the fused operator.
+            session = onnxruntime.InferenceSession(
+                content, options, providers=providers, disabled_optimizers=["SkipLayerNormFusion"]
+            )
+    except Exception as error:  # onnxruntime's exceptions share no base class of its own
+        raise BundleError(f"{file}: {' '.join(str(error).split())}") from error
+    # onnxruntime 1.31 keeps the file's bytes beside the session, in case that other providers are to be tried.
+    session._model_bytes = None
+    # onnxruntime falls back to the CPU in silence.
+    if session.get_providers()[0] != PROVIDERS[device][0]:
+        raise BundleError(f"device {device}: {PROVIDERS[device][0]} failed to start")
+    return session

@@ -1,0 +1,164 @@
+"""Who calls, and how much they may: the API key of a call, or else the host that it comes from."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple, Protocol
+
+from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
+from service.security.api_keys import Entry, KeyRing
+from service.security.hosts import host_of_peer
+from service.security.rate_limit import NANOSECONDS, TokenBucket
+from service.telemetry.metrics import Metrics
+
+_SCHEME: Final = "bearer "
+
+Metadata = Iterable[tuple[str, str | bytes]]
+
+
+class Context(Protocol):
+    """What is used of `grpc.aio.ServicerContext`, which has no types."""
+
+    def peer(self) -> str:
+        """Where the call comes from: "ipv4:192.0.2.7:40000", "ipv6:%5B::1%5D:40000", "unix:..."."""
+
+    def invocation_metadata(self) -> Metadata:
+        """What came with the call, keys in lower case."""
+
+
+class Caller(NamedTuple):
+    """One who calls.
+
+    Attributes:
+        name: the same for all calls of one client; never shown to another.
+        entry: what holds for its key; None where nobody needs one.
+    """
+
+    name: str
+    entry: Entry | None = None
+
+
+class Callers:
+    """All who call; lives on the event loop.
+
+    Args:
+        metrics: of the server.
+        keys: gives the keys as they are now; None: nobody needs one.
+    """
+
+    def __init__(self, metrics: Metrics, keys: Callable[[], KeyRing] | None = None) -> None:
+        self._metrics = metrics
+        self._keys = keys
+        self._quotas: dict[str, _Quota] = {}
+
+    def authenticate(self, metadata: Metadata) -> Caller | None:
+        """Tell whose key came with a call; None where nobody needs one.
+
+        Raises:
+            UnauthenticatedError: there is no key, or nobody's.
+        """
+        if self._keys is None:
+            return None
+        ring = self._keys()  # once: another thread may put a new one in its place at any moment
+        name = _owner(ring, metadata)
+        return Caller(name, ring.entries[name])
+
+    def identify(self, context: Context) -> Caller:
+        """Tell who calls: a key, or where none is needed a host, whatever its port.
+
+        Raises:
+            UnauthenticatedError: there is no key, or nobody's.
+        """
+        return self.authenticate(context.invocation_metadata()) or Caller(host_of_peer(context.peer()))
+
+    @contextmanager
+    def visit(self, caller: Caller) -> Iterator[None]:
+        """Count a call against the limits of its key while it runs.
+
+        Raises:
+            RateLimitedError: the key has made too many calls of late.
+            ConcurrencyLimitedError: too many calls of the key run.
+        """
+        if caller.entry is None:
+            yield
+            return
+        quota = self._quotas.setdefault(caller.name, _Quota())
+        quota.limit(caller.entry)  # it may have changed in the file since the last call
+        try:
+            quota.enter(time.monotonic_ns())
+        except (RateLimitedError, ConcurrencyLimitedError) as error:
+            self._metrics.api_key_requests_total.labels(caller.name, error.reason).inc()
+            raise
+        self._metrics.api_key_requests_total.labels(caller.name, "ADMITTED").inc()
+        try:
+            yield
+        finally:
+            quota.leave()
+
+
+class _Quota:
+    """What one key has used of its limits."""
+
+    def __init__(self) -> None:
+        self._entry: Entry | None = None
+        self._bucket: TokenBucket | None = None
+        self._running = 0
+
+    def limit(self, entry: Entry) -> None:
+        """Apply the limits of an entry; nothing happens where they are in force."""
+        if entry == self._entry:
+            return
+        self._entry = entry
+        rate = entry.requests_per_s
+        self._bucket = None if rate is None else TokenBucket(rate, entry.bucket_tokens)
+
+    def enter(self, now_ns: int) -> None:
+        """Begin a call.
+
+        Raises:
+            RateLimitedError: it has to wait for its turn.
+            ConcurrencyLimitedError: it has to wait for the end of another.
+        """
+        assert self._entry is not None
+        limit = self._entry.concurrent_requests
+        if limit is not None and self._running >= limit:  # asked first: such a call shall not cost a token
+            raise ConcurrencyLimitedError(
+                f"{self._running} calls of the API key are running, at most {limit} may",
+                metadata={"concurrent_requests": str(limit)},
+            )
+        delay_ns = self._bucket.take(now_ns) if self._bucket is not None else 0
+        if delay_ns:
+            rate = f"{self._entry.requests_per_s:g}"
+            raise RateLimitedError(
+                f"the API key may make {rate} calls a second, {self._entry.bucket_tokens} at once",
+                metadata={"requests_per_s": rate, "burst": str(self._entry.bucket_tokens)},
+                retry_delay_s=delay_ns / NANOSECONDS,
+            )
+        self._running += 1
+
+    def leave(self) -> None:
+        """End a call."""
+        self._running -= 1
+
+
+def _owner(ring: KeyRing, metadata: Metadata) -> str:
+    key = _key_in(metadata)
+    if key is None:
+        raise UnauthenticatedError('no API key: send metadata "authorization: Bearer KEY", or "x-api-key: KEY"')
+    name = ring.find(key)
+    if name is None:
+        raise UnauthenticatedError("this server does not know the API key")
+    return name
+
+
+def _key_in(metadata: Metadata) -> str | None:
+    """Find the key of a call: a bearer token, else the value of x-api-key."""
+    other = None
+    for name, value in metadata:
+        if isinstance(value, bytes):  # of a name that ends in -bin
+            continue
+        if name == "authorization" and value[: len(_SCHEME)].lower() == _SCHEME:
+            return value[len(_SCHEME) :].strip()
+        if name == "x-api-key":
+            other = value
+    return other

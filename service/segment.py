@@ -1,0 +1,136 @@
+"""The noun of the service: a segment, one sentence to translate, and the states of its life."""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dragoman.errors import DeadlineExceededError, DragomanError, TextFailedError
+from service.options import Priority
+
+
+class SegmentStatus(enum.Enum):
+    """Where a segment stands."""
+
+    WAITING = "in the mailbox, no work done"
+    ENCODING = "taken by an engine thread, its memory not yet in a slot"
+    DECODING = "in a slot, a token a step"
+    FINISHED = "ended by the model, its limit or an error"
+    CANCELLED = "withdrawn by the caller"
+
+
+class FinishReason(enum.Enum):
+    """Why a segment ended."""
+
+    EOS = "the model ended it"
+    LENGTH = "it reached its limit of target tokens"
+    REPETITION = "it went round in circles"
+    CANCELLED = "the caller withdrew it"
+    DEADLINE = "its deadline passed"
+
+
+class Origin(enum.Enum):
+    """Where its result comes from."""
+
+    DECODED = "the engine decoded it"
+    CACHED = "it was kept from earlier"
+    COALESCED = "an identical segment in flight was shared"
+
+
+def _ignore(_: "Segment") -> None:
+    """Nobody waits for progress."""
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """One sentence on its way through the engine; compared and hashed by identity.
+
+    The caller fills the first ten fields, the engine all others. Times are of `time.monotonic`, in seconds.
+
+    Attributes:
+        source_ids: with the end-of-sentence id; not empty.
+        max_target_tokens: at which the segment ends with LENGTH.
+        deadline_s: after which it is given up with DEADLINE and a DeadlineExceededError; None: never.
+        wants_deltas: whether `on_progress` is called after every token, too (and may then see the end early).
+        on_progress: called on the event loop when the segment has finished; not after it was cancelled.
+        stops_at_repetition: whether it ends with REPETITION where it goes round in circles.
+        wants_log_probability: whether `log_probability` is added up; it takes time at every step.
+        client: who asks, see `Terms`.
+        priority: among all that wait.
+        text_bytes: of its text, in UTF-8.
+        target_ids: so far, without the end-of-sentence id; grows by appending only.
+        log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
+            end-of-sentence token counted; 0 where not wanted.
+        status: where it stands.
+        finish_reason: why it ended, None before that and where the engine failed.
+        error: why it failed, None if it did not.
+        cancel_requested: set by the mailbox; heeded before the next step.
+        cycle_tokens: how long a cycle has to be to end it; 0: not known yet.
+        origin: where its result comes from.
+        submitted_s: when it entered the mailbox.
+        admitted_s: when an engine thread took it.
+        encoded_s: when its encoder memory was there.
+        first_token_s: when its first token was decoded.
+        finished_s: when it ended.
+    """
+
+    source_ids: list[int]
+    max_target_tokens: int
+    deadline_s: float | None = None
+    wants_deltas: bool = False
+    on_progress: Callable[["Segment"], None] = _ignore
+    stops_at_repetition: bool = False
+    wants_log_probability: bool = False
+    client: str = ""
+    priority: Priority = Priority.INTERACTIVE
+    text_bytes: int = 0
+    target_ids: list[int] = field(default_factory=list)
+    log_probability: float = 0.0
+    status: SegmentStatus = SegmentStatus.WAITING
+    finish_reason: FinishReason | None = None
+    error: DragomanError | None = None
+    cancel_requested: bool = False
+    cycle_tokens: int = 0
+    origin: Origin = Origin.DECODED
+    submitted_s: float | None = None
+    admitted_s: float | None = None
+    encoded_s: float | None = None
+    first_token_s: float | None = None
+    finished_s: float | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the engine is done with it."""
+        return self.status in (SegmentStatus.FINISHED, SegmentStatus.CANCELLED)
+
+    @property
+    def decoded_tokens(self) -> int:
+        """Target tokens so far, the end-of-sentence token counted."""
+        return len(self.target_ids) + (self.finish_reason is FinishReason.EOS)
+
+    def finish(self, reason: FinishReason, now_s: float) -> None:
+        """End it, by the model, its limit or the caller."""
+        self.finish_reason = reason
+        self.finished_s = now_s
+        # Last: another thread may read everything else once the status says so.
+        self.status = SegmentStatus.CANCELLED if reason is FinishReason.CANCELLED else SegmentStatus.FINISHED
+
+    def fail(self, error: DragomanError, now_s: float) -> None:
+        """End it with an error."""
+        self.finish_reason = FinishReason.DEADLINE if isinstance(error, DeadlineExceededError) else None
+        self.error = error
+        self.finished_s = now_s
+        self.status = SegmentStatus.FINISHED
+
+    def end_if_unwanted(self, now_s: float) -> bool:
+        """End it if its deadline has passed or it was cancelled; says whether it is finished."""
+        deadline_s = self.deadline_s  # once: for those who share a segment, the event loop moves it
+        if deadline_s is not None and now_s >= deadline_s:
+            done = "its first token" if not self.target_ids else f"token {len(self.target_ids) + 1}"
+            self.fail(DeadlineExceededError(f"the deadline passed before {done}"), now_s)
+        elif self.cancel_requested:
+            self.finish(FinishReason.CANCELLED, now_s)
+        return self.finished
+
+    def fail_alone(self, now_s: float) -> None:
+        """End it because a graph fails on it, and on it alone."""
+        self.fail(TextFailedError("the engine fails on this text"), now_s)

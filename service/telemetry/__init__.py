@@ -1,0 +1,1 @@
+"""What is told of calls and models: metrics, log, traces."""

@@ -1,0 +1,98 @@
+"""What is known of one call at its end: for its answer, its errors, and whoever writes it down."""
+
+import math
+import secrets
+import time
+from dataclasses import dataclass, field
+
+import grpc
+
+from service.segment import Origin, Segment
+
+
+@dataclass(slots=True)
+class Stage:
+    """When the segments of a call were in one stage of their way, on the clock of `time.monotonic`.
+
+    Attributes:
+        start_s: when the first came; infinite before that.
+        end_s: when the last left.
+    """
+
+    start_s: float = math.inf
+    end_s: float = -math.inf
+
+    def add(self, start_s: float | None, end_s: float | None) -> None:
+        """A segment was in it; one with a time of None was not, or has not left."""
+        if start_s is None or end_s is None:
+            return
+        if start_s < self.start_s:
+            self.start_s = start_s
+        if end_s > self.end_s:
+            self.end_s = end_s
+
+    @property
+    def seconds(self) -> float:
+        """How long that was; 0 if no segment came so far."""
+        return max(0.0, self.end_s - self.start_s)
+
+
+@dataclass(slots=True)
+class Record:
+    """One call, filled while it runs; lives on the event loop.
+
+    Attributes:
+        method: its name, such as "TranslateText".
+        request_id: given by the caller, else made up.
+        caller: who calls, see `callers`.
+        model: the name of its model; "" before that was chosen.
+        admitted: whether it was let in; else its error is a refusal.
+        texts: how many it asked for so far.
+        failed_texts: how many of them were answered with an error of their own.
+        segments: how many were submitted for it.
+        cached: how many of them had a result that was kept.
+        coalesced: how many shared the decoding of an identical one in flight.
+        source_tokens: of the segments that ended, without the end-of-sentence tokens.
+        target_tokens: of the same, as far as they were decoded.
+        queue: from the submission of a segment to an engine thread that takes it.
+        encode: from there to its encoder memory.
+        decode: from there to its end, a wait for a slot counted.
+        code: how it ended.
+        reason: of its error; "" where it has none.
+        began_s: when it arrived, on the clock of `time.monotonic`.
+        duration_s: from there to its end.
+        trace_id: under which its spans are found; "" without.
+    """
+
+    method: str
+    request_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    caller: str = ""
+    model: str = ""
+    admitted: bool = False
+    texts: int = 0
+    failed_texts: int = 0
+    segments: int = 0
+    cached: int = 0
+    coalesced: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    queue: Stage = field(default_factory=Stage)
+    encode: Stage = field(default_factory=Stage)
+    decode: Stage = field(default_factory=Stage)
+    code: grpc.StatusCode = grpc.StatusCode.OK
+    reason: str = ""
+    began_s: float = field(default_factory=time.monotonic)
+    duration_s: float = 0.0
+    trace_id: str = ""
+
+    def note(self, segment: Segment) -> None:
+        """Count a segment that has ended or was withdrawn; a stage that it did not leave counts for nothing."""
+        self.source_tokens += len(segment.source_ids) - 1
+        self.target_tokens += len(segment.target_ids)
+        if segment.origin is not Origin.DECODED:
+            self.cached += segment.origin is Origin.CACHED
+            self.coalesced += segment.origin is Origin.COALESCED
+        taken_s, encoded_s, end_s = segment.admitted_s, segment.encoded_s, segment.finished_s
+        self.queue.add(segment.submitted_s, end_s if taken_s is None else taken_s)
+        self.encode.add(taken_s, encoded_s)
+        self.decode.add(encoded_s, end_s)

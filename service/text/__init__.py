@@ -1,0 +1,1 @@
+"""Texts to segments and back: sentences, HTML, and their translations put together."""

@@ -1,0 +1,261 @@
+"""One text on its way: read part by part, decoded segment by segment, and put together again.
+
+A document holds the parts that were read and are not translated yet, and the text of those that are. So a text of any
+length takes as much memory as is on its way of it, and what its translation takes.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from dragoman.errors import DragomanError
+from dragoman.tokenizer import Tokenizer
+from service.segment import FinishReason, Segment
+from service.text.inline_tags import Inlay
+
+_GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
+_WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
+
+
+class Part(NamedTuple):
+    """A part of a text.
+
+    Attributes:
+        kept: what stays as it is.
+        segment: what is to be decoded behind it; None: nothing.
+        inlay: of HTML, the segment's text and tags; None for plain text.
+        split: whether a sentence was longer than the model takes, and was split inside.
+    """
+
+    kept: str
+    segment: Segment | None = None
+    inlay: Inlay | None = None
+    split: bool = False
+
+
+class TextResult(NamedTuple):
+    """The translation of one text.
+
+    Attributes:
+        text: the translation, with the separators of the source.
+        source_tokens: tokens that the model read, without the end-of-sentence tokens.
+        target_tokens: tokens that the model wrote, without the end-of-sentence tokens.
+        finish_reason: LENGTH if any segment was cut off at its limit, else REPETITION if any was stopped, else EOS.
+        segments: into how many segments the text was split.
+        mean_log_probability: of all tokens that the model wrote, the end-of-sentence tokens counted, in natural
+            logarithms; None where it was not asked for, or there is no segment.
+        unknown_pieces: pieces of the source that the model has no token for.
+        split: whether a sentence was longer than the model takes, and was split inside.
+    """
+
+    text: str
+    source_tokens: int
+    target_tokens: int
+    finish_reason: FinishReason
+    segments: int
+    mean_log_probability: float | None
+    unknown_pieces: int
+    split: bool
+
+
+class _Awaited(NamedTuple):
+    segment: Segment
+    inlay: Inlay | None
+
+    @property
+    def weight(self) -> int:
+        return 1 + (0 if self.inlay is None else len(self.inlay.marks))
+
+
+class Document:
+    """One text, from its parts to its translation.
+
+    All methods but :meth:`read` belong to one thread at a time, the event loop's as a rule.
+
+    Attributes:
+        complete: whether all of the text has been read.
+        text_bytes: of the text that is to be translated, in UTF-8.
+        characters: of the text; what tells how long one call of `read` may take.
+    """
+
+    def __init__(
+        self,
+        parts: Iterator[Part],
+        tokenizer: Tokenizer,
+        *,
+        text_bytes: int,
+        characters: int,
+        unknown_id: int,
+        wants_log_probability: bool,
+    ) -> None:
+        """A text of which nothing has been read.
+
+        Args:
+            parts: of the text, in its order.
+            tokenizer: of the model.
+            text_bytes: see the attribute.
+            characters: see the attribute.
+            unknown_id: of pieces of the source that the model has no token for.
+            wants_log_probability: whether the result says its mean.
+        """
+        self.complete = False
+        self.text_bytes = text_bytes
+        self.characters = characters
+        self._parts = parts
+        self._tokenizer = tokenizer
+        self._unknown_id = unknown_id
+        self._wants_log_probability = wants_log_probability
+        self._waiting: deque[str | _Awaited] = deque()  # read and not yet text
+        self._text: list[str] = []
+        self._given = 0  # pieces of `_text` that were handed out ...
+        self._begun = 0  # ... and characters of the segment behind them
+        # Of the segments that are text:
+        self._segments = self._source_tokens = self._target_tokens = self._decoded_tokens = self._unknown_pieces = 0
+        self._log_probability = 0.0
+        self._reasons: set[FinishReason | None] = set()
+        self._error: DragomanError | None = None
+        self._split = False
+
+    @property
+    def segments(self) -> list[Segment]:
+        """Those that were read and are not yet text, in the order of the text."""
+        return [part.segment for part in self._waiting if not isinstance(part, str)]
+
+    @property
+    def weight(self) -> int:
+        """Segments that are not yet text, and tags inside them: what it takes time to put together."""
+        return sum(part.weight for part in self._waiting if not isinstance(part, str))
+
+    def read(self, count: int) -> list[Part]:
+        """Make parts of the next piece of the text; on any thread, and one call at a time.
+
+        Args:
+            count: parts at most.
+
+        Returns:
+            The parts, for :meth:`add`; fewer than `count` at the end of the text.
+        """
+        return list(islice(self._parts, count))
+
+    def add(self, parts: Sequence[Part], *, last: bool) -> list[Segment]:
+        """Take over parts that were read, in their order.
+
+        Args:
+            parts: of the text.
+            last: whether there are no more.
+
+        Returns:
+            Their segments.
+        """
+        segments = []
+        for part in parts:
+            self._split |= part.split
+            if part.kept:
+                self._waiting.append(part.kept)
+            if part.segment is not None:
+                self._waiting.append(_Awaited(part.segment, part.inlay))
+                segments.append(part.segment)
+        self.complete = last
+        return segments
+
+    def read_all(self) -> None:
+        """Read the rest of the text at once."""
+        self.add(list(self._parts), last=True)
+
+    def settle(self, weight: float = math.inf) -> bool:
+        """Make text of what is finished at the front.
+
+        Args:
+            weight: segments, and tags in them, after which it is enough.
+
+        Returns:
+            Whether there was any.
+        """
+        before = len(self._text)
+        while self._waiting and weight > 0:
+            part = self._waiting[0]
+            if isinstance(part, str):
+                self._text.append(part)
+            elif part.segment.finished:
+                self._text.append(self._translation(part))
+                self._count(part.segment)
+                weight -= part.weight
+            else:
+                break
+            self._waiting.popleft()
+        return len(self._text) > before
+
+    def grow(self) -> str:
+        """Hand out the text that is new since the last call and can no longer change; "" if there is none.
+
+        All that was handed out, once every segment is finished and this returned "", is the text of
+        :meth:`result`. A segment's text waits for the segments before it, and with tags inside for its own end. One
+        call takes a bounded number of segments, so call it again until it returns "".
+        """
+        text = self._new_text()
+        # Segments may be without text, and a "" would say that this is all.
+        while not text and self.settle(_GROW_WEIGHT):
+            text = self._new_text()
+        return text + self._begin_next()
+
+    def result(self) -> TextResult:
+        """Put the translation together; all segments must be finished.
+
+        Raises:
+            DragomanError: the first error of a segment.
+        """
+        self.settle()
+        error = self._error or next((segment.error for segment in self.segments if segment.error is not None), None)
+        if error is not None:
+            raise error
+        return TextResult(
+            text="".join(self._text),
+            source_tokens=self._source_tokens,
+            target_tokens=self._target_tokens,
+            finish_reason=next((reason for reason in _WORST_FIRST if reason in self._reasons), FinishReason.EOS),
+            segments=self._segments,
+            mean_log_probability=(
+                self._log_probability / self._decoded_tokens if self._wants_log_probability and self._segments else None
+            ),
+            unknown_pieces=self._unknown_pieces,
+            split=self._split,
+        )
+
+    def _new_text(self) -> str:
+        """Hand out what has become text."""
+        if self._given == len(self._text):
+            return ""
+        text = "".join(self._text[self._given :])[self._begun :]
+        self._given, self._begun = len(self._text), 0
+        return text
+
+    def _begin_next(self) -> str:
+        """Hand out what is settled of the segment in front.
+
+        A character that is written in bytes reads as U+FFFD until its last byte is there, and a blank at the
+        end may turn out to be the last. Where tags go, the whole text decides.
+        """
+        part = self._waiting[0] if self._waiting else ""
+        if isinstance(part, str) or part.inlay is not None:
+            return ""
+        text = self._tokenizer.decode(list(part.segment.target_ids)).strip().rstrip("\ufffd").rstrip()
+        text = text[self._begun :]
+        self._begun += len(text)
+        return text
+
+    def _translation(self, part: _Awaited) -> str:
+        # Blanks that a model writes at an end would come on top of the separators.
+        text = self._tokenizer.decode(part.segment.target_ids).strip()
+        return text if part.inlay is None else part.inlay.fill(text)
+
+    def _count(self, segment: Segment) -> None:
+        self._segments += 1
+        self._source_tokens += len(segment.source_ids) - 1
+        self._target_tokens += len(segment.target_ids)
+        self._decoded_tokens += segment.decoded_tokens
+        self._unknown_pieces += segment.source_ids.count(self._unknown_id)
+        self._log_probability += segment.log_probability
+        self._reasons.add(segment.finish_reason)
+        self._error = self._error or segment.error

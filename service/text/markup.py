@@ -1,0 +1,185 @@
+"""HTML to the texts between its tags, and back; pure.
+
+turbohtml says where tags, comments and character references are; all that is not text comes back as it was, byte for
+byte. The tag of a block or of a line break ends a sentence. Other tags do not: a sentence is translated as a whole, and
+`text.inline_tags` puts its tags into the translation. Nothing in HTML is an error: what is no tag by its rules is text.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from turbohtml import Token, TokenType, tokenize
+
+from service.text.inline_tags import Inlay, Mark
+
+# What stands inside a line; all other elements end a sentence.
+_INLINE: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """a abbr acronym b bdi bdo big cite code data del dfn em font i iframe img ins kbd mark math noembed q rp rt
+        ruby s samp script small span strike strong style sub sup svg template time tt u var wbr""",
+    )
+)
+_UNSEEN: Final = frozenset({"iframe", "noembed", "noframes", "script", "style", "svg", "template"})
+# Kept with all that is inside, like elements with translate="no" or class="notranslate".
+_KEPT: Final = _UNSEEN | {"code", "kbd", "math", "plaintext", "pre", "samp", "textarea", "tt", "var", "xmp"}
+_VOID: Final = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta param source track wbr"))
+# What is kept and yet shown to the model, so that the sentence around it is whole: it hardly ever changes such a word.
+_KEPT_WORD: Final = re.compile(r"[\w.+/@-]{1,64}")
+_WORD: Final = re.compile(r"[^\W_]")
+
+# What is text as it stands, but may be a tag or a reference together with the translation behind it.
+_BARE: Final = {"<": "&lt;", "&": "&amp;"}
+
+_BLANKS: Final = str.maketrans("\n\t\r\f", "    ")  # a line break in HTML ends no line
+
+
+class Block(NamedTuple):
+    """Text up to a tag that ends a sentence.
+
+    Attributes:
+        text: with character references resolved, and blanks for line breaks.
+        raw: the source of each of its characters; empty for those that the source of a mark holds.
+        marks: by place.
+    """
+
+    text: str
+    raw: Sequence[str]
+    marks: Sequence[Mark]
+
+    def pieces(self, separators: Sequence[str], segments: Sequence[str]) -> Iterator[str | Inlay]:
+        """Yield, in turn, the source of each separator of the text, and each segment with its marks.
+
+        Args:
+            separators: of the text; one more than there are segments.
+            segments: of the text.
+        """
+        stop = done = 0
+        for separator, segment in zip(separators, [*segments, ""], strict=True):
+            begun, start = stop, stop + len(separator)
+            stop = start + len(segment)
+            first = done
+            while done < len(self.marks) and self.marks[done].place + bool(self.marks[done].width) <= start:
+                done += 1
+            yield self._verbatim(begun, start, self.marks[first:done], escaped=bool(segment))
+            if segment:
+                first = done
+                while done < len(self.marks) and self.marks[done].place < stop:
+                    done += 1
+                yield Inlay(segment, [mark._replace(place=mark.place - start) for mark in self.marks[first:done]])
+
+    def _verbatim(self, start: int, stop: int, marks: Sequence[Mark], *, escaped: bool) -> str:
+        pieces: list[str] = []
+        for mark in marks:
+            pieces += (*self.raw[start : mark.place], mark.source)
+            start = mark.place
+        rest = self.raw[start:stop]
+        return "".join([*pieces, *([_BARE.get(source, source) for source in rest] if escaped else rest)])
+
+
+def parse(html: str) -> Iterator[str | Block]:
+    """Yield, in the order of the source, what is to stay as it is, and what is text."""
+    tokens, rest = _tokens(html)
+    ends = _end_tags(tokens)
+    block = _Open()
+    index = 0
+    while index < len(tokens):
+        token, source = tokens[index]
+        name = token.tag or ""
+        begun, index = index, index + 1
+        if _is_kept(token):
+            index = ends[begun] + 1
+            source = "".join(source for _, source in tokens[begun:index])
+            content = "" if name in _UNSEEN else "".join(_text(*token) for token in tokens[begun:index])
+            if name in _INLINE and (_KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
+                block.mark(source, content=content)
+                continue
+        elif token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE):
+            block.write(_text(token, source), source)
+            continue
+        elif name in _INLINE or (not name and token.type is not TokenType.DOCTYPE):
+            block.mark(source, closes=token.type is TokenType.END_TAG)
+            continue
+        yield block.close()
+        yield source
+        block = _Open()
+    yield block.close()
+    yield rest
+
+
+class _Open:
+    """A block that is being read."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._raw: list[str] = []
+        self._marks: list[tuple[list[str], Mark]] = []  # the sources of each, still to be joined
+
+    def write(self, text: str, source: str) -> None:
+        self._texts.append(text)
+        self._raw += source if len(source) == len(text) else [source, *[""] * (len(text) - 1)]
+
+    def mark(self, source: str, *, closes: bool = False, content: str = "") -> None:
+        """Add a mark; of those without content, a place has one that closes and one that does not, at most."""
+        mark = Mark(len(self._raw), "", closes, len(content))
+        if self._marks and self._marks[-1][1] in (mark, mark._replace(closes=False)):
+            self._marks[-1][0].append(source)
+        else:
+            self._marks.append(([source], mark))
+        self._texts.append(content)
+        self._raw += [""] * len(content)
+
+    def close(self) -> Block:
+        marks = [mark._replace(source="".join(sources)) for sources, mark in self._marks]
+        return Block("".join(self._texts), self._raw, marks)
+
+
+def _tokens(html: str) -> tuple[list[tuple[Token, str]], str]:
+    """The tokens, each with its source, and what an unfinished tag at the end leaves over."""
+    tokens = []
+    start = 0
+    # turbohtml reads CR LF as one character. With another blank for CR, its tokens lie end to end in the source.
+    for token in tokenize(html.replace("\r", "\f"), resolve_references=False, capture_source=True):
+        stop = start + len(token.data or "" if token.source is None else token.source)
+        tokens.append((token, html[start:stop]))
+        start = stop
+    return tokens, html[start:]
+
+
+def _text(token: Token, source: str) -> str:
+    if token.type is TokenType.TEXT:
+        return source.translate(_BLANKS)
+    return token.data or "" if token.type is TokenType.CHARACTER_REFERENCE else ""
+
+
+def _is_kept(token: Token) -> bool:
+    """Tell whether a token begins an element that is not to be translated."""
+    if token.type is not TokenType.START_TAG or token.tag in _VOID:
+        return False
+    return (
+        token.tag in _KEPT
+        or (token.attr("translate") or "").lower() == "no"
+        or "notranslate" in (token.attr("class") or "").split()
+    )
+
+
+def _end_tags(tokens: Sequence[tuple[Token, str]]) -> dict[int, int]:
+    """Where each element ends that begins: at its end tag, else in front of the next block; indices of tokens."""
+    ends: dict[int, int] = {}
+    open_tags: dict[str, list[int]] = {}
+    for index, (token, _) in enumerate(tokens):
+        name = token.tag or ""
+        if token.type is TokenType.START_TAG:
+            open_tags.setdefault(name, []).append(index)
+        elif token.type is TokenType.END_TAG and open_tags.get(name):
+            ends[open_tags[name].pop()] = index
+    block = len(tokens)
+    for index in range(len(tokens) - 1, -1, -1):
+        token, _ = tokens[index]
+        if token.type is TokenType.START_TAG:
+            ends.setdefault(index, block - 1)
+        # In an svg or math element, a title may hold tags, though by its token it cannot.
+        if token.tag and token.tag not in _INLINE and token.tag != "title":
+            block = index
+    return ends

@@ -1,0 +1,177 @@
+"""The words around the engine: text to a document of segments, for one model."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final, NamedTuple, Protocol
+
+from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
+from dragoman.tokenizer import Tokenizer
+from service.options import Terms
+from service.segment import Segment
+from service.settings import Settings
+from service.text import markup, segmentation
+from service.text.document import Document, Part, TextResult
+
+# The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
+_CHARACTERS_PER_TOKEN: Final = 16
+
+OnProgress = Callable[[Segment], None]
+
+
+class Decodes(Protocol):
+    """What decodes segments offline: the engine."""
+
+    def decode(self, segments: list[Segment]) -> None:
+        """Decode until all segments are finished."""
+
+
+class Limits(NamedTuple):
+    """Where a segment ends that does not end by itself.
+
+    Attributes:
+        factor: target tokens it may have for each source token ...
+        offset: ... and on top of that.
+        stop_repetition: whether it ends where it goes round in circles.
+    """
+
+    factor: float = TARGET_FACTOR
+    offset: int = TARGET_OFFSET
+    stop_repetition: bool = True
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Limits":
+        """Those of a server."""
+        return cls(settings.max_target_factor, settings.max_target_offset, settings.stop_repetition)
+
+
+_DEFAULT_LIMITS: Final = Limits()
+_DEFAULT_TERMS: Final = Terms()
+
+
+class Translator:
+    """Makes documents for one model."""
+
+    def __init__(self, manifest: Manifest, tokenizer: Tokenizer, limits: Limits = _DEFAULT_LIMITS) -> None:
+        self._manifest = manifest
+        self._language = manifest.source_language
+        self._tokenizer = tokenizer
+        self._limits = limits
+
+    def open(
+        self,
+        text: str,
+        terms: Terms = _DEFAULT_TERMS,
+        on_progress: OnProgress = lambda segment: None,
+    ) -> Document:
+        """Make a document of a text, of which nothing has been read; HTML is parsed at once.
+
+        Args:
+            text: any text, without lone surrogates.
+            terms: what the call asks for.
+            on_progress: called on the event loop, see :class:`Segment`.
+        """
+        if terms.html:
+            blocks = list(markup.parse(text))
+            text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
+            parts = self._parts_of_html(blocks, terms, on_progress)
+        else:
+            text_bytes = len(text.encode())
+            parts = self._parts(text, terms, on_progress)
+        return Document(
+            parts,
+            self._tokenizer,
+            text_bytes=text_bytes,
+            characters=len(text),
+            unknown_id=self._manifest.unknown_id,
+            wants_log_probability=terms.wants_log_probability,
+        )
+
+    def prepare(
+        self,
+        text: str,
+        terms: Terms = _DEFAULT_TERMS,
+        on_progress: OnProgress = lambda segment: None,
+    ) -> Document:
+        """Make a document of a text, and read all of it; the arguments are those of :meth:`open`."""
+        document = self.open(text, terms, on_progress)
+        document.read_all()
+        return document
+
+    def translate_offline(
+        self, engine: Decodes, texts: Iterable[str], max_target_tokens: int | None = None, *, html: bool = False
+    ) -> list[TextResult]:
+        """Translate texts in this thread, all of them together.
+
+        Args:
+            engine: of the same bundle, not started.
+            texts: of any length.
+            max_target_tokens: of each segment, below its limit; None or 0: its limit.
+            html: whether the texts are HTML.
+
+        Raises:
+            DragomanError: a segment could not be decoded.
+        """
+        documents = [self.prepare(text, Terms(max_target_tokens, html=html)) for text in texts]
+        engine.decode([segment for document in documents for segment in document.segments])
+        return [document.result() for document in documents]
+
+    def _parts(self, text: str, terms: Terms, on_progress: OnProgress) -> Iterator[Part]:
+        """Split a plain text and encode its segments, one after the other."""
+        ids: dict[str, list[int]] = {}
+        for kept, segment, inside in segmentation.pieces(text, self._language, partial(self._fits, ids=ids)):
+            encoded = ids.get(segment)
+            if encoded:
+                yield Part(kept, self._segment(segment, encoded, terms, on_progress), split=inside)
+            else:  # nothing that the model could see, such as a filler character
+                yield Part(kept + segment, split=inside)
+            ids.clear()
+
+    def _parts_of_html(
+        self, blocks: Iterable[str | markup.Block], terms: Terms, on_progress: OnProgress
+    ) -> Iterator[Part]:
+        """Split the texts of HTML and encode their segments, block by block."""
+        for block in blocks:
+            if isinstance(block, str):
+                yield Part(block)
+                continue
+            ids: dict[str, list[int]] = {}
+            split = segmentation.split(block.text, self._language, partial(self._fits, ids=ids))
+            yield Part("", split=split.inside)
+            for piece in block.pieces(split.separators, split.segments):
+                if isinstance(piece, str):
+                    yield Part(piece)
+                elif ids[piece.text]:
+                    segment = self._segment(piece.text, ids[piece.text], terms, on_progress)
+                    yield Part("", segment, piece)
+                else:
+                    yield Part(piece.fill(piece.text))
+
+    def _segment(self, text: str, ids: list[int], terms: Terms, on_progress: OnProgress) -> Segment:
+        return Segment(
+            source_ids=[*ids, self._manifest.eos_id],
+            max_target_tokens=self._limit(len(ids) + 1, terms.max_target_tokens),
+            deadline_s=terms.deadline_s,
+            wants_deltas=terms.wants_deltas,
+            on_progress=on_progress,
+            stops_at_repetition=self._limits.stop_repetition,
+            wants_log_probability=terms.wants_log_probability,
+            client=terms.client,
+            priority=terms.priority,
+            text_bytes=len(text.encode()),
+        )
+
+    def _limit(self, source_tokens: int, asked: int | None) -> int:
+        longest = self._manifest.max_target_tokens
+        limit = target_limit(source_tokens, longest, self._limits.factor, self._limits.offset)
+        return min(asked, limit) if asked else limit
+
+    def _fits(self, piece: str, ids: dict[str, list[int]]) -> bool:
+        """Tell whether a piece is short enough, and keep its ids if it was not hopelessly long."""
+        limit = self._manifest.max_source_tokens - 1  # one place is for the end-of-sentence id
+        if len(piece) > limit * _CHARACTERS_PER_TOKEN:
+            return False
+        encoded = self._tokenizer.encode(piece)
+        fits = len(encoded) <= limit
+        if fits or len(piece) == 1:
+            ids[piece] = encoded
+        return fits

@@ -1,0 +1,184 @@
+"""Texts of several calls: small ones at once, others portion by portion, in the turns of their clients."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from service.calls.text_worker import TextWork
+from service.options import Terms
+from service.segment import FinishReason, Segment
+from service.settings import Settings
+from service.text.document import Document, Part
+from tests.unit.service.house import until
+
+PORTION = 64
+LARGE = 10_000  # characters: such a text is read on a thread
+
+
+class Translator:
+    """Makes of each character of a text a segment, and says whose it has read; waits for each where it shall."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+        self.threads: set[int] = set()
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+
+    def prepare(self, text: str, *_: Any) -> Document:
+        document = self.open(text)
+        document.read_all()
+        return document
+
+    def open(self, text: str, *_: Any) -> Document:
+        size = len(text)
+        return Document(
+            self._parts(text),
+            SimpleNamespace(decode=lambda ids: "x"),  # type: ignore[arg-type]
+            text_bytes=size,
+            characters=size,
+            unknown_id=3,
+            wants_log_probability=False,
+        )
+
+    def _parts(self, text: str) -> Iterator[Part]:
+        for character in text:
+            self.read.append(character)
+            self.threads.add(threading.get_ident())
+            self.may_go_on.wait(60)
+            yield Part("", Segment([7, 2], 8))
+
+
+async def prepare(work: TextWork, translator: Translator, *contents: str) -> dict[int, Any]:
+    call: Any = SimpleNamespace(progress=lambda *_: None)
+    model: Any = SimpleNamespace(translator=translator)
+    return await work.prepare(model, Terms(), call, contents, 7)
+
+
+async def read_all(work: TextWork, client: str, documents: dict[int, Document]) -> list[int]:
+    """Reads texts to their ends; gives the segments of each portion."""
+    unread, portions = deque(documents.items()), []
+    while unread:
+        portions.append(sum(len(read.segments) for read in await work.read(client, unread)))
+    return portions
+
+
+async def test_small_texts_are_numbered_and_read_at_once() -> None:
+    texts = await prepare(TextWork(Settings()), Translator(), "a", "bb")
+    assert {number: (text.complete, len(text.segments)) for number, text in texts.items()} == {
+        7: (True, 1),
+        8: (True, 2),
+    }
+
+
+async def test_others_are_read_in_portions_on_the_loop_or_on_a_thread_where_one_text_is_large() -> None:
+    work, translator = TextWork(Settings()), Translator()
+    texts = await prepare(work, translator, "a" * 600, "b", "c" * 40)
+    assert not any(text.complete for text in texts.values())
+    assert not translator.read
+    portions = await read_all(work, "x", texts)
+    assert max(portions) <= PORTION
+    assert sum(portions) == 641
+    assert translator.threads == {threading.get_ident()}
+    assert translator.read == [*"a" * 600, "b", *"c" * 40]
+    assert all(text.complete for text in texts.values())
+    translator.threads.clear()
+    await read_all(work, "x", await prepare(work, translator, "d" * LARGE))
+    assert threading.get_ident() not in translator.threads
+
+
+@pytest.mark.parametrize("characters", [1_000, LARGE], ids=["on the loop", "on the thread"])
+async def test_a_client_with_many_texts_waits_for_the_text_of_another_and_not_the_other_way_round(
+    characters: int,
+) -> None:
+    work, translator = TextWork(Settings()), Translator()
+    flood = [
+        asyncio.create_task(read_all(work, "a", await prepare(work, translator, "a" * characters))) for _ in range(12)
+    ]
+    await until(lambda: len(translator.read) > 0)
+    before = len(translator.read)
+    await read_all(work, "b", await prepare(work, translator, "b" * 600))
+    turns = -(-601 // PORTION)
+    # The portion that ran, and one before each of its own.
+    assert len(translator.read) - before - 600 <= (turns + 2) * PORTION
+    assert not any(task.done() for task in flood)
+    for task in flood:
+        task.cancel()
+    await asyncio.gather(*flood, return_exceptions=True)
+    assert len(translator.read) < 12 * characters
+
+
+async def test_a_small_call_waits_for_no_turn() -> None:
+    work, translator = TextWork(Settings()), Translator()
+    translator.may_go_on.clear()
+    large = asyncio.create_task(read_all(work, "a", await prepare(work, translator, "a" * LARGE)))
+    await until(lambda: bool(translator.read))
+    small = Translator()
+    assert len(await prepare(work, small, "b")) == 1
+    translator.may_go_on.set()
+    large.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await large
+
+
+async def test_a_call_that_is_cancelled_is_read_no_further() -> None:
+    work, translator = TextWork(Settings()), Translator()
+    translator.may_go_on.clear()
+    task = asyncio.create_task(read_all(work, "a", await prepare(work, translator, "a" * LARGE)))
+    await until(lambda: bool(translator.read))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    translator.may_go_on.set()
+    await read_all(work, "b", await prepare(work, translator, "b" * LARGE))
+    assert translator.read.count("a") <= PORTION
+
+
+async def test_a_text_that_cannot_be_read_is_an_error_among_the_others() -> None:
+    work, translator = TextWork(Settings()), Translator()
+    texts = await prepare(work, translator, "a" * 600, "b")
+
+    def explode() -> Iterator[Part]:
+        raise ValueError
+        yield
+
+    texts[7]._parts = explode()
+    bad, good = await work.read("x", deque(texts.items()))
+    assert (bad.number, bad.error.reason, bad.last) == (7, "INTERNAL", True)
+    assert (good.number, good.error, len(good.segments)) == (8, None, 1)
+
+
+def finished(segments: int) -> Document:
+    document = Translator().prepare("a" * segments)
+    for segment in document.segments:
+        segment.finish(FinishReason.EOS, 0.0)
+    return document
+
+
+async def test_many_translations_are_put_together_in_turns_and_in_order() -> None:
+    work = TextWork(Settings())
+    call: Any = SimpleNamespace(text=lambda index: finished(index % 3 + 1))
+    async with work._turns.turn("b"):
+        few = await work.outcomes("a", call, range(3))
+        many = asyncio.create_task(work.outcomes("a", call, range(1_000)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not many.done()
+    outcomes = await many
+    assert list(outcomes) == list(range(1_000))
+    assert [result.text for result in few.values()] == ["x", "xx", "xxx"]
+    assert [result.text for result in outcomes.values()] == ["x" * (index % 3 + 1) for index in range(1_000)]
+
+
+@pytest.mark.parametrize(("weight", "on_the_loop"), [(128, True), (129, False)])
+async def test_a_text_that_takes_long_to_put_together_leaves_the_event_loop_alone(
+    weight: int, on_the_loop: bool
+) -> None:
+    text: Any = SimpleNamespace(weight=weight, result=threading.get_ident)
+    call: Any = SimpleNamespace(text=lambda index: text)
+    outcomes = await TextWork(Settings()).outcomes("a", call, [0])
+    assert (outcomes[0] == threading.get_ident()) is on_the_loop

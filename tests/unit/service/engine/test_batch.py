@@ -1,0 +1,489 @@
+"""One decode batch on the synthetic model, step by step."""
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import pytest
+from structlog.testing import capture_logs
+
+from dragoman.errors import DeadlineExceededError, InternalError
+from service.engine import batch
+from service.engine.batch import DecodeBatch
+from service.engine.invariants import violations
+from service.options import Priority
+from service.queue.mailbox import Mailbox
+from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.segment import FinishReason, Segment, SegmentStatus
+from service.telemetry.metrics import Metrics
+from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
+
+EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
+
+
+class House(NamedTuple):
+    """A batch and what it works with."""
+
+    mailbox: Mailbox
+    metrics: Metrics
+    batch: DecodeBatch
+
+    def submit(self, *segments: Segment) -> None:
+        self.mailbox.submit(segments)
+
+    def step(self) -> None:
+        assert self.batch.step(wait=False)
+        assert violations(self.batch.snapshot()) == []
+
+    def exhaust(self) -> None:
+        for _ in range(10 * MAX_TARGET_TOKENS):
+            if not self.mailbox.unfinished:
+                return
+            self.step()
+        pytest.fail("a segment never ends")
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        return self.metrics.total(name, **labels)
+
+    def failed_runs(self) -> dict[str, float | None]:
+        return {graph: self.metric("failed_runs_total", graph=graph) for graph in ("encoder", "decoder")}
+
+
+class Sessions(NamedTuple):
+    """Loaded once."""
+
+    synthetic: Synthetic
+    encoder: EncoderSession
+    decoder: DecoderSession
+
+    def house(self, slots: int, room: int = 10_000) -> House:
+        mailbox, metrics = Mailbox(room), Metrics()
+        manifest = self.synthetic.bundle.manifest
+        batch = DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics.of("m"), slots=slots)
+        return House(mailbox, metrics, batch)
+
+    def long(self, count: int) -> list[list[int]]:
+        """Sources whose translations take many steps."""
+        candidates = ([first, second, 2] for first in range(3, 400) for second in range(3, 400))
+        return [source for source, _ in zip(filter(self._is_long, candidates), range(count), strict=False)]
+
+    def _is_long(self, source: list[int]) -> bool:
+        return len(self.alone(source)) >= 8
+
+    def alone(self, source: list[int]) -> list[int]:
+        house, segment = self.house(slots=1), Segment(source, MAX_TARGET_TOKENS)
+        house.submit(segment)
+        house.exhaust()
+        return segment.target_ids
+
+
+@pytest.fixture(scope="module")
+def sessions(fp32: Synthetic) -> Sessions:
+    return Sessions(fp32, EncoderSession(fp32.bundle, "cpu"), DecoderSession(fp32.bundle, "cpu"))
+
+
+@pytest.fixture(scope="module")
+def sources(sessions: Sessions) -> list[list[int]]:
+    return sessions.long(4)
+
+
+def asking(source: list[int], limit: int) -> Segment:
+    return Segment(source, limit, wants_log_probability=True)
+
+
+@pytest.fixture
+def house(sessions: Sessions) -> House:
+    return sessions.house(slots=3)
+
+
+def test_a_segment_joins_between_two_steps(house: House, sources: list[list[int]]) -> None:
+    early, late = Segment(sources[0], 8), Segment(sources[1], 8)
+    house.submit(early)
+    house.step()
+    house.submit(late)
+    house.step()
+    assert (len(early.target_ids), len(late.target_ids)) == (2, 1)
+    assert house.batch.active == 2
+    house.exhaust()
+    assert house.batch.active == 0
+
+
+def test_more_are_encoded_than_there_are_slots_and_admitted_in_order(
+    sessions: Sessions, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, runs = sessions.house(slots=1), list[int]()
+    encode = EncoderSession.encode
+
+    def counted(encoder: EncoderSession, sources: list[list[int]]) -> object:
+        runs.append(len(sources))
+        return encode(encoder, sources)
+
+    monkeypatch.setattr(EncoderSession, "encode", counted)
+    ended: list[Segment] = []
+    segments = [Segment(source, 2, on_progress=ended.append) for source in sources]
+    house.submit(*segments)
+    house.step()
+    assert (runs, house.batch.active) == ([len(sources)], 1)
+    assert [segment.status for segment in segments[1:]] == [SegmentStatus.ENCODING] * (len(sources) - 1)
+    house.exhaust()
+    assert ended == segments
+    assert len(runs) == 1
+
+
+def test_what_waits_encoded_is_let_go_when_cancelled_or_late(sessions: Sessions, sources: list[list[int]]) -> None:
+    house, told = sessions.house(slots=1), list[Segment]()
+    runs, cancelled, late = (Segment(source, 8, on_progress=told.append) for source in sources[:3])
+    house.submit(runs, cancelled, late)
+    house.step()
+    house.mailbox.cancel([cancelled])
+    late.deadline_s = EXPIRED_S
+    house.step()
+    assert (cancelled.finish_reason, late.finish_reason) == (FinishReason.CANCELLED, FinishReason.DEADLINE)
+    assert told == [late]
+    assert house.mailbox.unfinished == 1
+    house.exhaust()
+    assert runs.finish_reason is FinishReason.LENGTH
+
+
+def test_what_waits_encoded_is_answered_when_the_batch_fails(sessions: Sessions, sources: list[list[int]]) -> None:
+    house, told = sessions.house(slots=1), list[Segment]()
+    segments = [Segment(source, 8, on_progress=told.append) for source in sources]
+    house.submit(*segments)
+    house.step()
+    house.batch.fail(InternalError("broken"))
+    assert sorted(map(id, told)) == sorted(map(id, segments))
+    assert not house.batch.busy
+
+
+@pytest.mark.parametrize("priority", Priority, ids=lambda priority: priority.name)
+def test_one_client_s_thousands_do_not_keep_another_s_single_segment(
+    sessions: Sessions, sources: list[list[int]], priority: Priority
+) -> None:
+    """Of 10,000 that wait, 32 are encoded: the newcomer has a slot before these, too."""
+    house = sessions.house(slots=2, room=1_000_000)
+    house.submit(*(Segment(sources[number % 3], 2, client="a", priority=priority) for number in range(10_000)))
+    for _ in range(5):
+        house.step()
+    alone = Segment(sources[3], 2, client="b")
+    house.submit(alone)
+    steps = 0
+    while not alone.finished:
+        house.step()
+        steps += 1
+    # A client's turn of 32 source tokens is eleven of these segments, at two slots and two steps each.
+    assert steps <= (2 + 2 if priority is Priority.BULK else 12 + 2)
+    house.batch.fail(InternalError("enough"))
+    house.mailbox.fail(InternalError("enough"))
+
+
+def test_fewer_are_encoded_ahead_where_several_clients_wait(sessions: Sessions, sources: list[list[int]]) -> None:
+    house = sessions.house(slots=1)
+    segments = [Segment(source, 2, client=client) for source in sources for client in "abcdefgh"]
+    house.submit(*segments)
+    house.step()
+    started = sum(segment.status is not SegmentStatus.WAITING for segment in segments)
+    assert started == 1 + batch.AHEAD_OF_SEVERAL
+    house.exhaust()
+
+
+def test_a_slot_is_taken_again_before_the_next_step(sessions: Sessions, sources: list[list[int]]) -> None:
+    house = sessions.house(slots=1)
+    first, second = Segment(sources[0], 1), Segment(sources[1], 2)
+    house.submit(first, second)
+    house.step()
+    assert first.finish_reason is FinishReason.LENGTH
+    house.step()
+    assert len(second.target_ids) == 1
+    house.step()
+    assert second.finished
+    assert house.metric("decode_batch_slots_count") == house.metric("decode_batch_slots_sum") == 3
+
+
+def test_what_is_encoded_and_ready_counts_as_what_a_thread_is_to_decode(
+    sessions: Sessions, sources: list[list[int]]
+) -> None:
+    slots, ready = batch.HANDFUL + 2, 4
+    house = sessions.house(slots=slots)
+    house.submit(*(Segment(sources[0], 1) for _ in range(slots + ready)))
+    house.step()
+    assert (house.batch.active, house.mailbox.unfinished) == (0, ready)
+    other = house.mailbox.enlist()
+    house.step()
+    # So many more it would decode before the next thread is given any: what was ready is not among them.
+    kept = batch.HANDFUL - ready
+    house.submit(*(Segment(sources[0], 1) for _ in range(kept + 1)))
+    assert len(house.mailbox.take(other, slots, wait=False) or []) == 1
+
+
+def test_nothing_to_do_is_a_step_without_a_run(house: House) -> None:
+    house.step()
+    assert house.metric("decode_step_duration_seconds_count") == 0
+
+
+def test_a_stopped_mailbox_ends_the_steps(house: House) -> None:
+    house.mailbox.stop()
+    assert not house.batch.step(wait=True)
+
+
+def test_deltas_are_told_after_each_token_and_the_end_once(house: House, sources: list[list[int]]) -> None:
+    told: list[tuple[int, bool]] = []
+    segment = Segment(
+        sources[0],
+        3,
+        wants_deltas=True,
+        on_progress=lambda segment: told.append((len(segment.target_ids), segment.finished)),
+    )
+    house.submit(segment)
+    house.exhaust()
+    assert told == [(1, False), (2, False), (3, True)]
+
+
+def test_a_cancelled_segment_leaves_before_the_next_token(house: House, sources: list[list[int]]) -> None:
+    stays, leaves = Segment(sources[0], 8), Segment(sources[1], 8)
+    house.submit(leaves, stays)
+    house.step()
+    house.mailbox.cancel([leaves])
+    house.step()
+    assert (leaves.status, len(leaves.target_ids)) == (SegmentStatus.CANCELLED, 1)
+    assert house.batch.active == 1
+    house.exhaust()
+    assert len(stays.target_ids) == 8
+
+
+def test_a_segment_past_its_deadline_is_not_even_encoded(house: House, sources: list[list[int]]) -> None:
+    told: list[Segment] = []
+    segment = Segment(sources[0], 8, deadline_s=EXPIRED_S, on_progress=told.append)
+    house.submit(segment)
+    house.step()
+    assert isinstance(segment.error, DeadlineExceededError)
+    assert told == [segment]
+    assert house.mailbox.unfinished == 0
+    assert house.metric("encode_duration_seconds_count") == 0
+
+
+def test_the_metrics_follow(house: House, sources: list[list[int]]) -> None:
+    assert house.metric("slots") == 3
+    snapshot = house.batch.snapshot()
+    assert (snapshot.slots, snapshot.target_capacity) == (3, MAX_TARGET_TOKENS)
+    assert house.metric("kv_cache_bytes") > 0
+    house.submit(Segment(sources[0], 2), Segment(sources[1], 1))
+    house.step()
+    assert house.metric("slots_active") == 1
+    house.step()
+    assert house.metric("slots_active") == 0
+    assert house.metric("source_tokens_total") == len(sources[0]) + len(sources[1])
+    assert house.metric("target_tokens_total") == 3
+    assert house.metric("queue_duration_seconds_count") == 2
+    assert house.metric("decode_step_duration_seconds_count") == 2
+
+
+def test_the_queue_ends_where_an_engine_thread_takes_a_segment_not_where_it_gets_a_slot(
+    sessions: Sessions, sources: list[list[int]]
+) -> None:
+    house = sessions.house(slots=1)
+    segments = [Segment(source, 8) for source in sources[:3]]
+    house.submit(*segments)
+    house.step()
+    assert (house.batch.active, house.mailbox.queued_segments) == (1, 0)
+    taken_s = sum(segment.admitted_s - segment.submitted_s for segment in segments)
+    assert house.metric("queue_duration_seconds_count") == 3
+    house.exhaust()
+    assert house.metric("queue_duration_seconds_count") == 3
+    # Both times are taken one after the other at the begin of the step, the slots of the others came steps later.
+    queued_s = house.metric("queue_duration_seconds_sum")
+    assert taken_s <= queued_s < sum(segment.first_token_s - segment.submitted_s for segment in segments)
+    assert queued_s < sum(segment.encoded_s - segment.submitted_s for segment in segments)
+
+
+class PlantedError(Exception):
+    """What a test makes a run raise."""
+
+
+@contextmanager
+def failing_decoder() -> Iterator[None]:
+    """Every run is complete, the buffers are written, and then it fails."""
+    run = DecoderStep.run
+
+    def fail(step: DecoderStep, *rows: int) -> None:
+        run(step, *rows)
+        raise PlantedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DecoderStep, "run", fail)
+        with pytest.raises(PlantedError):
+            yield
+
+
+def test_a_broken_decoder_shows_nothing(house: House, sources: list[list[int]]) -> None:
+    segments = [asking(source, MAX_TARGET_TOKENS) for source in sources[:3]]
+    house.submit(*segments[:2])
+    house.step()
+    added = [segment.log_probability for segment in segments[:2]]
+    assert 0.0 not in added
+    house.submit(segments[2])
+    with failing_decoder():
+        house.step()
+    assert house.batch.snapshot().active == segments
+    assert [len(segment.target_ids) for segment in segments] == [1, 1, 0]
+    assert [segment.log_probability for segment in segments] == [*added, 0.0]
+    assert {segment.error for segment in segments} == {None}
+
+
+def failing_at(call: int, run: Callable[..., object]) -> Callable[..., object]:
+    """Wraps a run, which then fails at one call, after its work."""
+    calls = 0
+
+    def fail(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1
+        result = run(*arguments)
+        if calls == call:
+            raise PlantedError
+        return result
+
+    return fail
+
+
+def test_a_run_that_fails_once_harms_nobody(
+    sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What failed has written its buffers; its halves write them again."""
+    expected = [sessions.alone(source) for source in sources[:3]]
+    monkeypatch.setattr(EncoderSession, "encode", failing_at(1, EncoderSession.encode))
+    monkeypatch.setattr(DecoderStep, "run", failing_at(3, DecoderStep.run))
+    segments = [Segment(source, MAX_TARGET_TOKENS) for source in sources[:3]]
+    house.submit(*segments)
+    with capture_logs() as log:
+        house.exhaust()
+    assert [segment.target_ids for segment in segments] == expected
+    assert {segment.error for segment in segments} == {None}
+    assert [entry["graph"] for entry in log] == ["encoder", "decoder"]
+    assert house.failed_runs() == {"encoder": 1, "decoder": 1}
+
+
+def test_a_segment_that_no_run_of_the_decoder_bears_is_alone_no_proof_that_the_engine_is_broken(
+    sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, slots = DecoderStep.run, house.batch._slots
+    poisonous, sound = Segment([*range(5, 12), 2], 8), Segment(sources[0], 8)
+
+    def fail_on_the_poison(step: DecoderStep, rows: int, start: int = 0) -> object:
+        if slots.memory_lengths[start : start + rows].max() == len(poisonous.source_ids):
+            raise PlantedError
+        return run(step, rows, start)
+
+    monkeypatch.setattr(DecoderStep, "run", fail_on_the_poison)
+    house.submit(poisonous)
+    with capture_logs():
+        house.step()
+    assert isinstance(poisonous.error, InternalError)
+    house.submit(sound)
+    house.exhaust()
+    assert sound.target_ids == sessions.alone(sources[0])[:8]
+
+
+def log_probabilities_alone(sessions: Sessions, source: list[int], limit: int) -> list[float]:
+    """What is added up after each step of a segment that has the batch for itself."""
+    house, segment = sessions.house(slots=1), asking(source, limit)
+    house.submit(segment)
+    sums = []
+    while not segment.finished:
+        house.step()
+        sums.append(segment.log_probability)
+    return sums
+
+
+def test_log_probabilities_are_added_up_for_who_asks_and_for_nobody_else(
+    sessions: Sessions, house: House, sources: list[list[int]]
+) -> None:
+    sums = log_probabilities_alone(sessions, sources[0], 8)
+    assert len(set(sums)) == 8
+    assert sums == sorted(sums, reverse=True)
+    asks, does_not = asking(sources[0], 8), Segment(sources[1], 8)
+    house.submit(does_not, asks)
+    for expected in sums:
+        house.step()
+        assert (asks.log_probability, does_not.log_probability) == (expected, 0.0)
+
+
+def test_nothing_is_computed_while_nobody_asks(
+    house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed, looked = list[int](), list[int]()
+    compute, look = batch.log_probability, DecodeBatch._log_probabilities
+    monkeypatch.setattr(batch, "log_probability", lambda *row: computed.append(1) or compute(*row))
+    monkeypatch.setattr(DecodeBatch, "_log_probabilities", lambda *step: looked.append(1) or look(*step))
+    house.submit(Segment(sources[0], 4), Segment(sources[1], 20))
+    house.step()
+    assert (computed, looked) == ([], [])
+    house.submit(asking(sources[2], 2))
+    house.exhaust()
+    assert len(computed) == 2
+    assert len(looked) == 3  # and once to see that nobody asks any more
+
+
+def test_a_run_that_fails_adds_nothing(
+    sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [log_probabilities_alone(sessions, source, 8) for source in sources[:3]]
+    segments = [asking(source, 8) for source in sources[:3]]
+    house.submit(*segments)
+    monkeypatch.setattr(DecoderStep, "run", failing_at(2, DecoderStep.run))  # and its halves do not
+    house.exhaust()
+    assert house.failed_runs()["decoder"] == 1
+    assert [segment.log_probability for segment in segments] == [sums[-1] for sums in expected]
+
+
+def test_failure_answers_everyone_in_a_slot(house: House, sources: list[list[int]]) -> None:
+    told: list[Segment] = []
+    segments = [Segment(source, 8, on_progress=told.append) for source in sources[:3]]
+    house.submit(*segments)
+    with failing_decoder():
+        house.step()
+    failure = InternalError("broken")
+    house.batch.fail(failure)
+    house.batch.fail(failure)  # again: nothing is left
+    assert sorted(map(id, told)) == sorted(map(id, segments))
+    assert {segment.error for segment in segments} == {failure}
+    assert house.mailbox.unfinished == house.batch.active == house.metric("slots_active") == 0
+
+
+def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The encoder fails at its second micro-batch: some are encoded, some are not."""
+    lengths = [25, 3, 25, 3, 3]
+    house, told = sessions.house(slots=len(lengths)), list[Segment]()
+    encode, calls = EncoderSession.encode, []
+
+    def fail_second(encoder: EncoderSession, sources: list[list[int]]) -> object:
+        calls.append(len(sources))
+        if len(calls) >= 2:  # the halves too, and what proves the engine sound
+            raise PlantedError
+        return encode(encoder, sources)
+
+    monkeypatch.setattr(EncoderSession, "encode", fail_second)
+    segments = [Segment([5] * (length - 1) + [2], 8, on_progress=told.append) for length in lengths]
+    expired = Segment([2], 8, deadline_s=EXPIRED_S, on_progress=told.append)
+    house.submit(expired, *segments)
+    with pytest.raises(PlantedError):
+        house.batch.step(wait=False)
+    assert calls == [3, 2, 1, 1, 1]  # the last to prove the engine sound
+    house.batch.fail(InternalError("broken"))
+    assert sorted(map(id, told)) == sorted(map(id, [expired, *segments]))
+    assert isinstance(expired.error, DeadlineExceededError)
+    assert house.mailbox.unfinished == house.batch.active == house.metric("slots_active") == 0
+
+
+def test_an_idle_batch_holds_nobodys_segment(house: House, sources: list[list[int]]) -> None:
+    class Listener:
+        def note(self, segment: Segment) -> None:
+            pass
+
+    listener = Listener()
+    gone = weakref.ref(listener)
+    house.submit(Segment(sources[0], 1, on_progress=listener.note))
+    house.exhaust()
+    del listener
+    gc.collect()
+    assert gone() is None

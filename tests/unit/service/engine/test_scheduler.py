@@ -1,0 +1,301 @@
+from collections import Counter
+from itertools import chain
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle as Pool
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, multiple, rule
+
+from dragoman.errors import DeadlineExceededError, InternalError
+from service.engine.repetition import FEWEST_TOKENS
+from service.engine.scheduler import Scheduler
+from service.segment import FinishReason, Segment, SegmentStatus
+
+EOS = 2
+NOW_S = 100.0
+
+
+def running(*limits: int) -> tuple[Scheduler, list[Segment]]:
+    """A scheduler whose slots are all taken."""
+    scheduler = Scheduler(len(limits), EOS)
+    segments = [Segment([EOS], limit) for limit in limits]
+    for segment in segments:
+        scheduler.plan([segment], NOW_S)
+        scheduler.admit(segment)
+    return scheduler, segments
+
+
+def test_admission_takes_the_next_slot() -> None:
+    scheduler, segments = Scheduler(2, EOS), [Segment([EOS], 9), Segment([EOS], 9)]
+    plan = scheduler.plan(segments, NOW_S)
+    assert plan.vacated == plan.ended == []
+    assert plan.encode == [segments]
+    assert {(segment.status, segment.admitted_s) for segment in segments} == {(SegmentStatus.ENCODING, NOW_S)}
+    assert scheduler.free == 2  # planned is not admitted
+    assert [scheduler.admit(segment) for segment in segments] == [0, 1]
+    assert {segment.status for segment in segments} == {SegmentStatus.DECODING}
+    assert scheduler.free == 0
+
+
+def test_a_token_is_appended_and_told_only_to_who_wants_it() -> None:
+    scheduler, (silent, talkative) = running(9, 9)
+    talkative.wants_deltas = True
+    result = scheduler.commit([7, 8], NOW_S)
+    assert (silent.target_ids, talkative.target_ids) == ([7], [8])
+    assert (result.vacated, result.progressed, result.tokens) == ([], [talkative], 2)
+
+
+def test_the_end_of_sentence_is_no_token() -> None:
+    scheduler, [segment] = running(9)
+    result = scheduler.commit([EOS], NOW_S)
+    assert segment.target_ids == []
+    assert (segment.finish_reason, segment.finished_s) == (FinishReason.EOS, NOW_S)
+    assert (result.vacated, result.progressed, result.tokens) == ([0], [segment], 0)
+
+
+def test_the_limit_ends_a_segment_with_its_last_token() -> None:
+    scheduler, [segment] = running(2)
+    assert scheduler.commit([7], NOW_S).vacated == []
+    assert scheduler.commit([8], NOW_S).vacated == [0]
+    assert (segment.target_ids, segment.finish_reason) == ([7, 8], FinishReason.LENGTH)
+
+
+def test_the_first_token_has_its_time() -> None:
+    scheduler, [segment] = running(9)
+    scheduler.commit([7], NOW_S)
+    scheduler.commit([8], NOW_S + 1)
+    assert segment.first_token_s == NOW_S
+
+
+def test_one_id_a_segment_is_demanded() -> None:
+    scheduler, _ = running(9, 9)
+    with pytest.raises(ValueError, match="zip"):
+        scheduler.commit([7], NOW_S)
+
+
+def test_the_last_segments_move_into_the_gaps() -> None:
+    scheduler, (a, b, c, d, e) = running(1, 9, 1, 9, 9)
+    result = scheduler.commit([7] * 5, NOW_S)
+    assert result.vacated == [2, 0]
+    assert scheduler.active == [d, b, e]
+    assert a.finished
+    assert c.finished
+
+
+@pytest.mark.parametrize("arrived", [True, False], ids=["on arrival", "in a slot"])
+def test_a_passed_deadline_ends_a_segment(arrived: bool) -> None:
+    scheduler = Scheduler(1, EOS)
+    segment = Segment([EOS], 9, deadline_s=NOW_S)
+    if not arrived:
+        scheduler.plan([segment], NOW_S - 1)
+        scheduler.admit(segment)
+        scheduler.commit([7], NOW_S - 1)
+    plan = scheduler.plan([segment] if arrived else [], NOW_S)
+    assert isinstance(segment.error, DeadlineExceededError)
+    assert segment.finish_reason is FinishReason.DEADLINE
+    assert ("first token" if arrived else "token 2") in segment.error.message
+    assert (plan.vacated, plan.ended, plan.encode) == ([] if arrived else [0], [segment], [])
+
+
+def test_a_deadline_to_come_ends_nothing() -> None:
+    scheduler, segment = Scheduler(1, EOS), Segment([EOS], 9, deadline_s=NOW_S)
+    assert scheduler.plan([segment], NOW_S - 1e-6).encode == [[segment]]
+
+
+@pytest.mark.parametrize(
+    ("late_s", "reason"), [(-1, FinishReason.CANCELLED), (0, FinishReason.DEADLINE), (1, FinishReason.DEADLINE)]
+)
+def test_what_was_cancelled_after_its_deadline_ended_by_it(late_s: float, reason: FinishReason) -> None:
+    scheduler, segment = Scheduler(1, EOS), Segment([EOS], 9, deadline_s=NOW_S, cancel_requested=True)
+    assert scheduler.plan([segment], NOW_S + late_s).ended == [segment]
+    assert segment.finish_reason is reason
+    assert segment.admitted_s is None
+
+
+def test_a_segment_on_which_a_graph_fails_ends_alone_and_without_a_token() -> None:
+    scheduler, (sound, poisonous) = running(9, 9)
+    result = scheduler.commit([7, None], NOW_S)
+    assert (result.vacated, result.progressed, result.tokens) == ([1], [poisonous], 1)
+    assert isinstance(poisonous.error, InternalError)
+    assert (poisonous.target_ids, poisonous.finish_reason, poisonous.first_token_s) == ([], None, None)
+    assert scheduler.active == [sound]
+
+
+def test_log_probabilities_are_added_up_with_the_ids() -> None:
+    scheduler, (first, other, last) = running(9, 9, 2)
+    scheduler.commit([7, 7, 7], NOW_S, {0: -0.5, 2: -0.25})
+    scheduler.commit([EOS, 7, 7], NOW_S, {0: -0.125, 2: -2.0})
+    assert [segment.log_probability for segment in (first, other, last)] == [-0.625, 0.0, -2.25]
+    assert (first.decoded_tokens, last.decoded_tokens) == (2, 2)
+
+
+def test_whoever_sees_the_end_sees_all_of_its_log_probability() -> None:
+    """Another thread may look as soon as the status says so."""
+    seen: list[float] = []
+
+    class Watched(Segment):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if value is SegmentStatus.FINISHED:
+                seen.append(self.log_probability)
+
+    scheduler = Scheduler(2, EOS)
+    for segment in (Watched([EOS], 9), Watched([EOS], 1)):
+        scheduler.admit(segment)
+    scheduler.commit([EOS, 7], NOW_S, {0: -0.5, 1: -0.25})
+    assert seen == [-0.5, -0.25]
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_segment_that_goes_round_in_circles_ends(stops: bool) -> None:
+    scheduler, [segment] = running(50)
+    segment.stops_at_repetition = stops
+    while not segment.finished:
+        scheduler.commit([7], NOW_S)
+    assert segment.finish_reason is (FinishReason.REPETITION if stops else FinishReason.LENGTH)
+    assert segment.target_ids == [7] * (FEWEST_TOKENS if stops else 50)  # nothing is taken back
+
+
+def test_the_limit_comes_first() -> None:
+    scheduler, [segment] = running(FEWEST_TOKENS)
+    segment.stops_at_repetition = True
+    for _ in range(FEWEST_TOKENS):
+        scheduler.commit([7], NOW_S)
+    assert segment.finish_reason is FinishReason.LENGTH
+
+
+def test_what_its_source_repeats_a_segment_may_repeat() -> None:
+    scheduler, [segment] = running(99)
+    segment.stops_at_repetition, segment.source_ids = True, [5] * 20 + [EOS]
+    while not segment.finished:
+        scheduler.commit([7], NOW_S)
+    assert (segment.finish_reason, len(segment.target_ids)) == (FinishReason.REPETITION, 41)
+
+
+class Moving(Segment):
+    """Its deadline is moved by another thread after each look at it."""
+
+    @property
+    def deadline_s(self) -> float | None:
+        return self.deadlines_s.pop(0) if len(self.deadlines_s) > 1 else self.deadlines_s[0]
+
+    @deadline_s.setter
+    def deadline_s(self, value: list[float | None]) -> None:
+        self.deadlines_s = value
+
+
+@pytest.mark.parametrize("later_s", [None, NOW_S + 1])
+def test_a_deadline_that_moves_while_it_is_looked_at_loses_nobody(later_s: float | None) -> None:
+    scheduler = Scheduler(1, EOS)
+    segment = Moving([EOS], 9, deadline_s=[NOW_S - 1, later_s])
+    scheduler.admit(segment)
+    plan = scheduler.plan([], NOW_S)
+    assert (plan.vacated, plan.ended, scheduler.active) == ([], [], [segment])
+    assert not segment.finished
+
+
+def test_segments_of_like_length_are_encoded_together() -> None:
+    segments = [Segment([EOS] * length, 9) for length in (9, 30, 10)]
+    assert Scheduler(3, EOS).plan(segments, NOW_S).encode == [[segments[0], segments[2]], [segments[1]]]
+
+
+class SchedulerMachine(RuleBasedStateMachine):
+    """Any order of arrivals, cancellations, deadlines and tokens, beside rows that repeat the moves."""
+
+    segments = Pool("segments")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[Segment] = []  # what lies in the buffers' rows
+        self.waiting: list[Segment] = []
+        self.submitted: list[Segment] = []
+        self.ends: Counter[int] = Counter()  # by identity
+        self.now_s = 0.0
+        self.start(1)
+
+    @initialize(slots=st.integers(1, 6))
+    def start(self, slots: int) -> None:
+        self.slots = slots
+        self.scheduler = Scheduler(slots, EOS)
+
+    @rule(
+        target=segments,
+        limit=st.integers(1, 4),
+        lasts_s=st.none() | st.integers(0, 6),
+        count=st.integers(1, 4),
+    )
+    def submit(self, limit: int, lasts_s: int | None, count: int):
+        deadline_s = None if lasts_s is None else self.now_s + lasts_s
+        new = [Segment([EOS], limit, deadline_s) for _ in range(count)]
+        self.waiting += new
+        self.submitted += new
+        return multiple(*new)
+
+    @rule(segment=segments)
+    def cancel(self, segment: Segment) -> None:
+        segment.cancel_requested = True
+
+    @rule(data=st.data())
+    def step(self, data: st.DataObject) -> None:
+        self.now_s += 1
+        self._admit()
+        size = len(self.scheduler.active)
+        self._decode(data.draw(st.lists(st.sampled_from([EOS, 7, 8, None]), min_size=size, max_size=size)))
+
+    def _admit(self) -> None:
+        free = self.scheduler.free
+        arrivals, self.waiting = self.waiting[:free], self.waiting[free:]
+        plan = self.scheduler.plan(arrivals, self.now_s)
+        self._vacate(plan.vacated)
+        self._note_ends(plan.ended)
+        for segment in chain.from_iterable(plan.encode):
+            assert self.scheduler.admit(segment) == len(self.rows)
+            self.rows.append(segment)
+
+    def _decode(self, ids: list[int | None]) -> None:
+        active = list(self.scheduler.active)
+        before = [list(segment.target_ids) for segment in active]
+        result = self.scheduler.commit(ids, self.now_s)
+        self._vacate(result.vacated)
+        self._note_ends([segment for segment in result.progressed if segment.finished])
+        for segment, token, tokens in zip(active, ids, before, strict=True):
+            assert segment.target_ids == (tokens if token in (EOS, None) else [*tokens, token])
+
+    def _vacate(self, slots: list[int]) -> None:
+        """What is asked of the owner of the rows."""
+        for slot in slots:
+            last = self.rows.pop()
+            if slot < len(self.rows):
+                self.rows[slot] = last
+
+    def _note_ends(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            assert segment.finished
+            assert (segment.error is None) is (segment.finish_reason not in (None, FinishReason.DEADLINE))
+            self.ends[id(segment)] += 1
+
+    @invariant()
+    def rows_follow(self) -> None:
+        assert [id(segment) for segment in self.rows] == [id(segment) for segment in self.scheduler.active]
+        assert len(self.rows) + self.scheduler.free == self.slots
+
+    @invariant()
+    def every_segment_is_in_one_place(self) -> None:
+        places = Counter(map(id, [*self.waiting, *self.scheduler.active])) + self.ends
+        assert places == Counter(map(id, self.submitted))
+
+    @invariant()
+    def what_is_in_a_slot_is_alive_and_below_its_limit(self) -> None:
+        for segment in self.scheduler.active:
+            assert segment.status is SegmentStatus.DECODING
+            assert len(segment.target_ids) < segment.max_target_tokens
+
+    def teardown(self) -> None:
+        """Everything ends within its limit, whatever happened before."""
+        for _ in range(5 * len(self.submitted)):
+            self._admit()
+            self._decode([7] * len(self.scheduler.active))
+        assert self.ends == Counter(map(id, self.submitted))
+
+
+TestSchedulerMachine = SchedulerMachine.TestCase

@@ -1,0 +1,63 @@
+"""What the slots of a model take, as computed and as reserved."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.bundle import Manifest
+from dragoman.cli import main
+from dragoman.errors import BundleError
+from service.registry.capacity import describe, slot_bytes, slots_of
+from service.runtime.slots import SlotTable
+from service.settings import MEGABYTE, Settings
+from service.telemetry.metrics import KV_CACHE_FORMULA
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8", "fp16"])
+def test_what_is_computed_is_what_is_reserved(manifest: Manifest, precision: str) -> None:
+    manifest = manifest.model_copy(update={"precision": precision, "decoder_layers": 3})
+    assert SlotTable(manifest, slots=5).cache_bytes == 5 * slot_bytes(manifest)
+
+
+def test_without_a_budget_there_are_as_many_slots_as_asked_for(manifest: Manifest) -> None:
+    assert slots_of(manifest, Settings(slots=4096)) == 4096
+
+
+@given(budget_mb=st.integers(1, 2_000), threads=st.integers(1, 32), slots=st.integers(1, 4096))
+def test_a_budget_is_used_and_kept(manifest: Manifest, budget_mb: int, threads: int, slots: int) -> None:
+    settings = Settings(kv_cache_mb=budget_mb, threads=threads, slots=slots)
+    granted = slots_of(manifest, settings)
+    assert 1 <= granted <= slots
+    assert threads * granted * slot_bytes(manifest) <= budget_mb * MEGABYTE
+    if granted < slots:
+        assert threads * (granted + 1) * slot_bytes(manifest) > budget_mb * MEGABYTE
+
+
+def test_a_budget_below_one_slot_a_thread_is_refused_and_says_what_is_needed(manifest: Manifest) -> None:
+    threads = MEGABYTE // slot_bytes(manifest) + 1
+    with pytest.raises(BundleError, match=r"en-de: .* 2 MB with one slot .* \(--kv-cache-mb\) allows 1$"):
+        slots_of(manifest, Settings(kv_cache_mb=1, threads=threads))
+    slots_of(manifest, Settings(kv_cache_mb=2, threads=threads))
+
+
+def test_the_description_holds_the_sum_that_gives_the_bytes(manifest: Manifest) -> None:
+    described = describe(manifest, Settings(threads=2, slots=7))
+    assert described["slots"] == 7
+    assert eval(described["computed"]) == described["bytes"] == 2 * 7 * slot_bytes(manifest)
+    assert described["computed"].count("*") == KV_CACHE_FORMULA.count("*")
+
+
+def test_the_configuration_tells_of_every_model_and_of_what_is_wrong(
+    manifest: Manifest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("good", manifest.model_dump_json()), ("broken", "{}")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "bundle.json").write_text(text)
+    assert main(["serve", "--print-config", f"--models={tmp_path}", "--threads=3"]) == 0
+    printed = json.loads(capsys.readouterr().out)["kv_cache"]
+    assert printed["formula"] == KV_CACHE_FORMULA
+    assert printed["models"]["en-de"]["bytes"] == 3 * 32 * slot_bytes(manifest)
+    assert "broken/bundle.json" in printed["models"]["broken"]["error"]

@@ -1,0 +1,55 @@
+import pytest
+
+from dragoman.errors import UnknownLanguagePairError, UnknownModelError
+from service.queue.mailbox import Mailbox
+from service.registry.catalog import Catalog, ServedModel
+from service.text.translator import Translator
+
+
+@pytest.fixture
+def catalog(manifest, tokenizer) -> Catalog:
+    def model(name: str, source: str, target: str) -> ServedModel:
+        own = manifest.model_copy(update={"name": name, "source_language": source, "target_language": target})
+        return ServedModel(own, Translator(own, tokenizer), Mailbox(100))
+
+    return Catalog(
+        [
+            model("small", "en", "de"),
+            model("big", "en", "de"),
+            model("swiss", "en", "de-CH"),
+            model("back", "de", "en"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "name"),
+    [
+        (("", "en", "de"), "big"),  # the first by name
+        (("small", "en", "de"), "small"),
+        (("small", "", ""), "small"),
+        (("small", "", "de"), "small"),
+        (("", "EN-us", "de"), "big"),
+        (("", "en", "de-AT"), "big"),
+        (("", "en", "de-ch"), "swiss"),  # the closest
+        (("", "en", "de-CH-1996"), "swiss"),
+        (("", "de", "en"), "back"),
+    ],
+)
+def test_the_model_of_a_request(catalog, request_, name) -> None:
+    assert catalog.choose(*request_).manifest.name == name
+
+
+@pytest.mark.parametrize("request_", [("", "en", "fr"), ("", "en", "d"), ("", "deu", "en"), ("swiss", "en", "de")])
+def test_an_unknown_pair(catalog, request_) -> None:
+    with pytest.raises(UnknownLanguagePairError, match="no translation from"):
+        catalog.choose(*request_)
+
+
+def test_an_unknown_model(catalog) -> None:
+    with pytest.raises(UnknownModelError, match="no model 'Small'; there are: back, big, small, swiss"):
+        catalog.choose("Small", "en", "de")
+
+
+def test_models_are_ordered_by_name(catalog) -> None:
+    assert [model.manifest.name for model in catalog] == ["back", "big", "small", "swiss"]

@@ -1,0 +1,79 @@
+"""Bundles become served models and go again, with the real engine on the synthetic model."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dragoman.bundle import Bundle
+from dragoman.errors import BundleError, InternalError
+from service.registry import self_check
+from service.registry.loading import load
+from service.segment import Segment
+from service.settings import Settings
+from service.telemetry.metrics import Metrics
+from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
+
+GAUGES = ("slots", "slots_active", "kv_cache_bytes", "encoder_memory_cache_bytes", "result_cache_bytes")
+PATIENCE_S = 120
+
+
+def gauges(metrics: Metrics) -> dict[str, float]:
+    return {name: metrics.total(name, model="synthetic") for name in GAUGES}
+
+
+async def test_a_model_decodes_and_takes_all_it_holds_with_it(int8: Synthetic) -> None:
+    metrics = Metrics()
+    loop = asyncio.get_running_loop()
+    loaded = await asyncio.to_thread(load, int8.bundle, Settings(threads=2, slots=3), metrics, loop)
+    ended = asyncio.Event()
+    segment = Segment([5, 6, 7, 2], MAX_TARGET_TOKENS, on_progress=lambda segment: segment.finished and ended.set())
+    loaded.model.intake.submit([segment])
+    await asyncio.wait_for(ended.wait(), PATIENCE_S)
+    held = gauges(metrics)
+    manifest = int8.bundle.manifest
+    numbers = manifest.decoder_layers * 2 * manifest.d_model * (MAX_TARGET_TOKENS + MAX_SOURCE_TOKENS)
+    assert (held["slots"], held["kv_cache_bytes"]) == (6, 6 * numbers)
+    assert held["encoder_memory_cache_bytes"]
+    assert held["result_cache_bytes"]
+    while loaded.model.busy:
+        await asyncio.sleep(0.001)
+    loaded.model.close()
+    for _ in range(2):  # a second time nothing happens
+        await asyncio.to_thread(loaded.engine.stop)
+    assert gauges(metrics) == dict.fromkeys(GAUGES, 0)
+
+
+async def test_a_model_that_does_not_pass_its_check_leaves_nothing_behind(int8: Synthetic, monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise BundleError("planted")
+
+    monkeypatch.setattr(self_check, "check", fail)
+    metrics = Metrics()
+    with pytest.raises(BundleError, match="planted"):
+        await asyncio.to_thread(load, int8.bundle, Settings(threads=2), metrics, asyncio.get_running_loop())
+    assert gauges(metrics) == dict.fromkeys(GAUGES, 0)
+
+
+async def test_what_is_on_its_way_to_a_closed_model_fails(int8: Synthetic) -> None:
+    settings = Settings(threads=1, result_cache_mb=0, coalesce=False)
+    bundle = Bundle.open(int8.bundle.path)
+    loaded = await asyncio.to_thread(load, bundle, settings, Metrics(), asyncio.get_running_loop())
+    assert loaded.model.results is None
+    await asyncio.to_thread(loaded.engine.stop)
+    with pytest.raises(InternalError):
+        loaded.model.intake.submit([Segment([2], 4)])
+
+
+@pytest.mark.parametrize("name", ["encoder.onnx", "decoder.onnx", "tokenizer.model"])
+async def test_bytes_that_were_not_checked_are_not_loaded(int8: Synthetic, tmp_path: Path, name: str) -> None:
+    """The file is still valid: only its hash tells that its weights, or pieces, are others."""
+    bundle = Bundle.open(shutil.copytree(int8.bundle.path, tmp_path / "bundle"))
+    content = bytearray((bundle.path / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (bundle.path / name).write_bytes(content)
+    metrics = Metrics()
+    with pytest.raises(BundleError, match=rf"{name}: sha256 is .*, the manifest says"):
+        await asyncio.to_thread(load, bundle, Settings(threads=2), metrics, asyncio.get_running_loop())
+    assert gauges(metrics) == dict.fromkeys(GAUGES, 0)

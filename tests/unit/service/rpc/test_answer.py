@@ -1,0 +1,121 @@
+"""Pages of the list of models, and answers that fit the messages that a client takes."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.bundle import Manifest
+from dragoman.errors import AnswerTooLargeError, InternalError, InvalidRequestError
+from dragoman.v1 import translation_pb2 as pb
+from service.rpc.answer import in_messages, listed, pieces, sendable, translated, whole
+from service.rpc.validation import check_page
+from service.segment import FinishReason
+from service.text.translator import TextResult
+
+NAMES = ["de-en", "en-de", "en-fr", "fr-en", "it-en"]
+
+
+@pytest.fixture
+def manifests(manifest: Manifest) -> list[Manifest]:
+    return [manifest.model_copy(update={"name": name}) for name in NAMES]
+
+
+def pages(manifests: list[Manifest], size: int) -> list[list[str]]:
+    found, token = [], ""
+    while True:
+        page = listed(manifests, pb.ListModelsRequest(page_size=size, page_token=token))
+        found.append([model.name for model in page.models])
+        if not (token := page.next_page_token):
+            return found
+
+
+@pytest.mark.parametrize("size", [0, 5, 6, 2**31 - 1])
+def test_all_models_fit_one_page_unless_it_is_to_be_smaller(manifests, size) -> None:
+    assert pages(manifests, size) == [NAMES]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_pages_hold_each_model_once_in_order(manifests, size) -> None:
+    assert pages(manifests, size) == [NAMES[start : start + size] for start in range(0, len(NAMES), size)]
+
+
+def test_a_token_stays_good_when_its_model_goes(manifests) -> None:
+    token = listed(manifests, pb.ListModelsRequest(page_size=2)).next_page_token
+    del manifests[1]
+    rest = listed(manifests, pb.ListModelsRequest(page_token=token))
+    assert [model.name for model in rest.models] == NAMES[2:]
+
+
+def test_no_models_are_an_empty_last_page() -> None:
+    assert listed([], pb.ListModelsRequest(page_size=1)) == pb.ListModelsResponse()
+
+
+def test_a_negative_page_is_an_error() -> None:
+    check_page(pb.ListModelsRequest(page_size=0))
+    with pytest.raises(InvalidRequestError, match=r"^page_size: must not be negative, is -1$"):
+        check_page(pb.ListModelsRequest(page_size=-1))
+
+
+MAX_BYTES = 65_536
+LONGEST_NAME = "a" * 64
+
+
+def result(text: str) -> TextResult:
+    return TextResult(text, 10**6, 10**6, FinishReason.LENGTH, 10**6, -123.456, 10**6, split=True)
+
+
+@pytest.mark.parametrize("character", ["a", "ä", "€", "😀"])
+def test_the_largest_translation_that_is_sendable_fits_every_message(character: str) -> None:
+    width = len(character.encode())
+    largest = result(character * ((MAX_BYTES - 1_024) // width))
+    assert sendable(largest, MAX_BYTES) is largest
+    translation = translated(largest, LONGEST_NAME)
+    for message in (
+        pb.StreamTranslateTextResponse(content_index=2**32 - 1, result=translation, request_id="i" * 128),
+        pb.BatchTranslateTextResponse(
+            translations=[pb.BatchTranslation(content_index=2**63, translation=translation)], request_id="i" * 128
+        ),
+    ):
+        assert MAX_BYTES - 1_024 < message.ByteSize() <= MAX_BYTES
+    error = sendable(largest._replace(text=largest.text + character * 4), MAX_BYTES)
+    assert isinstance(error, AnswerTooLargeError)
+    assert (error.reason, error.retryable, error.metadata["max_answer_bytes"]) == ("ANSWER_TOO_LARGE", False, "65536")
+
+
+def test_an_error_is_sent_as_it_is() -> None:
+    error = InternalError("broken")
+    assert sendable(error, MAX_BYTES) is error
+
+
+@given(sizes=st.lists(st.integers(0, MAX_BYTES - 1_024) | st.just(0), max_size=30))
+def test_answers_are_grouped_in_order_into_as_few_messages_as_hold_them(sizes: list[int]) -> None:
+    answers = [
+        pb.BatchTranslation(content_index=index, translation=translated(result("a" * size), LONGEST_NAME))
+        for index, size in enumerate(sizes)
+    ]
+    groups = list(in_messages(answers, MAX_BYTES))
+    assert [answer for group in groups for answer in group] == answers
+    messages = [pb.BatchTranslateTextResponse(translations=group, request_id="i" * 128) for group in groups]
+    assert all(message.translations and message.ByteSize() <= MAX_BYTES for message in messages)
+    for group, following in pairwise(groups):
+        together = pb.BatchTranslateTextResponse(translations=[*group, following[0]]).ByteSize()
+        assert together > MAX_BYTES - 2 * 1_024
+
+
+@given(st.text("aä€😀").map(lambda text: text * 3_000))
+def test_pieces_make_the_delta_and_each_fits(delta: str) -> None:
+    parts = list(pieces(delta, MAX_BYTES))
+    assert "".join(parts) == delta
+    assert all(
+        part and pb.StreamTranslateTextResponse(content_index=1, text_delta=part).ByteSize() <= MAX_BYTES
+        for part in parts
+    )
+
+
+def test_a_whole_answer_fits_to_the_byte() -> None:
+    answer = pb.TranslateTextResponse(translations=[translated(result("a" * 1_000), "m")])
+    assert whole(answer, answer.ByteSize()) is answer
+    with pytest.raises(AnswerTooLargeError, match=rf"at most {answer.ByteSize() - 1} bytes, is {answer.ByteSize()}"):
+        whole(answer, answer.ByteSize() - 1)

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.bundle import Manifest
+from service.runtime.slots import SlotTable
+
+LAYERS, HEADS, HEAD_DIM = 2, 3, 4
+
+
+@pytest.fixture(scope="module")
+def shape(manifest: Manifest) -> Manifest:
+    return manifest.model_copy(
+        update={
+            "decoder_layers": LAYERS,
+            "heads": HEADS,
+            "head_dim": HEAD_DIM,
+            "d_model": HEADS * HEAD_DIM,
+            "start_id": 9,
+        }
+    )
+
+
+def memory_of(length: int) -> np.ndarray:
+    """Each number tells its place: [length, layers * 2 * d_model]."""
+    return np.arange(length * LAYERS * 2 * HEADS * HEAD_DIM, dtype=np.float32).reshape(length, -1)
+
+
+def test_memory_is_laid_out_as_the_decoder_reads_it(shape: Manifest) -> None:
+    table, memory = SlotTable(shape, slots=3), memory_of(5)
+    table.fill(1, memory)
+    width = HEADS * HEAD_DIM
+    for layer in range(LAYERS):
+        for kind in range(2):
+            part = memory[:, (2 * layer + kind) * width :][:, :width]
+            for head in range(HEADS):
+                expected = part[:, head * HEAD_DIM :][:, :HEAD_DIM]
+                np.testing.assert_array_equal(table.memory[layer, kind, 1, head, :5], expected)
+    assert not table.memory[:, :, [0, 2]].any()
+
+
+def test_a_filled_slot_begins_with_the_start_id_and_an_empty_cache(shape: Manifest) -> None:
+    table = SlotTable(shape, slots=2)
+    table.ids[:], table.lengths[:] = 5, 7  # of an earlier segment
+    table.fill(1, memory_of(4))
+    assert table.ids.tolist() == [5, 9]
+    assert table.lengths.tolist() == [7, 0]
+    assert table.memory_lengths.tolist() == [0, 4]
+
+
+def test_to_advance_is_to_commit_the_next_ids(shape: Manifest) -> None:
+    table = SlotTable(shape, slots=3)
+    table.next_ids[:] = 4, 5, 6
+    table.advance(2)
+    assert table.ids.tolist() == [4, 5, 0]
+    assert table.lengths.tolist() == [1, 1, 0]
+
+
+def test_a_move_copies_what_is_valid_and_nothing_else(shape: Manifest) -> None:
+    table = SlotTable(shape, slots=3)
+    table.fill(2, memory_of(4))
+    table.caches[:, :, 2] = 1.0
+    table.lengths[2], table.ids[2] = 3, 77
+    untouched = -1.0
+    table.caches[:, :, 0], table.memory[:, :, 0] = untouched, untouched
+    table.move(2, 0)
+    assert (table.ids[0], table.lengths[0], table.memory_lengths[0]) == (77, 3, 4)
+    np.testing.assert_array_equal(table.memory[:, :, 0, :, :4], table.memory[:, :, 2, :, :4])
+    assert (table.caches[:, :, 0, :, :3] == 1.0).all()
+    assert (table.caches[:, :, 0, :, 3:] == untouched).all()
+    assert (table.memory[:, :, 0, :, 4:] == untouched).all()
+    assert not table.caches[:, :, 1].any()
+
+
+def test_a_longer_memory_than_the_slot_is_refused(shape: Manifest) -> None:
+    with pytest.raises(ValueError, match="broadcast"):
+        SlotTable(shape, slots=1).fill(0, memory_of(shape.max_source_tokens + 1))
+
+
+@pytest.mark.parametrize(("precision", "bytes_a_number"), [("fp32", 4), ("int8", 1), ("fp16", 2)])
+def test_cache_bytes_count_both_buffers(shape: Manifest, precision: str, bytes_a_number: int) -> None:
+    table = SlotTable(shape.model_copy(update={"precision": precision}), slots=5)
+    tokens = shape.max_source_tokens + shape.max_target_tokens
+    assert table.cache_bytes == LAYERS * 2 * 5 * HEADS * tokens * HEAD_DIM * bytes_a_number
+
+
+@given(moves=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(lambda move: move[0] != move[1])))
+def test_rows_travel_whole(shape: Manifest, moves: list[tuple[int, int]]) -> None:
+    table = SlotTable(shape, slots=4)
+    for slot in range(4):
+        table.fill(slot, np.full_like(memory_of(slot + 1), slot))
+        table.caches[:, :, slot], table.lengths[slot], table.ids[slot] = slot, slot + 2, slot
+    holds = list(range(4))
+    for source, target in moves:
+        table.move(source, target)
+        holds[target] = holds[source]
+    for slot, held in enumerate(holds):
+        assert (table.ids[slot], table.lengths[slot], table.memory_lengths[slot]) == (held, held + 2, held + 1)
+        assert (table.caches[:, :, slot, :, : held + 2] == held).all()
+        assert (table.memory[:, :, slot, :, : held + 1] == held).all()

@@ -1,0 +1,186 @@
+import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
+
+import pytest
+
+from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
+from service.security import api_keys
+from service.security.api_keys import KeyRing
+from service.security.callers import Callers
+from service.security.rate_limit import NANOSECONDS
+from service.telemetry.metrics import Metrics
+
+
+class Context:
+    def __init__(self, peer: str = "ipv4:192.0.2.7:40000", *metadata: tuple[str, str | bytes]) -> None:
+        self._peer = peer
+        self._metadata = metadata
+
+    def peer(self) -> str:
+        return self._peer
+
+    def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]]:
+        return self._metadata
+
+
+def bearer(key: str) -> Context:
+    return Context("unix:", ("authorization", f"Bearer {key}"))
+
+
+def ring(**limits: dict[str, float]) -> KeyRing:
+    """The key of each owner is its name."""
+    return KeyRing({name: api_keys.entry_of(name, **limits[name]) for name in limits})
+
+
+class House:
+    """Callers whose keys can change, and whose time stands still."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **limits: dict[str, float]) -> None:
+        self.metrics = Metrics()
+        self.ring = ring(**limits)
+        self.callers = Callers(self.metrics, lambda: self.ring)
+        self.now_ns = 0
+        monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
+
+    def visit(self, key: str) -> AbstractContextManager[None]:
+        return self.callers.visit(self.callers.identify(bearer(key)))
+
+    def count(self, name: str, outcome: str) -> float:
+        return self.metrics.api_key_requests_total.labels(name, outcome)._value.get()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.7:40001", True),
+        ("ipv4:192.0.2.7:40000", "ipv4:192.0.2.8:40000", False),
+        ("ipv6:%5B::1%5D:40000", "ipv6:%5B::1%5D:40001", True),
+        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8:1::1%5D:40000", False),
+        # One host of IPv6 has a network of 64 bits to call from.
+        ("ipv6:%5B2001:db8::1%5D:40000", "ipv6:%5B2001:db8::2%5D:40000", True),
+        ("unix:", "unix:", True),
+    ],
+)
+def test_without_keys_the_port_does_not_tell_callers_apart_but_the_host_does(first, second, same) -> None:
+    callers = Callers(Metrics())
+    assert (callers.identify(Context(first)) == callers.identify(Context(second))) is same
+
+
+def test_without_keys_a_key_is_ignored() -> None:
+    callers = Callers(Metrics())
+    caller = callers.identify(Context("ipv4:1.2.3.4:5", ("x-api-key", "a")))
+    assert caller.name == "ipv4:1.2.3.4"
+    with callers.visit(caller):
+        pass
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        [("authorization", "Bearer a")],
+        [("authorization", "bearer  a ")],
+        [("x-api-key", "a")],
+        [("authorization", "Basic dTpw"), ("x-api-key", "a")],
+        [("x-api-key", "b"), ("authorization", "Bearer a")],
+        [("x-trace-bin", b"\xff"), ("x-api-key", "a")],
+    ],
+)
+def test_the_name_of_the_key_is_that_of_the_caller(monkeypatch, metadata) -> None:
+    callers = House(monkeypatch, a={}, b={}).callers
+    assert callers.identify(Context("ipv4:192.0.2.7:1", *metadata)).name == "a"
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        [],
+        [("authorization", "a")],
+        [("authorization", "Basic a")],
+        [("authorization", "Bearer secret")],
+        [("authorization", "Bearer ")],
+        [("x-api-key", "secret")],
+        [("x-api-key", "a\udcff")],
+        [("authorization", "Bearer secret"), ("x-api-key", "a")],
+        [("x-api-key-bin", b"a")],
+    ],
+)
+def test_no_key_or_nobodys_is_refused_without_showing_it(monkeypatch, metadata) -> None:
+    callers = House(monkeypatch, a={}).callers
+    context = Context("ipv4:192.0.2.7:1", *metadata)
+    with pytest.raises(UnauthenticatedError) as caught:
+        callers.identify(context)
+    assert "secret" not in str(caught.value)
+    assert not caught.value.metadata
+
+
+def test_too_many_calls_of_late_are_told_when_to_come_back(monkeypatch) -> None:
+    house = House(monkeypatch, a={"requests_per_s": 3, "burst": 2}, b={})
+    for _ in range(2):
+        with house.visit("a"):
+            pass
+    with pytest.raises(RateLimitedError) as caught, house.visit("a"):
+        pass
+    with house.visit("b"):  # another's bucket is full
+        pass
+    delay_ns = round(caught.value.retry_delay_s * NANOSECONDS)
+    house.now_ns = delay_ns - 1
+    with pytest.raises(RateLimitedError), house.visit("a"):
+        pass
+    house.now_ns = delay_ns
+    with house.visit("a"):
+        pass
+    assert (house.count("a", "ADMITTED"), house.count("a", "RATE_LIMITED"), house.count("b", "ADMITTED")) == (3, 2, 1)
+
+
+def test_too_many_calls_at_a_time_wait_for_the_end_of_one_and_cost_no_token(monkeypatch) -> None:
+    house = House(monkeypatch, a={"concurrent_requests": 1, "requests_per_s": 1, "burst": 2})
+    with house.visit("a"):
+        for _ in range(5):
+            with pytest.raises(ConcurrencyLimitedError) as caught, house.visit("a"):
+                pass
+    assert caught.value.retry_delay_s is not None
+    with house.visit("a"):
+        pass
+    assert house.count("a", "CONCURRENCY_LIMITED") == 5
+
+
+def test_a_call_that_fails_leaves_too(monkeypatch) -> None:
+    house = House(monkeypatch, a={"concurrent_requests": 1})
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), house.visit("a"):
+            raise ZeroDivisionError
+
+
+def test_new_limits_hold_from_the_next_call_on_and_calls_that_run_count(monkeypatch) -> None:
+    house = House(monkeypatch, a={"requests_per_s": 1, "burst": 1})
+    with house.visit("a"):
+        house.ring = ring(a={"requests_per_s": 1, "burst": 3, "concurrent_requests": 1})
+        with pytest.raises(ConcurrencyLimitedError), house.visit("a"):
+            pass
+    with house.visit("a"):
+        pass
+    house.ring = ring(b={})
+    with pytest.raises(UnauthenticatedError), house.visit("a"):
+        pass
+    with house.visit("b"):
+        pass
+
+
+def test_the_same_limits_read_again_do_not_fill_the_bucket(monkeypatch) -> None:
+    house = House(monkeypatch, a={"requests_per_s": 1, "burst": 1})
+    with house.visit("a"):
+        pass
+    house.ring = ring(a={"requests_per_s": 1, "burst": 1}, b={})
+    with pytest.raises(RateLimitedError), house.visit("a"):
+        pass
+
+
+def test_a_key_that_is_removed_while_its_call_is_let_in_is_refused_or_served_but_no_error_of_ours() -> None:
+    """Another thread puts the new keys in place, at any moment."""
+    old, new = ring(alice={}), ring(bob={})
+    for looks in range(4):
+        rings = iter([*[old] * looks, *[new] * 9])
+        callers = Callers(Metrics(), lambda rings=rings: next(rings))
+        with suppress(UnauthenticatedError), callers.visit(callers.identify(bearer("alice"))):
+            pass

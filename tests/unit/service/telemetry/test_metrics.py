@@ -1,0 +1,166 @@
+import itertools
+
+import pytest
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from service.segment import FinishReason
+from service.telemetry.metrics import LATENCY_BUCKETS_S, SEGMENT_ENDS, Metrics
+
+PROMISED = {
+    "requests",
+    "request_duration_seconds",
+    "time_to_first_token_seconds",
+    "queue_duration_seconds",
+    "encode_duration_seconds",
+    "decode_step_duration_seconds",
+    "decode_batch_slots",
+    "slots_active",
+    "slots",
+    "queue_segments",
+    "queue_source_tokens",
+    "queue_priority_source_tokens",
+    "drain_source_tokens_per_second",
+    "estimated_delay_seconds",
+    "source_tokens",
+    "target_tokens",
+    "encoder_padding_tokens",
+    "unknown_pieces",
+    "length_ratio",
+    "kv_cache_bytes",
+    "rejected",
+    "cancelled_segments",
+    "cancelled_tokens_saved",
+    "segments",
+    "failed_runs",
+    "step_age_seconds",
+    "stalled_steps",
+    "encoder_memory_cache_hits",
+    "encoder_memory_cache_misses",
+    "encoder_memory_cache_evictions",
+    "encoder_memory_cache_bytes",
+    "encoder_memory_cache_saved_seconds",
+    "result_cache_hits",
+    "result_cache_misses",
+    "result_cache_bytes",
+    "result_cache_saved_seconds",
+    "coalesced_segments",
+    "coalesced_saved_seconds",
+    "model",
+    "model_reloads",
+    "bundle_errors",
+    "retiring_models",
+    "api_key_requests",
+    "files_in_force",
+    "serving",
+    "closed_connections",
+    "listener_restarts",
+    "log_lines_dropped",
+}
+
+
+def page(metrics: Metrics) -> str:
+    return generate_latest(metrics.registry).decode()
+
+
+def test_the_page_is_openmetrics_with_all_promised_names() -> None:
+    families = {family.name: family for family in text_string_to_metric_families(page(Metrics()))}
+    ours = {name.removeprefix("dragoman_") for name in families if name.startswith("dragoman_")}
+    assert ours == PROMISED
+    assert all(family.documentation for family in families.values())
+    assert "process_resident_memory_bytes" in families
+
+
+@pytest.mark.parametrize("name", sorted(PROMISED))
+def test_attributes_are_named_like_the_metrics(name: str) -> None:
+    suffix = {"counter": "_total", "info": "_info"}
+    types = {family.name: family.type for family in text_string_to_metric_families(page(Metrics()))}
+    assert hasattr(Metrics(), name + suffix.get(types[f"dragoman_{name}"], ""))
+
+
+def test_latency_buckets_grow_by_half_from_half_a_millisecond_to_30_s() -> None:
+    assert LATENCY_BUCKETS_S[0] == 0.0005
+    assert 20 < LATENCY_BUCKETS_S[-1] <= 30
+    for small, large in itertools.pairwise(LATENCY_BUCKETS_S):
+        assert large / small == pytest.approx(1.5, rel=1e-3)
+
+
+def test_labels_are_from_closed_sets_only() -> None:
+    metrics = Metrics()
+    metrics.requests_total.labels("TranslateText", "OK").inc()
+    metrics.request_duration_seconds.labels("TranslateText").observe(0.1)
+    metrics.rejected_total.labels("QUEUE_FULL").inc()
+    metrics.model_reloads_total.labels("en-de", "loaded").inc()
+    metrics.of("en-de").length_ratio.observe(1.0)
+    metrics.describe_model("en-de", "int8", "cpu")
+    families = text_string_to_metric_families(page(metrics))
+    labels = {label for family in families for sample in family.samples for label in sample.labels}
+    assert labels == {"method", "code", "reason", "graph", "model", "outcome", "precision", "device", "le"}
+
+
+def test_queue_gauges_are_read_at_the_scrape() -> None:
+    metrics = Metrics()
+    waiting = [3.0]
+    metrics.watch_queue(lambda: waiting[0], lambda: 10 * waiting[0])
+    assert "dragoman_queue_segments 3.0" in page(metrics)
+    waiting[0] = 5.0
+    assert "dragoman_queue_source_tokens 50.0" in page(metrics)
+
+
+def test_the_age_of_a_step_is_read_at_the_scrape() -> None:
+    metrics = Metrics()
+    metrics.watch_steps(lambda: 2.5)
+    assert "dragoman_step_age_seconds 2.5" in page(metrics)
+
+
+def test_health_is_read_at_the_scrape() -> None:
+    metrics = Metrics()
+    serving = [False]
+    metrics.watch_health(lambda: serving[0])
+    assert "dragoman_serving 0.0" in page(metrics)
+    serving[0] = True
+    assert "dragoman_serving 1.0" in page(metrics)
+
+
+def test_a_model_that_is_served_no_more_is_not_described() -> None:
+    metrics = Metrics()
+    for model in ("en-de", "de-en"):
+        metrics.describe_model(model, "int8", "cpu")
+    metrics.forget_model("en-de")
+    assert 'model="en-de"' not in page(metrics)
+    assert 'model="de-en"' in page(metrics)
+
+
+def test_models_are_described() -> None:
+    metrics = Metrics()
+    metrics.describe_model("en-de", "int8", "cpu")
+    assert 'dragoman_model_info{device="cpu",model="en-de",precision="int8"} 1.0' in page(metrics)
+
+
+def test_two_servers_in_one_process_do_not_share_metrics() -> None:
+    first, second = Metrics(), Metrics()
+    first.of("en-de").source_tokens_total.inc(7)
+    assert 'dragoman_source_tokens_total{model="en-de"} 7.0' in page(first)
+    assert second.of("en-de") is second.of("en-de")
+    assert 'dragoman_source_tokens_total{model="en-de"} 0.0' in page(second)
+
+
+def test_the_metrics_of_a_model_are_all_those_that_have_the_label() -> None:
+    metrics = Metrics()
+    own = vars(metrics.of("en-de"))
+    labelled = {name for name, metric in vars(metrics).items() if "model" in getattr(metric, "_labelnames", ())}
+    assert set(own) == labelled - {"model_info", "model_reloads_total"}
+
+
+def test_a_total_is_over_all_models_but_those_of_other_labels() -> None:
+    metrics = Metrics()
+    metrics.of("en-de").segments_total["EOS"].inc(2)
+    metrics.of("en-de").segments_total["LENGTH"].inc(3)
+    metrics.of("de-en").segments_total["EOS"].inc(5)
+    assert metrics.total("segments_total", reason="EOS") == 7
+    assert metrics.total("segments_total", model="en-de") == 5
+    assert metrics.total("segments_total", model="fr-en") == 0
+
+
+def test_every_end_of_a_segment_has_its_series_from_the_start() -> None:
+    assert set(SEGMENT_ENDS) == {reason.name for reason in FinishReason} | {"INTERNAL"}

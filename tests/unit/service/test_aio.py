@@ -1,0 +1,13 @@
+import asyncio
+
+from service.aio import first_of
+
+
+async def test_one_event_is_enough_and_without_any_it_is_the_time() -> None:
+    first, second = asyncio.Event(), asyncio.Event()
+    await first_of(first, second, timeout_s=0.01)
+    assert not first.is_set()
+    second.set()
+    await first_of(first, second)
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -1,0 +1,311 @@
+import random
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dragoman.bundle import target_limit
+from dragoman.errors import InternalError
+from service.options import Terms
+from service.segment import FinishReason, Segment
+from service.settings import Settings
+from service.text.translator import Limits, Translator
+
+# U+2581 is the tokenizer's own sign for a space.
+TEXTS = st.text(
+    st.one_of(
+        st.sampled_from(" \n\t\x00\u00a0.!?,。goodmrnigschö你好😀\u200d\u0301\ufffd"),
+        st.characters(exclude_categories=["Cs"], exclude_characters="\u2581"),
+    ),
+    max_size=120,
+)
+
+
+class Echo:
+    """Decodes every segment to its source: the translation of a text is that text."""
+
+    def decode(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            while not segment.finished:
+                step(segment)
+
+
+def step(segment: Segment, circles_at: int | None = None) -> None:
+    """Adds one token, or ends; with REPETITION once it has so many."""
+    position = len(segment.target_ids)
+    if position == circles_at:
+        segment.finish(FinishReason.REPETITION, 0.0)
+        return
+    if position == segment.max_target_tokens:
+        segment.finish(FinishReason.LENGTH, 0.0)
+    elif position == len(segment.source_ids) - 1:
+        segment.finish(FinishReason.EOS, 0.0)
+    else:
+        segment.target_ids.append(segment.source_ids[position])
+
+
+@pytest.fixture(scope="session")
+def translator(manifest, tokenizer) -> Translator:
+    return Translator(manifest, tokenizer)
+
+
+@given(TEXTS)
+@example("")
+@example(" \x00 ")
+@example("😀" * 20 + " tom")
+@example("tom\u200b. \ufeffgood")
+@example("&\n<\ntom")
+def test_an_identity_translation_is_the_text(translator, text) -> None:
+    [result] = translator.translate_offline(Echo(), [text])
+    assert result.text == text
+    assert result.finish_reason is FinishReason.EOS
+    assert result.source_tokens == result.target_tokens
+
+
+@given(TEXTS, st.randoms(use_true_random=False), st.integers(1, 32), st.none() | st.integers(0, 9))
+@example("😀a" * 3, random.Random(0), 3, None)
+@example("😀a" * 3, random.Random(0), 9, 3)
+def test_deltas_never_retract_and_join_to_the_result(translator, text, chance, limit, circles_at) -> None:
+    document = translator.prepare(text, Terms(limit, wants_deltas=True))
+    running = list(document.segments)
+    deltas = [document.grow()]
+    while running:
+        segment = chance.choice(running)
+        step(segment, circles_at)
+        if segment.finished:
+            running.remove(segment)
+        deltas.append(document.grow())
+    while delta := document.grow():
+        deltas.append(delta)
+    assert "".join(deltas) == document.result().text
+
+
+def test_text_comes_out_while_it_is_decoded_and_in_order(translator) -> None:
+    document = translator.prepare("  tom. Good tom.\n")
+    first, second = document.segments
+    assert document.grow() == "  "
+    for _ in second.source_ids:
+        step(second)
+    assert second.finished
+    assert document.grow() == ""
+    step(first)
+    begun = document.grow()
+    assert begun
+    while not first.finished:
+        step(first)
+    assert begun + document.grow() == "tom. Good tom.\n"
+    assert document.grow() == ""
+
+
+def test_half_of_a_character_is_held_back(translator, tokenizer) -> None:
+    document = translator.prepare("a 😀")
+    [segment] = document.segments
+    grown = []
+    while not segment.finished:
+        step(segment)
+        grown.append(document.grow())
+    assert "".join(grown) == "a 😀"
+    assert "\ufffd" not in "".join(grown)
+
+
+def test_half_of_a_character_that_is_cut_off_is_what_the_unary_answer_has(translator) -> None:
+    document = translator.prepare("😀a", Terms(2))
+    [segment] = document.segments
+    while not segment.finished:
+        step(segment)
+    assert document.grow() == document.result().text
+
+
+def test_segments_end_with_eos_and_fit_the_model(translator, manifest) -> None:
+    document = translator.prepare("good morning " * 50 + "x" * 200 + "你" * 99)
+    assert len(document.segments) > 10
+    for segment in document.segments:
+        assert segment.source_ids[-1] == manifest.eos_id
+        assert 1 < len(segment.source_ids) <= manifest.max_source_tokens
+
+
+def test_options_reach_the_segments(translator, manifest) -> None:
+    [segment] = translator.prepare("tom", Terms(5, deadline_s=7.0, wants_deltas=True)).segments
+    assert (segment.max_target_tokens, segment.deadline_s, segment.wants_deltas) == (5, 7.0, True)
+    [segment] = translator.prepare("tom").segments
+    assert segment.max_target_tokens == target_limit(len(segment.source_ids), manifest.max_target_tokens)
+    assert segment.deadline_s is None
+
+
+def test_the_limits_of_the_server_reach_the_segments(manifest, tokenizer) -> None:
+    longest = manifest.max_target_tokens
+    limits = Limits.of(Settings(max_target_factor=1.5, max_target_offset=3, stop_repetition=False))
+    translator = Translator(manifest, tokenizer, limits)
+    for text in ("tom", "good morning tom. ", "x" * 20):
+        [segment] = translator.prepare(text).segments
+        assert segment.max_target_tokens == min(len(segment.source_ids) * 3 // 2 + 3, longest)
+        assert not segment.stops_at_repetition
+        [segment] = translator.prepare(text, Terms(1)).segments
+        assert segment.max_target_tokens == 1
+    assert Limits.of(Settings()) == Limits()
+
+
+def test_who_goes_round_in_circles_is_stopped_by_default(translator) -> None:
+    [segment] = translator.prepare("tom").segments
+    assert segment.stops_at_repetition
+
+
+@pytest.mark.parametrize(
+    ("reasons", "reason"),
+    [
+        ("EOS EOS EOS", "EOS"),
+        ("EOS REPETITION EOS", "REPETITION"),
+        ("REPETITION EOS LENGTH", "LENGTH"),
+        ("LENGTH REPETITION EOS", "LENGTH"),
+    ],
+)
+def test_a_text_ends_as_the_worst_of_its_segments(translator, reasons: str, reason: str) -> None:
+    document = translator.prepare("Tom. Good. Where?")
+    for segment, name in zip(document.segments, reasons.split(), strict=True):
+        segment.finish(FinishReason[name], 0.0)
+    assert document.result().finish_reason is FinishReason[reason]
+
+
+def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
+    document = translator.prepare("Tom. Good. Where?", Terms(wants_log_probability=True))
+    ends = [(FinishReason.EOS, 3, -2.0), (FinishReason.LENGTH, 5, -0.5), (FinishReason.EOS, 0, -0.25)]
+    for segment, (reason, tokens, log_probability) in zip(document.segments, ends, strict=True):
+        assert segment.wants_log_probability
+        segment.target_ids = [7] * tokens
+        segment.log_probability = log_probability
+        segment.finish(reason, 0.0)
+    result = document.result()
+    assert result.target_tokens == 8
+    assert result.mean_log_probability == -2.75 / 10  # two end-of-sentence tokens
+
+
+@pytest.mark.parametrize(("text", "asks"), [("tom", False), ("tom", True), ("", True), (" \n", True), ("", False)])
+def test_a_mean_is_said_where_it_was_asked_for_and_there_are_tokens(translator, text: str, asks: bool) -> None:
+    document = translator.prepare(text, Terms(wants_log_probability=asks))
+    Echo().decode(document.segments)
+    assert (document.result().mean_log_probability is not None) is bool(asks and text.strip())
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_one_segment_at_its_limit_makes_the_text_so(translator, limit) -> None:
+    [result] = translator.translate_offline(Echo(), ["Tom. Where is the station?"], limit)
+    assert result.finish_reason is FinishReason.LENGTH
+    assert result.segments == 2
+
+
+def test_counts_leave_the_end_of_sentence_out(translator, tokenizer) -> None:
+    [result] = translator.translate_offline(Echo(), ["good morning"])
+    assert result.source_tokens == result.target_tokens == len(tokenizer.encode("good morning"))
+
+
+def test_the_error_of_a_segment_is_raised(translator) -> None:
+    document = translator.prepare("Tom. Where is the station?")
+    document.segments[1].fail(InternalError("broken"), 0.0)
+    with pytest.raises(InternalError, match="broken"):
+        document.result()
+
+
+def test_a_text_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, tokenizer) -> None:
+    monkeypatch.setattr(tokenizer, "encode", lambda text: [] if "ㅤ" in text else [5])
+    document = translator.prepare("tom\nㅤ\ntom")
+    assert len(document.segments) == 2
+    for segment in document.segments:
+        segment.finish(FinishReason.EOS, 0.0)
+    assert document.result().text == "\nㅤ\n"
+
+
+def test_a_bounded_number_of_segments_is_handed_out_at_a_time(translator) -> None:
+    document = translator.prepare("Tom.\n" * 1000)
+    Echo().decode(document.segments)
+    deltas = list(iter(document.grow, ""))
+    assert len(deltas) > 10
+    assert "".join(deltas) == "Tom.\n" * 1000
+
+
+def test_tags_inside_segments_count_like_segments(translator) -> None:
+    html = "<p>" + "<b>t</b><i>o</i>m " * 5 + "</p>"
+    document = translator.prepare(html * 20, Terms(html=True))
+    assert (len(document.segments), document.weight) == (20, 20 * 20)  # the first tag is in front of its segment
+    Echo().decode(document.segments)
+    deltas = list(iter(document.grow, ""))
+    assert len(deltas) > 4
+    assert "".join(deltas) == html * 20
+
+
+def test_html_is_text_and_tags(translator) -> None:
+    html = "<p class=x>  Good <b>morning</b> tom.\n<i>Where?</i></p><!-- Tom. --><br>&amp;"
+    [result] = translator.translate_offline(Echo(), [html], html=True)
+    assert result.text == html
+    assert result.segments == 2
+    [result] = translator.translate_offline(Echo(), ["<p>tom</p>"])
+    assert result.segments == 1
+    assert result.text == "<p>tom</p>"
+
+
+@given(
+    st.lists(st.sampled_from(["<p>", "</p>", "<b>", "</b>", "tom ", "good. ", "😀", "&amp; ", "<br>\n"])).map("".join)
+)
+def test_deltas_of_html_join_to_the_result(translator, html) -> None:
+    document = translator.prepare(html, Terms(wants_deltas=True, html=True))
+    deltas = [document.grow()]
+    for segment in document.segments:
+        while not segment.finished:
+            step(segment)
+            deltas.append(document.grow())
+    while delta := document.grow():
+        deltas.append(delta)
+    assert "".join(deltas) == document.result().text == html
+
+
+def test_a_segment_of_html_comes_as_a_whole(translator) -> None:
+    document = translator.prepare("<p>good <b>morning</b> tom</p>", Terms(wants_deltas=True, html=True))
+    [segment] = document.segments
+    assert document.grow() == "<p>"
+    step(segment)
+    assert segment.target_ids
+    assert document.grow() == ""
+    Echo().decode([segment])
+    assert document.grow() == "good <b>morning</b> tom</p>"
+
+
+def test_html_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, tokenizer) -> None:
+    monkeypatch.setattr(tokenizer, "encode", lambda text: [] if "ㅤ" in text else [5])
+    document = translator.prepare("<p>tom</p><p>ㅤ<b>ㅤ</b></p>", Terms(html=True))
+    [segment] = document.segments
+    segment.finish(FinishReason.EOS, 0.0)
+    assert document.result().text == "<p></p><p>ㅤ<b>ㅤ</b></p>"
+
+
+def test_pieces_without_a_token_are_counted(translator, monkeypatch, tokenizer, manifest) -> None:
+    encode = tokenizer.encode
+    monkeypatch.setattr(tokenizer, "encode", lambda text: [*encode(text), manifest.unknown_id, manifest.unknown_id])
+    [result] = translator.translate_offline(Echo(), ["Tom. Where?"])
+    assert result.unknown_pieces == 4
+
+
+@pytest.mark.parametrize(("text", "split"), [("tom. " * 50, False), ("tom " * 50, True), ("", False)])
+@pytest.mark.parametrize("html", [False, True])
+def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, split: bool, html: bool) -> None:
+    [result] = translator.translate_offline(Echo(), [text], html=html)
+    assert result.split is split
+    assert result.unknown_pieces == 0
+
+
+@pytest.mark.parametrize("long_one", range(3))
+def test_a_sentence_of_any_block_of_html_that_was_split_inside_is_told(translator, long_one: int) -> None:
+    html = "".join(f"<p>{'tom ' * (50 if block == long_one else 1)}</p>" for block in range(3))
+    [result] = translator.translate_offline(Echo(), [html], html=True)
+    assert result.split
+
+
+def test_segments_without_a_translation_do_not_end_what_is_handed_out(translator) -> None:
+    document = translator.prepare("你" * 3_000)
+    *empty, last = document.segments
+    assert len(empty) > 100
+    for segment in empty:
+        segment.finish(FinishReason.EOS, 0.0)
+    Echo().decode([last])
+    grown = []
+    while delta := document.grow():
+        grown.append(delta)
+    assert "".join(grown) == document.result().text != ""

@@ -1,7 +1,7 @@
 """What a call asks of the translation of all its texts, and for whom."""
 
 import enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Priority(enum.IntEnum):
@@ -11,23 +11,38 @@ class Priority(enum.IntEnum):
     BULK = 1
 
 
-class Terms(NamedTuple):
-    """The same for all segments of a call.
+class Decoding(NamedTuple):
+    """The options that change the result of a segment: segments of the same ids, limit and `Decoding` share one.
 
     Attributes:
+        stops_at_repetition: whether a segment ends with REPETITION where it goes round in circles.
+        wants_log_probability: whether log-probabilities are added up; it takes time at every step.
+    """
+
+    stops_at_repetition: bool = False
+    wants_log_probability: bool = False
+
+
+DEFAULT_DECODING: Final = Decoding()
+
+
+class RequestOptions(NamedTuple):
+    """The same for all segments of a call; made once, of its first message.
+
+    Attributes:
+        decoding: how segments are decoded; whether they stop at a repetition, the server says.
         max_target_tokens: of each segment, below its limit; None or 0: its limit.
         deadline_s: when the answer is of no more use, on the clock of `time.monotonic`; None: never.
         wants_deltas: whether progress is told after each step too.
-        wants_log_probability: whether the result says its mean log-probability.
-        client: who asks: those who wait are served in turn, client by client.
-        priority: among all who wait.
+        client: who asks: clients are served in turn.
+        priority: among all that wait.
         html: whether the texts are HTML, whose tags are kept.
     """
 
+    decoding: Decoding = DEFAULT_DECODING
     max_target_tokens: int | None = None
     deadline_s: float | None = None
     wants_deltas: bool = False
-    wants_log_probability: bool = False
     client: str = ""
     priority: Priority = Priority.INTERACTIVE
     html: bool = False

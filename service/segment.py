@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dragoman.errors import DeadlineExceededError, DragomanError, TextFailedError
-from service.options import Priority
+from service.options import DEFAULT_DECODING, Decoding, Priority
 
 
 class SegmentStatus(enum.Enum):
@@ -44,7 +44,7 @@ def _ignore(_: "Segment") -> None:
 class Segment:
     """One sentence on its way through the engine; compared and hashed by identity.
 
-    The caller fills the first ten fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    The caller fills the first nine fields, the engine all others. Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
@@ -52,9 +52,8 @@ class Segment:
         deadline_s: after which it is given up with DEADLINE and a DeadlineExceededError; None: never.
         wants_deltas: whether `on_progress` is called after every token, too (and may then see the end early).
         on_progress: called on the event loop when the segment has finished; not after it was cancelled.
-        stops_at_repetition: whether it ends with REPETITION where it goes round in circles.
-        wants_log_probability: whether `log_probability` is added up; it takes time at every step.
-        client: who asks, see `Terms`.
+        decoding: the options that change its result.
+        client: who asks, see `RequestOptions`.
         priority: among all that wait.
         text_bytes: of its text, in UTF-8.
         target_ids: so far, without the end-of-sentence id; grows by appending only.
@@ -78,8 +77,7 @@ class Segment:
     deadline_s: float | None = None
     wants_deltas: bool = False
     on_progress: Callable[["Segment"], None] = _ignore
-    stops_at_repetition: bool = False
-    wants_log_probability: bool = False
+    decoding: Decoding = DEFAULT_DECODING
     client: str = ""
     priority: Priority = Priority.INTERACTIVE
     text_bytes: int = 0
@@ -96,6 +94,20 @@ class Segment:
     encoded_s: float | None = None
     first_token_s: float | None = None
     finished_s: float | None = None
+
+    def twin(self, on_progress: Callable[["Segment"], None]) -> "Segment":
+        """Make a new segment that asks for all that this one asks for, and tells another of its progress."""
+        return Segment(
+            self.source_ids,
+            self.max_target_tokens,
+            deadline_s=self.deadline_s,
+            wants_deltas=self.wants_deltas,
+            on_progress=on_progress,
+            decoding=self.decoding,
+            client=self.client,
+            priority=self.priority,
+            text_bytes=self.text_bytes,
+        )
 
     @property
     def finished(self) -> bool:

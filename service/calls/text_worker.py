@@ -14,7 +14,7 @@ from dragoman.errors import DragomanError, InternalError
 from service.calls import limits
 from service.calls.call import Call, Read, Text
 from service.calls.turns import Turns
-from service.options import Terms
+from service.options import RequestOptions
 from service.registry.catalog import ServedModel
 from service.settings import Settings
 from service.text.document import Document, TextResult
@@ -40,13 +40,13 @@ class TextWork:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
 
     async def prepare(
-        self, model: ServedModel, terms: Terms, call: Call, contents: Sequence[str], first: int = 0
+        self, model: ServedModel, options: RequestOptions, call: Call, contents: Sequence[str], first: int = 0
     ) -> dict[int, Text]:
         """Make documents of texts: complete ones where the texts are small, else such as :meth:`read` reads.
 
         Args:
             model: that is to translate them.
-            terms: of the call.
+            options: of the call.
             call: that is told of their progress.
             contents: the texts.
             first: the number of the first of them within the call.
@@ -62,17 +62,17 @@ class TextWork:
         def made(index: int, text: str) -> Text:
             if index in bad:
                 return bad[index]
-            return _isolated(partial(make, text, terms, partial(call.progress, index)))
+            return _isolated(partial(make, text, options, partial(call.progress, index)))
 
         def prepare(group: Iterable[tuple[int, str]]) -> dict[int, Text]:
             return {index: made(index, text) for index, text in group}
 
         numbered = enumerate(contents, first)
-        if small or not terms.html:
+        if small or not options.html:
             return prepare(numbered)
         texts: dict[int, Text] = {}
         for group in _groups(numbered):
-            async with self._turns.turn(terms.client):
+            async with self._turns.turn(options.client):
                 texts |= await self._on_thread(partial(prepare, group))
         return texts
 

@@ -238,7 +238,7 @@ class DecodeBatch:
         self._mailbox.deliver(ended)
         for segment in self._ready.take(self._scheduler.free):
             self._slots.fill(self._scheduler.admit(segment), self._memory_of.pop(segment))
-            self._asked |= segment.wants_log_probability
+            self._asked |= segment.decoding.wants_log_probability
 
     def _decode(self) -> None:
         rows = len(self._scheduler.active)
@@ -279,7 +279,7 @@ class DecodeBatch:
 
     def _log_probabilities(self, ids: Sequence[int | None]) -> dict[int, float]:
         """Those of the next ids, by slot, where the segments want them; notes when none does any more."""
-        asking = [slot for slot, segment in enumerate(self._scheduler.active) if segment.wants_log_probability]
+        asking = [slot for slot, segment in enumerate(self._scheduler.active) if segment.decoding.wants_log_probability]
         self._asked = bool(asking)
         return {
             slot: log_probability(self._slots.logits_of(slot), token)

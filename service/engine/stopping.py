@@ -10,7 +10,7 @@ def extend(segment: Segment, token: int, now_s: float) -> None:
     tokens = len(segment.target_ids)
     if tokens >= segment.max_target_tokens:
         segment.finish(FinishReason.LENGTH, now_s)
-    elif segment.stops_at_repetition and tokens >= FEWEST_TOKENS and _goes_round(segment):
+    elif segment.decoding.stops_at_repetition and tokens >= FEWEST_TOKENS and _goes_round(segment):
         segment.finish(FinishReason.REPETITION, now_s)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.errors import DragomanError, DrainingError
-from service.options import Priority, Terms
+from service.options import Priority, RequestOptions
 from service.queue.admission import Outlook, QueueLimits, Room, check_deadline, check_delay, check_room, share_of
 from service.queue.decaying_ratio import MovingRatio
 from service.queue.fair_queue import QUANTUM, FairQueue, Load
@@ -123,11 +123,11 @@ class Mailbox:
             tokens = self._running_tokens + self._waiting.load.source_tokens + promised
             return tokens / (self._per_second() or float("inf"))
 
-    def screen(self, terms: Terms, text_bytes: int) -> None:
+    def screen(self, options: RequestOptions, text_bytes: int) -> None:
         """Refuse a request that has no prospects, by the size of its texts alone, before any work on them.
 
         Args:
-            terms: of the request.
+            options: of the request.
             text_bytes: of its texts, in UTF-8.
 
         Raises:
@@ -141,21 +141,21 @@ class Mailbox:
             if not self._unfinished and not self._promises:
                 return
             tokens = self._tokens_of(text_bytes)
-            self._check_room(Load(tokens, text_bytes), terms.client, terms.priority)
-            outlook = self._outlook(terms.client, terms.priority, tokens)
+            self._check_room(Load(tokens, text_bytes), options.client, options.priority)
+            outlook = self._outlook(options.client, options.priority, tokens)
         check_delay(outlook, self._limits)
-        if terms.deadline_s is not None:
-            check_deadline(outlook, terms.deadline_s - time.monotonic())
+        if options.deadline_s is not None:
+            check_deadline(outlook, options.deadline_s - time.monotonic())
 
     @contextmanager
-    def promised(self, terms: Terms, text_bytes: int) -> Iterator[Promise]:
+    def promised(self, options: RequestOptions, text_bytes: int) -> Iterator[Promise]:
         """Count texts that have been let in as waiting of their client, until they have come or the call ends.
 
         Args:
-            terms: of the call.
+            options: of the call.
             text_bytes: of its texts, in UTF-8.
         """
-        promise = Promise(terms.client, terms.priority, text_bytes)
+        promise = Promise(options.client, options.priority, text_bytes)
         with self._lock:
             self._promises.add(promise)
         try:

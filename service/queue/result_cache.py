@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from dragoman.errors import DeadlineExceededError, DragomanError
 from service.lru import LruStore
+from service.options import Decoding
 from service.queue.mailbox import Mailbox, notify
 from service.segment import FinishReason, Origin, Segment, SegmentStatus
 from service.telemetry.metrics import ModelMetrics
@@ -26,13 +27,12 @@ class _Key(NamedTuple):
 
     source_ids: bytes
     max_target_tokens: int
-    stops_at_repetition: bool
-    wants_log_probability: bool
+    decoding: Decoding
 
     @classmethod
     def of(cls, segment: Segment) -> "_Key":
         ids = array("i", segment.source_ids).tobytes()
-        return cls(ids, segment.max_target_tokens, segment.stops_at_repetition, segment.wants_log_probability)
+        return cls(ids, segment.max_target_tokens, segment.decoding)
 
 
 class _Result(NamedTuple):
@@ -158,7 +158,7 @@ class ResultCache:
             if flight is not None:
                 segment.origin = Origin.COALESCED
             else:
-                flight = self._flight(key, segment)
+                flight = _Flight(key, segment.twin(self._progressed))
                 new.append(flight)
                 if self._coalesce:
                     joinable[key] = flight
@@ -199,22 +199,6 @@ class ResultCache:
         """Forget all results."""
         self._metrics.result_cache_bytes.dec(self._results.size_bytes)
         self._results = LruStore(self._results.limit_bytes)
-
-    def _flight(self, key: _Key, segment: Segment) -> _Flight:
-        """Prepare a flight that asks for what a segment asks for, with nobody on board."""
-        leader = Segment(
-            segment.source_ids,
-            segment.max_target_tokens,
-            segment.deadline_s,
-            segment.wants_deltas,
-            self._progressed,
-            segment.stops_at_repetition,
-            segment.wants_log_probability,
-            segment.client,
-            segment.priority,
-            segment.text_bytes,
-        )
-        return _Flight(key, leader)
 
     def _launch(self, flights: Sequence[_Flight], *, let_in: bool = False, again: bool = False) -> None:
         if not flights:
@@ -281,7 +265,7 @@ class ResultCache:
 
     def _relaunch(self, key: _Key, waiters: Sequence[Segment]) -> None:
         """Begin again for those who joined just as the engine gave up, and have time left."""
-        flight = self._flight(key, waiters[0])
+        flight = _Flight(key, waiters[0].twin(self._progressed))
         try:
             self._launch([flight], again=True)
         except DragomanError as error:

@@ -16,7 +16,7 @@ from dragoman.v1.translation_pb2_grpc import TranslationServicer
 from service.calls import limits
 from service.calls.call import Call, Text
 from service.calls.text_worker import TextWork, unexpected
-from service.options import Priority, Terms
+from service.options import Decoding, Priority, RequestOptions
 from service.registry.catalog import Catalog, ServedModel
 from service.rpc import batch_stream, validation
 from service.rpc.answer import listed, pieces, sendable, translated, whole
@@ -143,12 +143,12 @@ class Servicer(TranslationServicer):
                 model, max_target_tokens = validation.check_config(first, self._catalog)
                 record.admitted = True
                 record.model = model.manifest.name
-                terms = _terms(first.config, max_target_tokens, record.caller, deadline_s, default=Priority.BULK)
+                options = _options_of(first.config, max_target_tokens, record.caller, deadline_s, default=Priority.BULK)
                 call = Call(model.intake, self._metrics, record, one_by_one=True)
                 with model.held():
                     async with call:
-                        prepare = partial(self._texts.prepare, model, terms, call)
-                        read = partial(self._texts.read, terms.client)
+                        prepare = partial(self._texts.prepare, model, options, call)
+                        read = partial(self._texts.read, options.client)
                         in_order = first.config.in_order
                         await BatchStream(
                             inbox, context, call, prepare, read, self._texts, record, self._settings, in_order=in_order
@@ -238,28 +238,28 @@ class Servicer(TranslationServicer):
             DeadlineExceededError: the deadline of the call passed meanwhile.
             DragomanError: the request was refused.
         """
-        model, terms = self._screened(request, context, record, wants_deltas=wants_deltas)
+        model, options = self._screened(request, context, record, wants_deltas=wants_deltas)
         call = Call(model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
         with model.held():
-            async with self._limited(terms.deadline_s), call:
-                texts = await self._texts.prepare(model, terms, call, request.contents)
+            async with self._limited(options.deadline_s), call:
+                texts = await self._texts.prepare(model, options, call, request.contents)
                 documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
                 text_bytes = sum(document.text_bytes for document in documents)
-                if terms.html:
-                    model.mailbox.screen(terms, text_bytes)
+                if options.html:
+                    model.mailbox.screen(options, text_bytes)
                 if request.all_or_nothing:
                     limits.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
                 if all(document.complete for document in documents):
                     call.submit(texts)
                     yield call
                     return
-                with model.mailbox.promised(terms, text_bytes) as promise:
-                    call.begin(texts, partial(self._texts.read, terms.client), promise)
+                with model.mailbox.promised(options, text_bytes) as promise:
+                    call.begin(texts, partial(self._texts.read, options.client), promise)
                     yield call
 
     def _screened(
         self, request: pb.TranslateTextRequest, context: Context, record: Record, *, wants_deltas: bool
-    ) -> tuple[ServedModel, Terms]:
+    ) -> tuple[ServedModel, RequestOptions]:
         """Check a request, and whether it has prospects: before anything is set up for it, refusals are to be cheap.
 
         Raises:
@@ -270,11 +270,11 @@ class Servicer(TranslationServicer):
         model, max_target_tokens = validation.check(request, self._catalog, self._settings, one_answer=not wants_deltas)
         record.model = model.manifest.name
         deadline_s = _deadline_s(context)
-        terms = _terms(request, max_target_tokens, record.caller, deadline_s, wants_deltas=wants_deltas)
+        options = _options_of(request, max_target_tokens, record.caller, deadline_s, wants_deltas=wants_deltas)
         # Of HTML, how much is text shows later.
-        size_bytes = 0 if terms.html else sum(len(text.encode()) for text in request.contents)
-        model.mailbox.screen(terms, size_bytes)
-        return model, terms
+        size_bytes = 0 if options.html else sum(len(text.encode()) for text in request.contents)
+        model.mailbox.screen(options, size_bytes)
+        return model, options
 
     @contextmanager
     def _reading(self, context: Context) -> Iterator[Inbox]:
@@ -334,23 +334,23 @@ def _deadline_s(context: Context) -> float | None:
     return None if remaining_s is None else time.monotonic() + remaining_s
 
 
-def _terms(
+def _options_of(
     asked: pb.TranslateTextRequest | pb.BatchTranslateTextConfig,
     max_target_tokens: int,
-    caller: str,
+    client: str,
     deadline_s: float | None,
     *,
     wants_deltas: bool = False,
     default: Priority = Priority.INTERACTIVE,
-) -> Terms:
-    return Terms(
-        max_target_tokens,
-        deadline_s,
-        wants_deltas,
-        asked.options.mean_log_probability,
-        caller,
-        _PRIORITY.get(asked.priority, default),
-        asked.mime_type == validation.HTML,
+) -> RequestOptions:
+    return RequestOptions(
+        decoding=Decoding(wants_log_probability=asked.options.mean_log_probability),
+        max_target_tokens=max_target_tokens,
+        deadline_s=deadline_s,
+        wants_deltas=wants_deltas,
+        client=client,
+        priority=_PRIORITY.get(asked.priority, default),
+        html=asked.mime_type == validation.HTML,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
 from dragoman.tokenizer import Tokenizer
-from service.options import Terms
+from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
 from service.text import markup, segmentation
@@ -45,7 +45,7 @@ class Limits(NamedTuple):
 
 
 _DEFAULT_LIMITS: Final = Limits()
-_DEFAULT_TERMS: Final = Terms()
+_DEFAULT_OPTIONS: Final = RequestOptions()
 
 
 class Translator:
@@ -60,40 +60,42 @@ class Translator:
     def open(
         self,
         text: str,
-        terms: Terms = _DEFAULT_TERMS,
+        options: RequestOptions = _DEFAULT_OPTIONS,
         on_progress: OnProgress = lambda segment: None,
     ) -> Document:
         """Make a document of a text, of which nothing has been read; HTML is parsed at once.
 
         Args:
             text: any text, without lone surrogates.
-            terms: what the call asks for.
+            options: what the call asks for.
             on_progress: called on the event loop, see :class:`Segment`.
         """
-        if terms.html:
+        decoding = options.decoding._replace(stops_at_repetition=self._limits.stop_repetition)
+        options = options._replace(decoding=decoding)
+        if options.html:
             blocks = list(markup.parse(text))
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
-            parts = self._parts_of_html(blocks, terms, on_progress)
+            parts = self._parts_of_html(blocks, options, on_progress)
         else:
             text_bytes = len(text.encode())
-            parts = self._parts(text, terms, on_progress)
+            parts = self._parts(text, options, on_progress)
         return Document(
             parts,
             self._tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
             unknown_id=self._manifest.unknown_id,
-            wants_log_probability=terms.wants_log_probability,
+            wants_log_probability=options.decoding.wants_log_probability,
         )
 
     def prepare(
         self,
         text: str,
-        terms: Terms = _DEFAULT_TERMS,
+        options: RequestOptions = _DEFAULT_OPTIONS,
         on_progress: OnProgress = lambda segment: None,
     ) -> Document:
         """Make a document of a text, and read all of it; the arguments are those of :meth:`open`."""
-        document = self.open(text, terms, on_progress)
+        document = self.open(text, options, on_progress)
         document.read_all()
         return document
 
@@ -111,23 +113,25 @@ class Translator:
         Raises:
             DragomanError: a segment could not be decoded.
         """
-        documents = [self.prepare(text, Terms(max_target_tokens, html=html)) for text in texts]
+        documents = [
+            self.prepare(text, RequestOptions(max_target_tokens=max_target_tokens, html=html)) for text in texts
+        ]
         engine.decode([segment for document in documents for segment in document.segments])
         return [document.result() for document in documents]
 
-    def _parts(self, text: str, terms: Terms, on_progress: OnProgress) -> Iterator[Part]:
+    def _parts(self, text: str, options: RequestOptions, on_progress: OnProgress) -> Iterator[Part]:
         """Split a plain text and encode its segments, one after the other."""
         ids: dict[str, list[int]] = {}
         for kept, segment, inside in segmentation.pieces(text, self._language, partial(self._fits, ids=ids)):
             encoded = ids.get(segment)
             if encoded:
-                yield Part(kept, self._segment(segment, encoded, terms, on_progress), split=inside)
+                yield Part(kept, self._segment(segment, encoded, options, on_progress), split=inside)
             else:  # nothing that the model could see, such as a filler character
                 yield Part(kept + segment, split=inside)
             ids.clear()
 
     def _parts_of_html(
-        self, blocks: Iterable[str | markup.Block], terms: Terms, on_progress: OnProgress
+        self, blocks: Iterable[str | markup.Block], options: RequestOptions, on_progress: OnProgress
     ) -> Iterator[Part]:
         """Split the texts of HTML and encode their segments, block by block."""
         for block in blocks:
@@ -141,22 +145,21 @@ class Translator:
                 if isinstance(piece, str):
                     yield Part(piece)
                 elif ids[piece.text]:
-                    segment = self._segment(piece.text, ids[piece.text], terms, on_progress)
+                    segment = self._segment(piece.text, ids[piece.text], options, on_progress)
                     yield Part("", segment, piece)
                 else:
                     yield Part(piece.fill(piece.text))
 
-    def _segment(self, text: str, ids: list[int], terms: Terms, on_progress: OnProgress) -> Segment:
+    def _segment(self, text: str, ids: list[int], options: RequestOptions, on_progress: OnProgress) -> Segment:
         return Segment(
             source_ids=[*ids, self._manifest.eos_id],
-            max_target_tokens=self._limit(len(ids) + 1, terms.max_target_tokens),
-            deadline_s=terms.deadline_s,
-            wants_deltas=terms.wants_deltas,
+            max_target_tokens=self._limit(len(ids) + 1, options.max_target_tokens),
+            deadline_s=options.deadline_s,
+            wants_deltas=options.wants_deltas,
             on_progress=on_progress,
-            stops_at_repetition=self._limits.stop_repetition,
-            wants_log_probability=terms.wants_log_probability,
-            client=terms.client,
-            priority=terms.priority,
+            decoding=options.decoding,
+            client=options.client,
+            priority=options.priority,
             text_bytes=len(text.encode()),
         )
 

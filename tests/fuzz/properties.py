@@ -9,7 +9,7 @@ from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError, to_status
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
-from service.options import Terms
+from service.options import RequestOptions
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
 from service.rpc import validation
@@ -40,7 +40,7 @@ def check_text(text: str) -> None:
 
 def _check_text(text: str, *, html: bool) -> None:
     manifest = _model().manifest
-    document = _model().translator.prepare(text, Terms(html=html))
+    document = _model().translator.prepare(text, RequestOptions(html=html))
     if not document.segments and not html:
         assert document.result().text == text
     for segment in document.segments:

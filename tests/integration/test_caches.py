@@ -17,6 +17,7 @@ from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.engine import Engine
 from service.engine.invariants import violations
+from service.options import Decoding
 from service.queue.mailbox import Mailbox
 from service.queue.result_cache import ResultCache
 from service.runtime.host import DecoderSession, EncoderSession
@@ -67,7 +68,10 @@ class Subject:
 
     def _alone(self, text: int) -> Trace:
         mailbox = Mailbox(UNBOUNDED)
-        batch, segment = self.batch(mailbox, Metrics(), slots=1), self.segment(text, wants_log_probability=True)
+        batch, segment = (
+            self.batch(mailbox, Metrics(), slots=1),
+            self.segment(text, decoding=Decoding(wants_log_probability=True)),
+        )
         mailbox.submit([segment])
         log_probabilities = [segment.log_probability]
         while mailbox.unfinished:
@@ -203,7 +207,11 @@ class Conversation:
             assert not left or segment not in waiting, "told after it left"
             words.put_nowait(segment)
 
-        fields = {"wants_deltas": caller.wants_deltas, "wants_log_probability": caller.asks, "on_progress": note}
+        fields = {
+            "wants_deltas": caller.wants_deltas,
+            "decoding": Decoding(wants_log_probability=caller.asks),
+            "on_progress": note,
+        }
         segments = {self.subject.segment(text, caller.limit, **fields): text for text in caller.texts}
         waiting, heard = set(segments), 0
         self.cache.submit(list(segments))
@@ -243,7 +251,7 @@ def test_whoever_shares_or_comes_again_gets_the_plain_result(
         else:
             assert segment.finish_reason in (FinishReason.EOS, FinishReason.LENGTH)
             assert segment.target_ids == alone
-            asked = segment.wants_log_probability
+            asked = segment.decoding.wants_log_probability
             assert segment.log_probability == (log_probabilities[segment.decoded_tokens] if asked else 0.0)
     # Every segment found its result, shared a flight, or had one of its own.
     total = sum(len(caller.texts) for caller in callers)

@@ -19,6 +19,7 @@ from dragoman.tokenizer import Tokenizer
 from service.engine.batch import DecodeBatch
 from service.engine.engine import Engine
 from service.engine.invariants import violations
+from service.options import Decoding
 from service.queue.mailbox import Mailbox
 from service.runtime.device import Buffer, ResidentDecoder, ResidentEncoder, ResidentSlots, ResidentStep
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
@@ -77,7 +78,7 @@ class Subject:
     def _alone(self, source: tuple[int, ...]) -> Trace:
         mailbox = Mailbox(UNBOUNDED)
         batch = DecodeBatch(self.bundle.manifest, *self._on_host, mailbox, Metrics().of("m"), slots=1)
-        segment = Segment(list(source), LIMIT, wants_log_probability=True)
+        segment = Segment(list(source), LIMIT, decoding=Decoding(wants_log_probability=True))
         mailbox.submit([segment])
         log_probabilities = [segment.log_probability]
         while not segment.finished:
@@ -189,7 +190,7 @@ class Rehearsal:
             visit.limit,
             deadline_s=EXPIRED_S if visit.expired else None,
             wants_deltas=visit.wants_deltas,
-            wants_log_probability=visit.asks,
+            decoding=Decoding(wants_log_probability=visit.asks),
             on_progress=lambda segment: self.told[segment].append(len(segment.target_ids)),
         )
         self.told[segment] = []
@@ -273,7 +274,7 @@ def test_a_batch_decodes_what_the_engine_decodes_alone(subject, plan: Plan) -> N
 
 def check_like_alone(subject: Subject, segment: Segment) -> None:
     alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids))
-    expected = log_probabilities[segment.decoded_tokens] if segment.wants_log_probability else 0.0
+    expected = log_probabilities[segment.decoded_tokens] if segment.decoding.wants_log_probability else 0.0
     assert segment.log_probability == expected
     if segment.finish_reason is FinishReason.EOS:
         assert segment.target_ids == alone
@@ -418,7 +419,7 @@ class Conversation:
                 caller.limit,
                 wants_deltas=True,
                 on_progress=note,
-                wants_log_probability=caller.asks,
+                decoding=Decoding(wants_log_probability=caller.asks),
             )
             for source in caller.sources
         ]

@@ -6,6 +6,7 @@ import torch
 from model.data import pad
 from model.transformer import Transformer
 from service.engine.engine import Engine
+from service.options import Decoding
 from service.queue.mailbox import Mailbox
 from service.segment import FinishReason, Segment
 from service.telemetry.metrics import Metrics
@@ -16,7 +17,7 @@ from tests.synthetic import Synthetic
 def decode(subject: Synthetic, limit: int) -> list[Segment]:
     eos_id = subject.bundle.manifest.eos_id
     segments = [
-        Segment([*subject.tokenizer.encode(text), eos_id], limit, wants_log_probability=True)
+        Segment([*subject.tokenizer.encode(text), eos_id], limit, decoding=Decoding(wants_log_probability=True))
         for text in synthetic.texts()
     ]
     Engine(subject.bundle, Mailbox(10_000), Metrics(), device="cpu", threads=1, slots=4).decode(segments)

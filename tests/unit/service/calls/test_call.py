@@ -11,7 +11,7 @@ from dragoman import DrainingError, QueueFullError
 from dragoman.errors import TextFailedError
 from dragoman.tokenizer import Tokenizer
 from service.calls.call import Call, Read
-from service.options import Terms
+from service.options import RequestOptions
 from service.queue.mailbox import Mailbox
 from service.queue.result_cache import ResultCache
 from service.registry.catalog import Intake
@@ -110,7 +110,7 @@ async def test_others_have_their_turn_while_many_segments_are_submitted_and_with
         async def come_and_go() -> None:
             call = make_call()
             async with call:
-                with mailbox.promised(Terms(client="a"), MANY) as promise:
+                with mailbox.promised(RequestOptions(client="a"), MANY) as promise:
                     call.begin({0: make_document(call)}, read, promise)
                     await until(lambda: mailbox.queued_segments >= WINDOW)
 
@@ -123,7 +123,7 @@ async def test_others_have_their_turn_while_many_segments_are_submitted_and_with
 async def test_a_call_has_a_bounded_number_of_segments_on_their_way(mailbox, make_call, make_document) -> None:
     async with asyncio.timeout(60), make_call() as call:
         document = make_document(call)
-        with mailbox.promised(Terms(client="a"), MANY) as promise:
+        with mailbox.promised(RequestOptions(client="a"), MANY) as promise:
             call.begin({0: document}, read, promise)
             waiting = asyncio.create_task(call.complete())
             seen, left = [0], MANY
@@ -162,7 +162,7 @@ async def test_what_is_still_to_come_of_a_call_counts_for_its_own_client_and_for
 ) -> None:
     limit = mailbox.limit_source_tokens
     async with make_call() as call:
-        with mailbox.promised(Terms(client="a"), 100 * limit) as promise:
+        with mailbox.promised(RequestOptions(client="a"), 100 * limit) as promise:
             call.begin({0: make_document(call)}, read, promise)
             await until(lambda: mailbox.queued_segments > 0)
             first, *_ = mailbox.take(0, 1, wait=False) or []
@@ -232,7 +232,7 @@ async def test_a_text_that_cannot_be_read_is_an_error_of_its_own(mailbox, make_c
         await call.complete()
         assert call.text(0) is error
     async with make_call(all_or_nothing=True) as call:
-        with mailbox.promised(Terms(), 1) as promise:
+        with mailbox.promised(RequestOptions(), 1) as promise:
             call.begin({0: make_document(call, segments=1)}, fail_at_first, promise)
             with pytest.raises(TextFailedError, match="cannot be read"):
                 await call.complete()
@@ -255,7 +255,7 @@ async def test_an_error_of_a_segment_ends_the_submission(mailbox, make_call, mak
 
 async def test_a_server_that_closes_ends_a_call_that_is_being_fed(mailbox, make_call, make_document) -> None:
     async with make_call() as call:
-        with mailbox.promised(Terms(client="a"), MANY) as promise:
+        with mailbox.promised(RequestOptions(client="a"), MANY) as promise:
             call.begin({0: make_document(call)}, read, promise)
             await until(lambda: mailbox.queued_segments > 0)
             mailbox.close()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from service.calls.text_worker import TextWork
-from service.options import Terms
+from service.options import RequestOptions
 from service.segment import FinishReason, Segment
 from service.settings import Settings
 from service.text.document import Document, Part
@@ -56,7 +56,7 @@ class Translator:
 async def prepare(work: TextWork, translator: Translator, *contents: str) -> dict[int, Any]:
     call: Any = SimpleNamespace(progress=lambda *_: None)
     model: Any = SimpleNamespace(translator=translator)
-    return await work.prepare(model, Terms(), call, contents, 7)
+    return await work.prepare(model, RequestOptions(), call, contents, 7)
 
 
 async def read_all(work: TextWork, client: str, documents: dict[int, Document]) -> list[int]:

@@ -13,7 +13,7 @@ from dragoman.errors import DeadlineExceededError, InternalError
 from service.engine import batch
 from service.engine.batch import DecodeBatch
 from service.engine.invariants import violations
-from service.options import Priority
+from service.options import Decoding, Priority
 from service.queue.mailbox import Mailbox
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.segment import FinishReason, Segment, SegmentStatus
@@ -90,7 +90,7 @@ def sources(sessions: Sessions) -> list[list[int]]:
 
 
 def asking(source: list[int], limit: int) -> Segment:
-    return Segment(source, limit, wants_log_probability=True)
+    return Segment(source, limit, decoding=Decoding(wants_log_probability=True))
 
 
 @pytest.fixture

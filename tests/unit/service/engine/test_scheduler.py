@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, mu
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.engine.repetition import FEWEST_TOKENS
 from service.engine.scheduler import Scheduler
+from service.options import Decoding
 from service.segment import FinishReason, Segment, SegmentStatus
 
 EOS = 2
@@ -149,7 +150,7 @@ def test_whoever_sees_the_end_sees_all_of_its_log_probability() -> None:
 @pytest.mark.parametrize("stops", [True, False])
 def test_a_segment_that_goes_round_in_circles_ends(stops: bool) -> None:
     scheduler, [segment] = running(50)
-    segment.stops_at_repetition = stops
+    segment.decoding = Decoding(stops_at_repetition=stops)
     while not segment.finished:
         scheduler.commit([7], NOW_S)
     assert segment.finish_reason is (FinishReason.REPETITION if stops else FinishReason.LENGTH)
@@ -158,7 +159,7 @@ def test_a_segment_that_goes_round_in_circles_ends(stops: bool) -> None:
 
 def test_the_limit_comes_first() -> None:
     scheduler, [segment] = running(FEWEST_TOKENS)
-    segment.stops_at_repetition = True
+    segment.decoding = Decoding(stops_at_repetition=True)
     for _ in range(FEWEST_TOKENS):
         scheduler.commit([7], NOW_S)
     assert segment.finish_reason is FinishReason.LENGTH
@@ -166,7 +167,7 @@ def test_the_limit_comes_first() -> None:
 
 def test_what_its_source_repeats_a_segment_may_repeat() -> None:
     scheduler, [segment] = running(99)
-    segment.stops_at_repetition, segment.source_ids = True, [5] * 20 + [EOS]
+    segment.decoding, segment.source_ids = Decoding(stops_at_repetition=True), [5] * 20 + [EOS]
     while not segment.finished:
         scheduler.commit([7], NOW_S)
     assert (segment.finish_reason, len(segment.target_ids)) == (FinishReason.REPETITION, 41)

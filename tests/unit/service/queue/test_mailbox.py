@@ -13,7 +13,7 @@ from dragoman.errors import (
     OverloadedError,
     QueueFullError,
 )
-from service.options import Priority, Terms
+from service.options import Priority, RequestOptions
 from service.queue import mailbox as module
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
@@ -452,7 +452,7 @@ def busy(clock: Clock, mailbox: Mailbox, *lengths: int) -> list[Segment]:
 
 
 def screen(mailbox: Mailbox, text_bytes: int = 4, *, client: str = "a", **terms) -> None:
-    mailbox.screen(Terms(client=client, **terms), text_bytes)
+    mailbox.screen(RequestOptions(client=client, **terms), text_bytes)
 
 
 def test_the_drain_rate_is_measured_while_more_waits_than_is_taken(clock: Clock) -> None:
@@ -590,7 +590,7 @@ def test_what_one_client_has_waiting_refuses_no_other() -> None:
     mailbox = Mailbox(200, limit_text_bytes=1_000, max_delay_s=1.0)
     mailbox.enlist()
     mailbox.submit(segments(*[10] * 200, client="a", priority=Priority.BULK, text_bytes=40))  # let in while it was idle
-    with mailbox.promised(Terms(client="a", priority=Priority.BULK), 1_000_000):
+    with mailbox.promised(RequestOptions(client="a", priority=Priority.BULK), 1_000_000):
         for priority in Priority:
             screen(mailbox, client="b", priority=priority)
         mailbox.submit(segments(10, client="b", text_bytes=40))
@@ -602,7 +602,7 @@ def test_what_one_client_has_waiting_refuses_no_other() -> None:
 def test_texts_that_were_let_in_count_as_waiting_of_their_client_until_they_have_come() -> None:
     mailbox = opened(100)
     mailbox.submit(segments(10, client="a", text_bytes=40))
-    terms = Terms(client="a")
+    terms = RequestOptions(client="a")
     with mailbox.promised(terms, 320) as promise:  # eighty tokens, as those before it say
         screen(mailbox, 40)
         with pytest.raises(QueueFullError) as caught:
@@ -621,7 +621,7 @@ def test_who_was_let_in_with_much_is_screened_between_two_portions_too() -> None
     mailbox.submit(segments(10, client="a", text_bytes=40))
     finish(mailbox, *(mailbox.take(0, 1, wait=False) or []))
     assert mailbox.unfinished == 0
-    with mailbox.promised(Terms(client="a"), 400):
+    with mailbox.promised(RequestOptions(client="a"), 400):
         with pytest.raises(QueueFullError):
             screen(mailbox)
         screen(mailbox, client="b")
@@ -631,7 +631,7 @@ def test_who_was_let_in_with_much_is_screened_between_two_portions_too() -> None
 def test_the_backlog_has_what_was_let_in_and_has_not_come(clock: Clock) -> None:
     mailbox = opened(10_000)
     busy(clock, mailbox, 10)
-    with mailbox.promised(Terms(client="a"), 400):
+    with mailbox.promised(RequestOptions(client="a"), 400):
         assert mailbox.backlog_s == pytest.approx(12)
     assert mailbox.backlog_s == pytest.approx(2)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from dragoman.errors import DeadlineExceededError, DragomanError, DrainingError, InternalError, QueueFullError
-from service.options import Priority
+from service.options import Decoding, Priority
 from service.queue.mailbox import Mailbox
 from service.queue.result_cache import ResultCache
 from service.segment import FinishReason, Segment, SegmentStatus
@@ -93,7 +93,7 @@ class House:
             leader.target_ids.append(answer[len(leader.target_ids)])
             if len(leader.target_ids) == leader.max_target_tokens:
                 leader.finish(FinishReason.LENGTH, now_s)
-        if leader.wants_log_probability and leader.error is None:
+        if leader.decoding.wants_log_probability and leader.error is None:
             leader.log_probability = sure(leader.decoded_tokens)
         self._deliver(leader)
 
@@ -144,7 +144,7 @@ def ended(house: House, *segments: Segment) -> bool:
     """Whether each has its answer and was told of it once, and nothing after."""
     return all(
         segment.target_ids == answer_to(segment.source_ids)[: segment.max_target_tokens]
-        and segment.log_probability == (sure(segment.decoded_tokens) if segment.wants_log_probability else 0.0)
+        and segment.log_probability == (sure(segment.decoded_tokens) if segment.decoding.wants_log_probability else 0.0)
         and segment.error is None
         and [finished for _, finished in house.told[segment]].count(True) == 1
         and house.told[segment][-1] == (segment.target_ids, True)
@@ -189,7 +189,7 @@ def test_the_limit_of_target_tokens_is_part_of_the_question(house: House) -> Non
 
 def test_a_result_without_its_log_probability_does_not_answer_who_asks_for_it(house: House) -> None:
     for asks in (False, True, False, True):
-        segments = [house.segment(3, 4, 5, wants_log_probability=asks) for _ in range(2)]
+        segments = [house.segment(3, 4, 5, decoding=Decoding(wants_log_probability=asks)) for _ in range(2)]
         house.submit(*segments)  # the second time around, nobody has to decode
         house.finish_all()
         assert ended(house, *segments)
@@ -203,8 +203,7 @@ ASKED = {
     "max_target_tokens": (5, True),
     "deadline_s": (LATER_S, False),
     "wants_deltas": (True, False),
-    "stops_at_repetition": (True, True),
-    "wants_log_probability": (True, True),
+    "decoding": (Decoding(wants_log_probability=True), True),
     "client": ("another", False),
     "priority": (Priority.BULK, False),
     "text_bytes": (7, False),
@@ -586,7 +585,7 @@ def test_the_books_count_at_least_what_the_interpreter_does(asks: bool) -> None:
 
     def decode(firsts: range) -> None:
         for first in firsts:
-            house.cache.submit([Segment([first, first, EOS], LIMIT, wants_log_probability=asks)])
+            house.cache.submit([Segment([first, first, EOS], LIMIT, decoding=Decoding(wants_log_probability=asks))])
             house.exhaust(*house.take())
             house.settle()
 
@@ -630,7 +629,12 @@ class Machine(RuleBasedStateMachine):
         asks=st.booleans(),
     )
     def submit(self, sources, limit, wants_deltas, deadline_s, asks):
-        fields = {"limit": limit, "wants_deltas": wants_deltas, "deadline_s": deadline_s, "wants_log_probability": asks}
+        fields = {
+            "limit": limit,
+            "wants_deltas": wants_deltas,
+            "deadline_s": deadline_s,
+            "decoding": Decoding(wants_log_probability=asks),
+        }
         segments = [self.house.segment(*source, **fields) for source in sources]
         flights, unfinished = self.house.cache.flights, self.house.mailbox.unfinished
         try:
@@ -678,7 +682,7 @@ class Machine(RuleBasedStateMachine):
         waiting = [waiter for waiter in self.waiters if not waiter.segment.finished]
         assert self.house.cache.flights <= len(waiting)
         questions = {
-            (tuple(segment.source_ids), segment.max_target_tokens, segment.wants_log_probability)
+            (tuple(segment.source_ids), segment.max_target_tokens, segment.decoding.wants_log_probability)
             for segment, _ in waiting
         }
         assert len(questions) == self.house.cache.flights

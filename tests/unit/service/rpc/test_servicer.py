@@ -71,7 +71,7 @@ async def test_the_mean_log_probability_is_answered_to_who_asks(house, method, a
     request = pb.TranslateTextRequest(contents=["tom", " "], model="en-de", options=options)
     call = asyncio.create_task(results(house, method, request))
     [segment] = await house.taken(1)
-    assert segment.wants_log_probability is bool(asked)
+    assert segment.decoding.wants_log_probability is bool(asked)
     segment.log_probability = -0.75 * len(segment.source_ids)
     house.exhaust(segment)
     tom, blank = await call

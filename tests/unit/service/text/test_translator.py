@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dragoman.bundle import target_limit
 from dragoman.errors import InternalError
-from service.options import Terms
+from service.options import Decoding, RequestOptions
 from service.segment import FinishReason, Segment
 from service.settings import Settings
 from service.text.translator import Limits, Translator
@@ -66,7 +66,7 @@ def test_an_identity_translation_is_the_text(translator, text) -> None:
 @example("😀a" * 3, random.Random(0), 3, None)
 @example("😀a" * 3, random.Random(0), 9, 3)
 def test_deltas_never_retract_and_join_to_the_result(translator, text, chance, limit, circles_at) -> None:
-    document = translator.prepare(text, Terms(limit, wants_deltas=True))
+    document = translator.prepare(text, RequestOptions(max_target_tokens=limit, wants_deltas=True))
     running = list(document.segments)
     deltas = [document.grow()]
     while running:
@@ -109,7 +109,7 @@ def test_half_of_a_character_is_held_back(translator, tokenizer) -> None:
 
 
 def test_half_of_a_character_that_is_cut_off_is_what_the_unary_answer_has(translator) -> None:
-    document = translator.prepare("😀a", Terms(2))
+    document = translator.prepare("😀a", RequestOptions(max_target_tokens=2))
     [segment] = document.segments
     while not segment.finished:
         step(segment)
@@ -125,7 +125,9 @@ def test_segments_end_with_eos_and_fit_the_model(translator, manifest) -> None:
 
 
 def test_options_reach_the_segments(translator, manifest) -> None:
-    [segment] = translator.prepare("tom", Terms(5, deadline_s=7.0, wants_deltas=True)).segments
+    [segment] = translator.prepare(
+        "tom", RequestOptions(max_target_tokens=5, deadline_s=7.0, wants_deltas=True)
+    ).segments
     assert (segment.max_target_tokens, segment.deadline_s, segment.wants_deltas) == (5, 7.0, True)
     [segment] = translator.prepare("tom").segments
     assert segment.max_target_tokens == target_limit(len(segment.source_ids), manifest.max_target_tokens)
@@ -139,15 +141,15 @@ def test_the_limits_of_the_server_reach_the_segments(manifest, tokenizer) -> Non
     for text in ("tom", "good morning tom. ", "x" * 20):
         [segment] = translator.prepare(text).segments
         assert segment.max_target_tokens == min(len(segment.source_ids) * 3 // 2 + 3, longest)
-        assert not segment.stops_at_repetition
-        [segment] = translator.prepare(text, Terms(1)).segments
+        assert not segment.decoding.stops_at_repetition
+        [segment] = translator.prepare(text, RequestOptions(max_target_tokens=1)).segments
         assert segment.max_target_tokens == 1
     assert Limits.of(Settings()) == Limits()
 
 
 def test_who_goes_round_in_circles_is_stopped_by_default(translator) -> None:
     [segment] = translator.prepare("tom").segments
-    assert segment.stops_at_repetition
+    assert segment.decoding.stops_at_repetition
 
 
 @pytest.mark.parametrize(
@@ -167,10 +169,10 @@ def test_a_text_ends_as_the_worst_of_its_segments(translator, reasons: str, reas
 
 
 def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
-    document = translator.prepare("Tom. Good. Where?", Terms(wants_log_probability=True))
+    document = translator.prepare("Tom. Good. Where?", RequestOptions(decoding=Decoding(wants_log_probability=True)))
     ends = [(FinishReason.EOS, 3, -2.0), (FinishReason.LENGTH, 5, -0.5), (FinishReason.EOS, 0, -0.25)]
     for segment, (reason, tokens, log_probability) in zip(document.segments, ends, strict=True):
-        assert segment.wants_log_probability
+        assert segment.decoding.wants_log_probability
         segment.target_ids = [7] * tokens
         segment.log_probability = log_probability
         segment.finish(reason, 0.0)
@@ -181,7 +183,7 @@ def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
 
 @pytest.mark.parametrize(("text", "asks"), [("tom", False), ("tom", True), ("", True), (" \n", True), ("", False)])
 def test_a_mean_is_said_where_it_was_asked_for_and_there_are_tokens(translator, text: str, asks: bool) -> None:
-    document = translator.prepare(text, Terms(wants_log_probability=asks))
+    document = translator.prepare(text, RequestOptions(decoding=Decoding(wants_log_probability=asks)))
     Echo().decode(document.segments)
     assert (document.result().mean_log_probability is not None) is bool(asks and text.strip())
 
@@ -224,7 +226,7 @@ def test_a_bounded_number_of_segments_is_handed_out_at_a_time(translator) -> Non
 
 def test_tags_inside_segments_count_like_segments(translator) -> None:
     html = "<p>" + "<b>t</b><i>o</i>m " * 5 + "</p>"
-    document = translator.prepare(html * 20, Terms(html=True))
+    document = translator.prepare(html * 20, RequestOptions(html=True))
     assert (len(document.segments), document.weight) == (20, 20 * 20)  # the first tag is in front of its segment
     Echo().decode(document.segments)
     deltas = list(iter(document.grow, ""))
@@ -246,7 +248,7 @@ def test_html_is_text_and_tags(translator) -> None:
     st.lists(st.sampled_from(["<p>", "</p>", "<b>", "</b>", "tom ", "good. ", "😀", "&amp; ", "<br>\n"])).map("".join)
 )
 def test_deltas_of_html_join_to_the_result(translator, html) -> None:
-    document = translator.prepare(html, Terms(wants_deltas=True, html=True))
+    document = translator.prepare(html, RequestOptions(wants_deltas=True, html=True))
     deltas = [document.grow()]
     for segment in document.segments:
         while not segment.finished:
@@ -258,7 +260,7 @@ def test_deltas_of_html_join_to_the_result(translator, html) -> None:
 
 
 def test_a_segment_of_html_comes_as_a_whole(translator) -> None:
-    document = translator.prepare("<p>good <b>morning</b> tom</p>", Terms(wants_deltas=True, html=True))
+    document = translator.prepare("<p>good <b>morning</b> tom</p>", RequestOptions(wants_deltas=True, html=True))
     [segment] = document.segments
     assert document.grow() == "<p>"
     step(segment)
@@ -270,7 +272,7 @@ def test_a_segment_of_html_comes_as_a_whole(translator) -> None:
 
 def test_html_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, tokenizer) -> None:
     monkeypatch.setattr(tokenizer, "encode", lambda text: [] if "ㅤ" in text else [5])
-    document = translator.prepare("<p>tom</p><p>ㅤ<b>ㅤ</b></p>", Terms(html=True))
+    document = translator.prepare("<p>tom</p><p>ㅤ<b>ㅤ</b></p>", RequestOptions(html=True))
     [segment] = document.segments
     segment.finish(FinishReason.EOS, 0.0)
     assert document.result().text == "<p></p><p>ㅤ<b>ㅤ</b></p>"

@@ -1,7 +1,6 @@
 """The bundle: the folder that export writes and a server loads. The only contract between the two."""
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,11 +106,6 @@ class Manifest(BaseModel):
             raise _unreadable(file, error) from error
         except ValidationError as error:
             raise BundleError(f"{file}: {describe(error)}") from error
-
-    @property
-    def content_sha256(self) -> str:
-        """One hash over the hashes of all files: two bundles that share it translate alike."""
-        return hashlib.sha256(json.dumps(sorted(self.files.items())).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from contextlib import suppress
 
 
 class Signals:
@@ -23,11 +22,6 @@ class Signals:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._note)
         loop.add_signal_handler(signal.SIGHUP, self.reload.set)
-
-    async def pause(self, seconds: float) -> None:
-        """Sleep, unless there is a hurry."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.hurry.wait(), seconds)
 
     def _note(self) -> None:
         if self.stop.is_set():

@@ -13,7 +13,7 @@ from dragoman.errors import DragomanError
 from service.engine.encoder_cache import EncoderMemoryCache, RememberingEncoder
 from service.engine.invariants import Snapshot
 from service.engine.isolation import run_isolated
-from service.engine.micro_batches import RUN_TOKENS
+from service.engine.micro_batches import RUN_TOKENS, micro_batches
 from service.engine.scheduler import Scheduler, unwanted
 from service.engine.scores import log_probability
 from service.queue.fair_queue import FairQueue
@@ -101,7 +101,7 @@ class DecodeBatch:
         plan = self._scheduler.plan(arrivals, time.monotonic())
         self._vacate(plan.vacated, rows)
         self._mailbox.deliver(plan.ended)
-        self._prepare(plan.encode)
+        self._encode(plan.admitted)
         self._arrivals = []
         self._admit()
         if self._scheduler.active:
@@ -203,19 +203,21 @@ class DecodeBatch:
             return self._mailbox.take_new(self._scheduler.free, self._ready)
         return taken
 
-    def _prepare(self, runs: Sequence[Sequence[Segment]]) -> None:
+    def _encode(self, admitted: Sequence[Segment]) -> None:
         """Get the memories of the arrivals, and queue them for slots."""
+        if not admitted:
+            return
         start_s = time.monotonic()
-        memories: dict[Segment, Memory | None] = {}
-        for segments in runs:
-            memories.update(zip(segments, self._encode(segments), strict=True))
+        memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
+        unknown = [segment for segment in admitted if memories[segment] is None]
+        for run in micro_batches([len(segment.source_ids) for segment in unknown]):
+            segments = [unknown[index] for index in run]
+            memories.update(zip(segments, self._run_encoder(segments), strict=True))
             now_s = time.monotonic()
             for segment in segments:
                 segment.encoded_s = now_s
-        for segment in self._arrivals:
-            if segment not in memories:  # ended by the plan
-                continue
-            memory = memories[segment]
+        for segment, memory in memories.items():
+            segment.encoded_s = segment.encoded_s or start_s
             if memory is None:
                 segment.fail_alone(time.monotonic())
                 self._mailbox.deliver([segment])
@@ -257,8 +259,8 @@ class DecodeBatch:
         self._metrics.decode_batch_slots.observe(rows)
         self._metrics.target_tokens_total.inc(result.tokens)
 
-    def _encode(self, segments: Sequence[Segment]) -> list[Memory | None]:
-        """Look up or make the encoder memory of each segment; None where the encoder fails on it."""
+    def _run_encoder(self, segments: Sequence[Segment]) -> list[Memory | None]:
+        """Make the encoder memory of each segment; None where the encoder fails on it."""
         memories: list[Memory | None] = [None] * len(segments)
 
         def run(start: int, stop: int) -> None:

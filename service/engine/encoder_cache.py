@@ -100,8 +100,17 @@ class RememberingEncoder:
         self._metrics = metrics
         self._unknown_id = unknown_id
 
+    def recall(self, sources: Sequence[Sequence[int]]) -> list[Memory | None]:
+        """Look sources up, none empty; None for each that is not known."""
+        if not self._cache.in_use:
+            return [None] * len(sources)
+        keys = [self._cache.key(source) for source in sources]
+        found = self._cache.find(keys)
+        self._count([found[key] for key in keys if key in found], [])
+        return [found[key].values if key in found else None for key in keys]
+
     def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory]:
-        """Look up what is known, and run the encoder over the rest, equal sources once.
+        """Run the encoder over sources, equal ones once; those that have become known meanwhile are looked up.
 
         Args:
             sources: ids of each source, none empty.

@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import Final
 
 from service.engine import stopping
-from service.engine.micro_batches import micro_batches
 from service.segment import FinishReason, Segment, SegmentStatus
 
 _NONE_WANTED: Final[Mapping[int, float]] = MappingProxyType({})
@@ -18,12 +17,12 @@ class StepPlan:
 
     Attributes:
         vacated: slots, in order of release, whose segments were cancelled or are past their deadline.
-        encode: the segments to admit, in micro-batches of like length.
+        admitted: segments to encode, and then to give a slot.
         ended: segments that get no slot, or lose theirs.
     """
 
     vacated: list[int]
-    encode: list[list[Segment]]
+    admitted: list[Segment]
     ended: list[Segment]
 
 
@@ -60,7 +59,7 @@ class Scheduler:
         return self._slots - len(self.active)
 
     def plan(self, arrivals: Sequence[Segment], now_s: float) -> StepPlan:
-        """Drop what nobody waits for any more, and group the arrivals for the encoder."""
+        """Drop segments that nobody waits for any more, and admit the other arrivals."""
         dropped = [slot for slot in unwanted(self.active, now_s) if self.active[slot].end_if_unwanted(now_s)]
         ended = [self.active[slot] for slot in dropped]
         vacated = self._vacate(dropped)
@@ -72,8 +71,7 @@ class Scheduler:
                 segment.status = SegmentStatus.ENCODING
                 segment.admitted_s = now_s
                 admitted.append(segment)
-        runs = micro_batches([len(segment.source_ids) for segment in admitted]) if admitted else []
-        return StepPlan(vacated, [[admitted[index] for index in run] for run in runs], ended)
+        return StepPlan(vacated, admitted, ended)
 
     def admit(self, segment: Segment) -> int:
         """Give a segment, whose memory is known, the next slot; returns the slot."""

@@ -187,13 +187,6 @@ def test_names_that_lead_elsewhere(folder: Path, edit: Edit, name: str) -> None:
     assert "bundle.json: files: " in refusal(edit(files={name: sha256(secret), **files}))
 
 
-def test_content_hash_is_that_of_the_files(folder: Path, tmp_path: Path, edit: Edit) -> None:
-    first = Bundle.open(folder).manifest.content_sha256
-    assert Bundle.open(edit(name="other")).manifest.content_sha256 == first
-    changed = write(tmp_path / "changed", CONTENT | {"decoder.onnx": b"another decoder"})
-    assert Bundle.open(changed).manifest.content_sha256 != first
-
-
 def test_find_bundles(tmp_path: Path) -> None:
     deep, shallow = write(tmp_path / "models" / "fr" / "bundle"), write(tmp_path / "models" / "de")
     assert find_bundles(tmp_path / "models") == [shallow, deep]

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.engine import batch
 from service.engine.batch import DecodeBatch
+from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.invariants import violations
 from service.options import Decoding, Priority
 from service.queue.mailbox import Mailbox
@@ -58,10 +59,10 @@ class Sessions(NamedTuple):
     encoder: EncoderSession
     decoder: DecoderSession
 
-    def house(self, slots: int, room: int = 10_000) -> House:
+    def house(self, slots: int, room: int = 10_000, cache_bytes: int = 0) -> House:
         mailbox, metrics = Mailbox(room), Metrics()
-        manifest = self.synthetic.bundle.manifest
-        batch = DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics.of("m"), slots=slots)
+        manifest, cache = self.synthetic.bundle.manifest, EncoderMemoryCache(cache_bytes, metrics.of("m"))
+        batch = DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics.of("m"), slots=slots, cache=cache)
         return House(mailbox, metrics, batch)
 
     def long(self, count: int) -> list[list[int]]:
@@ -130,6 +131,34 @@ def test_more_are_encoded_than_there_are_slots_and_admitted_in_order(
     house.exhaust()
     assert ended == segments
     assert len(runs) == 1
+
+
+def test_sources_that_are_known_divide_no_run_of_the_others(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, runs = sessions.house(slots=8, cache_bytes=1_000_000), list[list[int]]()
+    known = [[token] * 8 + [2] for token in (5, 6, 7)]
+    house.submit(*(Segment(source, 1) for source in known))
+    house.exhaust()
+    encode = EncoderSession.encode
+
+    def noted(encoder: EncoderSession, sources: list[list[int]]) -> object:
+        runs.append(list(map(len, sources)))
+        return encode(encoder, sources)
+
+    monkeypatch.setattr(EncoderSession, "encode", noted)
+    # With the three others, 9 and 12 tokens would be a run each: four sources would be filled up.
+    segments = [Segment(source, 3) for source in (*known, [8] * 8 + [2], [9] * 11 + [2])]
+    house.submit(*segments)
+    house.exhaust()
+    assert runs == [[9, 12]]
+    assert [segment.target_ids for segment in segments] == [
+        sessions.alone(segment.source_ids)[:3] for segment in segments
+    ]
+    assert (house.metric("encoder_memory_cache_hits_total"), house.metric("encoder_memory_cache_misses_total")) == (
+        3,
+        5,
+    )
 
 
 def test_what_waits_encoded_is_let_go_when_cancelled_or_late(sessions: Sessions, sources: list[list[int]]) -> None:

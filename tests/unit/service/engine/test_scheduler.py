@@ -1,5 +1,4 @@
 from collections import Counter
-from itertools import chain
 
 import pytest
 from hypothesis import strategies as st
@@ -30,7 +29,7 @@ def test_admission_takes_the_next_slot() -> None:
     scheduler, segments = Scheduler(2, EOS), [Segment([EOS], 9), Segment([EOS], 9)]
     plan = scheduler.plan(segments, NOW_S)
     assert plan.vacated == plan.ended == []
-    assert plan.encode == [segments]
+    assert plan.admitted == segments
     assert {(segment.status, segment.admitted_s) for segment in segments} == {(SegmentStatus.ENCODING, NOW_S)}
     assert scheduler.free == 2  # planned is not admitted
     assert [scheduler.admit(segment) for segment in segments] == [0, 1]
@@ -95,12 +94,12 @@ def test_a_passed_deadline_ends_a_segment(arrived: bool) -> None:
     assert isinstance(segment.error, DeadlineExceededError)
     assert segment.finish_reason is FinishReason.DEADLINE
     assert ("first token" if arrived else "token 2") in segment.error.message
-    assert (plan.vacated, plan.ended, plan.encode) == ([] if arrived else [0], [segment], [])
+    assert (plan.vacated, plan.ended, plan.admitted) == ([] if arrived else [0], [segment], [])
 
 
 def test_a_deadline_to_come_ends_nothing() -> None:
     scheduler, segment = Scheduler(1, EOS), Segment([EOS], 9, deadline_s=NOW_S)
-    assert scheduler.plan([segment], NOW_S - 1e-6).encode == [[segment]]
+    assert scheduler.plan([segment], NOW_S - 1e-6).admitted == [segment]
 
 
 @pytest.mark.parametrize(
@@ -195,11 +194,6 @@ def test_a_deadline_that_moves_while_it_is_looked_at_loses_nobody(later_s: float
     assert not segment.finished
 
 
-def test_segments_of_like_length_are_encoded_together() -> None:
-    segments = [Segment([EOS] * length, 9) for length in (9, 30, 10)]
-    assert Scheduler(3, EOS).plan(segments, NOW_S).encode == [[segments[0], segments[2]], [segments[1]]]
-
-
 class SchedulerMachine(RuleBasedStateMachine):
     """Any order of arrivals, cancellations, deadlines and tokens, beside rows that repeat the moves."""
 
@@ -249,7 +243,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         plan = self.scheduler.plan(arrivals, self.now_s)
         self._vacate(plan.vacated)
         self._note_ends(plan.ended)
-        for segment in chain.from_iterable(plan.encode):
+        for segment in plan.admitted:
             assert self.scheduler.admit(segment) == len(self.rows)
             self.rows.append(segment)
 

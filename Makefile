@@ -11,7 +11,7 @@ CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgr
     ruby ruby-grpc ruby-grpc-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format proto proto-check docs train-setup fuzz audit test-compose test-clients overload faults soak clean
+.PHONY: help serve test check lint format proto proto-check docs train-setup fuzz audit test-compose test-clients overload faults soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,10 @@ serve: .venv/.serve ## serve the default model on 127.0.0.1:50051, metrics on 12
 
 test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for some)
 	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile $(ARGS)
+
+check: lint ## for the inner loop: lint, and the unit tests of client and service that need no torch
+	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile -m "not torch" -q \
+	    tests/unit/dragoman tests/unit/service tests/unit/docs $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import rules, hadolint
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

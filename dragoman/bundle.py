@@ -232,7 +232,7 @@ TARGET_OFFSET = 20
 def target_limit(
     source_tokens: int, max_target_tokens: int, factor: float = TARGET_FACTOR, offset: int = TARGET_OFFSET
 ) -> int:
-    """Target tokens that a source of so many tokens may have: `factor` times as many, and `offset`.
+    """Target tokens that a source may have: `factor` times its own tokens, and `offset`.
 
     Args:
         source_tokens: the end-of-sentence token counted.

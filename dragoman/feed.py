@@ -29,7 +29,7 @@ class Feed:
         threading.Thread(target=self._read, name="dragoman-feed", daemon=True).start()
 
     def messages(self) -> Iterator[pb.BatchTranslateTextRequest]:
-        """Yields the messages of one call, on a thread of gRPC; whoever is at it for an earlier call ends."""
+        """Yields the messages of one call, on a thread of gRPC; the thread of an earlier call ends."""
         with self._changed:
             self._call += 1
             call = self._call

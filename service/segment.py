@@ -133,7 +133,7 @@ class Segment:
         self.finished_s = now_s
         self.status = SegmentStatus.FINISHED
 
-    def end_if_unwanted(self, now_s: float) -> bool:
+    def end_early(self, now_s: float) -> bool:
         """End it if its deadline has passed or it was cancelled; says whether it is finished."""
         deadline_s = self.deadline_s  # once: for those who share a segment, the event loop moves it
         if deadline_s is not None and now_s >= deadline_s:

@@ -17,8 +17,8 @@ from service.aio import first_of
 from service.registry import allocator
 from service.registry.health import Health
 from service.registry.loading import Load, load
-from service.registry.models import Fleet
-from service.registry.reloading import Reloading
+from service.registry.models import ModelRegistry
+from service.registry.reloading import ModelReloader
 from service.registry.watchdog import Watchdog
 from service.rpc.listener import Listener, cannot_listen
 from service.rpc.servicer import Servicer
@@ -26,7 +26,7 @@ from service.rpc.standard_services import add_health, add_reflection
 from service.settings import Settings
 from service.signals import Signals
 from service.telemetry import logs
-from service.telemetry.access_log import Journal, Tracer
+from service.telemetry.access_log import AccessLog, Tracer
 from service.telemetry.metrics import Metrics
 from service.wire import SERVICE
 
@@ -57,11 +57,11 @@ def serve(settings: Settings, load: Load = load) -> int:
     with _tracer(settings) as tracer, logs.running(settings.log_format, metrics) as log:
         allocator.share_one_heap()
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
-        return asyncio.run(_run(settings, load, metrics, Journal(log, settings.log_requests, tracer)))
+        return asyncio.run(_run(settings, load, metrics, AccessLog(log, settings.log_requests, tracer)))
 
 
-async def _run(settings: Settings, load: Load, metrics: Metrics, journal: Journal) -> int:
-    return await _Server(settings, load, metrics, journal).run()
+async def _run(settings: Settings, load: Load, metrics: Metrics, access_log: AccessLog) -> int:
+    return await _Server(settings, load, metrics, access_log).run()
 
 
 @contextmanager
@@ -90,17 +90,17 @@ def _suggest(settings: Settings) -> None:
 class _Server:
     """The parts of one server; needs a running event loop."""
 
-    def __init__(self, settings: Settings, load: Load, metrics: Metrics, journal: Journal) -> None:
+    def __init__(self, settings: Settings, load: Load, metrics: Metrics, access_log: AccessLog) -> None:
         self._signals = Signals()  # first of all: a signal while the models load must not kill
         self._settings = settings
         self._metrics = metrics
-        self._listener = Listener(settings, metrics, SERVICE, self._add_services, journal)
-        self._servicer = Servicer(settings, metrics, self._listener.callers, journal)
+        self._listener = Listener(settings, metrics, SERVICE, self._add_services, access_log)
+        self._servicer = Servicer(settings, metrics, self._listener.callers, access_log)
         self._health = Health()
         metrics.watch_health(lambda: self._health.serving)
-        self._fleet = Fleet(metrics, self._health, settings.device, self._servicer.open)
-        self._failures = (self._fleet.failed, self._listener.lost)
-        self._reloading = Reloading(settings, metrics, self._fleet, self._health, load)
+        self._registry = ModelRegistry(metrics, self._health, settings.device, self._servicer.open)
+        self._failures = (self._registry.failed, self._listener.lost)
+        self._reloading = ModelReloader(settings, metrics, self._registry, self._health, load)
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> int:
@@ -118,8 +118,8 @@ class _Server:
 
     async def _serve(self) -> None:
         """Take calls until a signal, or until an engine or the accepting of calls ends though nobody told it to."""
-        self._fleet.open()
-        _log.info("serving", models=self._fleet.names)
+        self._registry.open()
+        _log.info("serving", models=self._registry.names)
         _suggest(self._settings)
         self._following = asyncio.create_task(self._reloading.follow(self._signals.reload))
         async with self._watched():
@@ -150,8 +150,10 @@ class _Server:
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
         """Report NOT_SERVING while a step stalls."""
-        self._metrics.watch_steps(lambda: max(self._fleet.step_ages_s().values(), default=0.0))
-        watchdog = Watchdog(self._fleet.step_ages_s, self._settings.step_timeout_s, self._health.stall, self._metrics)
+        self._metrics.watch_steps(lambda: max(self._registry.step_ages_s().values(), default=0.0))
+        watchdog = Watchdog(
+            self._registry.step_ages_s, self._settings.step_timeout_s, self._health.stall, self._metrics
+        )
         watching = asyncio.create_task(watchdog.watch())
         try:
             yield
@@ -159,33 +161,36 @@ class _Server:
             watching.cancel()
 
     async def _announce(self) -> None:
-        """Report NOT_SERVING, and take calls all the same until whoever sends them has had the time to notice."""
+        """Report NOT_SERVING, and still take calls until their senders have had the time to notice."""
         self._health.leave()
         if self._settings.shutdown_delay_s and not self._failed():
             _log.info("shutting down", delay_s=self._settings.shutdown_delay_s)
             await first_of(
-                self._signals.hurry, self._fleet.failed, self._listener.lost, timeout_s=self._settings.shutdown_delay_s
+                self._signals.force,
+                self._registry.failed,
+                self._listener.lost,
+                timeout_s=self._settings.shutdown_delay_s,
             )
 
     async def _drain(self) -> None:
         """Refuse new calls, finish those that run as long as the settings allow, stop the engines."""
         timeout_s = self._settings.drain_timeout_s
         self._health.leave()
-        self._fleet.close()
+        self._registry.close()
         self._servicer.close()
         _log.info("draining", timeout_s=timeout_s)
-        idle, hurry = (asyncio.create_task(wait) for wait in (self._servicer.idle(), self._signals.hurry.wait()))
-        await asyncio.wait([idle, hurry], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        idle, force = (asyncio.create_task(wait) for wait in (self._servicer.idle(), self._signals.force.wait()))
+        await asyncio.wait([idle, force], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if not idle.done():
-            when = "told again to" if hurry.done() else f"{timeout_s:g} s after it had to"
+            when = "told again to" if force.done() else f"{timeout_s:g} s after it had to"
             self._servicer.abandon(DrainingError(f"not complete when the server stopped, {when}"))
-        hurry.cancel()
+        force.cancel()
         # A caller that does not read takes no answer either: its call ends with the connection.
         await asyncio.wait([idle], timeout=_ANSWER_GRACE_S)
         idle.cancel()
         if self._following is not None:
             self._reloading.stop()
             await self._following  # what is being loaded is, to be stopped with the others
-        await self._fleet.stop()
+        await self._registry.stop()
         self._health.end()
         _log.info("stopped")

@@ -8,7 +8,7 @@ class Signals:
     """Three events of the running loop.
 
     Attributes:
-        reload: SIGHUP has come; whoever reloads clears it.
+        reload: SIGHUP has come; cleared by the reload.
         stop: SIGTERM or SIGINT has come.
         hurry: a second one has. A SIGINT after that interrupts, from a terminal whose owner is impatient.
     """
@@ -17,7 +17,7 @@ class Signals:
         """Handle the signals from now on."""
         self.reload = asyncio.Event()
         self.stop = asyncio.Event()
-        self.hurry = asyncio.Event()
+        self.force = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._note)
@@ -25,6 +25,6 @@ class Signals:
 
     def _note(self) -> None:
         if self.stop.is_set():
-            self.hurry.set()
+            self.force.set()
             asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
         self.stop.set()

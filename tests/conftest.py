@@ -7,13 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+# No test fails because a machine is slow or busy.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 # Of torch, which most tests run on matrices too small to share. Threads of several test processes would wait for one
 # another's cores, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 if TYPE_CHECKING:
     from tests.synthetic import Synthetic
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that need the synthetic model, and so torch: `make check` does without them."""
+    for item in items:
+        if "synthetic_checkpoint" in getattr(item, "fixturenames", ()):
+            item.add_marker("torch")
 
 
 @pytest.fixture(scope="session")

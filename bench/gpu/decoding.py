@@ -14,7 +14,7 @@ from dragoman.bundle import Bundle, Manifest
 from service.engine.batch import DecodeBatch, Watch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.queue.mailbox import Mailbox
-from service.runtime.device import ResidentDecoder, ResidentEncoder
+from service.runtime.device import DeviceDecoder, DeviceEncoder
 from service.runtime.host import DecoderSession, EncoderSession
 from service.runtime.interfaces import Decoder, Encoder
 from service.segment import Segment
@@ -56,11 +56,11 @@ class Graphs:
             capture: whether steps are recorded as CUDA graphs.
             session: of the decoder graph, opened in another way; None: as it is served.
         """
-        decoder = ResidentDecoder(bundle, device)
+        decoder = DeviceDecoder(bundle, device)
         decoder.session = session or decoder.session
         if not capture:
             decoder.cuda_graph_ids = itertools.count(_NO_CAPTURE, 0)
-        return cls(bundle.manifest, ResidentEncoder(bundle, device), decoder)
+        return cls(bundle.manifest, DeviceEncoder(bundle, device), decoder)
 
     @classmethod
     def on_host(cls, bundle: Bundle) -> "Graphs":

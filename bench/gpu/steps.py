@@ -12,7 +12,7 @@ from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task, left_out, slot_counts
 from bench.peers.contender import Sentences
 from dragoman.bundle import Bundle, Manifest
-from service.runtime.device import ResidentSlots
+from service.runtime.device import DeviceSlots
 from service.runtime.interfaces import Decoder, Step
 from service.segment import Segment
 
@@ -76,7 +76,7 @@ class Filled:
     def new_step(self, manifest: Manifest, slots: int) -> tuple[Any, Step]:
         """Reserve the buffers and fill them."""
         table, step = self._decoder.new_step(manifest, slots)
-        assert isinstance(table, ResidentSlots)
+        assert isinstance(table, DeviceSlots)
         for buffer in (*table.caches.values(), *table.memory.values()):
             buffer.value.update_inplace(np.full(buffer.shape, self._number, buffer.dtype))
         return table, step

@@ -8,7 +8,7 @@ from bench.gpu.decoding import Batch, Graphs, random_sentences
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
 from dragoman.bundle import Bundle
-from service.runtime.device import ResidentEncoder
+from service.runtime.device import DeviceEncoder
 
 TOKENS: Final = 12
 TARGET_TOKENS: Final = 4  # of which the first two steps are of the warm-up
@@ -23,7 +23,7 @@ def traces(task: Task) -> Figures:
     bundle, device, slots = Bundle.open(bundle_folder(task, "fp16")), task.setup.device, task.setup.served_slots
     graphs = Graphs.resident(bundle, device, capture=False).endless()
     sentences = random_sentences(bundle.manifest, [TOKENS] * slots, [TARGET_TOKENS] * slots)
-    encoder, batch = ResidentEncoder(bundle, device), Batch(graphs, slots)
+    encoder, batch = DeviceEncoder(bundle, device), Batch(graphs, slots)
     runs: dict[str, Callable[[], object]] = {
         "encoder": lambda: encoder.encode(sentences.sources[:32]),
         "encoder and decoder": lambda: batch.decode(sentences),

@@ -18,11 +18,11 @@ from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import ServedModel
-from service.registry.loading import Loaded
+from service.registry.loading import LoadedModel
 from service.server import serve
 from service.settings import Settings, load
 from service.telemetry.metrics import Metrics
-from service.telemetry.segment_stats import Ledger
+from service.telemetry.segment_stats import SegmentStats
 from service.text.translator import Limits, Translator
 
 
@@ -53,9 +53,9 @@ def main(argv: list[str]) -> int:
 
 def _load(
     arguments: argparse.Namespace, bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
-) -> Loaded:
+) -> LoadedModel:
     """A served model that CTranslate2 decodes, in the batches of a static batcher."""
-    mailbox = Mailbox(settings.queue_source_tokens, Ledger(metrics.of(bundle.manifest.name)))
+    mailbox = Mailbox(settings.queue_source_tokens, SegmentStats(metrics.of(bundle.manifest.name)))
     mailbox.bind(loop)
     model = Ids(
         arguments.ctranslate2,
@@ -73,7 +73,7 @@ def _load(
     _warm_up(model, bundle.manifest.eos_id)
     batcher.start()
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path), Limits.of(settings))
-    return Loaded(ServedModel(bundle.manifest, translator, mailbox), batcher)
+    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox), batcher)
 
 
 def _warm_up(model: Ids, eos_id: int) -> None:

@@ -37,7 +37,7 @@ class StaticBatcher:
             workers: batches that run at a time.
         """
         self._mailbox = mailbox
-        self._taker = mailbox.enlist()
+        self._worker = mailbox.register_worker()
         self._translate = translate
         self._size = size
         self._wait_s = wait_s
@@ -66,19 +66,19 @@ class StaticBatcher:
     def _collect(self) -> list[Segment] | None:
         """The next batch; None once the batcher is to stop. One thread collects: two would halve each other's."""
         with self._collecting:
-            batch = self._mailbox.take(self._taker, self._size, wait=True)
+            batch = self._mailbox.take(self._worker, self._size, wait=True)
             if not batch:
                 return batch
             first_s = batch[0].submitted_s or time.monotonic()
             while len(batch) < self._size and (left_s := first_s + self._wait_s - time.monotonic()) > 0:
                 time.sleep(min(left_s, POLL_S))
-                batch += self._mailbox.take(self._taker, self._size - len(batch), wait=False) or []
+                batch += self._mailbox.take(self._worker, self._size - len(batch), wait=False) or []
             return batch
 
     def _decode(self, batch: Sequence[Segment]) -> None:
         """Run a batch without those whom nobody waits for any more, and answer."""
         start_s = time.monotonic()
-        dead = [segment for segment in batch if segment.end_if_unwanted(start_s)]
+        dead = [segment for segment in batch if segment.end_early(start_s)]
         self._mailbox.deliver(dead)
         alive = [segment for segment in batch if not segment.finished]
         if not alive:
@@ -104,7 +104,7 @@ class StaticBatcher:
 def _finish(segment: Segment, ids: Sequence[int], now_s: float) -> None:
     """End a segment of a batch that has run: a closed batch cannot be left earlier."""
     segment.first_token_s = now_s
-    if segment.end_if_unwanted(now_s):
+    if segment.end_early(now_s):
         return
     segment.target_ids.extend(ids[: segment.max_target_tokens])
     limited = len(ids) >= segment.max_target_tokens

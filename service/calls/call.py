@@ -8,10 +8,10 @@ from itertools import islice
 from typing import Final, NamedTuple, Self
 
 from dragoman.errors import DragomanError, QueueFullError, TextFailedError
-from service.queue.mailbox import Promise
+from service.queue.mailbox import Reservation
 from service.registry.catalog import Intake
 from service.segment import Segment
-from service.telemetry.call_stats import Record
+from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.document import Document
 
@@ -60,7 +60,7 @@ class Call:
         self,
         intake: Intake,
         metrics: Metrics,
-        record: Record,
+        record: CallStats,
         *,
         all_or_nothing: bool = False,
         one_by_one: bool = False,
@@ -106,7 +106,7 @@ class Call:
             self._take_up(index, group)
             self._close(index)
 
-    def begin(self, texts: Mapping[int, Text], read: Reads, promise: Promise) -> None:
+    def begin(self, texts: Mapping[int, Text], read: Reads, promise: Reservation) -> None:
         """Feed these texts while the handler goes on; what fails there ends the call.
 
         Args:
@@ -227,7 +227,7 @@ class Call:
             self._finish(index)
             self._wake_up.set()
 
-    async def _feed(self, texts: Mapping[int, Text], read: Reads, promise: Promise | None) -> None:
+    async def _feed(self, texts: Mapping[int, Text], read: Reads, promise: Reservation | None) -> None:
         complete: list[Read] = []
         unread: deque[tuple[int, Document]] = deque()
         for index, text in texts.items():
@@ -249,7 +249,7 @@ class Call:
         if promise is not None:
             promise.text_bytes = 0
 
-    async def _queue(self, portion: Sequence[Read], promise: Promise | None) -> None:
+    async def _queue(self, portion: Sequence[Read], promise: Reservation | None) -> None:
         """Queue the segments of a portion, as soon as there is room."""
         together: list[Segment] = []
         for index, segments, _, error in portion:
@@ -302,7 +302,7 @@ class Call:
             raise self._error
 
     def _pop_unfinished(self, count: int) -> list[Segment]:
-        """Forget unfinished segments, so many at most."""
+        """Forget unfinished segments, at most `count`."""
         unfinished = ((group, key) for group in self._unfinished.values() for key in group)
         return [group.pop(key) for group, key in list(islice(unfinished, count))]
 

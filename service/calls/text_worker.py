@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 _log = structlog.get_logger()
 
 
-class TextWork:
+class TextWorker:
     """Splits texts and puts translations together: what is small at once, all else slice by slice, in turns."""
 
     def __init__(self, settings: Settings) -> None:

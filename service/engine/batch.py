@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
-from service.engine.encoder_cache import EncoderMemoryCache, RememberingEncoder
+from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.engine.invariants import Snapshot
 from service.engine.isolation import run_isolated
 from service.engine.micro_batches import RUN_TOKENS, micro_batches
-from service.engine.scheduler import Scheduler, unwanted
+from service.engine.scheduler import Scheduler, expired_or_cancelled
 from service.engine.scores import log_probability
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
@@ -25,13 +25,13 @@ from service.telemetry.metrics import Metrics, ModelMetrics
 # Segments that are encoded before there is a slot for them, so that the encoder's runs, each of which reads all its
 # weights and drives the decoder's out of the processor's cache, are few.
 AHEAD = 32
-# The same where several clients wait: whoever comes next has so many before it that are no longer in the queue.
+# The same while several clients wait. Encoded segments have left the fair queue, so each one delays a new client.
 AHEAD_OF_SEVERAL = 8
 
 # Told of each active segment and its logits [vocabulary_size], a view, after every run of the decoder.
 Watch = Callable[[Segment, NDArray[np.floating]], None]
 
-# Segments that one thread decodes before the next is given any: a step of so many rows costs hardly more than of one,
+# Segments that one thread decodes before the next is given any: a step of 8 rows costs hardly more than of one,
 # and the core that is left serves the event loop.
 HANDFUL = 8
 
@@ -57,7 +57,7 @@ class DecodeBatch:
         self._memories = self._remembering(cache or EncoderMemoryCache(0, metrics), metrics)
         self._mailbox = mailbox
         self._metrics = metrics
-        self._taker = mailbox.enlist()
+        self._worker = mailbox.register_worker()
         self._slots, self._decoder_step = decoder.new_step(manifest, slots)
         self._scheduler = Scheduler(slots, manifest.eos_id)
         self._arrivals: list[Segment] = []  # taken, and perhaps not yet encoded
@@ -99,7 +99,7 @@ class DecodeBatch:
         self._arrivals = arrivals
         rows = self.active
         plan = self._scheduler.plan(arrivals, time.monotonic())
-        self._vacate(plan.vacated, rows)
+        self._release(plan.released, rows)
         self._mailbox.deliver(plan.ended)
         self._encode(plan.admitted)
         self._arrivals = []
@@ -134,10 +134,10 @@ class DecodeBatch:
         Raises:
             Exception: as `step`.
         """
-        kept = self._mailbox, self._taker, self._metrics, self._memories, self._watch
+        kept = self._mailbox, self._worker, self._metrics, self._memories, self._watch
         tokens = sum(len(segment.source_ids) for wave in waves for segment in wave)
         self._mailbox, self._metrics, self._watch = Mailbox(tokens), Metrics().of("rehearsal"), watch
-        self._taker = self._mailbox.enlist()
+        self._worker = self._mailbox.register_worker()
         self._memories = self._remembering(EncoderMemoryCache(0, self._metrics), self._metrics)
         try:
             for wave in waves:
@@ -146,7 +146,7 @@ class DecodeBatch:
             while self._mailbox.unfinished:
                 self.step(wait=False)
         finally:
-            self._mailbox, self._taker, self._metrics, self._memories, self._watch = kept
+            self._mailbox, self._worker, self._metrics, self._memories, self._watch = kept
 
     def prepare(self) -> None:
         """Do what first runs do, on the thread that will run."""
@@ -184,21 +184,21 @@ class DecodeBatch:
         failed = [segment for segment in held if not segment.finished]
         now_s = time.monotonic()
         for segment in failed:
-            if not segment.end_if_unwanted(now_s):
+            if not segment.end_early(now_s):
                 segment.fail(error, now_s)
         self._show_active()
         self._mailbox.deliver(failed)
 
-    def _remembering(self, cache: EncoderMemoryCache, metrics: ModelMetrics) -> RememberingEncoder:
-        return RememberingEncoder(self._encoder, cache, metrics, self._unknown_id)
+    def _remembering(self, cache: EncoderMemoryCache, metrics: ModelMetrics) -> CachingEncoder:
+        return CachingEncoder(self._encoder, cache, metrics, self._unknown_id)
 
     def _take(self, *, wait: bool) -> list[Segment] | None:
         """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that."""
         free = self._scheduler.free - len(self._ready)
         ahead = AHEAD if self._mailbox.waiting_clients < 2 else AHEAD_OF_SEVERAL
         room = free + ahead if free > 0 else 0
-        keen = max(0, min(free, HANDFUL - self.active - len(self._ready)))
-        taken = self._mailbox.take(self._taker, room, wait=wait, keen=keen, source_tokens=RUN_TOKENS)
+        demand = max(0, min(free, HANDFUL - self.active - len(self._ready)))
+        taken = self._mailbox.take(self._worker, room, wait=wait, demand=demand, source_tokens=RUN_TOKENS)
         if not room and taken is not None and len(self._ready) > AHEAD_OF_SEVERAL:
             return self._mailbox.take_new(self._scheduler.free, self._ready)
         return taken
@@ -233,7 +233,7 @@ class DecodeBatch:
             return
         now_s = time.monotonic()
         waiting = list(self._memory_of)
-        ended = [waiting[place] for place in unwanted(waiting, now_s) if waiting[place].end_if_unwanted(now_s)]
+        ended = [waiting[place] for place in expired_or_cancelled(waiting, now_s) if waiting[place].end_early(now_s)]
         for segment in ended:
             self._ready.remove(segment)
             del self._memory_of[segment]
@@ -253,7 +253,7 @@ class DecodeBatch:
         now_s = time.monotonic()
         self._slots.advance(rows)
         result = self._scheduler.commit(ids, now_s, log_probabilities)
-        self._vacate(result.vacated, rows)
+        self._release(result.released, rows)
         self._mailbox.deliver(result.progressed)
         self._metrics.decode_step_duration_seconds.observe(now_s - start_s)
         self._metrics.decode_batch_slots.observe(rows)
@@ -312,8 +312,8 @@ class DecodeBatch:
             self._metrics.slots_active.inc(self.active - self._shown)
             self._shown = self.active
 
-    def _vacate(self, slots: Sequence[int], rows: int) -> None:
-        """Repeat the scheduler's moves on the rows: the last one into each vacated slot."""
+    def _release(self, slots: Sequence[int], rows: int) -> None:
+        """Repeat the scheduler's moves on the rows: the last one into each released slot."""
         for slot in slots:
             rows -= 1
             if slot < rows:

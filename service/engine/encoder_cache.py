@@ -81,7 +81,7 @@ class EncoderMemoryCache:
         self._metrics.encoder_memory_cache_bytes.dec(forgotten.size_bytes)
 
 
-class RememberingEncoder:
+class CachingEncoder:
     """The encoder and what it remembers, as one decode batch uses them."""
 
     def __init__(

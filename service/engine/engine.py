@@ -12,7 +12,7 @@ from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.workers import Workers
 from service.queue.mailbox import Mailbox
-from service.runtime.device import ResidentDecoder, ResidentEncoder
+from service.runtime.device import DeviceDecoder, DeviceEncoder
 from service.runtime.host import DecoderSession, EncoderSession
 from service.runtime.interfaces import Decoder, Encoder
 from service.segment import Segment
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 class Engine:
     """Threads that each drive a decode batch of their own, over one pair of sessions.
 
-    A thread that ends ends the engine: whoever waits gets an InternalError, and `ended` says why.
+    A thread that ends ends the engine: all waiting callers get an InternalError, and `ended` says why.
     """
 
     def __init__(
@@ -161,5 +161,5 @@ class Engine:
 
 def _open(bundle: Bundle, device: str, *, resident: bool) -> tuple[Encoder, Decoder]:
     if resident:
-        return ResidentEncoder(bundle, device), ResidentDecoder(bundle, device)
+        return DeviceEncoder(bundle, device), DeviceDecoder(bundle, device)
     return EncoderSession(bundle, device), DecoderSession(bundle, device)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-# A cycle is up to so many tokens long ...
+# A cycle is at most this number of tokens long ...
 LONGEST_PERIOD: Final = 8
-# ... and goes round so often, over so many tokens, at least: people repeat themselves too, but less.
+# ... and goes round at least this number of times, over this number of tokens: people repeat themselves too, but less.
 FEWEST_ROUNDS: Final = 4
 FEWEST_TOKENS: Final = 20
 

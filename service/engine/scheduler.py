@@ -16,12 +16,12 @@ class StepPlan:
     """What one step will do.
 
     Attributes:
-        vacated: slots, in order of release, whose segments were cancelled or are past their deadline.
+        released: slots, in order, whose segments were cancelled or are past their deadline.
         admitted: segments to encode, and then to give a slot.
         ended: segments that get no slot, or lose theirs.
     """
 
-    vacated: list[int]
+    released: list[int]
     admitted: list[Segment]
     ended: list[Segment]
 
@@ -31,12 +31,12 @@ class StepResult:
     """What one step did.
 
     Attributes:
-        vacated: slots, in order of release, whose segments finished.
+        released: slots, in order, whose segments finished.
         progressed: segments to tell somebody about.
         tokens: target tokens decoded.
     """
 
-    vacated: list[int]
+    released: list[int]
     progressed: list[Segment]
     tokens: int
 
@@ -44,8 +44,8 @@ class StepResult:
 class Scheduler:
     """The segments of one decode batch: `active[slot]` is in that slot.
 
-    Slots are kept dense: where one in the middle is vacated, the last one's segment moves into it. Whoever
-    owns the slots' rows repeats the moves: for each vacated slot, in order, the last row goes there.
+    Slots are kept dense: where one in the middle is released, the last one's segment moves into it. The owner of the
+    slots' rows repeats the moves: for each released slot, in order, the last row goes there.
     """
 
     def __init__(self, slots: int, eos_id: int) -> None:
@@ -60,18 +60,18 @@ class Scheduler:
 
     def plan(self, arrivals: Sequence[Segment], now_s: float) -> StepPlan:
         """Drop segments that nobody waits for any more, and admit the other arrivals."""
-        dropped = [slot for slot in unwanted(self.active, now_s) if self.active[slot].end_if_unwanted(now_s)]
+        dropped = [slot for slot in expired_or_cancelled(self.active, now_s) if self.active[slot].end_early(now_s)]
         ended = [self.active[slot] for slot in dropped]
-        vacated = self._vacate(dropped)
+        released = self._release(dropped)
         admitted = []
         for segment in arrivals:
-            if segment.end_if_unwanted(now_s):
+            if segment.end_early(now_s):
                 ended.append(segment)
             else:
                 segment.status = SegmentStatus.ENCODING
                 segment.admitted_s = now_s
                 admitted.append(segment)
-        return StepPlan(vacated, admitted, ended)
+        return StepPlan(released, admitted, ended)
 
     def admit(self, segment: Segment) -> int:
         """Give a segment, whose memory is known, the next slot; returns the slot."""
@@ -108,9 +108,9 @@ class Scheduler:
                 progressed.append(segment)
             elif segment.wants_deltas:
                 progressed.append(segment)
-        return StepResult(self._vacate(done), progressed, tokens)
+        return StepResult(self._release(done), progressed, tokens)
 
-    def _vacate(self, slots: list[int]) -> list[int]:
+    def _release(self, slots: list[int]) -> list[int]:
         """Take segments out of their slots, the highest first, so that the last one is never one of them."""
         order = sorted(slots, reverse=True)
         for slot in order:
@@ -120,7 +120,7 @@ class Scheduler:
         return order
 
 
-def unwanted(segments: Iterable[Segment], now_s: float) -> list[int]:
+def expired_or_cancelled(segments: Iterable[Segment], now_s: float) -> list[int]:
     """The places of those that look cancelled or past their deadline; a deadline may move, so ask each once more."""
     # Without a call for each: every slot is asked at every step.
     return [

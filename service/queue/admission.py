@@ -49,7 +49,7 @@ class Room(NamedTuple):
     others: Callable[[], Sequence[Load]]
 
 
-class Outlook(NamedTuple):
+class WaitEstimate(NamedTuple):
     """What one request has before it.
 
     Attributes:
@@ -74,11 +74,11 @@ def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float |
     than eight times what it leaves free (A. K. Choudhury and E. L. Hahne, "Dynamic Queue Length Thresholds for
     Shared-Memory Packet Switches", 1998).
 
-    Beside that, a 64th of the limit is each client's own. So whatever the others have waiting, a client of whom
-    nothing waits may send a request, whatever its size, since a large one enters in portions of that share. Only
-    where others hold so many shares that they are the whole limit, of each client one at most, is there none left. So
-    no flood of fewer than 64 clients refuses another one's sentence, and all that waits is bounded by nine eighths of
-    the limit and by all shares, which are the limit once more: by default, 425,000 source tokens.
+    Beside that, a 64th of the limit is each client's own. So a client without waiting segments may always send a
+    request of any size, since a large one enters in portions of that share. There is no share left only where 64 other
+    clients hold one each. So no flood of fewer than 64 clients refuses another one's sentence, and the queue is
+    bounded by nine eighths of the limit and by all shares, which are the limit once more: by default, 425,000 source
+    tokens.
 
     Args:
         room: for the request.
@@ -120,7 +120,7 @@ def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float |
         )
 
 
-def check_delay(outlook: Outlook, limits: QueueLimits) -> None:
+def check_delay(outlook: WaitEstimate, limits: QueueLimits) -> None:
     """Refuse an interactive request that would wait too long before it has its turn.
 
     Raises:
@@ -139,7 +139,7 @@ def check_delay(outlook: Outlook, limits: QueueLimits) -> None:
         )
 
 
-def check_deadline(outlook: Outlook, remaining_s: float) -> None:
+def check_deadline(outlook: WaitEstimate, remaining_s: float) -> None:
     """Refuse a request that would most probably be late.
 
     Args:

@@ -3,7 +3,7 @@
 import math
 
 
-class MovingRatio:
+class DecayingRatio:
     """The ratio of two sums in which what is older counts for less, by the e-th part every `memory`."""
 
     def __init__(self, memory: float) -> None:

@@ -2,7 +2,7 @@
 
 Clients of one priority take turns by deficit round robin, in source tokens (M. Shreedhar and G. Varghese, "Efficient
 Fair Queuing Using Deficit Round-Robin", SIGCOMM 1995): a turn is worth `QUANTUM` tokens, and what is not spent, because
-the next segment costs more, is kept for the next turn. So whoever comes waits for one turn of each other client,
+the next segment costs more, is kept for the next turn. So a new client waits for one turn of each other client,
 however much each of them has waiting, and each segment costs the same few operations.
 """
 
@@ -16,9 +16,9 @@ from service.segment import Segment
 
 # Source tokens of one turn: two or three sentences.
 QUANTUM: Final = 32
-# Of so many tokens, bulk segments get one at least, while they wait: interactive ones alone would starve them.
+# Of this number of tokens, bulk segments get one at least, while they wait: interactive ones alone would starve them.
 BULK_SHARE: Final = 10
-# Beyond so many clients, what is ahead of one is not summed up client by client: each request asks for it.
+# Beyond this number of clients, the tokens ahead of one are not summed up client by client: each request asks for it.
 _SUMMED: Final = 64
 
 
@@ -113,7 +113,7 @@ class _Ring:
         self.remove(segment)
 
     def in_turn(self, client: str, source_tokens: int) -> int:
-        """Source tokens that the other clients have taken when this one has taken so many; above 64 clients at most."""
+        """Source tokens that others have taken once it has taken `source_tokens`; of over 64 clients, at most."""
         own = self.flows.get(client)
         others = self.source_tokens - (own.source_tokens if own else 0)
         count = len(self.flows) - (own is not None)
@@ -126,7 +126,7 @@ class _Ring:
 class FairQueue:
     """Segments that wait, in the order in which they are to be taken; not for several threads at a time.
 
-    A segment's client and priority change only by `hasten` while it is here.
+    A segment's client and priority change only by `promote` while it is here.
     """
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class FairQueue:
         return self._rings[priority].source_tokens
 
     def ahead_of(self, client: str, priority: Priority, source_tokens: int) -> int:
-        """Source tokens that would be taken before the last of so many more of a client, these not counted."""
+        """Source tokens that would be taken before the last of `source_tokens` more of a client, these not counted."""
         interactive, bulk = self._rings
         own = self.load_of(client, priority).source_tokens
         ahead = own + self._rings[priority].in_turn(client, own + source_tokens)
@@ -210,7 +210,7 @@ class FairQueue:
     def take_new(self, count: int, other: "FairQueue") -> list[Segment]:
         """Remove segments of the first priority that waits: one each of clients who have none in another queue.
 
-        Whoever waits longest for a turn comes first, and pays for it in the next.
+        The client that waits longest for a turn comes first, and pays for it in the next.
         """
         if not self._length:
             return []
@@ -236,7 +236,7 @@ class FairQueue:
         self._rings, self._length, self._owed = tuple(_Ring() for _ in Priority), 0, 0
         return segments
 
-    def hasten(self, segment: Segment, client: str, priority: Priority) -> None:
+    def promote(self, segment: Segment, client: str, priority: Priority) -> None:
         """Queue a segment under another client or priority, if it waits and its turn comes sooner so."""
         if segment in self and self._is_sooner(segment, client, priority):
             self.remove(segment)

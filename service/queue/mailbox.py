@@ -10,12 +10,12 @@ from typing import Final
 
 from dragoman.errors import DragomanError, DrainingError
 from service.options import Priority, RequestOptions
-from service.queue.admission import Outlook, QueueLimits, Room, check_deadline, check_delay, check_room, share_of
-from service.queue.decaying_ratio import MovingRatio
+from service.queue.admission import QueueLimits, Room, WaitEstimate, check_deadline, check_delay, check_room, share_of
+from service.queue.decaying_ratio import DecayingRatio
 from service.queue.fair_queue import QUANTUM, FairQueue, Load
-from service.queue.throughput import DrainRate
+from service.queue.throughput import Throughput
 from service.segment import Segment
-from service.telemetry.segment_stats import Ledger
+from service.telemetry.segment_stats import SegmentStats
 
 # Source tokens that keep a thread in the encoder for several decode steps.
 _LONG_RUN_TOKENS: Final = 96
@@ -23,7 +23,7 @@ _MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens oth
 
 
 @dataclass(slots=True, eq=False)
-class Promise:
+class Reservation:
     """Texts of a call that has been let in, and whose segments come portion by portion.
 
     Attributes:
@@ -46,7 +46,7 @@ class Mailbox:
     def __init__(
         self,
         limit_source_tokens: int,
-        ledger: Ledger | None = None,
+        segment_stats: SegmentStats | None = None,
         *,
         limit_text_bytes: int | None = None,
         max_delay_s: float = 0.0,
@@ -55,24 +55,24 @@ class Mailbox:
 
         Args:
             limit_source_tokens: tokens that may wait of one client alone, see `admission`.
-            ledger: of its own, where every end is entered once; None: nobody counts.
+            segment_stats: of its own, where every end is entered once; None: nobody counts.
             limit_text_bytes: bytes of their texts that may wait, likewise; None: any.
-            max_delay_s: that an interactive request may have to wait, by `screen`; 0: any.
+            max_delay_s: that an interactive request may have to wait, by `precheck`; 0: any.
         """
-        self._ledger = ledger
+        self._segment_stats = segment_stats
         self._limits = QueueLimits(limit_source_tokens, limit_text_bytes, max_delay_s)
         self._waiting = FairQueue()
-        self._promises: set[Promise] = set()
+        self._promises: set[Reservation] = set()
         self._running_tokens = 0  # taken and not ended, in source tokens
-        self._rate = DrainRate()
-        self._tokens_per_byte = MovingRatio(_MEMORY_BYTES)
+        self._rate = Throughput()
+        self._tokens_per_byte = DecayingRatio(_MEMORY_BYTES)
         self._unfinished = 0
         self._refusal: DragomanError | None = None
         self._stopped = False
         self._lock = threading.Lock()
-        self._arrived: list[threading.Condition] = []  # of each taker
-        self._keen: list[int] = []  # how many more segments each taker would take at its next step
-        self._filled: list[bool] = []  # whether each taker got at its last step all that it can take
+        self._arrived: list[threading.Condition] = []  # of each worker
+        self._demand: list[int] = []  # how many more segments each worker would take at its next step
+        self._filled: list[bool] = []  # whether each worker got at its last step all that it can take
         self._idle = threading.Condition(self._lock)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -119,11 +119,11 @@ class Mailbox:
     def backlog_s(self) -> float:
         """Seconds until all that is unfinished is complete, by the estimate; 0 where there is none."""
         with self._lock:
-            promised = sum(self._tokens_of(promise.text_bytes) for promise in self._promises)
-            tokens = self._running_tokens + self._waiting.load.source_tokens + promised
+            reserve = sum(self._tokens_of(promise.text_bytes) for promise in self._promises)
+            tokens = self._running_tokens + self._waiting.load.source_tokens + reserve
             return tokens / (self._per_second() or float("inf"))
 
-    def screen(self, options: RequestOptions, text_bytes: int) -> None:
+    def precheck(self, options: RequestOptions, text_bytes: int) -> None:
         """Refuse a request that has no prospects, by the size of its texts alone, before any work on them.
 
         Args:
@@ -148,14 +148,14 @@ class Mailbox:
             check_deadline(outlook, options.deadline_s - time.monotonic())
 
     @contextmanager
-    def promised(self, options: RequestOptions, text_bytes: int) -> Iterator[Promise]:
+    def reserve(self, options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
         """Count texts that have been let in as waiting of their client, until they have come or the call ends.
 
         Args:
             options: of the call.
             text_bytes: of its texts, in UTF-8.
         """
-        promise = Promise(options.client, options.priority, text_bytes)
+        promise = Reservation(options.client, options.priority, text_bytes)
         with self._lock:
             self._promises.add(promise)
         try:
@@ -191,10 +191,10 @@ class Mailbox:
                 self._tokens_per_byte.add(load.source_tokens, load.text_bytes)
             self._wake(0)
 
-    def hasten(self, segment: Segment, client: str, priority: Priority) -> None:
+    def promote(self, segment: Segment, client: str, priority: Priority) -> None:
         """Have a segment wait for another client as well: in that one's turn, if it waits and that comes sooner."""
         with self._lock:
-            self._waiting.hasten(segment, client, priority)
+            self._waiting.promote(segment, client, priority)
 
     def cancel(self, segments: Iterable[Segment]) -> None:
         """Withdraw segments: those that wait at once, the others before their next step.
@@ -207,7 +207,7 @@ class Mailbox:
                 segment.cancel_requested = True
                 if segment in self._waiting:
                     self._waiting.remove(segment)
-                    segment.end_if_unwanted(now_s)
+                    segment.end_early(now_s)
                     self._note_ends([segment], 0)
             self._watch_drain()
 
@@ -234,48 +234,48 @@ class Mailbox:
             segment.fail(error, time.monotonic())
         self.deliver(failed)
 
-    def enlist(self) -> int:
-        """Announce a thread that will take. Few segments are left to the takers that were announced first.
+    def register_worker(self) -> int:
+        """Register a thread that will take. Few segments are left to the workers that were registered first.
 
         Returns:
             Its number, which it takes with.
         """
         with self._lock:
             self._arrived.append(threading.Condition(self._lock))
-            self._keen.append(0)
+            self._demand.append(0)
             self._filled.append(False)
             return len(self._arrived) - 1
 
     def take(
-        self, taker: int, room: int, *, wait: bool, keen: int = 0, source_tokens: int | None = None
+        self, worker: int, room: int, *, wait: bool, demand: int = 0, source_tokens: int | None = None
     ) -> list[Segment] | None:
         """Take the segments whose turn it is, for an engine thread.
 
         Args:
-            taker: who takes.
+            worker: the one that takes.
             room: how many it has room for.
             wait: block until there is one for it.
-            keen: how many it wants before anyone behind it gets one; of what is beyond, it leaves the others a share.
+            demand: how many it wants before anyone behind it gets one; of what is beyond, it leaves the others a share.
             source_tokens: beyond which no further segment is taken.
 
         Returns:
             The segments, perhaps none; None once the engine is to stop.
         """
         with self._lock:
-            self._keen[taker] = min(keen, room)
-            while wait and not self._left_for(taker) and not self._stopped:
-                self._arrived[taker].wait()
+            self._demand[worker] = min(demand, room)
+            while wait and not self._left_for(worker) and not self._stopped:
+                self._arrived[worker].wait()
             if self._stopped:
                 return None
             share = -(-len(self._waiting) // len(self._arrived))
-            offered = min(room, max(share, keen), self._left_for(taker))
+            offered = min(room, max(share, demand), self._left_for(worker))
             taken = self._waiting.take(offered, source_tokens)
             # One that will be long at what it has got leaves what comes meanwhile to the others.
             long = len(taken) < offered or sum([len(segment.source_ids) for segment in taken]) > _LONG_RUN_TOKENS
-            self._keen[taker] = 0 if long else max(0, self._keen[taker] - len(taken))
-            self._filled[taker] = len(taken) == room or len(taken) < offered
+            self._demand[worker] = 0 if long else max(0, self._demand[worker] - len(taken))
+            self._filled[worker] = len(taken) == room or len(taken) < offered
             self._note_taken(taken)
-            self._wake(taker + 1)
+            self._wake(worker + 1)
             return taken
 
     def take_new(self, count: int, held: FairQueue) -> list[Segment]:
@@ -291,7 +291,7 @@ class Mailbox:
             return taken
 
     def deliver(self, progressed: Sequence[Segment]) -> None:
-        """Tell whoever waits for these segments, with one wake-up of the event loop for all."""
+        """Tell the callers that wait for these segments, with one wake-up of the event loop for all."""
         if not progressed:
             return
         finished = [segment for segment in progressed if segment.finished]
@@ -318,16 +318,16 @@ class Mailbox:
         """Segments submitted that have not ended."""
         return self._unfinished
 
-    def _left_for(self, taker: int) -> int:
-        """Segments that wait and that nobody before this taker is keen on."""
-        return max(0, len(self._waiting) - sum(self._keen[:taker]))
+    def _left_for(self, worker: int) -> int:
+        """Segments that wait beyond the demand of the workers before this one."""
+        return max(0, len(self._waiting) - sum(self._demand[:worker]))
 
     def _wake(self, first: int) -> None:
-        """Wake the takers from `first` on for whom something is left."""
-        for taker in range(first, len(self._arrived)):
-            if not self._left_for(taker):
+        """Wake the workers from `first` on for whom something is left."""
+        for worker in range(first, len(self._arrived)):
+            if not self._left_for(worker):
                 break
-            self._arrived[taker].notify()
+            self._arrived[worker].notify()
 
     def _refuse(self) -> None:
         if self._refusal is not None:
@@ -346,7 +346,7 @@ class Mailbox:
         room = Room(request, own, waiting, lambda: self._waiting.loads_but(client, priority))
         check_room(room, self._limits, self._per_second)
 
-    def _outlook(self, client: str, priority: Priority, source_tokens: int) -> Outlook:
+    def _outlook(self, client: str, priority: Priority, source_tokens: int) -> WaitEstimate:
         before_start = self._waiting.ahead_of(client, priority, QUANTUM)
         running = self._running_tokens
         if self._waiting.load_of(client, priority).source_tokens:
@@ -356,7 +356,7 @@ class Mailbox:
             # of each segment in a slot, however long, no more counts than the request has itself.
             running = min(running, (self._unfinished - len(self._waiting)) * source_tokens)
         before_end = self._waiting.ahead_of(client, priority, source_tokens) + running
-        return Outlook(priority, source_tokens, before_start, before_end, self._per_second())
+        return WaitEstimate(priority, source_tokens, before_start, before_end, self._per_second())
 
     def _tokens_of(self, text_bytes: int) -> int:
         """How many source tokens texts have, by those before them."""
@@ -380,9 +380,9 @@ class Mailbox:
                 self._rate.stop(now_s)
 
     def _note_ends(self, segments: Sequence[Segment], source_tokens: int) -> None:
-        """Enter ends of segments, of which those that had been taken had so many source tokens."""
-        if self._ledger is not None:
-            self._ledger.enter(segments)
+        """Enter ends of segments; `source_tokens` are those of the segments that had been taken."""
+        if self._segment_stats is not None:
+            self._segment_stats.enter(segments)
         self._running_tokens -= source_tokens
         self._unfinished -= len(segments)
         if not self._unfinished:

@@ -44,7 +44,7 @@ class _Result(NamedTuple):
     engine_s: float
 
 
-class _Flight:
+class _InFlight:
     """A leader, which is a segment of our own in the mailbox, and the callers' segments that wait for it."""
 
     __slots__ = ("_deadlines", "_wanting_deltas", "key", "leader", "waiters")
@@ -114,9 +114,9 @@ class ResultCache:
         self._metrics = metrics
         self._coalesce = coalesce
         self._results: LruStore[_Key, _Result] = LruStore(limit_bytes)
-        self._led: dict[Segment, _Flight] = {}  # all flights, by leader
-        self._awaited: dict[Segment, _Flight] = {}  # all flights, by waiter
-        self._joinable: dict[_Key, _Flight] = {}
+        self._led: dict[Segment, _InFlight] = {}  # all flights, by leader
+        self._awaited: dict[Segment, _InFlight] = {}  # all flights, by waiter
+        self._joinable: dict[_Key, _InFlight] = {}
 
     @property
     def size_bytes(self) -> int:
@@ -146,9 +146,9 @@ class ResultCache:
             DragomanError: the engine has failed.
         """
         known: list[tuple[Segment, _Result]] = []
-        joining: list[tuple[Segment, _Flight]] = []
-        new: list[_Flight] = []
-        joinable: dict[_Key, _Flight] = {}  # of the new ones
+        joining: list[tuple[Segment, _InFlight]] = []
+        new: list[_InFlight] = []
+        joinable: dict[_Key, _InFlight] = {}  # of the new ones
         for segment in segments:
             key = _Key.of(segment)
             if (result := self._results.get(key)) is not None:
@@ -158,14 +158,14 @@ class ResultCache:
             if flight is not None:
                 segment.origin = Origin.COALESCED
             else:
-                flight = _Flight(key, segment.twin(self._progressed))
+                flight = _InFlight(key, segment.twin(self._progressed))
                 new.append(flight)
                 if self._coalesce:
                     joinable[key] = flight
             joining.append((segment, flight))
         self._launch(new, let_in=let_in)
         # What can fail has not: from here on the segments are ours.
-        self._hasten(joining)
+        self._promote(joining)
         now_s = time.monotonic()
         for segment in segments:
             segment.submitted_s = now_s
@@ -176,7 +176,7 @@ class ResultCache:
     def cancel(self, segments: Iterable[Segment]) -> None:
         """Withdraw segments: `on_progress` is not called for them any more; those who share a flight stay in it."""
         now_s = time.monotonic()
-        left: dict[_Flight, None] = {}
+        left: dict[_InFlight, None] = {}
         for segment in segments:
             segment.cancel_requested = True  # keeps the news of its end, if that is on its way, from the caller
             flight = self._awaited.pop(segment, None)
@@ -184,7 +184,7 @@ class ResultCache:
                 flight.leave(segment)
                 left[flight] = None
                 segment.target_ids = segment.target_ids.copy()  # which grows no more
-                segment.end_if_unwanted(now_s)
+                segment.end_early(now_s)
         abandoned = []
         for flight in left:
             if flight.waiters:
@@ -200,7 +200,7 @@ class ResultCache:
         self._metrics.result_cache_bytes.dec(self._results.size_bytes)
         self._results = LruStore(self._results.limit_bytes)
 
-    def _launch(self, flights: Sequence[_Flight], *, let_in: bool = False, again: bool = False) -> None:
+    def _launch(self, flights: Sequence[_InFlight], *, let_in: bool = False, again: bool = False) -> None:
         if not flights:
             return
         self._mailbox.submit([flight.leader for flight in flights], let_in=let_in, again=again)
@@ -209,15 +209,15 @@ class ResultCache:
             if self._coalesce:
                 self._joinable[flight.key] = flight
 
-    def _hasten(self, joining: Iterable[tuple[Segment, _Flight]]) -> None:
+    def _promote(self, joining: Iterable[tuple[Segment, _InFlight]]) -> None:
         """Have leaders that wait take the turns of those who join them, where these come sooner."""
         for segment, flight in joining:
             leader = flight.leader
             same = segment.client == leader.client and segment.priority >= leader.priority
             if leader.status is SegmentStatus.WAITING and not same:
-                self._mailbox.hasten(leader, segment.client, segment.priority)
+                self._mailbox.promote(leader, segment.client, segment.priority)
 
-    def _board(self, joining: Iterable[tuple[Segment, _Flight]]) -> None:
+    def _board(self, joining: Iterable[tuple[Segment, _InFlight]]) -> None:
         for segment, flight in joining:
             flight.join(segment)
             self._awaited[segment] = flight
@@ -245,7 +245,7 @@ class ResultCache:
         else:
             notify([waiter for waiter in flight.waiters if waiter.wants_deltas])
 
-    def _land(self, flight: _Flight) -> None:
+    def _land(self, flight: _InFlight) -> None:
         """End all who waited as the leader ended; but a passed deadline may not be theirs."""
         leader, waiters, late = flight.leader, list(flight.waiters), []
         self._close(flight)
@@ -265,7 +265,7 @@ class ResultCache:
 
     def _relaunch(self, key: _Key, waiters: Sequence[Segment]) -> None:
         """Begin again for those who joined just as the engine gave up, and have time left."""
-        flight = _Flight(key, waiters[0].twin(self._progressed))
+        flight = _InFlight(key, waiters[0].twin(self._progressed))
         try:
             self._launch([flight], again=True)
         except DragomanError as error:
@@ -282,7 +282,7 @@ class ResultCache:
         self._results.put(key, result, size_bytes)
         self._metrics.result_cache_bytes.inc(self._results.size_bytes - before_bytes)
 
-    def _close(self, flight: _Flight) -> None:
+    def _close(self, flight: _InFlight) -> None:
         """Forget a flight."""
         del self._led[flight.leader]
         if self._joinable.get(flight.key) is flight:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from service.queue.decaying_ratio import MovingRatio
+from service.queue.decaying_ratio import DecayingRatio
 
 _MEMORY_S: Final = 2.0  # of busy time: some hundred sentences, and a slower machine shows within seconds
 # After so long without busy time nothing is known any more. Else one stall could make the estimate so low that what is
@@ -10,7 +10,7 @@ _MEMORY_S: Final = 2.0  # of busy time: some hundred sentences, and a slower mac
 _TRUST_S: Final = 30.0
 
 
-class DrainRate:
+class Throughput:
     """Source tokens finished a second.
 
     Its clock runs while every thread has its fill and segments are left over: an engine with free slots finishes
@@ -19,7 +19,7 @@ class DrainRate:
     """
 
     def __init__(self) -> None:
-        self._ratio = MovingRatio(_MEMORY_S)
+        self._ratio = DecayingRatio(_MEMORY_S)
         self._counted_s: float | None = None  # until when time was counted; None: the clock stands
         self._stopped_s = 0.0  # when the clock last stopped
         self._missing = 0  # source tokens to be finished until the rate is known
@@ -35,7 +35,7 @@ class DrainRate:
         self._known = self._known and self._trusted(now_s)
         self._counted_s = now_s
         if not self._known:
-            self._ratio = MovingRatio(_MEMORY_S)
+            self._ratio = DecayingRatio(_MEMORY_S)
             self._missing = source_tokens
 
     def stop(self, now_s: float) -> None:

@@ -16,13 +16,13 @@ from service.registry.capacity import slots_of
 from service.registry.catalog import ServedModel
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import Metrics, ModelMetrics
-from service.telemetry.segment_stats import Ledger
+from service.telemetry.segment_stats import SegmentStats
 from service.text.translator import Limits, Translator
 
 _log = structlog.get_logger()
 
 
-class Running(Protocol):
+class EngineHandle(Protocol):
     """What the server needs of an engine that decodes."""
 
     ended: Future[None]
@@ -31,7 +31,7 @@ class Running(Protocol):
         """End it, and give back what it holds; what is unfinished fails."""
 
 
-class Loaded(NamedTuple):
+class LoadedModel(NamedTuple):
     """One served model and the engine that runs it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Loaded(NamedTuple):
     """
 
     model: ServedModel
-    engine: Running
+    engine: EngineHandle
     step_age_s: Callable[[], float] = lambda: 0.0
 
     @property
@@ -50,10 +50,10 @@ class Loaded(NamedTuple):
         return self.model.manifest.name
 
 
-Load = Callable[[Bundle, Settings, Metrics, asyncio.AbstractEventLoop], Loaded]
+Load = Callable[[Bundle, Settings, Metrics, asyncio.AbstractEventLoop], LoadedModel]
 
 
-def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop) -> Loaded:
+def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop) -> LoadedModel:
     """Load a bundle, check that it decodes each sentence in its own way, and start its engine; takes seconds.
 
     Args:
@@ -67,7 +67,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
     """
     mailbox = Mailbox(
         settings.queue_source_tokens,
-        Ledger(metrics.of(bundle.manifest.name)),
+        SegmentStats(metrics.of(bundle.manifest.name)),
         limit_text_bytes=settings.queue_mb * MEGABYTE,
         max_delay_s=settings.max_delay_s,
     )
@@ -92,7 +92,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
     translator = Translator(bundle.manifest, tokenizer, Limits.of(settings))
     _log.info("loaded", model=bundle.manifest.name, precision=bundle.manifest.precision, path=str(bundle.path))
     results = _results(mailbox, settings, metrics.of(bundle.manifest.name), loop)
-    return Loaded(ServedModel(bundle.manifest, translator, mailbox, results), engine, engine.step_age_s)
+    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, results), engine, engine.step_age_s)
 
 
 def _results(

@@ -10,7 +10,7 @@ import structlog
 from service.registry import allocator
 from service.registry.catalog import Catalog
 from service.registry.health import Health
-from service.registry.loading import Loaded
+from service.registry.loading import LoadedModel
 from service.telemetry.metrics import Metrics
 
 _LOOK_S: Final = 0.05  # between two looks whether anybody still needs an engine that is to go
@@ -18,7 +18,7 @@ _LOOK_S: Final = 0.05  # between two looks whether anybody still needs an engine
 _log = structlog.get_logger()
 
 
-class Fleet:
+class ModelRegistry:
     """The served models, and those that were replaced and finish what runs on them.
 
     Attributes:
@@ -27,7 +27,7 @@ class Fleet:
     """
 
     def __init__(self, metrics: Metrics, health: Health, device: str, show: Callable[[Catalog], None]) -> None:
-        """A fleet without models.
+        """A registry without models.
 
         Args:
             metrics: of the server.
@@ -39,7 +39,7 @@ class Fleet:
         self._health = health
         self._device = device
         self._show = show
-        self._models: tuple[Loaded, ...] = ()  # replaced, never changed: the metrics' thread reads it
+        self._models: tuple[LoadedModel, ...] = ()  # replaced, never changed: the metrics' thread reads it
         self._retiring: set[asyncio.Task[None]] = set()
         # One thread: it has let go of the engine that it stopped before it hands the memory of it back.
         self._stopper = ThreadPoolExecutor(1, thread_name_prefix="stopper")
@@ -57,8 +57,8 @@ class Fleet:
         )
 
     @property
-    def models(self) -> tuple[Loaded, ...]:
-        """Those that are served, or will be once the fleet is open."""
+    def models(self) -> tuple[LoadedModel, ...]:
+        """Those that are served, or will be once the registry is open."""
         return self._models
 
     @property
@@ -79,7 +79,7 @@ class Fleet:
         """Leave calls alone from now on."""
         self._open = False
 
-    def put(self, loaded: Loaded) -> None:
+    def put(self, loaded: LoadedModel) -> None:
         """Serve a model; one of its name that is served finishes what runs on it and goes."""
         asyncio.wrap_future(loaded.engine.ended).add_done_callback(lambda ended: self._note_end(loaded, ended))
         self._exchange(loaded.name, loaded)
@@ -95,14 +95,14 @@ class Fleet:
         for loaded in self._models:
             await self._end(loaded)
 
-    def _exchange(self, name: str, *new: Loaded) -> None:
+    def _exchange(self, name: str, *new: LoadedModel) -> None:
         """Serve these in place of what has this name."""
         leaving = [loaded for loaded in self._models if loaded.name == name]
         self._switch((*(loaded for loaded in self._models if loaded.name != name), *new))
         for old in leaving:
             self._retire(old)
 
-    def _switch(self, models: tuple[Loaded, ...]) -> None:
+    def _switch(self, models: tuple[LoadedModel, ...]) -> None:
         for name in set(self.names) - {loaded.name for loaded in models}:
             self._metrics.forget_model(name)
         self._models = models
@@ -112,7 +112,7 @@ class Fleet:
             self._show(Catalog(loaded.model for loaded in models))
             self._health.serve(self.names)
 
-    def _retire(self, loaded: Loaded) -> None:
+    def _retire(self, loaded: LoadedModel) -> None:
         task = asyncio.create_task(self._end_when_idle(loaded))
         self._retiring.add(task)
         self._metrics.retiring_models.inc()
@@ -122,7 +122,7 @@ class Fleet:
         self._retiring.discard(task)
         self._metrics.retiring_models.dec()
 
-    async def _end_when_idle(self, loaded: Loaded) -> None:
+    async def _end_when_idle(self, loaded: LoadedModel) -> None:
         while loaded.model.busy and not self._stopping:
             await asyncio.sleep(_LOOK_S)
         await self._end(loaded)
@@ -130,7 +130,7 @@ class Fleet:
         del loaded  # the last reference: what was its memory is free from here on
         await asyncio.get_running_loop().run_in_executor(self._stopper, allocator.give_back)
 
-    def _note_end(self, loaded: Loaded, ended: "asyncio.Future[None]") -> None:
+    def _note_end(self, loaded: LoadedModel, ended: "asyncio.Future[None]") -> None:
         error = ended.exception()
         serving = loaded in self._models
         if error is None and (self._stopping or not serving):
@@ -139,6 +139,6 @@ class Fleet:
         if serving:
             self.failed.set()
 
-    async def _end(self, loaded: Loaded) -> None:
+    async def _end(self, loaded: LoadedModel) -> None:
         loaded.model.close()
         await asyncio.get_running_loop().run_in_executor(self._stopper, loaded.engine.stop)

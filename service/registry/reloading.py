@@ -13,8 +13,8 @@ from service.aio import first_of
 from service.registry import allocator
 from service.registry.bundle_watch import Snapshot, changed, look, taken_up
 from service.registry.health import Health
-from service.registry.loading import Load, Loaded
-from service.registry.models import Fleet
+from service.registry.loading import Load, LoadedModel
+from service.registry.models import ModelRegistry
 from service.registry.reload_plan import Origin, gone, plan
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -27,7 +27,7 @@ KEPT: Final = "kept"
 _log = structlog.get_logger()
 
 
-class Refusal(NamedTuple):
+class LoadFailure(NamedTuple):
     """A bundle on disk that is not served.
 
     Attributes:
@@ -39,19 +39,21 @@ class Refusal(NamedTuple):
     why: str
 
 
-class Reloading:
-    """Loads bundles off the event loop and hands them to the fleet, one reload at a time."""
+class ModelReloader:
+    """Loads bundles off the event loop and hands them to the registry, one reload at a time."""
 
-    def __init__(self, settings: Settings, metrics: Metrics, fleet: Fleet, health: Health, load: Load) -> None:
+    def __init__(
+        self, settings: Settings, metrics: Metrics, registry: ModelRegistry, health: Health, load: Load
+    ) -> None:
         self._settings = settings
         self._metrics = metrics
-        self._fleet = fleet
+        self._registry = registry
         self._health = health
         self._load_one = load
         self._seen: Snapshot = {}
         self._found: dict[Path, Bundle] = {}  # those that were verified, and are served or about to be
-        self._broken: dict[Path, Refusal] = {}  # those that were not, or could not be loaded
-        self._refused: dict[Path, Refusal] = {}  # they, and those that others stand in the way of
+        self._broken: dict[Path, LoadFailure] = {}  # those that were not, or could not be loaded
+        self._refused: dict[Path, LoadFailure] = {}  # they, and those that others stand in the way of
         self._origins: dict[str, Path] = {}
         self._kept: set[str] = set()
         self._stopped = asyncio.Event()
@@ -97,7 +99,7 @@ class Reloading:
             before = now
 
     def stop(self) -> None:
-        """Begin nothing new; what is being loaded will be stopped with the fleet."""
+        """Begin nothing new; what is being loaded will be stopped with the registry."""
         self._stopped.set()
 
     async def _wait(self, asked: asyncio.Event) -> bool:
@@ -116,14 +118,14 @@ class Reloading:
             if self._stopped.is_set():
                 return
             await self._replace(path)
-        in_the_way = {path: Refusal(self._found[path].manifest.name, why) for path, why in todo.refuse.items()}
+        in_the_way = {path: LoadFailure(self._found[path].manifest.name, why) for path, why in todo.refuse.items()}
         self._note_refused(self._broken | in_the_way, paths)
         self._remove(gone(self._served(), self._manifests(), self._refused))
         self._seen = taken_up(self._seen, now, paths)
         errors = len(self._refused) + len(self._kept)
         self._metrics.bundle_errors.set(errors)
         self._health.agree(agree=not errors)
-        _log.info("reloaded", models=self._fleet.names, errors=errors)
+        _log.info("reloaded", models=self._registry.names, errors=errors)
 
     async def _verify(self, path: Path, *, there: bool) -> None:
         self._found.pop(path, None)
@@ -140,26 +142,26 @@ class Reloading:
         """Serve a bundle in place of what has its name; or keep that, if it cannot be."""
         bundle = self._found[path]
         outcome = await asyncio.to_thread(self._loaded_or_refused, bundle, asyncio.get_running_loop())
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, LoadFailure):
             del self._found[path]
             self._broken[path] = outcome
         else:
             self._put(path, outcome)
             self._metrics.model_reloads_total.labels(outcome.name, LOADED).inc()
 
-    def _loaded_or_refused(self, bundle: Bundle, loop: asyncio.AbstractEventLoop) -> Loaded | Refusal:
+    def _loaded_or_refused(self, bundle: Bundle, loop: asyncio.AbstractEventLoop) -> LoadedModel | LoadFailure:
         try:
             return self._load_one(bundle, self._settings, self._metrics, loop)
         except Exception as error:  # of the runtime, whose exceptions share no base class of its own
-            refusal = Refusal(bundle.manifest.name, _line(error))
+            refusal = LoadFailure(bundle.manifest.name, _line(error))
         allocator.give_back()  # the error is forgotten, and with it what was loaded
         return refusal
 
-    def _put(self, path: Path, loaded: Loaded) -> None:
+    def _put(self, path: Path, loaded: LoadedModel) -> None:
         self._origins[loaded.name] = path
-        self._fleet.put(loaded)
+        self._registry.put(loaded)
 
-    def _note_refused(self, refused: dict[Path, Refusal], paths: set[Path]) -> None:
+    def _note_refused(self, refused: dict[Path, LoadFailure], paths: set[Path]) -> None:
         """Tell of those that are new, or were tried again."""
         news = [path for path, refusal in refused.items() if path in paths or refusal != self._refused.get(path)]
         self._refused = refused
@@ -172,10 +174,10 @@ class Reloading:
 
     def _remove(self, leaving: set[str]) -> None:
         """Withdraw models, unless none would be left."""
-        kept = leaving if leaving == set(self._fleet.names) else set()
+        kept = leaving if leaving == set(self._registry.names) else set()
         for name in sorted(leaving - kept):
             del self._origins[name]
-            self._fleet.withdraw(name)
+            self._registry.withdraw(name)
             self._metrics.model_reloads_total.labels(name, REMOVED).inc()
         for name in sorted(kept - self._kept):
             _log.error("the last model stays, though its bundle is gone", model=name, path=str(self._origins[name]))
@@ -183,7 +185,9 @@ class Reloading:
         self._kept = kept
 
     def _served(self) -> dict[str, Origin]:
-        return {loaded.name: Origin(self._origins[loaded.name], loaded.model.manifest) for loaded in self._fleet.models}
+        return {
+            loaded.name: Origin(self._origins[loaded.name], loaded.model.manifest) for loaded in self._registry.models
+        }
 
     def _manifests(self) -> dict[Path, Manifest]:
         return {path: bundle.manifest for path, bundle in self._found.items()}
@@ -192,13 +196,13 @@ class Reloading:
         return next((name for name, origin in self._origins.items() if origin == path), "")
 
 
-def _verified(path: Path) -> Bundle | Refusal:
+def _verified(path: Path) -> Bundle | LoadFailure:
     name = ""
     try:
         name = Manifest.read(path).name
         return Bundle.open(path)
     except Exception as error:  # a folder that is being written may show anything
-        return Refusal(name, _line(error))
+        return LoadFailure(name, _line(error))
 
 
 def _line(error: Exception) -> str:

@@ -10,19 +10,19 @@ from grpc_status import rpc_status
 from dragoman.errors import UnauthenticatedError, to_status
 from service.security.callers import Callers
 from service.security.hosts import host_of_peer
-from service.telemetry.access_log import Journal
-from service.telemetry.call_stats import Record
+from service.telemetry.access_log import AccessLog
+from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 
 
 class Authentication(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
     """Asks for a key before every method of one service; health and reflection, of other services, need none."""
 
-    def __init__(self, service: str, callers: Callers, metrics: Metrics, journal: Journal) -> None:
+    def __init__(self, service: str, callers: Callers, metrics: Metrics, access_log: AccessLog) -> None:
         self._prefix = f"/{service}/"
         self._callers = callers
         self._metrics = metrics
-        self._journal = journal
+        self._access_log = access_log
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any) -> Any:
         """Give the handler of a method, or one that refuses the call."""
@@ -42,9 +42,9 @@ class Authentication(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc 
         async def refuse(_: Any, context: Any) -> NoReturn:
             self._metrics.rejected_total.labels(error.reason).inc()
             self._metrics.requests_total.labels(method, error.code.name).inc()
-            record = Record(method, caller=host_of_peer(context.peer()), code=error.code, reason=error.reason)
+            record = CallStats(method, caller=host_of_peer(context.peer()), code=error.code, reason=error.reason)
             record.duration_s = time.monotonic() - record.began_s
-            self._journal.enter(record, context)
+            self._access_log.enter(record, context)
             status = rpc_status.to_status(to_status(error))
             await context.abort(status.code, status.details, status.trailing_metadata)
             raise AssertionError("abort always raises")

@@ -1,8 +1,8 @@
 """One call of BatchTranslateText: texts come in and answers go out for as long as the caller likes.
 
-A text is in flight from when it was read until its answer was taken by the transport, and what is in flight is
-bounded. So a caller that sends faster than texts are translated is made to wait, one that does not read its answers
-too, and whoever wants them in order has at most as many put aside as may be in flight.
+A text is in flight from when it was read until its answer was taken by the transport. The texts in flight are bounded.
+So a caller that sends faster than texts are translated has to wait, and one that does not read its answers too. Where
+answers are wanted in order, no more of them are put aside than may be in flight.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from google.protobuf.message import Message
 from dragoman.errors import DrainingError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.call import Call, Reads, Text
-from service.calls.text_worker import TextWork
+from service.calls.text_worker import TextWorker
 from service.rpc import validation
 from service.rpc.answer import in_messages, sendable, translated
 from service.rpc.request_parsing import parsed
 from service.settings import Settings
-from service.telemetry.call_stats import Record
+from service.telemetry.call_stats import CallStats
 
 
 class Context(Protocol):
@@ -85,8 +85,8 @@ class BatchStream:
         call: Call,
         prepare: Prepare,
         read: Reads,
-        text_work: TextWork,
-        record: Record,
+        text_work: TextWorker,
+        record: CallStats,
         settings: Settings,
         *,
         in_order: bool,

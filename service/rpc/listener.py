@@ -15,14 +15,14 @@ from service.rpc import accept_loop
 from service.rpc.authentication import Authentication
 from service.rpc.open_calls import OpenCalls
 from service.rpc.port import Port
-from service.rpc.request_parsing import MalformedRequests
+from service.rpc.request_parsing import RequestParsing
 from service.security import api_keys, tls
-from service.security.api_keys import KeyRing
+from service.security.api_keys import KeyStore
 from service.security.callers import Callers
 from service.security.host_connections import HostConnections
-from service.security.watched_files import WatchedFiles
+from service.security.watched_files import ReloadableFiles
 from service.settings import Settings
-from service.telemetry.access_log import Journal
+from service.telemetry.access_log import AccessLog
 from service.telemetry.metrics import Metrics
 
 # A connection must have shown TLS and HTTP/2 by then: ten round trips of a slow line, and short for who holds it open.
@@ -50,7 +50,7 @@ class Listener:
         metrics: of the server.
         service: the full name of the service whose callers are asked for keys.
         add_services: adds them to a server; called again where another server takes the place of the first.
-        journal: told of each call that comes without a key; None: nobody is.
+        access_log: told of each call that comes without a key; None: nobody is.
 
     Attributes:
         callers: who they are.
@@ -66,7 +66,7 @@ class Listener:
         metrics: Metrics,
         service: str,
         add_services: Callable[[Any], None],
-        journal: Journal | None = None,
+        access_log: AccessLog | None = None,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
@@ -74,10 +74,10 @@ class Listener:
         self._keys = _keys(settings, metrics)
         keys = self._keys
         self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
-        interceptors: list[Any] = [MalformedRequests(service, settings.max_request_bytes)]
+        interceptors: list[Any] = [RequestParsing(service, settings.max_request_bytes)]
         interceptors.append(OpenCalls(service, settings.host_connections(), metrics))
         if keys is not None:
-            interceptors.insert(0, Authentication(service, self.callers, metrics, journal or Journal()))
+            interceptors.insert(0, Authentication(service, self.callers, metrics, access_log or AccessLog()))
         self._interceptors = interceptors
         self._add_services = add_services
         self._port = Port(self._make_server, metrics)
@@ -124,7 +124,7 @@ class Listener:
         if self._certificates is None:
             _log.warning(f"{address} is open to other machines without TLS: texts and keys can be read on their way")
         if self._keys is None and not self._settings.tls_client_ca:
-            _log.warning(f"{address} is open to other machines without API keys: whoever reaches it can use it")
+            _log.warning(f"{address} is open to other machines without API keys: everyone who reaches it can use it")
 
 
 def cannot_listen(address: Address, error: OSError) -> OSError:
@@ -132,11 +132,11 @@ def cannot_listen(address: Address, error: OSError) -> OSError:
     return OSError(f"cannot listen on {address}: {error.strerror or error}")
 
 
-def _keys(settings: Settings, metrics: Metrics) -> WatchedFiles[KeyRing] | None:
+def _keys(settings: Settings, metrics: Metrics) -> ReloadableFiles[KeyStore] | None:
     if not settings.api_keys:
         return None
     path = Path(settings.api_keys)
-    return WatchedFiles("api_keys", [path], lambda contents: api_keys.parse(contents[0], str(path)), metrics)
+    return ReloadableFiles("api_keys", [path], lambda contents: api_keys.parse(contents[0], str(path)), metrics)
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:

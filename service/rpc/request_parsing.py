@@ -15,7 +15,7 @@ ARRIVAL_TIMEOUT_S: Final = 60.0
 _T = TypeVar("_T")
 
 
-class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
+class RequestParsing(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
     """Hands the handlers of one service the error in place of a request that is none; see :func:`parsed`.
 
     gRPC itself would answer UNKNOWN to broken bytes, and a call that ends without a message would get no answer at all.

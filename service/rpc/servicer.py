@@ -15,7 +15,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer
 from service.calls import limits
 from service.calls.call import Call, Text
-from service.calls.text_worker import TextWork, unexpected
+from service.calls.text_worker import TextWorker, unexpected
 from service.options import Decoding, Priority, RequestOptions
 from service.registry.catalog import Catalog, ServedModel
 from service.rpc import batch_stream, validation
@@ -26,8 +26,8 @@ from service.security import callers
 from service.security.callers import Callers
 from service.settings import Settings
 from service.telemetry import access_log
-from service.telemetry.access_log import Journal
-from service.telemetry.call_stats import Record
+from service.telemetry.access_log import AccessLog
+from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 
 _DEADLINE_SLACK_S: Final = 0.05  # a client whose deadline passes cancels the call, at times before our own timer
@@ -48,7 +48,7 @@ class Servicer(TranslationServicer):
     """The service dragoman.v1.Translation; answers UNAVAILABLE until :meth:`open` and after :meth:`close`."""
 
     def __init__(
-        self, settings: Settings, metrics: Metrics, known: Callers | None = None, journal: Journal | None = None
+        self, settings: Settings, metrics: Metrics, known: Callers | None = None, access_log: AccessLog | None = None
     ) -> None:
         """A servicer that is not open.
 
@@ -56,7 +56,7 @@ class Servicer(TranslationServicer):
             settings: of the server.
             metrics: of the server.
             known: who calls; None: nobody needs a key.
-            journal: told of each call at its end; None: nobody is.
+            access_log: told of each call at its end; None: nobody is.
         """
         self._settings = settings
         self._metrics = metrics
@@ -65,7 +65,7 @@ class Servicer(TranslationServicer):
         self._counts = cache(metrics.requests_total.labels)
         self._durations = cache(metrics.request_duration_seconds.labels)
         self._refusals = cache(metrics.rejected_total.labels)
-        self._journal = journal or Journal()
+        self._access_log = access_log or AccessLog()
         self._catalog = Catalog([])
         self._refuse: Callable[[], None] = _refuse_loading
         self._limits: set[asyncio.Timeout] = set()  # of the calls that run
@@ -74,7 +74,7 @@ class Servicer(TranslationServicer):
         self._running = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._texts = TextWork(settings)
+        self._texts = TextWorker(settings)
 
     def open(self, catalog: Catalog) -> None:
         """Take calls from now on, for these models; those that run keep the model that they have chosen."""
@@ -163,13 +163,13 @@ class Servicer(TranslationServicer):
             return listed((model.manifest for model in self._catalog), request)
 
     @asynccontextmanager
-    async def _answering(self, method: str, context: Context, request: Any = None) -> AsyncIterator[Record]:
-        """Turn every end of a handler into one gRPC status, one count, one duration and one entry of the journal.
+    async def _answering(self, method: str, context: Context, request: Any = None) -> AsyncIterator[CallStats]:
+        """Turn every end of a handler into one gRPC status, one count, one duration and one line of the access log.
 
         Yields:
             The record of the call, to be filled.
         """
-        record = Record(method)
+        record = CallStats(method)
         _name(record, getattr(request, "request_id", ""))
         failure: DragomanError | None = None
         self._running += 1
@@ -195,7 +195,7 @@ class Servicer(TranslationServicer):
             record.duration_s = time.monotonic() - record.began_s
             self._counts(method, record.code.name).inc()
             self._durations(method).observe(record.duration_s)
-            self._journal.enter(record, context)
+            self._access_log.enter(record, context)
         if failure is not None:
             status = rpc_status.to_status(to_status(failure, record.request_id))
             await context.abort(status.code, status.details, status.trailing_metadata)
@@ -230,7 +230,7 @@ class Servicer(TranslationServicer):
 
     @asynccontextmanager
     async def _admitted(
-        self, request: pb.TranslateTextRequest, context: Context, record: Record, *, wants_deltas: bool
+        self, request: pb.TranslateTextRequest, context: Context, record: CallStats, *, wants_deltas: bool
     ) -> AsyncIterator[Call]:
         """Queue the segments of a request; withdraw what is unfinished at the end, however that comes.
 
@@ -246,19 +246,19 @@ class Servicer(TranslationServicer):
                 documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
                 text_bytes = sum(document.text_bytes for document in documents)
                 if options.html:
-                    model.mailbox.screen(options, text_bytes)
+                    model.mailbox.precheck(options, text_bytes)
                 if request.all_or_nothing:
                     limits.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
                 if all(document.complete for document in documents):
                     call.submit(texts)
                     yield call
                     return
-                with model.mailbox.promised(options, text_bytes) as promise:
+                with model.mailbox.reserve(options, text_bytes) as promise:
                     call.begin(texts, partial(self._texts.read, options.client), promise)
                     yield call
 
     def _screened(
-        self, request: pb.TranslateTextRequest, context: Context, record: Record, *, wants_deltas: bool
+        self, request: pb.TranslateTextRequest, context: Context, record: CallStats, *, wants_deltas: bool
     ) -> tuple[ServedModel, RequestOptions]:
         """Check a request, and whether it has prospects: before anything is set up for it, refusals are to be cheap.
 
@@ -273,7 +273,7 @@ class Servicer(TranslationServicer):
         options = _options_of(request, max_target_tokens, record.caller, deadline_s, wants_deltas=wants_deltas)
         # Of HTML, how much is text shows later.
         size_bytes = 0 if options.html else sum(len(text.encode()) for text in request.contents)
-        model.mailbox.screen(options, size_bytes)
+        model.mailbox.precheck(options, size_bytes)
         return model, options
 
     @contextmanager
@@ -295,7 +295,7 @@ class Servicer(TranslationServicer):
                 await context.write(pb.StreamTranslateTextResponse(content_index=index, text_delta=piece))
 
     async def _send_result(
-        self, context: Context, index: int, call: Call, record: Record, all_or_nothing: bool
+        self, context: Context, index: int, call: Call, record: CallStats, all_or_nothing: bool
     ) -> None:
         [made] = (await self._texts.outcomes(record.caller, call, [index])).values()
         outcome = sendable(made, self._settings.max_answer_bytes)
@@ -322,7 +322,7 @@ def _refuse_draining() -> None:
     raise DrainingError("the server is shutting down")
 
 
-def _name(record: Record, request_id: str) -> None:
+def _name(record: CallStats, request_id: str) -> None:
     """Call it as the caller does, if that is a name."""
     if validation.is_request_id(request_id):
         record.request_id = request_id

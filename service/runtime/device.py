@@ -69,7 +69,7 @@ class Buffer:
         return int(math.prod(self.shape) * self.dtype.itemsize)
 
     def rows(self, start: int, count: int) -> Tensor:
-        """Where so many rows from `start` lie."""
+        """Where `count` rows from `start` lie."""
         address = self.value.data_ptr() + start * (self.nbytes // self.shape[0])
         return Tensor(self.device, self.dtype, (count, *self.shape[1:]), address)
 
@@ -125,7 +125,7 @@ class Copies:
             del self._session
 
 
-class ResidentEncoder:
+class DeviceEncoder:
     """Source ids to encoder memory that stays on the device; thread-safe."""
 
     def __init__(self, bundle: Bundle, device: str) -> None:
@@ -159,7 +159,7 @@ class ResidentEncoder:
             self._copies.close()
 
 
-class ResidentDecoder:
+class DeviceDecoder:
     """The decoder graph and the graphs that serve its buffers; thread-safe."""
 
     def __init__(self, bundle: Bundle, device: str) -> None:
@@ -174,10 +174,10 @@ class ResidentDecoder:
         self.device = device
         self.cuda_graph_ids = itertools.count(1)  # onnxruntime keeps 0 for itself
 
-    def new_step(self, manifest: Manifest, slots: int) -> tuple["ResidentSlots", "ResidentStep"]:
-        """Reserve the buffers of so many slots, and bind the graph to them."""
-        table = ResidentSlots(manifest, slots, self)
-        return table, ResidentStep(self, table)
+    def new_step(self, manifest: Manifest, slots: int) -> tuple["DeviceSlots", "DeviceStep"]:
+        """Reserve the buffers of that number of slots, and bind the graph to them."""
+        table = DeviceSlots(manifest, slots, self)
+        return table, DeviceStep(self, table)
 
     def close(self) -> None:
         """End the sessions; all steps have been closed."""
@@ -186,7 +186,7 @@ class ResidentDecoder:
             self.copies.close()
 
 
-class ResidentSlots:
+class DeviceSlots:
     """Buffers of fixed capacity in a device's memory, whose rows belong to slots.
 
     Which row is whose, the host decides, so that a slot that moves costs nothing: its row comes along. What lies beyond
@@ -199,7 +199,7 @@ class ResidentSlots:
         logits: [slots, vocabulary_size]
     """
 
-    def __init__(self, manifest: Manifest, slots: int, decoder: ResidentDecoder) -> None:
+    def __init__(self, manifest: Manifest, slots: int, decoder: DeviceDecoder) -> None:
         """Reserve the buffers.
 
         Args:
@@ -333,14 +333,14 @@ class ResidentSlots:
         return inputs, outputs
 
 
-class ResidentStep:
+class DeviceStep:
     """The decoder graph bound to the buffers of one slot table.
 
     The rows of a step are rounded up to 1, 2, 4, ..., so that there are few bindings: for each, a GPU records what it
     does once, and repeats it (a CUDA graph).
     """
 
-    def __init__(self, decoder: ResidentDecoder, slots: ResidentSlots) -> None:
+    def __init__(self, decoder: DeviceDecoder, slots: DeviceSlots) -> None:
         self._decoder = decoder
         self._slots = slots
         self._outputs = {output.name for output in decoder.session.get_outputs()}

@@ -118,7 +118,7 @@ class DecoderSession:
         self.session = open_graph(bundle, DECODER, device)
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[SlotTable, "DecoderStep"]:
-        """Reserve the buffers of so many slots, and bind the graph to them."""
+        """Reserve the buffers of that number of slots, and bind the graph to them."""
         table = SlotTable(manifest, slots)
         return table, DecoderStep(self, table)
 

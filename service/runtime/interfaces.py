@@ -84,7 +84,7 @@ class Decoder(Protocol):
     """The decoder graph; thread-safe. What a thread runs is a step of its own."""
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[Slots, Step]:
-        """Reserve the buffers of so many slots, and bind the graph to them."""
+        """Reserve the buffers of that number of slots, and bind the graph to them."""
 
     def close(self) -> None:
         """End the sessions; there is no run after it."""

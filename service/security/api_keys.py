@@ -17,7 +17,7 @@ _KEY_BYTES: Final = 32
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
-class Entry(BaseModel):
+class KeyEntry(BaseModel):
     """What the file says of one key.
 
     Attributes:
@@ -48,14 +48,14 @@ class Entry(BaseModel):
         return self.burst or math.ceil(self.requests_per_s or 1)
 
 
-_ENTRIES: Final = TypeAdapter(dict[Name, Entry])
+_ENTRIES: Final = TypeAdapter(dict[Name, KeyEntry])
 
 
-class KeyRing:
+class KeyStore:
     """The keys of one reading of the file.
 
-    A key is looked up under a hash of its hash that is salted anew in every process. So whoever measures how long a
-    look-up takes learns nothing: which stored bytes a guess agrees with is not under its sender's control.
+    A key is looked up under a hash of its hash, with a new salt in every process. So the time of a look-up tells an
+    attacker nothing: with which stored bytes a guess agrees is not under the attacker's control.
 
     Args:
         entries: by the name of the key.
@@ -64,7 +64,7 @@ class KeyRing:
         entries: the same.
     """
 
-    def __init__(self, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, entries: Mapping[str, KeyEntry]) -> None:
         self.entries = dict(entries)
         self._salt = secrets.token_bytes(_KEY_BYTES)
         self._names = {self._salted(bytes.fromhex(entry.sha256)): name for name, entry in self.entries.items()}
@@ -82,7 +82,7 @@ def generate() -> str:
     return _PREFIX + secrets.token_urlsafe(_KEY_BYTES)
 
 
-def entry_of(key: str, **limits: Any) -> Entry:
+def entry_of(key: str, **limits: Any) -> KeyEntry:
     """Make the entry of a key.
 
     Args:
@@ -93,12 +93,12 @@ def entry_of(key: str, **limits: Any) -> Entry:
         SettingsError: a limit is impossible.
     """
     try:
-        return Entry(sha256=_sha256(key).hexdigest(), **limits)
+        return KeyEntry(sha256=_sha256(key).hexdigest(), **limits)
     except ValidationError as error:
         raise SettingsError(_describe(error)) from error
 
 
-def line_of(name: str, entry: Entry) -> str:
+def line_of(name: str, entry: KeyEntry) -> str:
     """Write an entry as a line of the file.
 
     Raises:
@@ -112,7 +112,7 @@ def line_of(name: str, entry: Entry) -> str:
     return f"{name} = {{ {', '.join(f'{field} = {_toml(value)}' for field, value in fields.items())} }}"
 
 
-def parse(content: bytes, path: str) -> KeyRing:
+def parse(content: bytes, path: str) -> KeyStore:
     """Read the file: TOML, with the name of each key before its entry.
 
     Args:
@@ -133,14 +133,14 @@ def parse(content: bytes, path: str) -> KeyRing:
         raise SettingsError(f"{path}: there is no key in it")
     if twins := _twins(entries):
         raise SettingsError(f"{path}: {' and '.join(twins)} are the same key")
-    return KeyRing(entries)
+    return KeyStore(entries)
 
 
 def _sha256(key: str) -> Any:
     return hashlib.sha256(key.encode(errors="surrogatepass"))
 
 
-def _twins(entries: Mapping[str, Entry]) -> tuple[str, str] | None:
+def _twins(entries: Mapping[str, KeyEntry]) -> tuple[str, str] | None:
     """Find two names of one key."""
     names: dict[str, str] = {}
     for name, entry in entries.items():
@@ -163,7 +163,7 @@ def _describe(error: ValidationError) -> str:
 
 
 def _given(location: Sequence[Any], value: Any) -> str:
-    is_limit = bool(location) and location[-1] in Entry.model_fields.keys() - {"sha256"}
+    is_limit = bool(location) and location[-1] in KeyEntry.model_fields.keys() - {"sha256"}
     return f"; given: {value}" if is_limit and isinstance(value, int | float) else ""
 
 

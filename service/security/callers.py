@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple, Protocol
 
 from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
-from service.security.api_keys import Entry, KeyRing
+from service.security.api_keys import KeyEntry, KeyStore
 from service.security.hosts import host_of_peer
 from service.security.rate_limit import NANOSECONDS, TokenBucket
 from service.telemetry.metrics import Metrics
@@ -35,7 +35,7 @@ class Caller(NamedTuple):
     """
 
     name: str
-    entry: Entry | None = None
+    entry: KeyEntry | None = None
 
 
 class Callers:
@@ -46,7 +46,7 @@ class Callers:
         keys: gives the keys as they are now; None: nobody needs one.
     """
 
-    def __init__(self, metrics: Metrics, keys: Callable[[], KeyRing] | None = None) -> None:
+    def __init__(self, metrics: Metrics, keys: Callable[[], KeyStore] | None = None) -> None:
         self._metrics = metrics
         self._keys = keys
         self._quotas: dict[str, _Quota] = {}
@@ -100,11 +100,11 @@ class _Quota:
     """What one key has used of its limits."""
 
     def __init__(self) -> None:
-        self._entry: Entry | None = None
+        self._entry: KeyEntry | None = None
         self._bucket: TokenBucket | None = None
         self._running = 0
 
-    def limit(self, entry: Entry) -> None:
+    def limit(self, entry: KeyEntry) -> None:
         """Apply the limits of an entry; nothing happens where they are in force."""
         if entry == self._entry:
             return
@@ -141,7 +141,7 @@ class _Quota:
         self._running -= 1
 
 
-def _owner(ring: KeyRing, metadata: Metadata) -> str:
+def _owner(ring: KeyStore, metadata: Metadata) -> str:
     key = _key_in(metadata)
     if key is None:
         raise UnauthenticatedError('no API key: send metadata "authorization: Bearer KEY", or "x-api-key: KEY"')

@@ -7,11 +7,11 @@ from typing import Any
 import grpc
 
 from dragoman import pem
-from service.security.watched_files import WatchedFiles
+from service.security.watched_files import ReloadableFiles
 from service.settings import Settings, SettingsError
 from service.telemetry.metrics import Metrics
 
-Certificates = WatchedFiles[Any]  # of a grpc.ServerCertificateConfiguration, which has no types
+Certificates = ReloadableFiles[Any]  # of a grpc.ServerCertificateConfiguration, which has no types
 
 
 def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
@@ -36,7 +36,7 @@ def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
         certificate, key, *authorities = contents
         return grpc.ssl_server_certificate_configuration([(key, certificate)], authorities[0] if authorities else None)
 
-    return WatchedFiles("tls", paths, make, metrics)
+    return ReloadableFiles("tls", paths, make, metrics)
 
 
 def credentials(certificates: Certificates, *, mutual: bool) -> Any:

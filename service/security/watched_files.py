@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 _log = structlog.get_logger()
 
 
-class WatchedFiles(Generic[_T]):
+class ReloadableFiles(Generic[_T]):
     """A value made of the contents of some files, which are small.
 
     What counts as a change is the contents, not times or inodes: so it makes no difference how the files are replaced,

@@ -8,7 +8,7 @@ import grpc
 import structlog
 
 from service.telemetry import access_log_line
-from service.telemetry.call_stats import Record
+from service.telemetry.call_stats import CallStats
 from service.telemetry.logs import Log
 
 LogRequests = Literal["all", "errors", "none"]
@@ -27,15 +27,15 @@ class Context(Protocol):
 class Tracer(Protocol):
     """What makes spans of a record."""
 
-    def trace(self, record: Record, metadata: Metadata) -> str:
+    def trace(self, record: CallStats, metadata: Metadata) -> str:
         """Make the spans of a call that has ended; gives the id under which they are found, "" if they are not kept."""
 
 
-class Journal:
+class AccessLog:
     """Told of each call at its end; lives on the event loop. No call fails because it cannot be written down."""
 
     def __init__(self, log: Log | None = None, which: LogRequests = "none", tracer: Tracer | None = None) -> None:
-        """A journal.
+        """A log of calls.
 
         Args:
             log: where the lines go.
@@ -46,7 +46,7 @@ class Journal:
         self._which = which
         self._tracer = tracer
 
-    def enter(self, record: Record, context: Context) -> None:
+    def enter(self, record: CallStats, context: Context) -> None:
         """Write down a call that has ended."""
         try:
             if self._tracer is not None:
@@ -56,7 +56,7 @@ class Journal:
         except Exception as error:
             _log.error("a call was not written down", error=type(error).__name__)
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: CallStats) -> None:
         if self._log is not None:
             line = access_log_line.as_json if self._log.as_json else access_log_line.for_people
             self._log.write(f"{line(record, time.time())}\n")

@@ -10,7 +10,7 @@ from typing import Final
 
 import grpc
 
-from service.telemetry.call_stats import Record
+from service.telemetry.call_stats import CallStats
 
 _OURS: Final = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS)
 _COUNTS: Final = ("texts", "failed_texts", "segments", "cached", "coalesced", "source_tokens", "target_tokens")
@@ -20,7 +20,7 @@ _KINDS: Final = (("%s", _NAMES), ("%d", _COUNTS), ("%.3f", _TIMES))
 _JSON: Final = "{" + ", ".join(f'"{name}": {kind}' for kind, names in _KINDS for name in names) + "}"
 
 
-def as_json(record: Record, now_s: float) -> str:
+def as_json(record: CallStats, now_s: float) -> str:
     """One JSON object.
 
     Args:
@@ -52,7 +52,7 @@ def as_json(record: Record, now_s: float) -> str:
     )
 
 
-def for_people(record: Record, now_s: float) -> str:
+def for_people(record: CallStats, now_s: float) -> str:
     """One line, the most important first; see :func:`as_json`."""
     ending = f"{record.code.name} {record.reason}" if record.reason else record.code.name
     shared = f" ({record.cached} cached, {record.coalesced} coalesced)" if record.cached or record.coalesced else ""

@@ -1,4 +1,4 @@
-"""What is known of one call at its end: for its answer, its errors, and whoever writes it down."""
+"""What is known of one call at its end: for its answer, its errors, and the access log."""
 
 import math
 import secrets
@@ -11,7 +11,7 @@ from service.segment import Origin, Segment
 
 
 @dataclass(slots=True)
-class Stage:
+class Interval:
     """When the segments of a call were in one stage of their way, on the clock of `time.monotonic`.
 
     Attributes:
@@ -38,7 +38,7 @@ class Stage:
 
 
 @dataclass(slots=True)
-class Record:
+class CallStats:
     """One call, filled while it runs; lives on the event loop.
 
     Attributes:
@@ -76,9 +76,9 @@ class Record:
     coalesced: int = 0
     source_tokens: int = 0
     target_tokens: int = 0
-    queue: Stage = field(default_factory=Stage)
-    encode: Stage = field(default_factory=Stage)
-    decode: Stage = field(default_factory=Stage)
+    queue: Interval = field(default_factory=Interval)
+    encode: Interval = field(default_factory=Interval)
+    decode: Interval = field(default_factory=Interval)
     code: grpc.StatusCode = grpc.StatusCode.OK
     reason: str = ""
     began_s: float = field(default_factory=time.monotonic)

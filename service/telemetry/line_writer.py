@@ -1,4 +1,4 @@
-"""Lines to a file descriptor, written by one thread: whoever logs is never kept waiting, and never fails."""
+"""Lines to a file descriptor, written by one thread: logging never blocks and never fails."""
 
 import os
 import threading

@@ -75,7 +75,7 @@ def running(log_format: LogFormat, metrics: Metrics) -> Iterator[Log]:
 
 
 class _Handler(logging.Handler):
-    """Hands lines to a writer; one that cannot be made is lost, and whoever logged it goes on."""
+    """Hands lines to a writer; a line that cannot be made is lost, and nothing else happens."""
 
     def __init__(self, writer: LineWriter) -> None:
         super().__init__()

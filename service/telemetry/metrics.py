@@ -53,7 +53,7 @@ class Metrics:
     ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total`` and
     ``cancelled_segments_total``; the watchdog ``stalled_steps_total``; the log ``log_lines_dropped_total``; the port
     ``listener_restarts_total``; the connections by host ``closed_connections_total``; reloading
-    ``model_reloads_total`` and ``bundle_errors``; the fleet ``retiring_models``, ``model_info`` and, with
+    ``model_reloads_total`` and ``bundle_errors``; the registry ``retiring_models``, ``model_info`` and, with
     :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``, with :meth:`watch_backlog`
     ``queue_priority_source_tokens``, ``drain_source_tokens_per_second`` and ``estimated_delay_seconds``; the callers
     ``api_key_requests_total``; the watched files ``files_in_force``; the server, with :meth:`watch_health`,
@@ -341,8 +341,8 @@ class ModelMetrics:
     """The metrics of one model, looked up once: a label costs more than a count.
 
     Named like those of :class:`Metrics`. Who sets what: the result cache ``result_cache_*`` and ``coalesced_*``; the
-    ledger ``segments_total``, ``length_ratio`` and ``cancelled_tokens_saved_total``; the engine all others. Several
-    threads share the gauges, so each moves them with ``inc`` and ``dec`` and never sets them.
+    statistics of segments ``segments_total``, ``length_ratio`` and ``cancelled_tokens_saved_total``; the engine all
+    others. Several threads share the gauges, so each moves them with ``inc`` and ``dec`` and never sets them.
     """
 
     def __init__(self, metrics: Metrics, model: str) -> None:

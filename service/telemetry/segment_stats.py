@@ -10,7 +10,7 @@ _WITHDRAWN: Final = (FinishReason.CANCELLED, FinishReason.DEADLINE)
 _FAILED: Final = "INTERNAL"
 
 
-class Ledger:
+class SegmentStats:
     """The ends of one engine's segments; for one thread at a time."""
 
     def __init__(self, metrics: ModelMetrics) -> None:

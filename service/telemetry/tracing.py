@@ -19,7 +19,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, format_trace_id, set
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from service.telemetry.access_log import Metadata
-from service.telemetry.call_stats import Record, Stage
+from service.telemetry.call_stats import CallStats, Interval
 from service.wire import SERVICE
 
 _TRACE_CONTEXT: Final = ("traceparent", "tracestate")
@@ -61,7 +61,7 @@ class CallTracer:
         """
         return cls(OTLPSpanExporter(endpoint=endpoint, insecure=endpoint.startswith("http://")))
 
-    def trace(self, record: Record, metadata: Metadata) -> str:
+    def trace(self, record: CallStats, metadata: Metadata) -> str:
         """Make the spans of a call that has ended.
 
         Returns:
@@ -90,7 +90,7 @@ class CallTracer:
         closing.start()
         closing.join(_PATIENCE_S)
 
-    def _trace_stage(self, parent: Span, name: str, stage: Stage, epoch_ns: int) -> None:
+    def _trace_stage(self, parent: Span, name: str, stage: Interval, epoch_ns: int) -> None:
         if stage.end_s < stage.start_s:
             return  # no segment came so far
         child = self._tracer.start_span(
@@ -99,7 +99,7 @@ class CallTracer:
         child.end(_ns(stage.end_s, epoch_ns))
 
 
-def _describe(span: Span, record: Record) -> None:
+def _describe(span: Span, record: CallStats) -> None:
     span.set_attributes(
         {
             "rpc.system.name": "grpc",

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from dragoman.errors import DragomanError
 from dragoman.tokenizer import Tokenizer
 from service.segment import FinishReason, Segment
-from service.text.inline_tags import Inlay
+from service.text.inline_tags import TaggedText
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
 _WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
@@ -25,13 +25,13 @@ class Part(NamedTuple):
     Attributes:
         kept: what stays as it is.
         segment: what is to be decoded behind it; None: nothing.
-        inlay: of HTML, the segment's text and tags; None for plain text.
+        tagged: of HTML, the segment's text and tags; None for plain text.
         split: whether a sentence was longer than the model takes, and was split inside.
     """
 
     kept: str
     segment: Segment | None = None
-    inlay: Inlay | None = None
+    tagged: TaggedText | None = None
     split: bool = False
 
 
@@ -62,11 +62,11 @@ class TextResult(NamedTuple):
 
 class _Awaited(NamedTuple):
     segment: Segment
-    inlay: Inlay | None
+    tagged: TaggedText | None
 
     @property
     def weight(self) -> int:
-        return 1 + (0 if self.inlay is None else len(self.inlay.marks))
+        return 1 + (0 if self.tagged is None else len(self.tagged.marks))
 
 
 class Document:
@@ -155,7 +155,7 @@ class Document:
             if part.kept:
                 self._waiting.append(part.kept)
             if part.segment is not None:
-                self._waiting.append(_Awaited(part.segment, part.inlay))
+                self._waiting.append(_Awaited(part.segment, part.tagged))
                 segments.append(part.segment)
         self.complete = last
         return segments
@@ -238,7 +238,7 @@ class Document:
         end may turn out to be the last. Where tags go, the whole text decides.
         """
         part = self._waiting[0] if self._waiting else ""
-        if isinstance(part, str) or part.inlay is not None:
+        if isinstance(part, str) or part.tagged is not None:
             return ""
         text = self._tokenizer.decode(list(part.segment.target_ids)).strip().rstrip("\ufffd").rstrip()
         text = text[self._begun :]
@@ -248,7 +248,7 @@ class Document:
     def _translation(self, part: _Awaited) -> str:
         # Blanks that a model writes at an end would come on top of the separators.
         text = self._tokenizer.decode(part.segment.target_ids).strip()
-        return text if part.inlay is None else part.inlay.fill(text)
+        return text if part.tagged is None else part.tagged.fill(text)
 
     def _count(self, segment: Segment) -> None:
         self._segments += 1

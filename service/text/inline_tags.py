@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 _WORD: Final = re.compile(r"\w+")
 
 
-class Mark(NamedTuple):
+class InlineTag(NamedTuple):
     """What stands in a text and is none: a tag, a comment, an element that is kept.
 
     Attributes:
@@ -30,7 +30,7 @@ class Mark(NamedTuple):
     width: int = 0
 
 
-class Inlay(NamedTuple):
+class TaggedText(NamedTuple):
     """A text to translate, and the marks in it.
 
     Attributes:
@@ -39,7 +39,7 @@ class Inlay(NamedTuple):
     """
 
     text: str
-    marks: Sequence[Mark] = ()
+    marks: Sequence[InlineTag] = ()
 
     def fill(self, translation: str) -> str:
         """Write a translation as HTML, the marks in it."""

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from turbohtml import Token, TokenType, tokenize
 
-from service.text.inline_tags import Inlay, Mark
+from service.text.inline_tags import InlineTag, TaggedText
 
 # What stands inside a line; all other elements end a sentence.
 _INLINE: Final = frozenset(
@@ -46,9 +46,9 @@ class Block(NamedTuple):
 
     text: str
     raw: Sequence[str]
-    marks: Sequence[Mark]
+    marks: Sequence[InlineTag]
 
-    def pieces(self, separators: Sequence[str], segments: Sequence[str]) -> Iterator[str | Inlay]:
+    def pieces(self, separators: Sequence[str], segments: Sequence[str]) -> Iterator[str | TaggedText]:
         """Yield, in turn, the source of each separator of the text, and each segment with its marks.
 
         Args:
@@ -67,9 +67,9 @@ class Block(NamedTuple):
                 first = done
                 while done < len(self.marks) and self.marks[done].place < stop:
                     done += 1
-                yield Inlay(segment, [mark._replace(place=mark.place - start) for mark in self.marks[first:done]])
+                yield TaggedText(segment, [mark._replace(place=mark.place - start) for mark in self.marks[first:done]])
 
-    def _verbatim(self, start: int, stop: int, marks: Sequence[Mark], *, escaped: bool) -> str:
+    def _verbatim(self, start: int, stop: int, marks: Sequence[InlineTag], *, escaped: bool) -> str:
         pieces: list[str] = []
         for mark in marks:
             pieces += (*self.raw[start : mark.place], mark.source)
@@ -114,7 +114,7 @@ class _Open:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._raw: list[str] = []
-        self._marks: list[tuple[list[str], Mark]] = []  # the sources of each, still to be joined
+        self._marks: list[tuple[list[str], InlineTag]] = []  # the sources of each, still to be joined
 
     def write(self, text: str, source: str) -> None:
         self._texts.append(text)
@@ -122,7 +122,7 @@ class _Open:
 
     def mark(self, source: str, *, closes: bool = False, content: str = "") -> None:
         """Add a mark; of those without content, a place has one that closes and one that does not, at most."""
-        mark = Mark(len(self._raw), "", closes, len(content))
+        mark = InlineTag(len(self._raw), "", closes, len(content))
         if self._marks and self._marks[-1][1] in (mark, mark._replace(closes=False)):
             self._marks[-1][0].append(source)
         else:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import sentencex
 
-# sentencex takes quadratic time for some texts: it sees so many characters at a time.
+# sentencex takes quadratic time for some texts: it sees this number of characters at a time.
 _WINDOW: Final = 1_000
 # Before a full stop: what sentencex takes for the end of a sentence and is none, French M. and J.-C., and ordinal
 # numbers in languages that write them so, as in 3. Oktober ...

@@ -21,7 +21,7 @@ from service.engine.engine import Engine
 from service.engine.invariants import violations
 from service.options import Decoding
 from service.queue.mailbox import Mailbox
-from service.runtime.device import Buffer, ResidentDecoder, ResidentEncoder, ResidentSlots, ResidentStep
+from service.runtime.device import Buffer, DeviceDecoder, DeviceEncoder, DeviceSlots, DeviceStep
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.segment import FinishReason, Segment, SegmentStatus
 from service.telemetry.metrics import Metrics
@@ -62,7 +62,7 @@ class Subject:
         self.bundle = bundle
         self.resident = resident
         self._on_host = EncoderSession(bundle, "cpu"), DecoderSession(bundle, "cpu")
-        self._sessions = (ResidentEncoder(bundle, "cpu"), ResidentDecoder(bundle, "cpu")) if resident else self._on_host
+        self._sessions = (DeviceEncoder(bundle, "cpu"), DeviceDecoder(bundle, "cpu")) if resident else self._on_host
         self.texts = [tokenizer.encode(text) for text in synthetic.texts()]
         self.alone = cache(self._alone)
 
@@ -97,12 +97,12 @@ class Subject:
 def rows_of(batch: DecodeBatch) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     """[layers, key and value, slots, heads, capacity, head_dim]: own keys and values, and those of the sources."""
     slots = batch._slots
-    if not isinstance(slots, ResidentSlots):
+    if not isinstance(slots, DeviceSlots):
         return slots.caches, slots.memory
     return by_slot(slots, slots.caches), by_slot(slots, slots.memory)
 
 
-def by_slot(slots: ResidentSlots, buffers: dict[str, Buffer]) -> NDArray[np.generic]:
+def by_slot(slots: DeviceSlots, buffers: dict[str, Buffer]) -> NDArray[np.generic]:
     stacked = np.stack([buffer.value.numpy() for buffer in buffers.values()])
     return stacked.reshape(-1, 2, *stacked.shape[1:])[:, :, slots._row_of]
 
@@ -299,17 +299,17 @@ class PlantedError(Exception):
 @contextmanager
 def poisoned(rehearsal: Rehearsal, after_tokens: dict[Segment, int | None]) -> Iterator[None]:
     """Makes every run fail that includes a segment which has so many tokens; None: the encoder's runs."""
-    encoders, steps = (EncoderSession, ResidentEncoder), (DecoderStep, ResidentStep)
+    encoders, steps = (EncoderSession, DeviceEncoder), (DecoderStep, DeviceStep)
     encode, run = {kind: kind.encode for kind in encoders}, {kind: kind.run for kind in steps}
     sources = {id(segment.source_ids) for segment, tokens in after_tokens.items() if tokens is None}
 
-    def poisoned_encode(encoder: EncoderSession | ResidentEncoder, batch: Sequence[Sequence[int]]) -> object:
+    def poisoned_encode(encoder: EncoderSession | DeviceEncoder, batch: Sequence[Sequence[int]]) -> object:
         memories = encode[type(encoder)](encoder, batch)
         if any(id(source) in sources for source in batch):
             raise PlantedError
         return memories
 
-    def poisoned_run(step: DecoderStep | ResidentStep, rows: int, start: int = 0) -> object:
+    def poisoned_run(step: DecoderStep | DeviceStep, rows: int, start: int = 0) -> object:
         ids = run[type(step)](step, rows, start)
         active = [
             segment for batch in rehearsal.batches if batch._decoder_step is step for segment in batch.snapshot().active

@@ -22,7 +22,7 @@ from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
 from export.write import Target, export_bundle
 from model.data import Corpus, read_corpus
-from service.engine.encoder_cache import EncoderMemoryCache, RememberingEncoder
+from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.slots import SlotTable
 from service.telemetry.metrics import Metrics
@@ -274,7 +274,7 @@ def test_a_sentence_is_encoded_the_same_among_any_number(subject: Subject) -> No
 def test_a_sentence_is_encoded_the_same_fresh_or_remembered(subject: Subject) -> None:
     metrics = Metrics()
     kept = EncoderMemoryCache(2**30, metrics.of("m"))
-    encoder = RememberingEncoder(subject.encoder, kept, metrics.of("m"))
+    encoder = CachingEncoder(subject.encoder, kept, metrics.of("m"))
     everything = list(range(len(subject.sources)))
     for company in (everything[::2], everything, everything[::-1]):
         memories = encoder.encode([subject.sources[source] for source in company])

@@ -18,7 +18,7 @@ from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
 from service.rpc.servicer import Servicer
 from service.settings import Settings
-from service.telemetry.access_log import Journal
+from service.telemetry.access_log import AccessLog
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
 from tests.unit.service.house import PATIENCE_S, House
@@ -88,10 +88,10 @@ def server_settings(request: pytest.FixtureRequest) -> Settings:
 async def closed_house(server_settings: Settings) -> AsyncIterator[House]:
     """A server that has not loaded its models."""
     metrics, mailbox = Metrics(), Mailbox(server_settings.queue_source_tokens)
-    mailbox.enlist()
-    journal, records = Journal(), []
-    journal.enter = lambda record, context: records.append(record)
-    servicer = Servicer(server_settings, metrics, journal=journal)
+    mailbox.register_worker()
+    access_log, records = AccessLog(), []
+    access_log.enter = lambda record, context: records.append(record)
+    servicer = Servicer(server_settings, metrics, access_log=access_log)
     server = grpc.aio.server()
     add_TranslationServicer_to_server(servicer, server)
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"

@@ -9,7 +9,7 @@ from dragoman.v1.translation_pb2_grpc import TranslationStub
 from service.queue.mailbox import Mailbox
 from service.rpc.servicer import Servicer
 from service.segment import FinishReason, Segment
-from service.telemetry.call_stats import Record
+from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 
 PATIENCE_S = 120
@@ -21,7 +21,7 @@ class House(NamedTuple):
     servicer: Servicer
     mailbox: Mailbox
     metrics: Metrics
-    records: list[Record]
+    records: list[CallStats]
     client: AsyncClient
     stub: TranslationStub
 

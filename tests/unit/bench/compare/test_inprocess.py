@@ -12,22 +12,22 @@ SENTENCES = Sentences([[5, 2], [6, 7, 2], [8, 2]], [9, 10, 11])
 class Echo:
     """Translates a sentence to itself, and writes down what was asked of it."""
 
-    def __init__(self, settings: Settings, journal: list[str]) -> None:
+    def __init__(self, settings: Settings, access_log: list[str]) -> None:
         self.settings = settings
         self.name = describe(settings)
-        self.journal = journal
-        journal.append(f"open {self.name}")
+        self.access_log = access_log
+        access_log.append(f"open {self.name}")
 
     def translate(self, sentences: Sentences) -> list[list[int]]:
-        self.journal.append(f"translate {len(sentences)}")
+        self.access_log.append(f"translate {len(sentences)}")
         return [ids[:-1] for ids in sentences.sources]
 
     def translate_one(self, source: list[int], limit: int) -> list[int]:
-        self.journal.append(f"one {source} {limit}")
+        self.access_log.append(f"one {source} {limit}")
         return source[:-1]
 
     def close(self) -> None:
-        self.journal.append(f"close {self.name}")
+        self.access_log.append(f"close {self.name}")
 
 
 @pytest.fixture(autouse=True)
@@ -36,37 +36,37 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def journal() -> list[str]:
+def access_log() -> list[str]:
     return []
 
 
-def program(name: str, journal: list[str], *figures: int) -> Program:
+def program(name: str, access_log: list[str], *figures: int) -> Program:
     choices = [{"side": name, "figure": figure} for figure in figures]
-    return Program(name, "int8", choices, choices, lambda settings: Echo(settings, journal))
+    return Program(name, "int8", choices, choices, lambda settings: Echo(settings, access_log))
 
 
 def part(*, higher_is_better: bool) -> Part:
     def measure(contender: Echo, sentences: Sentences) -> float:
-        contender.journal.append(f"measure {contender.name} {len(sentences)}")
+        contender.access_log.append(f"measure {contender.name} {len(sentences)}")
         return float(contender.settings["figure"])
 
     return Part("part", "x", higher_is_better, lambda program: program.offline, measure)
 
 
-def test_a_sweep_tries_everything_and_leaves_nothing_open(journal: list[str]) -> None:
+def test_a_sweep_tries_everything_and_leaves_nothing_open(access_log: list[str]) -> None:
     said: list[str] = []
-    trials = sweep(part(higher_is_better=True), program("a", journal, 3, 7), SENTENCES, said.append)
+    trials = sweep(part(higher_is_better=True), program("a", access_log, 3, 7), SENTENCES, said.append)
     assert [(trial.settings["figure"], trial.figure) for trial in trials] == [(3, 3.0), (7, 7.0)]
-    opened = [line for line in journal if not line.startswith("measure")]
+    opened = [line for line in access_log if not line.startswith("measure")]
     assert opened == ["open side=a figure=3", "close side=a figure=3", "open side=a figure=7", "close side=a figure=7"]
     assert len(said) == 2
 
 
 @pytest.mark.parametrize(("higher_is_better", "ours", "theirs"), [(True, 7, 6), (False, 3, 2)])
 def test_the_best_of_each_side_are_measured_in_turn(
-    journal: list[str], higher_is_better: bool, ours: int, theirs: int
+    access_log: list[str], higher_is_better: bool, ours: int, theirs: int
 ) -> None:
-    sides = program("a", journal, 3, 7), program("b", journal, 2, 6)
+    sides = program("a", access_log, 3, 7), program("b", access_log, 2, 6)
     outcome = compare(part(higher_is_better=higher_is_better), "m", sides, SENTENCES, 2, lambda _: None)
     assert outcome.figures == ([ours] * 2, [theirs] * 2)
     assert [settings["figure"] for settings in outcome.settings] == [ours, theirs]
@@ -74,20 +74,20 @@ def test_the_best_of_each_side_are_measured_in_turn(
     assert outcome.ratio.median == ours / theirs
     assert (outcome.names, outcome.model, outcome.higher_is_better) == (("a", "b"), "m", higher_is_better)
     a, b = (f"measure side={side} figure={figure} 3" for side, figure in (("a", ours), ("b", theirs)))
-    assert journal[-6:-2] == [a, b, a, b]
-    assert sum(line.startswith("open") for line in journal) == sum(line.startswith("close") for line in journal)
+    assert access_log[-6:-2] == [a, b, a, b]
+    assert sum(line.startswith("open") for line in access_log) == sum(line.startswith("close") for line in access_log)
 
 
-def test_offline_is_one_call_and_single_one_a_sentence(journal: list[str]) -> None:
-    contender = Echo({}, journal)
+def test_offline_is_one_call_and_single_one_a_sentence(access_log: list[str]) -> None:
+    contender = Echo({}, access_log)
     assert OFFLINE.measure(contender, SENTENCES) > 0
     assert SINGLE.measure(contender, SENTENCES) > 0
-    assert journal[1:] == ["translate 3", "one [5, 2] 9", "one [6, 7, 2] 10", "one [8, 2] 11"]
+    assert access_log[1:] == ["translate 3", "one [5, 2] 9", "one [6, 7, 2] 10", "one [8, 2] 11"]
     assert (OFFLINE.higher_is_better, SINGLE.higher_is_better) == (True, False)
 
 
-def test_offline_tells_whether_both_did_the_same_work(journal: list[str]) -> None:
-    sides = program("a", journal, 1), program("b", journal, 1)
+def test_offline_tells_whether_both_did_the_same_work(access_log: list[str]) -> None:
+    sides = program("a", access_log, 1), program("b", access_log, 1)
     outcome = compare(OFFLINE, "m", sides, SENTENCES, 1, lambda _: None)
     assert outcome.agreement == Agreement(sentences=3, equal=3, target_tokens=(4, 4))
     assert Agreement.of([[5], [6, 7]], [[5], [6]]) == Agreement(2, 1, (3, 2))

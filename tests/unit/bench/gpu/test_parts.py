@@ -17,7 +17,7 @@ from bench.gpu.models import checkpoint_folder
 from bench.gpu.setup import Task, left_out, slot_counts
 from bench.peers.contender import Sentences
 from dragoman.bundle import Bundle
-from service.runtime.device import ResidentDecoder
+from service.runtime.device import DeviceDecoder
 from tests.synthetic import Synthetic
 
 SENTENCES = Sentences([[5, 6, 2], [9, 2], [7, 8, 9, 10, 2]], [12, 9, 11])
@@ -93,7 +93,7 @@ def test_sentences_come_and_go_up_to_the_end_of_the_caches(fp32: Synthetic) -> N
 
 def test_without_capture_no_step_has_a_cuda_graph(fp32: Synthetic) -> None:
     decoder = Graphs.resident(fp32.bundle, "cpu", capture=False).decoder
-    assert isinstance(decoder, ResidentDecoder)
+    assert isinstance(decoder, DeviceDecoder)
     assert [next(decoder.cuda_graph_ids) for _ in range(3)] == [-1, -1, -1]
 
 

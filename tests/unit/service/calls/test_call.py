@@ -16,7 +16,7 @@ from service.queue.mailbox import Mailbox
 from service.queue.result_cache import ResultCache
 from service.registry.catalog import Intake
 from service.segment import FinishReason, Segment
-from service.telemetry.call_stats import Record
+from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.document import Document, Part
 from tests.unit.service.house import until
@@ -33,7 +33,7 @@ MakeCall = Callable[..., Call]
 async def mailbox() -> Mailbox:
     mailbox = Mailbox(20_000)
     mailbox.bind(asyncio.get_running_loop())
-    mailbox.enlist()
+    mailbox.register_worker()
     return mailbox
 
 
@@ -47,7 +47,7 @@ async def intake(mailbox: Mailbox, request: pytest.FixtureRequest) -> Intake:
 
 @pytest.fixture
 def make_call(intake: Intake) -> MakeCall:
-    return lambda record=None, **options: Call(intake, Metrics(), record or Record("TranslateText"), **options)
+    return lambda record=None, **options: Call(intake, Metrics(), record or CallStats("TranslateText"), **options)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ async def test_others_have_their_turn_while_many_segments_are_submitted_and_with
         async def come_and_go() -> None:
             call = make_call()
             async with call:
-                with mailbox.promised(RequestOptions(client="a"), MANY) as promise:
+                with mailbox.reserve(RequestOptions(client="a"), MANY) as promise:
                     call.begin({0: make_document(call)}, read, promise)
                     await until(lambda: mailbox.queued_segments >= WINDOW)
 
@@ -123,7 +123,7 @@ async def test_others_have_their_turn_while_many_segments_are_submitted_and_with
 async def test_a_call_has_a_bounded_number_of_segments_on_their_way(mailbox, make_call, make_document) -> None:
     async with asyncio.timeout(60), make_call() as call:
         document = make_document(call)
-        with mailbox.promised(RequestOptions(client="a"), MANY) as promise:
+        with mailbox.reserve(RequestOptions(client="a"), MANY) as promise:
             call.begin({0: document}, read, promise)
             waiting = asyncio.create_task(call.complete())
             seen, left = [0], MANY
@@ -144,8 +144,8 @@ async def test_a_full_queue_takes_a_large_call_in_portions(make_document) -> Non
     """The limit of its client is a twentieth of what it has: more enters only as earlier segments leave."""
     mailbox = Mailbox(MANY // 10)
     mailbox.bind(asyncio.get_running_loop())
-    mailbox.enlist()
-    async with asyncio.timeout(60), Call(mailbox, Metrics(), Record("TranslateText")) as call:
+    mailbox.register_worker()
+    async with asyncio.timeout(60), Call(mailbox, Metrics(), CallStats("TranslateText")) as call:
         fed = asyncio.create_task(call.feed({0: make_document(call)}, read))
         done, longest = 0, 0
         while done < MANY:
@@ -162,7 +162,7 @@ async def test_what_is_still_to_come_of_a_call_counts_for_its_own_client_and_for
 ) -> None:
     limit = mailbox.limit_source_tokens
     async with make_call() as call:
-        with mailbox.promised(RequestOptions(client="a"), 100 * limit) as promise:
+        with mailbox.reserve(RequestOptions(client="a"), 100 * limit) as promise:
             call.begin({0: make_document(call)}, read, promise)
             await until(lambda: mailbox.queued_segments > 0)
             first, *_ = mailbox.take(0, 1, wait=False) or []
@@ -232,14 +232,14 @@ async def test_a_text_that_cannot_be_read_is_an_error_of_its_own(mailbox, make_c
         await call.complete()
         assert call.text(0) is error
     async with make_call(all_or_nothing=True) as call:
-        with mailbox.promised(RequestOptions(), 1) as promise:
+        with mailbox.reserve(RequestOptions(), 1) as promise:
             call.begin({0: make_document(call, segments=1)}, fail_at_first, promise)
             with pytest.raises(TextFailedError, match="cannot be read"):
                 await call.complete()
 
 
 async def test_an_error_of_a_segment_ends_the_submission(mailbox, make_call, make_document) -> None:
-    record = Record("TranslateText")
+    record = CallStats("TranslateText")
     call = make_call(record, all_or_nothing=True)
     async with call:
         submission = asyncio.create_task(call.feed({0: make_document(call)}, read))
@@ -255,7 +255,7 @@ async def test_an_error_of_a_segment_ends_the_submission(mailbox, make_call, mak
 
 async def test_a_server_that_closes_ends_a_call_that_is_being_fed(mailbox, make_call, make_document) -> None:
     async with make_call() as call:
-        with mailbox.promised(RequestOptions(client="a"), MANY) as promise:
+        with mailbox.reserve(RequestOptions(client="a"), MANY) as promise:
             call.begin({0: make_document(call)}, read, promise)
             await until(lambda: mailbox.queued_segments > 0)
             mailbox.close()

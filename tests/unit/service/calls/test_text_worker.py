@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.calls.text_worker import TextWork
+from service.calls.text_worker import TextWorker
 from service.options import RequestOptions
 from service.segment import FinishReason, Segment
 from service.settings import Settings
@@ -53,13 +53,13 @@ class Translator:
             yield Part("", Segment([7, 2], 8))
 
 
-async def prepare(work: TextWork, translator: Translator, *contents: str) -> dict[int, Any]:
+async def prepare(work: TextWorker, translator: Translator, *contents: str) -> dict[int, Any]:
     call: Any = SimpleNamespace(progress=lambda *_: None)
     model: Any = SimpleNamespace(translator=translator)
     return await work.prepare(model, RequestOptions(), call, contents, 7)
 
 
-async def read_all(work: TextWork, client: str, documents: dict[int, Document]) -> list[int]:
+async def read_all(work: TextWorker, client: str, documents: dict[int, Document]) -> list[int]:
     """Reads texts to their ends; gives the segments of each portion."""
     unread, portions = deque(documents.items()), []
     while unread:
@@ -68,7 +68,7 @@ async def read_all(work: TextWork, client: str, documents: dict[int, Document]) 
 
 
 async def test_small_texts_are_numbered_and_read_at_once() -> None:
-    texts = await prepare(TextWork(Settings()), Translator(), "a", "bb")
+    texts = await prepare(TextWorker(Settings()), Translator(), "a", "bb")
     assert {number: (text.complete, len(text.segments)) for number, text in texts.items()} == {
         7: (True, 1),
         8: (True, 2),
@@ -76,7 +76,7 @@ async def test_small_texts_are_numbered_and_read_at_once() -> None:
 
 
 async def test_others_are_read_in_portions_on_the_loop_or_on_a_thread_where_one_text_is_large() -> None:
-    work, translator = TextWork(Settings()), Translator()
+    work, translator = TextWorker(Settings()), Translator()
     texts = await prepare(work, translator, "a" * 600, "b", "c" * 40)
     assert not any(text.complete for text in texts.values())
     assert not translator.read
@@ -95,7 +95,7 @@ async def test_others_are_read_in_portions_on_the_loop_or_on_a_thread_where_one_
 async def test_a_client_with_many_texts_waits_for_the_text_of_another_and_not_the_other_way_round(
     characters: int,
 ) -> None:
-    work, translator = TextWork(Settings()), Translator()
+    work, translator = TextWorker(Settings()), Translator()
     flood = [
         asyncio.create_task(read_all(work, "a", await prepare(work, translator, "a" * characters))) for _ in range(12)
     ]
@@ -113,7 +113,7 @@ async def test_a_client_with_many_texts_waits_for_the_text_of_another_and_not_th
 
 
 async def test_a_small_call_waits_for_no_turn() -> None:
-    work, translator = TextWork(Settings()), Translator()
+    work, translator = TextWorker(Settings()), Translator()
     translator.may_go_on.clear()
     large = asyncio.create_task(read_all(work, "a", await prepare(work, translator, "a" * LARGE)))
     await until(lambda: bool(translator.read))
@@ -126,7 +126,7 @@ async def test_a_small_call_waits_for_no_turn() -> None:
 
 
 async def test_a_call_that_is_cancelled_is_read_no_further() -> None:
-    work, translator = TextWork(Settings()), Translator()
+    work, translator = TextWorker(Settings()), Translator()
     translator.may_go_on.clear()
     task = asyncio.create_task(read_all(work, "a", await prepare(work, translator, "a" * LARGE)))
     await until(lambda: bool(translator.read))
@@ -139,7 +139,7 @@ async def test_a_call_that_is_cancelled_is_read_no_further() -> None:
 
 
 async def test_a_text_that_cannot_be_read_is_an_error_among_the_others() -> None:
-    work, translator = TextWork(Settings()), Translator()
+    work, translator = TextWorker(Settings()), Translator()
     texts = await prepare(work, translator, "a" * 600, "b")
 
     def explode() -> Iterator[Part]:
@@ -160,7 +160,7 @@ def finished(segments: int) -> Document:
 
 
 async def test_many_translations_are_put_together_in_turns_and_in_order() -> None:
-    work = TextWork(Settings())
+    work = TextWorker(Settings())
     call: Any = SimpleNamespace(text=lambda index: finished(index % 3 + 1))
     async with work._turns.turn("b"):
         few = await work.outcomes("a", call, range(3))
@@ -180,5 +180,5 @@ async def test_a_text_that_takes_long_to_put_together_leaves_the_event_loop_alon
 ) -> None:
     text: Any = SimpleNamespace(weight=weight, result=threading.get_ident)
     call: Any = SimpleNamespace(text=lambda index: text)
-    outcomes = await TextWork(Settings()).outcomes("a", call, [0])
+    outcomes = await TextWorker(Settings()).outcomes("a", call, [0])
     assert (outcomes[0] == threading.get_ident()) is on_the_loop

@@ -238,7 +238,7 @@ def test_what_is_encoded_and_ready_counts_as_what_a_thread_is_to_decode(
     house.submit(*(Segment(sources[0], 1) for _ in range(slots + ready)))
     house.step()
     assert (house.batch.active, house.mailbox.unfinished) == (0, ready)
-    other = house.mailbox.enlist()
+    other = house.mailbox.register_worker()
     house.step()
     # So many more it would decode before the next thread is given any: what was ready is not among them.
     kept = batch.HANDFUL - ready

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.engine.encoder_cache import EncoderMemory, EncoderMemoryCache, RememberingEncoder
+from service.engine.encoder_cache import CachingEncoder, EncoderMemory, EncoderMemoryCache
 from service.runtime.host import EncoderSession
 from service.telemetry.metrics import Metrics
 from tests.synthetic import Synthetic
+
+pytestmark = pytest.mark.torch
 
 WIDTH = 16
 PLENTY = 1_000_000
@@ -127,7 +129,7 @@ def test_threads_find_what_was_kept_whole_and_the_books_agree() -> None:
 class Subject(NamedTuple):
     """A remembering encoder, and what tells of it."""
 
-    encoder: RememberingEncoder
+    encoder: CachingEncoder
     cache: EncoderMemoryCache
     metrics: Metrics
     plain: EncoderSession
@@ -147,7 +149,7 @@ def session(request: pytest.FixtureRequest) -> EncoderSession:
 @pytest.fixture
 def subject(session: EncoderSession) -> Subject:
     cache, metrics = cache_of(PLENTY)
-    return Subject(RememberingEncoder(session, cache, metrics.of("en-de")), cache, metrics, session)
+    return Subject(CachingEncoder(session, cache, metrics.of("en-de")), cache, metrics, session)
 
 
 SOURCES = [[5, 6, 2], [7, 2], [5, 6, 2], [8, 9, 10, 11, 2]]
@@ -184,7 +186,7 @@ def test_padding_is_what_a_run_computes_beside_its_tokens(subject: Subject) -> N
 
 def test_unknown_pieces_are_counted_where_they_are_encoded(session: EncoderSession) -> None:
     cache, metrics = cache_of(PLENTY)
-    encoder = RememberingEncoder(session, cache, metrics.of("en-de"), unknown_id=3)
+    encoder = CachingEncoder(session, cache, metrics.of("en-de"), unknown_id=3)
     for _ in range(2):  # the second time nothing is encoded
         encoder.encode([[3, 3, 2], [5, 3, 2], [5, 2]])
     assert metrics.total("unknown_pieces_total", model="en-de") == 3
@@ -193,7 +195,7 @@ def test_unknown_pieces_are_counted_where_they_are_encoded(session: EncoderSessi
 @given(data=st.data())
 def test_found_or_made_a_memory_is_bit_for_bit_the_same(session: EncoderSession, data: st.DataObject) -> None:
     cache, metrics = cache_of(data.draw(st.sampled_from([3_000, PLENTY])))
-    encoder = RememberingEncoder(session, cache, metrics.of("en-de"))
+    encoder = CachingEncoder(session, cache, metrics.of("en-de"))
     source = st.lists(st.integers(3, 6), max_size=5).map(lambda ids: [*ids, 2])
     for sources in data.draw(st.lists(st.lists(source, min_size=1, max_size=5), max_size=5)):
         for ids, memory in zip(sources, encoder.encode(sources), strict=True):
@@ -211,7 +213,7 @@ def test_hits_save_what_the_run_took(subject: Subject) -> None:
 
 def test_without_room_nothing_is_remembered_or_counted(session: EncoderSession) -> None:
     cache, metrics = cache_of(0)
-    subject = Subject(RememberingEncoder(session, cache, metrics.of("en-de")), cache, metrics, session)
+    subject = Subject(CachingEncoder(session, cache, metrics.of("en-de")), cache, metrics, session)
     for _ in range(2):
         subject.encoder.encode(SOURCES[:2])
     assert subject.counts() == (0, 0, 2)

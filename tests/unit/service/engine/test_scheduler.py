@@ -28,7 +28,7 @@ def running(*limits: int) -> tuple[Scheduler, list[Segment]]:
 def test_admission_takes_the_next_slot() -> None:
     scheduler, segments = Scheduler(2, EOS), [Segment([EOS], 9), Segment([EOS], 9)]
     plan = scheduler.plan(segments, NOW_S)
-    assert plan.vacated == plan.ended == []
+    assert plan.released == plan.ended == []
     assert plan.admitted == segments
     assert {(segment.status, segment.admitted_s) for segment in segments} == {(SegmentStatus.ENCODING, NOW_S)}
     assert scheduler.free == 2  # planned is not admitted
@@ -42,7 +42,7 @@ def test_a_token_is_appended_and_told_only_to_who_wants_it() -> None:
     talkative.wants_deltas = True
     result = scheduler.commit([7, 8], NOW_S)
     assert (silent.target_ids, talkative.target_ids) == ([7], [8])
-    assert (result.vacated, result.progressed, result.tokens) == ([], [talkative], 2)
+    assert (result.released, result.progressed, result.tokens) == ([], [talkative], 2)
 
 
 def test_the_end_of_sentence_is_no_token() -> None:
@@ -50,13 +50,13 @@ def test_the_end_of_sentence_is_no_token() -> None:
     result = scheduler.commit([EOS], NOW_S)
     assert segment.target_ids == []
     assert (segment.finish_reason, segment.finished_s) == (FinishReason.EOS, NOW_S)
-    assert (result.vacated, result.progressed, result.tokens) == ([0], [segment], 0)
+    assert (result.released, result.progressed, result.tokens) == ([0], [segment], 0)
 
 
 def test_the_limit_ends_a_segment_with_its_last_token() -> None:
     scheduler, [segment] = running(2)
-    assert scheduler.commit([7], NOW_S).vacated == []
-    assert scheduler.commit([8], NOW_S).vacated == [0]
+    assert scheduler.commit([7], NOW_S).released == []
+    assert scheduler.commit([8], NOW_S).released == [0]
     assert (segment.target_ids, segment.finish_reason) == ([7, 8], FinishReason.LENGTH)
 
 
@@ -76,7 +76,7 @@ def test_one_id_a_segment_is_demanded() -> None:
 def test_the_last_segments_move_into_the_gaps() -> None:
     scheduler, (a, b, c, d, e) = running(1, 9, 1, 9, 9)
     result = scheduler.commit([7] * 5, NOW_S)
-    assert result.vacated == [2, 0]
+    assert result.released == [2, 0]
     assert scheduler.active == [d, b, e]
     assert a.finished
     assert c.finished
@@ -94,7 +94,7 @@ def test_a_passed_deadline_ends_a_segment(arrived: bool) -> None:
     assert isinstance(segment.error, DeadlineExceededError)
     assert segment.finish_reason is FinishReason.DEADLINE
     assert ("first token" if arrived else "token 2") in segment.error.message
-    assert (plan.vacated, plan.ended, plan.admitted) == ([] if arrived else [0], [segment], [])
+    assert (plan.released, plan.ended, plan.admitted) == ([] if arrived else [0], [segment], [])
 
 
 def test_a_deadline_to_come_ends_nothing() -> None:
@@ -115,7 +115,7 @@ def test_what_was_cancelled_after_its_deadline_ended_by_it(late_s: float, reason
 def test_a_segment_on_which_a_graph_fails_ends_alone_and_without_a_token() -> None:
     scheduler, (sound, poisonous) = running(9, 9)
     result = scheduler.commit([7, None], NOW_S)
-    assert (result.vacated, result.progressed, result.tokens) == ([1], [poisonous], 1)
+    assert (result.released, result.progressed, result.tokens) == ([1], [poisonous], 1)
     assert isinstance(poisonous.error, InternalError)
     assert (poisonous.target_ids, poisonous.finish_reason, poisonous.first_token_s) == ([], None, None)
     assert scheduler.active == [sound]
@@ -190,7 +190,7 @@ def test_a_deadline_that_moves_while_it_is_looked_at_loses_nobody(later_s: float
     segment = Moving([EOS], 9, deadline_s=[NOW_S - 1, later_s])
     scheduler.admit(segment)
     plan = scheduler.plan([], NOW_S)
-    assert (plan.vacated, plan.ended, scheduler.active) == ([], [], [segment])
+    assert (plan.released, plan.ended, scheduler.active) == ([], [], [segment])
     assert not segment.finished
 
 
@@ -241,7 +241,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         free = self.scheduler.free
         arrivals, self.waiting = self.waiting[:free], self.waiting[free:]
         plan = self.scheduler.plan(arrivals, self.now_s)
-        self._vacate(plan.vacated)
+        self._release(plan.released)
         self._note_ends(plan.ended)
         for segment in plan.admitted:
             assert self.scheduler.admit(segment) == len(self.rows)
@@ -251,12 +251,12 @@ class SchedulerMachine(RuleBasedStateMachine):
         active = list(self.scheduler.active)
         before = [list(segment.target_ids) for segment in active]
         result = self.scheduler.commit(ids, self.now_s)
-        self._vacate(result.vacated)
+        self._release(result.released)
         self._note_ends([segment for segment in result.progressed if segment.finished])
         for segment, token, tokens in zip(active, ids, before, strict=True):
             assert segment.target_ids == (tokens if token in (EOS, None) else [*tokens, token])
 
-    def _vacate(self, slots: list[int]) -> None:
+    def _release(self, slots: list[int]) -> None:
         """What is asked of the owner of the rows."""
         for slot in slots:
             last = self.rows.pop()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import DeadlineUnreachableError, OverloadedError, QueueFullError
 from service.options import Priority
-from service.queue.admission import Outlook, QueueLimits, Room, check_deadline, check_delay, check_room, share_of
+from service.queue.admission import QueueLimits, Room, WaitEstimate, check_deadline, check_delay, check_room, share_of
 from service.queue.fair_queue import Load
 
 INTERACTIVE, BULK = Priority
@@ -120,8 +120,8 @@ def test_full_of_bytes_names_bytes_and_when_they_will_have_left() -> None:
     assert error.retry_delay_s == pytest.approx(5_000 * 450 / 1_000 / 1_000)
 
 
-def outlook(before: int, per_second: float | None, *, own: int = 10, priority: Priority = INTERACTIVE) -> Outlook:
-    return Outlook(priority, own, before, before, per_second)
+def outlook(before: int, per_second: float | None, *, own: int = 10, priority: Priority = INTERACTIVE) -> WaitEstimate:
+    return WaitEstimate(priority, own, before, before, per_second)
 
 
 def test_an_interactive_request_that_would_wait_too_long_is_refused() -> None:
@@ -143,7 +143,7 @@ def test_an_interactive_request_that_would_wait_too_long_is_refused() -> None:
     ],
     ids=["no limit", "rate not known", "bulk", "its own tokens"],
 )
-def test_nobody_else_is_refused_for_the_delay(limits: QueueLimits, found: Outlook) -> None:
+def test_nobody_else_is_refused_for_the_delay(limits: QueueLimits, found: WaitEstimate) -> None:
     check_delay(found, limits)
 
 

@@ -115,12 +115,12 @@ def test_strangers_of_bulk_wait_while_anything_interactive_does() -> None:
 def test_a_segment_is_hastened_where_the_turn_of_another_client_comes_sooner() -> None:
     crowd = segments("a", *[10] * 100)
     queue = filled(crowd, segments("b", 10))
-    queue.hasten(crowd[90], "b", INTERACTIVE)
+    queue.promote(crowd[90], "b", INTERACTIVE)
     assert crowd[90].client == "b"
     assert crowd[90] in queue.take(10)
     first = crowd[10]
     queue.push(segments("b", *[10] * 100))
-    queue.hasten(first, "b", INTERACTIVE)
+    queue.promote(first, "b", INTERACTIVE)
     assert first.client == "a"
 
 
@@ -128,7 +128,7 @@ def test_a_segment_keeps_its_place_where_its_own_client_asks_again() -> None:
     crowd = segments("a", 10, 10, 10)
     queue = filled(crowd)
     for segment in (crowd[0], crowd[1]):
-        queue.hasten(segment, "a", INTERACTIVE)
+        queue.promote(segment, "a", INTERACTIVE)
     assert queue.take(3) == crowd
 
 
@@ -136,8 +136,8 @@ def test_a_segment_is_hastened_to_a_better_priority_and_never_to_a_worse_one() -
     [bulk] = segments("a", 10, priority=BULK)
     [interactive] = segments("a", 10)
     queue = filled([bulk, interactive])
-    queue.hasten(interactive, "b", BULK)
-    queue.hasten(bulk, "b", INTERACTIVE)
+    queue.promote(interactive, "b", BULK)
+    queue.promote(bulk, "b", INTERACTIVE)
     assert (interactive.client, interactive.priority) == ("a", INTERACTIVE)
     assert (bulk.client, bulk.priority) == ("b", INTERACTIVE)
     assert queue.source_tokens_of(BULK) == 0
@@ -146,7 +146,7 @@ def test_a_segment_is_hastened_to_a_better_priority_and_never_to_a_worse_one() -
 def test_what_does_not_wait_is_not_hastened() -> None:
     [segment] = segments("a", 10, priority=BULK)
     queue = filled(segments("b", 10))
-    queue.hasten(segment, "b", INTERACTIVE)
+    queue.promote(segment, "b", INTERACTIVE)
     assert (segment.client, segment.priority, len(queue)) == ("a", BULK, 1)
 
 
@@ -234,9 +234,9 @@ class FairQueueMachine(RuleBasedStateMachine):
             self.books[segment.client, segment.priority].remove(segment)
 
     @rule(segment=waiting, client=st.sampled_from("abc"), priority=st.sampled_from(Priority))
-    def hasten(self, segment: Segment, client: str, priority: Priority) -> None:
+    def promote(self, segment: Segment, client: str, priority: Priority) -> None:
         place = segment.client, segment.priority
-        self.queue.hasten(segment, client, priority)
+        self.queue.promote(segment, client, priority)
         if (segment.client, segment.priority) != place:
             assert (segment.client, segment.priority) == (client, priority)
             self.books[place].remove(segment)

@@ -19,12 +19,12 @@ from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
 from service.segment import FinishReason, Segment, SegmentStatus
 from service.telemetry.metrics import Metrics
-from service.telemetry.segment_stats import Ledger
+from service.telemetry.segment_stats import SegmentStats
 
 
-def opened(limit_source_tokens: int, ledger: Ledger | None = None, takers: int = 1) -> Mailbox:
-    mailbox = Mailbox(limit_source_tokens, ledger)
-    assert [mailbox.enlist() for _ in range(takers)] == list(range(takers))
+def opened(limit_source_tokens: int, segment_stats: SegmentStats | None = None, workers: int = 1) -> Mailbox:
+    mailbox = Mailbox(limit_source_tokens, segment_stats)
+    assert [mailbox.register_worker() for _ in range(workers)] == list(range(workers))
     return mailbox
 
 
@@ -150,7 +150,7 @@ def test_to_cancel_what_waits_past_its_deadline_ends_it_with_that() -> None:
 
 def test_every_end_is_entered_once() -> None:
     metrics = Metrics()
-    mailbox = opened(100, Ledger(metrics.of("en-de")))
+    mailbox = opened(100, SegmentStats(metrics.of("en-de")))
     done, running, waiting, failing = segments(1, 1, 1, 1)
     mailbox.submit([done, running, waiting, failing])
     mailbox.take(0, 2, wait=False)
@@ -202,7 +202,7 @@ def test_a_cancelled_segment_makes_room() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "room", "takers", "shares"),
+    ("waiting", "room", "workers", "shares"),
     [
         (8, 8, 2, [4, 2, 1, 1, 0]),
         (5, 8, 2, [3, 1, 1, 0]),
@@ -212,49 +212,49 @@ def test_a_cancelled_segment_makes_room() -> None:
         (3, 0, 1, [0]),
     ],
 )
-def test_a_taker_leaves_the_others_their_share(waiting: int, room: int, takers: int, shares: list[int]) -> None:
-    mailbox = opened(100, takers=takers)
+def test_a_taker_leaves_the_others_their_share(waiting: int, room: int, workers: int, shares: list[int]) -> None:
+    mailbox = opened(100, workers=workers)
     mailbox.submit(segments(*[1] * waiting))
     assert [len(mailbox.take(0, room, wait=False) or []) for _ in shares] == shares
 
 
 def test_few_segments_go_to_the_first_taker_even_while_it_is_busy() -> None:
-    mailbox = opened(100, takers=2)
-    mailbox.take(0, 9, wait=False, keen=3)
+    mailbox = opened(100, workers=2)
+    mailbox.take(0, 9, wait=False, demand=3)
     mailbox.submit(segments(1, 1, 1))
-    assert mailbox.take(1, 9, wait=False, keen=3) == []
+    assert mailbox.take(1, 9, wait=False, demand=3) == []
     mailbox.submit(segments(1))
-    assert len(mailbox.take(1, 9, wait=False, keen=3) or []) == 1
-    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 3
+    assert len(mailbox.take(1, 9, wait=False, demand=3) or []) == 1
+    assert len(mailbox.take(0, 9, wait=False, demand=3) or []) == 3
 
 
 def test_what_a_taker_got_is_taken_off_what_is_left_to_it() -> None:
-    mailbox = opened(100, takers=2)
+    mailbox = opened(100, workers=2)
     mailbox.submit(segments(1, 1))
-    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 2
+    assert len(mailbox.take(0, 9, wait=False, demand=3) or []) == 2
     mailbox.submit(segments(1, 1))
-    assert len(mailbox.take(1, 9, wait=False, keen=3) or []) == 1
+    assert len(mailbox.take(1, 9, wait=False, demand=3) or []) == 1
 
 
 @pytest.mark.parametrize(("room", "tokens"), [(1, 100), (9, 4)], ids=["no room for more", "all tokens it wanted"])
 def test_nothing_is_left_to_a_taker_that_has_its_fill(room: int, tokens: int) -> None:
-    mailbox = opened(100, takers=2)
+    mailbox = opened(100, workers=2)
     mailbox.submit(segments(4, 4))
-    assert len(mailbox.take(0, room, wait=False, keen=3, source_tokens=tokens) or []) == 1
-    assert len(mailbox.take(1, 9, wait=False, keen=3) or []) == 1
+    assert len(mailbox.take(0, room, wait=False, demand=3, source_tokens=tokens) or []) == 1
+    assert len(mailbox.take(1, 9, wait=False, demand=3) or []) == 1
 
 
 def test_a_taker_that_will_be_long_at_what_it_got_leaves_what_comes_to_the_others() -> None:
-    mailbox = opened(1_000, takers=2)
+    mailbox = opened(1_000, workers=2)
     mailbox.submit(segments(96))
-    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 1
+    assert len(mailbox.take(0, 9, wait=False, demand=3) or []) == 1
     mailbox.submit(segments(1))
-    assert mailbox.take(1, 9, wait=False, keen=3) == []
-    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 1
+    assert mailbox.take(1, 9, wait=False, demand=3) == []
+    assert len(mailbox.take(0, 9, wait=False, demand=3) or []) == 1
     mailbox.submit(segments(97))
-    assert len(mailbox.take(0, 9, wait=False, keen=3) or []) == 1
+    assert len(mailbox.take(0, 9, wait=False, demand=3) or []) == 1
     mailbox.submit(segments(1))
-    assert len(mailbox.take(1, 9, wait=False, keen=3) or []) == 1
+    assert len(mailbox.take(1, 9, wait=False, demand=3) or []) == 1
 
 
 def test_a_closed_mailbox_refuses_and_still_gives() -> None:
@@ -451,8 +451,8 @@ def busy(clock: Clock, mailbox: Mailbox, *lengths: int) -> list[Segment]:
     return [second]
 
 
-def screen(mailbox: Mailbox, text_bytes: int = 4, *, client: str = "a", **terms) -> None:
-    mailbox.screen(RequestOptions(client=client, **terms), text_bytes)
+def precheck(mailbox: Mailbox, text_bytes: int = 4, *, client: str = "a", **terms) -> None:
+    mailbox.precheck(RequestOptions(client=client, **terms), text_bytes)
 
 
 def test_the_drain_rate_is_measured_while_more_waits_than_is_taken(clock: Clock) -> None:
@@ -469,7 +469,7 @@ def test_the_drain_rate_is_measured_while_more_waits_than_is_taken(clock: Clock)
 
 
 def test_the_rate_is_not_measured_while_one_of_the_takers_has_room(clock: Clock) -> None:
-    mailbox = opened(1_000, takers=2)
+    mailbox = opened(1_000, workers=2)
     mailbox.submit(segments(*[10] * 20))
     taken = mailbox.take(0, 1, wait=False) or []
     clock.now_s += 1.0
@@ -506,22 +506,22 @@ def test_the_rate_is_not_measured_once_all_that_waited_is_withdrawn(clock: Clock
 def test_a_request_is_judged_by_the_size_of_its_texts(clock: Clock) -> None:
     mailbox = opened(100)
     busy(clock, mailbox, *[10] * 8)
-    screen(mailbox, 80)  # twenty tokens, as those before it say
+    precheck(mailbox, 80)  # twenty tokens, as those before it say
     with pytest.raises(QueueFullError) as caught:
-        screen(mailbox, 88)
+        precheck(mailbox, 88)
     assert caught.value.metadata["request_source_tokens"] == "22"
     assert caught.value.retry_delay_s == pytest.approx(0.3)
 
 
 def test_bytes_are_bounded_too(clock: Clock) -> None:
     mailbox = Mailbox(10_000, limit_text_bytes=100)
-    mailbox.enlist()
+    mailbox.register_worker()
     busy(clock, mailbox, 10, 10)
     with pytest.raises(QueueFullError, match="80 bytes of text wait"):
-        screen(mailbox, 21)
+        precheck(mailbox, 21)
     with pytest.raises(QueueFullError, match="80 bytes of text wait"):
         mailbox.submit(segments(1, client="a", text_bytes=21))
-    screen(mailbox, 20)
+    precheck(mailbox, 20)
 
 
 def test_a_full_queue_takes_what_another_client_sends() -> None:
@@ -535,44 +535,44 @@ def test_a_full_queue_takes_what_another_client_sends() -> None:
 
 def test_the_delay_promised_is_kept_to_those_who_have_segments_waiting(clock: Clock) -> None:
     mailbox = Mailbox(10_000, max_delay_s=5.0)
-    mailbox.enlist()
+    mailbox.register_worker()
     busy(clock, mailbox, *[10] * 4)
-    screen(mailbox)
+    precheck(mailbox)
     mailbox.submit(segments(10, client="a"))
     with pytest.raises(OverloadedError) as caught:
-        screen(mailbox)
+        precheck(mailbox)
     assert caught.value.retry_delay_s == pytest.approx(1.0)
-    screen(mailbox, priority=Priority.BULK)
-    screen(mailbox, client="b")
+    precheck(mailbox, priority=Priority.BULK)
+    precheck(mailbox, client="b")
 
 
 def test_very_many_clients_delay_a_newcomer_too(clock: Clock) -> None:
     mailbox = Mailbox(10_000, max_delay_s=5.0)
-    mailbox.enlist()
+    mailbox.register_worker()
     busy(clock, mailbox)
     for number in range(6):
         mailbox.submit(segments(10, client=f"{number}"))
     with pytest.raises(OverloadedError):
-        screen(mailbox, client="b")
+        precheck(mailbox, client="b")
 
 
 def test_a_deadline_is_judged_by_what_goes_first(clock: Clock) -> None:
     mailbox = opened(10_000)
     busy(clock, mailbox, *[10] * 100)
     with pytest.raises(DeadlineUnreachableError):
-        screen(mailbox, deadline_s=clock.now_s + 100.0)
-    screen(mailbox, deadline_s=clock.now_s + 140.0)
-    screen(mailbox, client="b", deadline_s=clock.now_s + 8.0)
+        precheck(mailbox, deadline_s=clock.now_s + 100.0)
+    precheck(mailbox, deadline_s=clock.now_s + 140.0)
+    precheck(mailbox, client="b", deadline_s=clock.now_s + 8.0)
     with pytest.raises(DeadlineUnreachableError):
-        screen(mailbox, client="b", priority=Priority.BULK, text_bytes=400, deadline_s=clock.now_s + 100.0)
+        precheck(mailbox, client="b", priority=Priority.BULK, text_bytes=400, deadline_s=clock.now_s + 100.0)
 
 
 def test_what_runs_counts_before_a_deadline(clock: Clock) -> None:
     mailbox = opened(10_000)
     busy(clock, mailbox, 10)  # ten tokens run and ten wait: 2.1 s with one more, and a quarter of that to spare
     with pytest.raises(DeadlineUnreachableError):
-        screen(mailbox, deadline_s=clock.now_s + 2.0)
-    screen(mailbox, deadline_s=clock.now_s + 2.7)
+        precheck(mailbox, deadline_s=clock.now_s + 2.0)
+    precheck(mailbox, deadline_s=clock.now_s + 2.7)
 
 
 def test_a_stranger_s_long_segments_make_no_deadline_unreachable(clock: Clock) -> None:
@@ -581,39 +581,39 @@ def test_a_stranger_s_long_segments_make_no_deadline_unreachable(clock: Clock) -
     mailbox.submit(segments(*[250] * 100, client="a", priority=Priority.BULK))
     mailbox.take(0, 8, wait=False)
     assert mailbox.backlog_s == pytest.approx(2_500)
-    screen(mailbox, client="b", deadline_s=clock.now_s + 2.0)
+    precheck(mailbox, client="b", deadline_s=clock.now_s + 2.0)
     with pytest.raises(DeadlineUnreachableError):
-        screen(mailbox, client="a", priority=Priority.BULK, deadline_s=clock.now_s + 2.0)
+        precheck(mailbox, client="a", priority=Priority.BULK, deadline_s=clock.now_s + 2.0)
 
 
 def test_what_one_client_has_waiting_refuses_no_other() -> None:
     mailbox = Mailbox(200, limit_text_bytes=1_000, max_delay_s=1.0)
-    mailbox.enlist()
+    mailbox.register_worker()
     mailbox.submit(segments(*[10] * 200, client="a", priority=Priority.BULK, text_bytes=40))  # let in while it was idle
-    with mailbox.promised(RequestOptions(client="a", priority=Priority.BULK), 1_000_000):
+    with mailbox.reserve(RequestOptions(client="a", priority=Priority.BULK), 1_000_000):
         for priority in Priority:
-            screen(mailbox, client="b", priority=priority)
+            precheck(mailbox, client="b", priority=priority)
         mailbox.submit(segments(10, client="b", text_bytes=40))
-        screen(mailbox, 1_000_000, client="c")
+        precheck(mailbox, 1_000_000, client="c")
         with pytest.raises(QueueFullError):
-            screen(mailbox, priority=Priority.BULK)
+            precheck(mailbox, priority=Priority.BULK)
 
 
 def test_texts_that_were_let_in_count_as_waiting_of_their_client_until_they_have_come() -> None:
     mailbox = opened(100)
     mailbox.submit(segments(10, client="a", text_bytes=40))
     terms = RequestOptions(client="a")
-    with mailbox.promised(terms, 320) as promise:  # eighty tokens, as those before it say
-        screen(mailbox, 40)
+    with mailbox.reserve(terms, 320) as promise:  # eighty tokens, as those before it say
+        precheck(mailbox, 40)
         with pytest.raises(QueueFullError) as caught:
-            screen(mailbox, 44)
+            precheck(mailbox, 44)
         assert caught.value.metadata["client_source_tokens"] == "90"
         mailbox.submit(segments(80, client="a", text_bytes=320), let_in=True)
         promise.text_bytes = 0
-        screen(mailbox, 40)
+        precheck(mailbox, 40)
         with pytest.raises(QueueFullError):
             mailbox.submit(segments(11, client="a"), let_in=True)
-    screen(mailbox, 40)
+    precheck(mailbox, 40)
 
 
 def test_who_was_let_in_with_much_is_screened_between_two_portions_too() -> None:
@@ -621,40 +621,40 @@ def test_who_was_let_in_with_much_is_screened_between_two_portions_too() -> None
     mailbox.submit(segments(10, client="a", text_bytes=40))
     finish(mailbox, *(mailbox.take(0, 1, wait=False) or []))
     assert mailbox.unfinished == 0
-    with mailbox.promised(RequestOptions(client="a"), 400):
+    with mailbox.reserve(RequestOptions(client="a"), 400):
         with pytest.raises(QueueFullError):
-            screen(mailbox)
-        screen(mailbox, client="b")
-    screen(mailbox)
+            precheck(mailbox)
+        precheck(mailbox, client="b")
+    precheck(mailbox)
 
 
 def test_the_backlog_has_what_was_let_in_and_has_not_come(clock: Clock) -> None:
     mailbox = opened(10_000)
     busy(clock, mailbox, 10)
-    with mailbox.promised(RequestOptions(client="a"), 400):
+    with mailbox.reserve(RequestOptions(client="a"), 400):
         assert mailbox.backlog_s == pytest.approx(12)
     assert mailbox.backlog_s == pytest.approx(2)
 
 
 def test_nobody_is_refused_while_the_engine_is_idle(clock: Clock) -> None:
     mailbox = Mailbox(10, limit_text_bytes=10, max_delay_s=0.001)
-    mailbox.enlist()
+    mailbox.register_worker()
     finish(mailbox, *busy(clock, mailbox))
-    screen(mailbox, 1_000_000, deadline_s=clock.now_s + 0.001)
+    precheck(mailbox, 1_000_000, deadline_s=clock.now_s + 0.001)
 
 
 def test_before_any_measurement_nobody_is_refused_for_time() -> None:
     mailbox = Mailbox(10_000, max_delay_s=0.001)
-    mailbox.enlist()
+    mailbox.register_worker()
     mailbox.submit(segments(*[10] * 100, client="a"))
-    screen(mailbox, deadline_s=0.0)
+    precheck(mailbox, deadline_s=0.0)
 
 
 def test_a_closed_mailbox_says_so_to_who_is_screened() -> None:
     mailbox = opened(10)
     mailbox.close()
     with pytest.raises(DrainingError):
-        screen(mailbox)
+        precheck(mailbox)
 
 
 def test_clients_are_served_in_turn_and_priorities_first() -> None:

@@ -45,7 +45,7 @@ def mailbox(pool: ThreadPoolExecutor) -> Iterator[Mailbox]:
     """At the end it wakes whoever still waits, so that a test that fails does not hang."""
     mailbox = Mailbox(1_000_000)
     for _ in range(TAKERS):
-        mailbox.enlist()
+        mailbox.register_worker()
     yield mailbox
     mailbox.stop()
     with mailbox._idle:
@@ -61,14 +61,14 @@ def test_a_waiting_thread_is_woken_by_a_segment(mailbox: Mailbox, pool: ThreadPo
 
 
 def test_all_waiting_threads_are_woken_by_a_stop(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
-    taken = [pool.submit(mailbox.take, taker, 4, wait=True) for taker in range(TAKERS)]
+    taken = [pool.submit(mailbox.take, worker, 4, wait=True) for worker in range(TAKERS)]
     until_blocked(mailbox, 3)
     mailbox.stop()
     assert [future.result(PATIENCE_S) for future in taken] == [None] * 3
 
 
 def test_one_submission_wakes_as_many_threads_as_can_share_it(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
-    taken = [pool.submit(mailbox.take, taker, 1, wait=True) for taker in range(TAKERS)]
+    taken = [pool.submit(mailbox.take, worker, 1, wait=True) for worker in range(TAKERS)]
     until_blocked(mailbox, 3)
     mailbox.submit(segments(1, 1, 1))
     assert [len(future.result(PATIENCE_S)) for future in taken] == [1, 1, 1]
@@ -115,13 +115,13 @@ def test_threads_that_submit_cancel_and_take_at_once_lose_nothing(mailbox: Mailb
             mailbox.submit(request)
             mailbox.cancel(request[1:2])
 
-    def work(taker: int) -> None:
-        while (taken := mailbox.take(taker, 4, wait=True, keen=2)) is not None:
+    def work(worker: int) -> None:
+        while (taken := mailbox.take(worker, 4, wait=True, demand=2)) is not None:
             for segment in taken:
                 segment.finish(FinishReason.CANCELLED if segment.cancel_requested else FinishReason.EOS, 0.0)
             mailbox.deliver(taken)
 
-    workers = [pool.submit(work, taker) for taker in range(TAKERS)]
+    workers = [pool.submit(work, worker) for worker in range(TAKERS)]
     for submitter in [pool.submit(submit, mine) for mine in requests]:
         submitter.result(PATIENCE_S)
     assert mailbox.wait_idle(PATIENCE_S)
@@ -137,9 +137,9 @@ def test_threads_that_submit_cancel_and_take_at_once_lose_nothing(mailbox: Mailb
 
 
 def test_a_second_taker_sleeps_until_the_first_has_enough(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
-    first = pool.submit(mailbox.take, 0, 8, wait=True, keen=2)
+    first = pool.submit(mailbox.take, 0, 8, wait=True, demand=2)
     until_blocked(mailbox, 1)
-    second = pool.submit(mailbox.take, 1, 8, wait=True, keen=2)
+    second = pool.submit(mailbox.take, 1, 8, wait=True, demand=2)
     until_blocked(mailbox, 2)
     mailbox.submit(segments(1))
     assert len(first.result(PATIENCE_S)) == 1
@@ -148,7 +148,7 @@ def test_a_second_taker_sleeps_until_the_first_has_enough(mailbox: Mailbox, pool
     mailbox.submit(segments(1))
     assert len(second.result(PATIENCE_S)) == 1
     assert mailbox.queued_segments == 1
-    assert len(mailbox.take(0, 8, wait=False, keen=1)) == 1
+    assert len(mailbox.take(0, 8, wait=False, demand=1)) == 1
 
 
 class MailboxMachine(RuleBasedStateMachine):
@@ -160,7 +160,7 @@ class MailboxMachine(RuleBasedStateMachine):
         super().__init__()
         self.told: Counter[Segment] = Counter()
         self.mailbox = Mailbox(LIMIT)
-        self.keen = [0 for _ in range(TAKERS) if self.mailbox.enlist() < TAKERS]
+        self.demand = [0 for _ in range(TAKERS) if self.mailbox.register_worker() < TAKERS]
         self.waiting: list[Segment] = []
         self.running: list[Segment] = []
         self.ended: list[Segment] = []
@@ -184,13 +184,13 @@ class MailboxMachine(RuleBasedStateMachine):
         self.waiting += new
         return multiple(*new)
 
-    @rule(taker=st.integers(0, TAKERS - 1), room=st.integers(0, 4), keen=st.integers(0, 6))
-    def take(self, taker: int, room: int, keen: int) -> None:
-        taken = self.mailbox.take(taker, room, wait=False, keen=keen)
-        left = max(0, len(self.waiting) - sum(self.keen[:taker]))
-        expected = self.waiting[: min(room, left, max(keen, -(-len(self.waiting) // TAKERS)))]
+    @rule(worker=st.integers(0, TAKERS - 1), room=st.integers(0, 4), demand=st.integers(0, 6))
+    def take(self, worker: int, room: int, demand: int) -> None:
+        taken = self.mailbox.take(worker, room, wait=False, demand=demand)
+        left = max(0, len(self.waiting) - sum(self.demand[:worker]))
+        expected = self.waiting[: min(room, left, max(demand, -(-len(self.waiting) // TAKERS)))]
         assert taken == expected
-        self.keen[taker] = max(0, min(keen, room) - len(expected))
+        self.demand[worker] = max(0, min(demand, room) - len(expected))
         self.waiting = self.waiting[len(expected) :]
         self.running += expected
 

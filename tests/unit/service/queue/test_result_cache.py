@@ -44,7 +44,7 @@ class House:
         self.loop = asyncio.new_event_loop()
         self.metrics = Metrics()
         self.mailbox = Mailbox(room)
-        self.mailbox.enlist()
+        self.mailbox.register_worker()
         self.mailbox.bind(self.loop)
         own = self.metrics.of("en-de")
         self.cache = ResultCache(self.mailbox, self.loop, own, limit_bytes=limit_bytes, coalesce=coalesce)

@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.queue.throughput import DrainRate
+from service.queue.throughput import Throughput
 
 
-def measured(tokens_per_s: float, seconds: int = 10) -> DrainRate:
-    rate = DrainRate()
+def measured(tokens_per_s: float, seconds: int = 10) -> Throughput:
+    rate = Throughput()
     rate.start(0, 0.0)
     for second in range(1, seconds + 1):
         rate.finish(int(tokens_per_s), float(second))
@@ -14,7 +14,7 @@ def measured(tokens_per_s: float, seconds: int = 10) -> DrainRate:
 
 
 def test_nothing_is_known_before_anything_was_finished() -> None:
-    rate = DrainRate()
+    rate = Throughput()
     assert rate.per_second(1.0) is None
     rate.start(0, 1.0)
     assert rate.runs
@@ -22,7 +22,7 @@ def test_nothing_is_known_before_anything_was_finished() -> None:
 
 
 def test_nothing_is_known_before_as_much_was_finished_as_was_in_progress() -> None:
-    rate = DrainRate()
+    rate = Throughput()
     rate.start(100, 0.0)
     rate.finish(99, 1.0)
     assert rate.per_second(1.0) is None
@@ -31,7 +31,7 @@ def test_nothing_is_known_before_as_much_was_finished_as_was_in_progress() -> No
 
 
 def test_a_busy_time_that_was_too_short_is_forgotten() -> None:
-    rate = DrainRate()
+    rate = Throughput()
     rate.start(100, 0.0)
     rate.finish(99, 1000.0)
     rate.stop(1000.0)
@@ -41,7 +41,7 @@ def test_a_busy_time_that_was_too_short_is_forgotten() -> None:
 
 
 def test_a_busy_time_in_which_nothing_was_finished_teaches_nothing() -> None:
-    rate = DrainRate()
+    rate = Throughput()
     rate.start(0, 0.0)
     rate.stop(1.0)
     rate.start(10, 2.0)

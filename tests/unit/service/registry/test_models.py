@@ -10,8 +10,8 @@ from dragoman.errors import DrainingError
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
 from service.registry.health import Health, name_of
-from service.registry.loading import Loaded
-from service.registry.models import Fleet
+from service.registry.loading import LoadedModel
+from service.registry.models import ModelRegistry
 from service.segment import FinishReason, Segment
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
@@ -22,21 +22,21 @@ PATIENCE_S = 120
 
 
 class House:
-    """A fleet, and what it showed."""
+    """A registry, and the catalogs that it published."""
 
     def __init__(self, manifest, tokenizer) -> None:
         self._manifest, self._tokenizer = manifest, tokenizer
         self.metrics, self.health = Metrics(), Health()
         self.shown: list[Catalog] = []
-        self.fleet = Fleet(self.metrics, self.health, "cpu", self.shown.append)
+        self.registry = ModelRegistry(self.metrics, self.health, "cpu", self.shown.append)
 
-    def model(self, name: str = "en-de", age_s: float = 0.0) -> tuple[Loaded, Engine]:
+    def model(self, name: str = "en-de", age_s: float = 0.0) -> tuple[LoadedModel, Engine]:
         manifest = self._manifest.model_copy(update={"name": name})
         mailbox = Mailbox(100)
-        mailbox.enlist()
+        mailbox.register_worker()
         model = ServedModel(manifest, Translator(manifest, self._tokenizer), mailbox)
         engine = Engine()
-        return Loaded(model, engine, lambda: age_s), engine
+        return LoadedModel(model, engine, lambda: age_s), engine
 
     def serves(self, name: str) -> bool:
         return self.health.is_serving(name) is True
@@ -58,11 +58,11 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_nothing_is_shown_before_all_is_there(house: House) -> None:
     (first, _), (second, _) = house.model("en-de"), house.model("de-en")
-    house.fleet.put(first)
-    house.fleet.put(second)
+    house.registry.put(first)
+    house.registry.put(second)
     assert house.shown == []
     assert not house.serves("")
-    house.fleet.open()
+    house.registry.open()
     [catalog] = house.shown
     assert list(catalog) == [second.model, first.model]
     assert all(map(house.serves, ["", SERVICE, name_of("en-de"), name_of("de-en")]))
@@ -70,24 +70,24 @@ async def test_nothing_is_shown_before_all_is_there(house: House) -> None:
 
 async def test_a_model_takes_the_place_of_that_of_its_name_whose_engine_ends(house: House) -> None:
     (old, old_engine), (new, new_engine) = house.model(), house.model()
-    house.fleet.put(old)
-    house.fleet.open()
-    house.fleet.put(new)
+    house.registry.put(old)
+    house.registry.open()
+    house.registry.put(new)
     assert list(house.shown[-1]) == [new.model]
     await until(lambda: old_engine.stopped)
     await until(lambda: house.value("retiring_models") == 0)
     with pytest.raises(DrainingError):
         old.model.mailbox.submit([Segment([2], 4)])
     assert not new_engine.stopped
-    assert not house.fleet.failed.is_set()
+    assert not house.registry.failed.is_set()
 
 
 async def test_an_engine_goes_when_nobody_needs_it_any_more(house: House) -> None:
     (old, engine), (new, _) = house.model(), house.model()
-    house.fleet.put(old)
-    house.fleet.open()
+    house.registry.put(old)
+    house.registry.open()
     with old.model.held():
-        house.fleet.put(new)
+        house.registry.put(new)
         assert house.value("retiring_models") == 1
         await asyncio.sleep(0)  # the call that has chosen the old model now brings its segment
         segment = Segment([2], 4)
@@ -103,12 +103,12 @@ async def test_an_engine_goes_when_nobody_needs_it_any_more(house: House) -> Non
 async def test_a_model_that_is_withdrawn_leaves_the_catalog_health_and_metrics(house: House) -> None:
     (staying, _), (leaving, engine) = house.model("de-en"), house.model("en-de")
     for loaded in (staying, leaving):
-        house.fleet.put(loaded)
-    house.fleet.open()
+        house.registry.put(loaded)
+    house.registry.open()
     labels = {"model": "en-de", "precision": "fp32", "device": "cpu"}
     assert house.value("model_info", **labels) == 1
-    house.fleet.withdraw("en-de")
-    assert house.fleet.names == ["de-en"]
+    house.registry.withdraw("en-de")
+    assert house.registry.names == ["de-en"]
     assert list(house.shown[-1]) == [staying.model]
     assert house.value("model_info", **labels) is None
     assert house.serves("")
@@ -119,16 +119,16 @@ async def test_a_model_that_is_withdrawn_leaves_the_catalog_health_and_metrics(h
 async def test_the_queues_and_steps_of_all_that_are_served_are_measured(house: House) -> None:
     (first, _), (second, _) = house.model("en-de", 1.0), house.model("de-en", 2.0)
     for loaded in (first, second):
-        house.fleet.put(loaded)
+        house.registry.put(loaded)
         loaded.model.mailbox.submit([Segment([5, 2], 4)])
     assert (house.value("queue_segments"), house.value("queue_source_tokens")) == (2, 4)
-    assert house.fleet.step_ages_s() == {"en-de": 1.0, "de-en": 2.0}
+    assert house.registry.step_ages_s() == {"en-de": 1.0, "de-en": 2.0}
 
 
 async def test_rates_of_models_add_up_and_the_longest_delay_counts(house: House, monkeypatch) -> None:
     (first, _), (second, _) = house.model("en-de"), house.model("de-en")
     for loaded in (first, second):
-        house.fleet.put(loaded)
+        house.registry.put(loaded)
     assert (house.value("drain_source_tokens_per_second"), house.value("estimated_delay_seconds")) == (0, 0)
     for loaded, per_second, tokens in ((first, 10.0, 20), (second, 5.0, 30)):
         monkeypatch.setattr(loaded.model.mailbox, "_per_second", lambda per_second=per_second: per_second)
@@ -139,42 +139,42 @@ async def test_rates_of_models_add_up_and_the_longest_delay_counts(house: House,
 
 async def test_an_engine_that_fails_is_the_end_of_the_server_if_it_serves(house: House) -> None:
     (old, old_engine), (new, new_engine) = house.model(), house.model()
-    house.fleet.put(old)
-    house.fleet.open()
+    house.registry.put(old)
+    house.registry.open()
     with capture_logs() as log, old.model.held():
-        house.fleet.put(new)
+        house.registry.put(new)
         old_engine.ended.set_exception(RuntimeError("planted"))
         await until(lambda: any(entry["event"] == "an engine ended" for entry in log))
-        assert not house.fleet.failed.is_set()
+        assert not house.registry.failed.is_set()
         new_engine.ended.set_exception(RuntimeError("planted"))
-        await asyncio.wait_for(house.fleet.failed.wait(), PATIENCE_S)
+        await asyncio.wait_for(house.registry.failed.wait(), PATIENCE_S)
     assert [entry["error"] for entry in log if entry["event"] == "an engine ended"] == ["RuntimeError"] * 2
 
 
 async def test_an_engine_that_simply_ends_has_failed_as_well(house: House) -> None:
     loaded, engine = house.model()
-    house.fleet.put(loaded)
+    house.registry.put(loaded)
     engine.stop()
-    await asyncio.wait_for(house.fleet.failed.wait(), PATIENCE_S)
+    await asyncio.wait_for(house.registry.failed.wait(), PATIENCE_S)
 
 
 async def test_at_the_end_all_engines_are_stopped_in_use_or_not(house: House) -> None:
     (old, old_engine), (new, new_engine) = house.model(), house.model()
-    house.fleet.put(old)
-    house.fleet.open()
+    house.registry.put(old)
+    house.registry.open()
     with old.model.held():
-        house.fleet.put(new)
-        house.fleet.close()
-        await asyncio.wait_for(house.fleet.stop(), PATIENCE_S)
+        house.registry.put(new)
+        house.registry.close()
+        await asyncio.wait_for(house.registry.stop(), PATIENCE_S)
         assert old_engine.stopped
         assert new_engine.stopped
-    assert not house.fleet.failed.is_set()
+    assert not house.registry.failed.is_set()
 
 
 async def test_once_closed_calls_are_left_alone(house: House) -> None:
     (first, _), (second, _) = house.model("en-de"), house.model("de-en")
-    house.fleet.put(first)
-    house.fleet.open()
-    house.fleet.close()
-    house.fleet.put(second)
+    house.registry.put(first)
+    house.registry.open()
+    house.registry.close()
+    house.registry.put(second)
     assert len(house.shown) == 1

@@ -16,9 +16,9 @@ from service.queue.mailbox import Mailbox
 from service.registry import allocator
 from service.registry.catalog import ServedModel
 from service.registry.health import Health, name_of
-from service.registry.loading import Loaded
-from service.registry.models import Fleet
-from service.registry.reloading import Reloading
+from service.registry.loading import LoadedModel
+from service.registry.models import ModelRegistry
+from service.registry.reloading import ModelReloader
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
@@ -33,21 +33,23 @@ class House:
     def __init__(self, root: Path, manifest: Manifest, tokenizer, watch_models_s: float = 0.0) -> None:
         self.root, self._manifest, self._tokenizer = root, manifest, tokenizer
         self.metrics, self.health = Metrics(), Health()
-        self.fleet = Fleet(self.metrics, self.health, "cpu", lambda catalog: None)
+        self.registry = ModelRegistry(self.metrics, self.health, "cpu", lambda catalog: None)
         settings = Settings(models=root, watch_models_s=watch_models_s)
-        self.reloading = Reloading(settings, self.metrics, self.fleet, self.health, self._load)
+        self.reloading = ModelReloader(settings, self.metrics, self.registry, self.health, self._load)
         self.asked, self.stop = asyncio.Event(), asyncio.Event()
         self.loads: list[str] = []
         self.unloadable: set[str] = set()
 
-    def _load(self, bundle: Bundle, settings, metrics, loop) -> Loaded:
+    def _load(self, bundle: Bundle, settings, metrics, loop) -> LoadedModel:
         content = (bundle.path / "encoder.onnx").read_text()
         self.loads.append(f"{bundle.manifest.name} {content}")
         if content in self.unloadable:
             loaded = Engine()
             self.half_loaded = weakref.ref(loaded)
             raise RuntimeError(f"planted\nin {content}")
-        return Loaded(ServedModel(bundle.manifest, Translator(bundle.manifest, self._tokenizer), Mailbox(9)), Engine())
+        return LoadedModel(
+            ServedModel(bundle.manifest, Translator(bundle.manifest, self._tokenizer), Mailbox(9)), Engine()
+        )
 
     def write_at_once(self, folder: str, name: str, **files: str) -> None:
         """Writes a bundle elsewhere and moves it in, so that nobody sees half of it; some files are as given."""
@@ -68,7 +70,7 @@ class House:
 
     async def start(self) -> None:
         await self.reloading.start(self.stop)
-        self.fleet.open()
+        self.registry.open()
 
     async def reload(self) -> list[dict]:
         """Asks for a reload and gives the log of it, but for the line that ends it."""
@@ -87,7 +89,7 @@ class House:
             loaded.name: next(
                 version for version in "123" if loaded.model.manifest.files["encoder.onnx"] == self._sha256_of(version)
             )
-            for loaded in self.fleet.models
+            for loaded in self.registry.models
         }
 
     def _sha256_of(self, text: str) -> str:
@@ -187,7 +189,7 @@ async def test_a_bundle_that_moved_is_known_where_it_lies_now(house: House) -> N
     (house.root / "b" / MANIFEST).write_text("{")
     [line] = await house.reload()
     assert (line["event"], line["model"]) == ("a bundle was refused", "en-de")
-    assert house.fleet.names == ["en-de", "de-en"]
+    assert house.registry.names == ["en-de", "de-en"]
 
 
 async def test_one_signal_is_one_reload(house: House) -> None:
@@ -219,7 +221,7 @@ async def test_a_manifest_that_cannot_be_read_keeps_what_was_served_from_there(h
     (path / MANIFEST).write_text("{")
     [line] = await house.reload()
     assert line["model"] == "en-de"
-    assert house.fleet.names == ["en-de", "de-en"]
+    assert house.registry.names == ["en-de", "de-en"]
 
 
 async def test_a_bundle_that_cannot_be_loaded_is_refused_and_tried_again_when_asked(house: House) -> None:
@@ -276,7 +278,7 @@ async def test_the_last_model_stays_though_its_bundle_is_gone(house: House) -> N
     assert house.serves("en-de")
     house.write("b", "de-en")
     assert await house.reload() == []
-    assert (house.fleet.names, house.errors) == (["de-en"], 0)
+    assert (house.registry.names, house.errors) == (["de-en"], 0)
 
 
 async def test_a_second_bundle_of_a_name_waits_until_the_first_is_gone(house: House) -> None:
@@ -297,10 +299,10 @@ async def test_a_model_that_is_renamed_where_it_lies_goes_once_the_new_one_serve
     house.write("a", "de-en", "2")
     house.unloadable.add("2")
     await house.reload()
-    assert house.fleet.names == ["en-de"]
+    assert house.registry.names == ["en-de"]
     house.unloadable.clear()
     assert await house.reload() == []
-    assert house.fleet.names == ["de-en"]
+    assert house.registry.names == ["de-en"]
 
 
 async def test_the_folder_is_watched_if_so_set(tmp_path: Path, manifest, tokenizer) -> None:
@@ -311,11 +313,11 @@ async def test_the_folder_is_watched_if_so_set(tmp_path: Path, manifest, tokeniz
     following = asyncio.create_task(house.reloading.follow(house.asked))
     with capture_logs() as log:
         path = house.write("b", "de-en")
-        await until(lambda: house.fleet.names == ["en-de", "de-en"])
+        await until(lambda: house.registry.names == ["en-de", "de-en"])
         (path / "encoder.onnx").write_text("corrupt")
         await until(lambda: house.errors == 1)
         shutil.rmtree(path)
-        await until(lambda: house.fleet.names == ["en-de"])
+        await until(lambda: house.registry.names == ["en-de"])
     house.reloading.stop()
     await asyncio.wait_for(following, PATIENCE_S)
     # However often it looked, it told of each bundle once; one that it saw half written it may have refused, too.
@@ -335,7 +337,7 @@ async def test_of_a_bundle_that_stays_refused_is_told_once_while_others_are_take
         await until(lambda: house.errors == 1)
         for number, name in enumerate(("fr-de", "it-de"), 2):
             house.write_at_once(name, name)
-            await until(lambda number=number: len(house.fleet.names) == number)
+            await until(lambda number=number: len(house.registry.names) == number)
         house.write_at_once("c", "es-de", encoder="corrupt")
         await until(lambda: house.errors == 2)
     house.reloading.stop()

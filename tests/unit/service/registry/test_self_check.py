@@ -12,11 +12,13 @@ from dragoman.errors import BundleError
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.registry.self_check import LENGTHS, check, golden_sources
-from service.runtime.device import ResidentStep
+from service.runtime.device import DeviceStep
 from service.runtime.host import DecoderStep, EncoderSession, encoder_feeds
 from service.segment import Segment
 from service.telemetry.metrics import Metrics
 from tests.synthetic import MAX_SOURCE_TOKENS, VOCABULARY, Synthetic
+
+pytestmark = pytest.mark.torch
 
 Make = Callable[..., Engine]
 
@@ -204,15 +206,13 @@ def test_buffers_that_a_gpu_would_have_are_checked_on_the_threads_that_run(
     fp32: Synthetic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared: list[int] = []
-    prepare, run = ResidentStep.prepare, ResidentStep.run
-    monkeypatch.setattr(
-        ResidentStep, "prepare", lambda step: [prepared.append(threading.get_ident()), prepare(step)][1]
-    )
+    prepare, run = DeviceStep.prepare, DeviceStep.run
+    monkeypatch.setattr(DeviceStep, "prepare", lambda step: [prepared.append(threading.get_ident()), prepare(step)][1])
     mailbox = Mailbox(1000)
     engine = Engine(fp32.bundle, mailbox, Metrics(), device="cpu", threads=2, slots=4, resident=True)
     check(engine, fp32.bundle.manifest, VOCABULARY)
     ran: set[int] = set()
-    monkeypatch.setattr(ResidentStep, "run", lambda step, *rows: [ran.add(threading.get_ident()), run(step, *rows)][1])
+    monkeypatch.setattr(DeviceStep, "run", lambda step, *rows: [ran.add(threading.get_ident()), run(step, *rows)][1])
     engine.start()
     segments = [Segment([source, 2], 4) for source in range(3, 30)]
     mailbox.submit(segments)

@@ -12,9 +12,9 @@ from dragoman.errors import from_rpc_error
 from dragoman.v1.translation_pb2_grpc import TranslationServicer, add_TranslationServicer_to_server
 from service.rpc.authentication import Authentication
 from service.security import api_keys
-from service.security.api_keys import KeyRing
+from service.security.api_keys import KeyStore
 from service.security.callers import Callers
-from service.telemetry.access_log import Journal
+from service.telemetry.access_log import AccessLog
 from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
 
@@ -45,10 +45,10 @@ def lines() -> list[str]:
 
 @pytest.fixture
 async def address(metrics: Metrics, lines: list[str]) -> AsyncIterator[str]:
-    ring = KeyRing({"alice": api_keys.entry_of("key")})
+    ring = KeyStore({"alice": api_keys.entry_of("key")})
     callers = Callers(metrics, lambda: ring)
-    journal = Journal(Log(lines.append, as_json=True), "all")
-    server = grpc.aio.server(interceptors=[Authentication(SERVICE, callers, metrics, journal)])
+    access_log = AccessLog(Log(lines.append, as_json=True), "all")
+    server = grpc.aio.server(interceptors=[Authentication(SERVICE, callers, metrics, access_log)])
     add_TranslationServicer_to_server(Reached(callers), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -11,7 +11,7 @@ from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer, add_TranslationServicer_to_server
 from service.rpc import request_parsing
-from service.rpc.request_parsing import MalformedRequests, parsed
+from service.rpc.request_parsing import RequestParsing, parsed
 
 PATIENCE_S = 60
 LIMIT_BYTES = 1000
@@ -50,7 +50,7 @@ class Echo(TranslationServicer):
 
 @pytest.fixture
 async def channel() -> AsyncIterator[grpc.aio.Channel]:
-    server = grpc.aio.server(interceptors=[MalformedRequests(SERVICE, LIMIT_BYTES)])
+    server = grpc.aio.server(interceptors=[RequestParsing(SERVICE, LIMIT_BYTES)])
     add_TranslationServicer_to_server(Echo(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -125,7 +125,7 @@ async def test_other_services_are_left_alone() -> None:
     class Details:
         method = "/grpc.health.v1.Health/Check"
 
-    assert await MalformedRequests(SERVICE, LIMIT_BYTES).intercept_service(found, Details()) is handler
+    assert await RequestParsing(SERVICE, LIMIT_BYTES).intercept_service(found, Details()) is handler
 
 
 async def test_many_calls_at_a_time_each_get_their_own(channel) -> None:

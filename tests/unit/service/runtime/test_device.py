@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
-from service.engine.encoder_cache import EncoderMemoryCache, RememberingEncoder
-from service.runtime.device import Buffer, DeviceMemory, ResidentDecoder, ResidentEncoder, ResidentSlots, ResidentStep
+from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
+from service.runtime.device import Buffer, DeviceDecoder, DeviceEncoder, DeviceMemory, DeviceSlots, DeviceStep
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.sessions import DEVICE_LOCK
 from service.runtime.slots import SlotTable
 from service.telemetry.metrics import Metrics
 from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
+
+pytestmark = pytest.mark.torch
 
 SLOTS = 6
 SOURCES = [[5, 2], [2], [*range(10, 30), 2], [5, 2], [7] * (MAX_SOURCE_TOKENS - 1) + [2], [9, 8, 7, 2]]
@@ -31,8 +33,8 @@ class Sessions(NamedTuple):
     bundle: Bundle
     host_encoder: EncoderSession
     host_decoder: DecoderSession
-    encoder: ResidentEncoder
-    decoder: ResidentDecoder
+    encoder: DeviceEncoder
+    decoder: DeviceDecoder
 
 
 class Pair:
@@ -43,8 +45,8 @@ class Pair:
         self.host: SlotTable
         self.host_step: DecoderStep
         self.host, self.host_step = sessions.host_decoder.new_step(sessions.bundle.manifest, slots)
-        self.table: ResidentSlots
-        self.step: ResidentStep
+        self.table: DeviceSlots
+        self.step: DeviceStep
         self.table, self.step = sessions.decoder.new_step(sessions.bundle.manifest, slots)
         self.active = 0
 
@@ -96,7 +98,7 @@ def sessions(request: pytest.FixtureRequest) -> Sessions:
     synthetic: Synthetic = request.getfixturevalue(request.param)
     bundle = synthetic.bundle
     host = EncoderSession(bundle, "cpu"), DecoderSession(bundle, "cpu")
-    return Sessions(bundle, *host, ResidentEncoder(bundle, "cpu"), ResidentDecoder(bundle, "cpu"))
+    return Sessions(bundle, *host, DeviceEncoder(bundle, "cpu"), DeviceDecoder(bundle, "cpu"))
 
 
 @pytest.fixture
@@ -126,7 +128,7 @@ def test_a_copied_memory_is_in_a_buffer_of_its_own(sessions: Sessions) -> None:
 def test_remembered_memories_stay_on_the_device_and_are_counted(sessions: Sessions) -> None:
     metrics = Metrics()
     cache = EncoderMemoryCache(1_000_000, metrics.of("m"))
-    encoder = RememberingEncoder(sessions.encoder, cache, metrics.of("m"))
+    encoder = CachingEncoder(sessions.encoder, cache, metrics.of("m"))
     made, found = encoder.encode(SOURCES), encoder.encode(SOURCES)
     assert metrics.total("encoder_memory_cache_hits_total") == len(SOURCES) + 1
     kept = {id(memory): memory for memory in found}.values()
@@ -271,10 +273,10 @@ def test_what_was_recorded_of_a_run_that_failed_is_not_repeated(pair: Pair) -> N
 
 
 def test_buffers_hold_no_number_that_was_there_before(sessions: Sessions) -> None:
-    def tables() -> list[ResidentSlots]:
+    def tables() -> list[DeviceSlots]:
         return [sessions.decoder.new_step(sessions.bundle.manifest, SLOTS)[0] for _ in range(3)]
 
-    def reserved(table: ResidentSlots) -> list[Buffer]:
+    def reserved(table: DeviceSlots) -> list[Buffer]:
         return [*table.caches.values(), *table.memory.values(), table.logits, *table._ids]
 
     before = tables()
@@ -287,7 +289,7 @@ def test_buffers_hold_no_number_that_was_there_before(sessions: Sessions) -> Non
 
 def test_sessions_end_when_no_recording_is_under_way(request: pytest.FixtureRequest) -> None:
     bundle = request.getfixturevalue("fp32").bundle
-    sessions = ResidentEncoder(bundle, "cpu"), ResidentDecoder(bundle, "cpu")
+    sessions = DeviceEncoder(bundle, "cpu"), DeviceDecoder(bundle, "cpu")
     _, step = sessions[1].new_step(bundle.manifest, 2)
     step.prepare()
     ended: list[str] = []

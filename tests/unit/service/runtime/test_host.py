@@ -14,6 +14,8 @@ from service.runtime.sessions import open_session
 from service.runtime.slots import SlotTable
 from tests.synthetic import MAX_SOURCE_TOKENS, Synthetic
 
+pytestmark = pytest.mark.torch
+
 SLOTS = 4
 SOURCES = [[5, 2], [2], [*range(10, 30), 2], [5, 2], [7] * (MAX_SOURCE_TOKENS - 1) + [2]]
 

@@ -12,6 +12,8 @@ from dragoman.errors import BundleError
 from service.runtime.onnx_file import INT8, Graph
 from tests.synthetic import Synthetic
 
+pytestmark = pytest.mark.torch
+
 FILE = Path("decoder.onnx")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
 from service.security import api_keys
-from service.security.api_keys import KeyRing
+from service.security.api_keys import KeyStore
 from service.security.callers import Callers
 from service.security.rate_limit import NANOSECONDS
 from service.telemetry.metrics import Metrics
@@ -28,9 +28,9 @@ def bearer(key: str) -> Context:
     return Context("unix:", ("authorization", f"Bearer {key}"))
 
 
-def ring(**limits: dict[str, float]) -> KeyRing:
+def ring(**limits: dict[str, float]) -> KeyStore:
     """The key of each owner is its name."""
-    return KeyRing({name: api_keys.entry_of(name, **limits[name]) for name in limits})
+    return KeyStore({name: api_keys.entry_of(name, **limits[name]) for name in limits})
 
 
 class House:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from service.security.watched_files import WatchedFiles
+from service.security.watched_files import ReloadableFiles
 from service.settings import SettingsError
 from service.telemetry.metrics import Metrics
 
@@ -28,8 +28,8 @@ class Files:
             raise SettingsError(f"{one} is not {other}")
         return one, other
 
-    def watch(self) -> WatchedFiles[tuple[int, ...]]:
-        return WatchedFiles("numbers", self.paths, self.make, self.metrics)
+    def watch(self) -> ReloadableFiles[tuple[int, ...]]:
+        return ReloadableFiles("numbers", self.paths, self.make, self.metrics)
 
     @property
     def successful(self) -> float:

@@ -4,11 +4,11 @@ import grpc
 import pytest
 from structlog.testing import capture_logs
 
-from service.telemetry.access_log import Journal, LogRequests, Metadata
-from service.telemetry.call_stats import Record
+from service.telemetry.access_log import AccessLog, LogRequests, Metadata
+from service.telemetry.call_stats import CallStats
 from service.telemetry.logs import Log
 
-FINE, BAD = Record("ListModels"), Record("TranslateText", code=grpc.StatusCode.INTERNAL, reason="INTERNAL")
+FINE, BAD = CallStats("ListModels"), CallStats("TranslateText", code=grpc.StatusCode.INTERNAL, reason="INTERNAL")
 
 
 class Context:
@@ -21,26 +21,26 @@ class Context:
 )
 def test_the_setting_says_which_calls_get_a_line(which: LogRequests, written: list[str]) -> None:
     lines: list[str] = []
-    journal = Journal(Log(lines.append, as_json=True), which)
+    access_log = AccessLog(Log(lines.append, as_json=True), which)
     for record in (FINE, BAD):
-        journal.enter(record, Context())
+        access_log.enter(record, Context())
     assert [json.loads(line)["method"] for line in lines] == written
     assert all(line.endswith("}\n") for line in lines)
 
 
 def test_people_get_lines_for_people() -> None:
     lines: list[str] = []
-    Journal(Log(lines.append, as_json=False), "all").enter(FINE, Context())
+    AccessLog(Log(lines.append, as_json=False), "all").enter(FINE, Context())
     assert "ListModels OK in" in lines[0]
 
 
 def test_a_line_names_the_trace() -> None:
     class Tracer:
-        def trace(self, record: Record, metadata: Metadata) -> str:
+        def trace(self, record: CallStats, metadata: Metadata) -> str:
             return f"{dict(metadata)['traceparent']}-{record.method}"
 
     lines: list[str] = []
-    Journal(Log(lines.append, as_json=True), "all", Tracer()).enter(Record("ListModels"), Context())
+    AccessLog(Log(lines.append, as_json=True), "all", Tracer()).enter(CallStats("ListModels"), Context())
     assert json.loads(lines[0])["trace_id"] == "t-ListModels"
 
 
@@ -49,5 +49,5 @@ def test_a_call_goes_on_when_it_cannot_be_written_down() -> None:
         raise RuntimeError("a text")
 
     with capture_logs() as log:
-        Journal(Log(fail, as_json=True), "all").enter(FINE, Context())
+        AccessLog(Log(fail, as_json=True), "all").enter(FINE, Context())
     assert log == [{"event": "a call was not written down", "error": "RuntimeError", "log_level": "error"}]

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.telemetry import access_log_line
-from service.telemetry.call_stats import Record, Stage
+from service.telemetry.call_stats import CallStats, Interval
 
 PAGE = (Path(__file__).parents[4] / "docs/observability.md").read_text(encoding="utf-8")
 NOW_S = 1_795_276_800.25  # 2026-11-21T16:00:00.25Z
 
 
-def record(**fields) -> Record:
+def record(**fields) -> CallStats:
     known = {"request_id": "id-7", "caller": "ipv4:127.0.0.1", "model": "en-de", "duration_s": 0.0125}
-    return Record("TranslateText", queue=Stage(1.0, 1.5), **(known | fields))
+    return CallStats("TranslateText", queue=Interval(1.0, 1.5), **(known | fields))
 
 
 def test_json_has_every_field() -> None:
@@ -28,8 +28,8 @@ def test_json_has_every_field() -> None:
         coalesced=4,
         source_tokens=20,
         target_tokens=30,
-        encode=Stage(1.5, 1.75),
-        decode=Stage(1.75, 2.75),
+        encode=Interval(1.5, 1.75),
+        decode=Interval(1.75, 2.75),
         trace_id="abc",
     )
     fields = json.loads(access_log_line.as_json(call, NOW_S))

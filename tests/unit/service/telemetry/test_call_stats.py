@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.segment import FinishReason, Origin, Segment
-from service.telemetry.call_stats import Record, Stage
+from service.telemetry.call_stats import CallStats, Interval
 
 times = st.floats(0, 1e6)
 
@@ -20,7 +20,7 @@ def segment(*moments: float | None, tokens: int = 2, origin: Origin = Origin.DEC
 
 
 def test_a_segment_passes_three_stages() -> None:
-    record = Record("TranslateText")
+    record = CallStats("TranslateText")
     record.note(segment(1.0, 3.0, 6.0, 10.0))
     assert (record.queue.seconds, record.encode.seconds, record.decode.seconds) == (2.0, 3.0, 4.0)
     assert (record.source_tokens, record.target_tokens) == (3, 2)
@@ -28,7 +28,7 @@ def test_a_segment_passes_three_stages() -> None:
 
 @given(st.lists(st.tuples(times, times), min_size=1))
 def test_a_stage_is_from_the_first_that_comes_to_the_last_that_leaves(spans: list[tuple[float, float]]) -> None:
-    stage = Stage()
+    stage = Interval()
     for start_s, end_s in map(sorted, spans):
         stage.add(start_s, end_s)
     assert stage.start_s == min(map(min, spans))
@@ -37,13 +37,13 @@ def test_a_stage_is_from_the_first_that_comes_to_the_last_that_leaves(spans: lis
 
 
 def test_a_stage_that_nobody_left_took_no_time() -> None:
-    record = Record("TranslateText")
+    record = CallStats("TranslateText")
     record.note(segment(1.0, 3.0, None, None))
     assert (record.queue.seconds, record.encode.seconds, record.decode.seconds) == (2.0, 0.0, 0.0)
 
 
 def test_a_segment_that_was_never_taken_was_in_the_queue_to_its_end() -> None:
-    record = Record("TranslateText")
+    record = CallStats("TranslateText")
     record.note(segment(1.0, None, None, 5.0))
     assert record.queue.seconds == 4.0
 
@@ -52,12 +52,12 @@ def test_a_segment_that_was_never_taken_was_in_the_queue_to_its_end() -> None:
     ("origin", "cached", "coalesced"), [(Origin.DECODED, 0, 0), (Origin.CACHED, 1, 0), (Origin.COALESCED, 0, 1)]
 )
 def test_what_was_not_decoded_is_counted(origin: Origin, cached: int, coalesced: int) -> None:
-    record = Record("TranslateText")
+    record = CallStats("TranslateText")
     record.note(segment(1.0, 1.0, 1.0, 1.0, origin=origin))
     assert (record.cached, record.coalesced) == (cached, coalesced)
 
 
 def test_a_made_up_request_id_is_one_that_a_caller_may_use() -> None:
-    made_up = {Record("TranslateText").request_id for _ in range(100)}
+    made_up = {CallStats("TranslateText").request_id for _ in range(100)}
     assert len(made_up) == 100
     assert all(re.fullmatch(r"[0-9a-f]{32}", name) for name in made_up)

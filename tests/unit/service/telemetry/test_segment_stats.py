@@ -3,7 +3,7 @@ import pytest
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.segment import FinishReason, Segment
 from service.telemetry.metrics import Metrics
-from service.telemetry.segment_stats import Ledger
+from service.telemetry.segment_stats import SegmentStats
 
 
 @pytest.fixture
@@ -12,8 +12,8 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-def ledger(metrics: Metrics) -> Ledger:
-    return Ledger(metrics.of("en-de"))
+def segment_stats(metrics: Metrics) -> SegmentStats:
+    return SegmentStats(metrics.of("en-de"))
 
 
 def ended(reason: FinishReason, source: int = 4, target: int = 4, limit: int = 50) -> Segment:
@@ -27,8 +27,8 @@ def saved(metrics: Metrics) -> float | None:
 
 
 @pytest.mark.parametrize("reason", FinishReason)
-def test_ends_are_counted_by_their_reason(ledger: Ledger, metrics: Metrics, reason: FinishReason) -> None:
-    ledger.enter([ended(reason), ended(reason)])
+def test_ends_are_counted_by_their_reason(segment_stats: SegmentStats, metrics: Metrics, reason: FinishReason) -> None:
+    segment_stats.enter([ended(reason), ended(reason)])
     for other in FinishReason:
         count = metrics.total("segments_total", reason=other.name)
         assert count == (2 if other is reason else 0)
@@ -37,42 +37,48 @@ def test_ends_are_counted_by_their_reason(ledger: Ledger, metrics: Metrics, reas
 @pytest.mark.parametrize(
     ("error", "reason"), [(InternalError("broken"), "INTERNAL"), (DeadlineExceededError("late"), "DEADLINE")]
 )
-def test_a_failure_is_an_end_too(ledger: Ledger, metrics: Metrics, error: Exception, reason: str) -> None:
+def test_a_failure_is_an_end_too(segment_stats: SegmentStats, metrics: Metrics, error: Exception, reason: str) -> None:
     segment = Segment([2], 9)
     segment.fail(error, 0.0)
-    ledger.enter([segment])
+    segment_stats.enter([segment])
     assert metrics.total("segments_total", reason=reason) == 1
 
 
 @pytest.mark.parametrize("reason", [FinishReason.CANCELLED, FinishReason.DEADLINE])
-def test_what_the_rest_would_have_taken_is_saved(ledger: Ledger, metrics: Metrics, reason: FinishReason) -> None:
-    ledger.enter([ended(FinishReason.EOS, source=10, target=10), ended(FinishReason.EOS, source=10, target=30)])
-    ledger.enter([ended(reason, source=7, target=3)])
+def test_what_the_rest_would_have_taken_is_saved(
+    segment_stats: SegmentStats, metrics: Metrics, reason: FinishReason
+) -> None:
+    segment_stats.enter([ended(FinishReason.EOS, source=10, target=10), ended(FinishReason.EOS, source=10, target=30)])
+    segment_stats.enter([ended(reason, source=7, target=3)])
     assert saved(metrics) == 2 * 7 - 3
 
 
-def test_before_there_is_experience_a_token_is_expected_for_a_token(ledger: Ledger, metrics: Metrics) -> None:
-    ledger.enter([ended(FinishReason.CANCELLED, source=7, target=0)])
+def test_before_there_is_experience_a_token_is_expected_for_a_token(
+    segment_stats: SegmentStats, metrics: Metrics
+) -> None:
+    segment_stats.enter([ended(FinishReason.CANCELLED, source=7, target=0)])
     assert saved(metrics) == 7
 
 
-def test_no_more_is_saved_than_the_limit_and_never_less_than_nothing(ledger: Ledger, metrics: Metrics) -> None:
-    ledger.enter([ended(FinishReason.CANCELLED, source=30, target=2, limit=12)])
+def test_no_more_is_saved_than_the_limit_and_never_less_than_nothing(
+    segment_stats: SegmentStats, metrics: Metrics
+) -> None:
+    segment_stats.enter([ended(FinishReason.CANCELLED, source=30, target=2, limit=12)])
     assert saved(metrics) == 10
-    ledger.enter([ended(FinishReason.CANCELLED, source=3, target=9)])
+    segment_stats.enter([ended(FinishReason.CANCELLED, source=3, target=9)])
     assert saved(metrics) == 10
 
 
 @pytest.mark.parametrize("reason", [FinishReason.EOS, FinishReason.LENGTH, FinishReason.REPETITION])
-def test_what_was_answered_saved_nothing(ledger: Ledger, metrics: Metrics, reason: FinishReason) -> None:
-    ledger.enter([ended(reason, target=1)])
+def test_what_was_answered_saved_nothing(segment_stats: SegmentStats, metrics: Metrics, reason: FinishReason) -> None:
+    segment_stats.enter([ended(reason, target=1)])
     assert saved(metrics) == 0
 
 
 def test_the_ratio_of_lengths_is_without_end_tokens_and_of_what_was_decoded_to_its_end(
-    ledger: Ledger, metrics: Metrics
+    segment_stats: SegmentStats, metrics: Metrics
 ) -> None:
-    ledger.enter(
+    segment_stats.enter(
         [
             ended(FinishReason.EOS, source=5, target=3),
             ended(FinishReason.LENGTH, source=5, target=20),
@@ -85,6 +91,6 @@ def test_the_ratio_of_lengths_is_without_end_tokens_and_of_what_was_decoded_to_i
     assert metrics.total("length_ratio_sum") == 3 / 4 + 20 / 4 + 8 / 4
 
 
-def test_a_source_of_nothing_but_its_end_divides_by_no_zero(ledger: Ledger, metrics: Metrics) -> None:
-    ledger.enter([ended(FinishReason.EOS, source=1, target=0)])
+def test_a_source_of_nothing_but_its_end_divides_by_no_zero(segment_stats: SegmentStats, metrics: Metrics) -> None:
+    segment_stats.enter([ended(FinishReason.EOS, source=1, target=0)])
     assert metrics.total("length_ratio_sum") == 0

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from service.telemetry.call_stats import Record, Stage
+from service.telemetry.call_stats import CallStats, Interval
 from service.telemetry.tracing import CallTracer
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -33,15 +33,15 @@ def traced() -> Iterator[Traced]:
     traced.tracer.close()
 
 
-def record(**fields) -> Record:
+def record(**fields) -> CallStats:
     now_s = time.monotonic()
     stages = {
-        "queue": Stage(now_s - 9, now_s - 8),
-        "encode": Stage(now_s - 8, now_s - 6),
-        "decode": Stage(now_s - 6, now_s - 1),
+        "queue": Interval(now_s - 9, now_s - 8),
+        "encode": Interval(now_s - 8, now_s - 6),
+        "decode": Interval(now_s - 6, now_s - 1),
     }
     known = {"began_s": now_s - 10, "duration_s": 10.0, "model": "en-de", "request_id": "id-7"}
-    return Record("TranslateText", **(stages | known | fields))
+    return CallStats("TranslateText", **(stages | known | fields))
 
 
 def seconds(span: ReadableSpan) -> float:
@@ -101,9 +101,9 @@ def test_what_the_caller_does_not_sample_is_not_kept(traced: Traced) -> None:
 
 def test_a_call_without_segments_has_no_stages(traced: Traced) -> None:
     refused = record(
-        queue=Stage(),
-        encode=Stage(),
-        decode=Stage(),
+        queue=Interval(),
+        encode=Interval(),
+        decode=Interval(),
         code=grpc.StatusCode.INVALID_ARGUMENT,
         reason="INVALID_REQUEST",
     )

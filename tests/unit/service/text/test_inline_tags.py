@@ -2,23 +2,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.text.inline_tags import Inlay, Mark
+from service.text.inline_tags import InlineTag, TaggedText
 
 TEXTS = st.text(st.sampled_from('Tom ann12 .,("<&\xa0你\u0301'), max_size=30)
 
 
-def inlay(html: str) -> Inlay:
+def tagged(html: str) -> TaggedText:
     """Reads `{b}`, `{/b}` and `{=kept}` as marks: an opening one, a closing one, an element that is kept."""
     text, marks = "", []
     for number, piece in enumerate(html.replace("}", "{").split("{")):
         if number % 2 == 0:
             text += piece
         elif piece.startswith("="):
-            marks.append(Mark(len(text), f"<code>{piece[1:]}</code>", width=len(piece) - 1))
+            marks.append(InlineTag(len(text), f"<code>{piece[1:]}</code>", width=len(piece) - 1))
             text += piece[1:]
         else:
-            marks.append(Mark(len(text), f"<{piece}>", closes=piece.startswith("/")))
-    return Inlay(text, marks)
+            marks.append(InlineTag(len(text), f"<{piece}>", closes=piece.startswith("/")))
+    return TaggedText(text, marks)
 
 
 @pytest.mark.parametrize(
@@ -53,33 +53,33 @@ def inlay(html: str) -> Inlay:
     ],
 )
 def test_marks_go_where_their_words_went(source: str, translation: str, html: str) -> None:
-    assert inlay(source).fill(translation) == html
+    assert tagged(source).fill(translation) == html
 
 
 @st.composite
-def inlays(draw: st.DrawFn) -> Inlay:
+def tagged_texts(draw: st.DrawFn) -> TaggedText:
     text = draw(TEXTS.filter(bool))
     places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=8)))
     sources = [f"<{number}>" for number in range(len(places))]
-    return Inlay(
-        text, [Mark(place, source, draw(st.booleans())) for place, source in zip(places, sources, strict=True)]
+    return TaggedText(
+        text, [InlineTag(place, source, draw(st.booleans())) for place, source in zip(places, sources, strict=True)]
     )
 
 
-@given(inlays(), TEXTS)
-def test_no_mark_and_no_text_is_lost_and_marks_keep_their_order(source: Inlay, translation: str) -> None:
+@given(tagged_texts(), TEXTS)
+def test_no_mark_and_no_text_is_lost_and_marks_keep_their_order(source: TaggedText, translation: str) -> None:
     html = source.fill(translation)
     place = 0
     for mark in source.marks:
         place = html.index(mark.source, place)
         html = html[:place] + html[place + len(mark.source) :]
-    assert html == Inlay("").fill(translation)
+    assert html == TaggedText("").fill(translation)
 
 
-@given(inlays())
-def test_a_text_that_is_its_own_translation_keeps_the_places(source: Inlay) -> None:
+@given(tagged_texts())
+def test_a_text_that_is_its_own_translation_keeps_the_places(source: TaggedText) -> None:
     pieces, done = [], 0
     for mark in source.marks:
-        pieces += [Inlay("").fill(source.text[done : mark.place]), mark.source]
+        pieces += [TaggedText("").fill(source.text[done : mark.place]), mark.source]
         done = mark.place
-    assert source.fill(source.text) == "".join([*pieces, Inlay("").fill(source.text[done:])])
+    assert source.fill(source.text) == "".join([*pieces, TaggedText("").fill(source.text[done:])])

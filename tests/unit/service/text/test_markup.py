@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from turbohtml import TokenType, parse_fragment, tokenize
 
-from service.text.inline_tags import Inlay
+from service.text.inline_tags import TaggedText
 from service.text.markup import Block, parse
 from service.text.segmentation import split
 
@@ -31,7 +31,7 @@ def translated(html: str, translate: Callable[[str], str] = lambda text: text, l
             continue
         pieces = split(part.text, "en", lambda text: len(text) <= limit)
         written += [
-            piece.fill(translate(piece.text)) if isinstance(piece, Inlay) else piece
+            piece.fill(translate(piece.text)) if isinstance(piece, TaggedText) else piece
             for piece in part.pieces(pieces.separators, pieces.segments)
         ]
     return "".join(written)

@@ -48,7 +48,7 @@ class Sample(NamedTuple):
 
 
 def main(argv: list[str]) -> int:
-    """Runs the stream and prints what it found.
+    """Run the stream and print what it found.
 
     Returns:
         0; 1 when a text was not answered exactly once and without an error; 2, after one line on stderr, when an

@@ -12,7 +12,7 @@ _COMMANDS = {
 
 
 def main(argv: list[str]) -> int:
-    """Runs one benchmark.
+    """Run one benchmark.
 
     Returns:
         Its exit code; 2, after a line on stderr, when there is none of that name.

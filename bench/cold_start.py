@@ -31,7 +31,7 @@ _SENTENCES = [
 
 
 def main(argv: list[str]) -> int:
-    """Measures one start and prints what it found; 1 when the server did not start."""
+    """Measure one start and print what it found; 1 when the server did not start."""
     parser = argparse.ArgumentParser(prog="python -m bench.cold_start", description="Measure a cold start.")
     parser.add_argument("--data", type=Path, help="source<TAB>target or text lines; default: four sentences")
     parser.add_argument("--requests", type=int, default=200, help="sent one by one (%(default)s)")
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
 
 
 def measure(command: list[str], texts: list[str]) -> dict[str, Any]:
-    """Starts a server on free ports, sends the texts one by one, and stops it.
+    """Start a server on free ports, send the texts one by one, and stop it.
 
     Args:
         command: Starts the server, once `--address` and `--metrics-address` are appended.

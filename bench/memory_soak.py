@@ -83,7 +83,7 @@ class Soak:
 
 
 def main(argv: list[str]) -> int:
-    """Runs the soak and prints what it found.
+    """Run the soak and print what it found.
 
     Returns:
         0; 2, after one line on stderr, when an argument or the bundle is no good.
@@ -115,7 +115,7 @@ def main(argv: list[str]) -> int:
 
 
 def run(bundle: Bundle, soak: Soak) -> dict[str, Any]:
-    """Decodes all segments.
+    """Decode all segments.
 
     Returns:
         The figures, as `summarize` gives them, and the samples, ready for JSON.
@@ -154,7 +154,7 @@ def run(bundle: Bundle, soak: Soak) -> dict[str, Any]:
 
 
 def _fill(mailbox: Mailbox, manifest: Manifest, soak: Soak) -> None:
-    """Decodes the longest segments there are, in all slots."""
+    """Decode the longest segments there are, in all slots."""
     random = np.random.default_rng(soak.seed)
     count = soak.threads * soak.slots * (1 + _WAITING_PER_SLOT)
     sources = np.full(count, manifest.max_source_tokens)
@@ -163,7 +163,7 @@ def _fill(mailbox: Mailbox, manifest: Manifest, soak: Soak) -> None:
 
 
 def _feed(mailbox: Mailbox, metrics: Metrics, manifest: Manifest, soak: Soak) -> NDArray[np.float64]:
-    """Submits segments as fast as they are decoded; gives the samples taken on the way, as `Sample`s in rows."""
+    """Submit segments as fast as they are decoded; gives the samples taken on the way, as `Sample`s in rows."""
     random = np.random.default_rng(soak.seed)
     most_unfinished = soak.threads * soak.slots * (1 + _WAITING_PER_SLOT)
     portion = max(soak.segments // SAMPLES, 1)

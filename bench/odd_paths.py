@@ -38,7 +38,7 @@ class Probe(NamedTuple):
 
 
 def main(argv: list[str]) -> int:
-    """Prints the table; the exit code is 1 if the probe had an error."""
+    """Print the table; the exit code is 1 if the probe had an error."""
     parser = Parser(prog="python -m bench.odd_paths", description=__doc__)
     parser.add_argument("--seconds", type=positive, default=60.0, help="length of the attack (%(default)s)")
     parser.add_argument("--quiet-s", type=not_negative, default=10.0, help="time before and after it (%(default)s)")

@@ -34,7 +34,7 @@ _PAUSE_S: Final = 0.02
 
 
 def main(argv: list[str]) -> int:
-    """Measures, and prints resident memory after each reload; 1 when the server failed."""
+    """Measure, and print resident memory after each reload; 1 when the server failed."""
     parser = argparse.ArgumentParser(prog="python -m bench.reload_soak", description="Memory over reloads.")
     parser.add_argument("--bundle", type=Path, default=Path("models/en-de/bundle"), help="(%(default)s)")
     parser.add_argument("--reloads", type=int, default=20, help="(%(default)s)")

@@ -72,7 +72,7 @@ _MODULES = ("answers", "client", "errors", "options")
 if not TYPE_CHECKING:  # a type checker would take it for all names that there could be
 
     def __getattr__(name: str) -> object:
-        """Imports what is asked for first: the command line has something to set before gRPC is imported."""
+        """Import what is asked for first: the command line has something to set before gRPC is imported."""
         if name == "__version__":
             return version(__name__)
         if name in _MODULES:

@@ -96,7 +96,7 @@ class Model:
 
 
 def translation_of(message: pb.TranslatedText) -> Translation:
-    """Reads one translation."""
+    """Read one translation."""
     return Translation(
         text=message.translated_text,
         model=message.model,
@@ -112,13 +112,13 @@ def translation_of(message: pb.TranslatedText) -> Translation:
 
 
 def _finish_reason(number: int) -> str:
-    """Names a finish reason; one of a later server, which this version has no name for, is its number."""
+    """Name a finish reason; one of a later server, which this version has no name for, is its number."""
     name = pb.FinishReason.DESCRIPTOR.values_by_number.get(number)
     return name.name.removeprefix("FINISH_REASON_") if name else str(number)
 
 
 def translation_delta_of(message: pb.StreamTranslateTextResponse) -> TranslationDelta:
-    """Reads one piece of a stream."""
+    """Read one piece of a stream."""
     return TranslationDelta(
         content_index=message.content_index,
         text=message.text_delta,
@@ -127,7 +127,7 @@ def translation_delta_of(message: pb.StreamTranslateTextResponse) -> Translation
 
 
 def model_of(message: pb.Model) -> Model:
-    """Reads one model of the list."""
+    """Read one model of the list."""
     return Model(
         name=message.name,
         source_language=message.source_language_code,
@@ -141,5 +141,5 @@ def model_of(message: pb.Model) -> Model:
 
 
 def next_page_of(message: pb.ListModelsResponse) -> pb.ListModelsRequest | None:
-    """Builds the request of the page of the list that follows; None after the last one."""
+    """Build the request of the page of the list that follows; None after the last one."""
     return pb.ListModelsRequest(page_token=message.next_page_token) if message.next_page_token else None

@@ -16,12 +16,12 @@ MOST_RETRIES: Final = 4
 
 
 def address_of(given: str | None) -> str:
-    """Says which server is meant: the given address, else that of the environment, else the local one."""
+    """Say which server is meant: the given address, else that of the environment, else the local one."""
     return given or os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS
 
 
 def api_key_of(given: str | None) -> str | None:
-    """Says which key to send: the given one, else that of the environment; None: none.
+    """Say which key to send: the given one, else that of the environment; None: none.
 
     Raises:
         ValueError: no header can hold the key.
@@ -33,7 +33,7 @@ def api_key_of(given: str | None) -> str | None:
 
 
 def channel_options(retries: int) -> list[tuple[str, Any]]:
-    """Builds the options of a gRPC channel.
+    """Build the options of a gRPC channel.
 
     Args:
         retries: how often gRPC makes a call again where the server is unavailable, from 0 to 4.

@@ -49,7 +49,7 @@ _ROOMS = ("dragoman", "service", "model", "export", "bench")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command.
+    """Run one command.
 
     Args:
         arguments: without the program's name; those of the process if None.
@@ -84,7 +84,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _call(name: str, arguments: list[str]) -> int:
-    """Loads a command and runs it; what a user can put right ends in one line, all else in its traceback."""
+    """Load a command and run it; what a user can put right ends in one line, all else in its traceback."""
     # gRPC reads it when it is imported. Its own lines on standard error have another format, and strangers cause them.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from dragoman.errors import DragomanError
@@ -103,7 +103,7 @@ def _call(name: str, arguments: list[str]) -> int:
 
 
 def _words(error: Exception) -> str:
-    """Says what is wrong without the numbers of the operating system."""
+    """Say what is wrong without the numbers of the operating system."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return str(error)
@@ -116,7 +116,7 @@ def _load(target: str) -> Callable[[list[str]], int]:
 
 
 def _extra_of(missing: str, name: str) -> str:
-    """Says how to install a missing module; some have an extra of their own, whatever the command."""
+    """Say how to install a missing module; some have an extra of their own, whatever the command."""
     extra = _EXTRAS.get(missing, COMMANDS[name].extra)
     how = f'pip install -e ".[{extra}]"'
     if extra == "train":
@@ -125,7 +125,7 @@ def _extra_of(missing: str, name: str) -> str:
 
 
 def _fail(message: str) -> int:
-    """Prints a message as one line, and gives the exit code of an error."""
+    """Print a message as one line, and give the exit code of an error."""
     print(" ".join(message.split()), file=sys.stderr)
     return EXIT_ERROR
 

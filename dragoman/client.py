@@ -49,7 +49,7 @@ _READY_PAUSE_S = 0.2
 
 @contextmanager
 def _errors_of_dragoman() -> Iterator[None]:
-    """Raises the error that the server raised in place of gRPC's."""
+    """Raise the error that the server raised in place of gRPC's."""
     try:
         yield
     except grpc.RpcError as rpc_error:
@@ -87,7 +87,7 @@ class _Base:
         return Patience(timeout_s, retries=self._retries, wait_when_busy=self._wait_when_busy)
 
     def _settings(self, patience: Patience) -> dict[str, Any]:
-        """Gives the keyword arguments of a call."""
+        """Give the keyword arguments of a call."""
         return {"timeout": patience.left_s, "metadata": self._metadata}
 
     def _unready(self, timeout_s: float | None) -> DeadlineExceededError:
@@ -98,7 +98,7 @@ class _Base:
 def _connected(
     insecure: Callable[..., Any], secure: Callable[..., Any], credentials: grpc.ChannelCredentials | None
 ) -> Callable[..., Any]:
-    """Gives what makes a channel of an address and `options`."""
+    """Give what makes a channel of an address and `options`."""
     return insecure if credentials is None else partial(secure, credentials=credentials)
 
 
@@ -186,7 +186,7 @@ class Client(_Base):
         timeout_s: float | None = None,
         **options: Unpack[Options],
     ) -> Translation | list[Translation]:
-        """Translates texts of any length.
+        """Translate texts of any length.
 
         Args:
             texts: one text, or several; together at most what a server answers with one message, by default 1,398,101
@@ -217,7 +217,7 @@ class Client(_Base):
         timeout_s: float | None = None,
         **options: Unpack[Options],
     ) -> Iterator[TranslationDelta]:
-        """Translates like `translate`, and yields each translation piece by piece while it is decoded.
+        """Translate like `translate`, and yield each translation piece by piece while it is decoded.
 
         The call starts when the first piece is asked for, and is cancelled when the iterator is closed early. Unlike
         `translate` it does not try again by itself where the server is unavailable.
@@ -262,7 +262,7 @@ class Client(_Base):
         timeout_s: float | None = None,
         **options: Unpack[Options],
     ) -> Iterator[BatchTranslation]:
-        """Translates any number of texts over one call, while they come and without holding them all.
+        """Translate any number of texts over one call, while they come and without holding them all.
 
             for index, translation in client.translate_many(map(str.strip, open("sentences.txt")), model="en-de"):
                 ...
@@ -314,7 +314,7 @@ class Client(_Base):
             feed.close()
 
     def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
-        """Lists the models of the server, by name.
+        """List the models of the server, by name.
 
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
@@ -329,7 +329,7 @@ class Client(_Base):
         return models
 
     def wait_until_ready(self, timeout_s: float | None = None) -> None:
-        """Waits until a server is there and says that it serves.
+        """Wait until a server is there and says that it serves.
 
         Args:
             timeout_s: how long to wait at most; as long as a call may take without.
@@ -352,7 +352,7 @@ class Client(_Base):
             time.sleep(_READY_PAUSE_S)
 
     def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
-        """Makes a call with one answer, again where a busy server is to be waited for."""
+        """Make a call with one answer, again where a busy server is to be waited for."""
         while True:
             try:
                 with _errors_of_dragoman():
@@ -362,7 +362,7 @@ class Client(_Base):
             time.sleep(pause_s)
 
     def close(self) -> None:
-        """Closes the connections; calls that run are cancelled."""
+        """Close the connections; calls that run are cancelled."""
         self._channel.close()
 
     def __enter__(self) -> Self:
@@ -444,7 +444,7 @@ class AsyncClient(_Base):
         timeout_s: float | None = None,
         **options: Unpack[Options],
     ) -> Translation | list[Translation]:
-        """Translates texts of any length. See `Client.translate`.
+        """Translate texts of any length. See `Client.translate`.
 
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
@@ -462,7 +462,7 @@ class AsyncClient(_Base):
         timeout_s: float | None = None,
         **options: Unpack[Options],
     ) -> AsyncIterator[TranslationDelta]:
-        """Translates, and yields each translation piece by piece while it is decoded. See `Client.stream`.
+        """Translate, and yield each translation piece by piece while it is decoded. See `Client.stream`.
 
         To leave before the end, wrap the iterator in `contextlib.aclosing`: that cancels the call at once.
 
@@ -497,7 +497,7 @@ class AsyncClient(_Base):
         timeout_s: float | None = None,
         **options: Unpack[Options],
     ) -> AsyncIterator[BatchTranslation]:
-        """Translates any number of texts over one call, while they come. See `Client.translate_many`.
+        """Translate any number of texts over one call, while they come. See `Client.translate_many`.
 
         The texts may come from a plain iterable, which must not block, or from an asynchronous one. To leave before the
         end, wrap the iterator in `contextlib.aclosing`.
@@ -534,7 +534,7 @@ class AsyncClient(_Base):
             await feed.close()
 
     async def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
-        """Lists the models of the server, by name.
+        """List the models of the server, by name.
 
         Raises:
             DragomanError: the subclass that says why, see `dragoman.errors`.
@@ -549,7 +549,7 @@ class AsyncClient(_Base):
         return models
 
     async def wait_until_ready(self, timeout_s: float | None = None) -> None:
-        """Waits until a server is there and says that it serves.
+        """Wait until a server is there and says that it serves.
 
         Raises:
             DeadlineExceededError: no server was ready by then.
@@ -569,7 +569,7 @@ class AsyncClient(_Base):
             await asyncio.sleep(_READY_PAUSE_S)
 
     async def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
-        """Makes a call with one answer, again where a busy server is to be waited for."""
+        """Make a call with one answer, again where a busy server is to be waited for."""
         while True:
             try:
                 with _errors_of_dragoman():
@@ -579,7 +579,7 @@ class AsyncClient(_Base):
             await asyncio.sleep(pause_s)
 
     async def close(self) -> None:
-        """Closes the connections; calls that run are cancelled."""
+        """Close the connections; calls that run are cancelled."""
         await self._channel.close()
 
     async def __aenter__(self) -> Self:

@@ -248,7 +248,7 @@ class UnrecognizedError(DragomanError):
 
 
 def _tree(root: type[DragomanError]) -> Iterator[type[DragomanError]]:
-    """Yields the class and all below it."""
+    """Yield the class and all below it."""
     yield root
     for child in root.__subclasses__():
         yield from _tree(child)
@@ -271,7 +271,7 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 def to_status(error: DragomanError, request_id: str = "") -> status_pb2.Status:
-    """Writes an error as its wire form, which is at most some 6 KiB whatever the request held.
+    """Write an error as its wire form, which is at most some 6 KiB whatever the request held.
 
     Long texts are clipped, and violations that do not fit are counted in the metadata `omitted_violations`.
 
@@ -295,7 +295,7 @@ def to_status(error: DragomanError, request_id: str = "") -> status_pb2.Status:
 
 
 def to_text_error(error: DragomanError) -> pb.TextError:
-    """Writes the error of one text, clipped as in `to_status`; of several bad fields, it names the first."""
+    """Write the error of one text, clipped as in `to_status`; of several bad fields, it names the first."""
     return pb.TextError(
         code=error.code.value[0],
         reason=error.reason,
@@ -306,7 +306,7 @@ def to_text_error(error: DragomanError) -> pb.TextError:
 
 
 def from_rpc_error(rpc_error: grpc.RpcError) -> DragomanError:
-    """Reads the error of a failed call: of the class that the server raised, where it did.
+    """Read the error of a failed call: of the class that the server raised, where it did.
 
     Args:
         rpc_error: what a call of `grpc` or `grpc.aio` raised.
@@ -331,7 +331,7 @@ def from_rpc_error(rpc_error: grpc.RpcError) -> DragomanError:
 
 
 def from_text_error(message: pb.TextError) -> DragomanError:
-    """Reads the error of one text, `TranslatedText.text_error`: of the class that the server gave it, as for a call."""
+    """Read the error of one text, `TranslatedText.text_error`: of the class that the server gave it, as for a call."""
     code = _CODES.get(message.code, grpc.StatusCode.UNKNOWN)
     description = message.message.removeprefix(f"{message.field}: ")
     error = _kind(message.reason, code)(
@@ -350,7 +350,7 @@ def _kind(reason: str, code: grpc.StatusCode) -> type[DragomanError]:
 
 
 def _clip(text: str, limit_bytes: int) -> str:
-    """Cuts a text to a number of UTF-8 bytes, at a character, and says so with an ellipsis."""
+    """Cut a text to a number of UTF-8 bytes, at a character, and say so with an ellipsis."""
     data = text.encode(errors="replace")
     if len(data) <= limit_bytes:
         return data.decode()
@@ -398,7 +398,7 @@ def _retry_info(delay_s: float) -> error_details_pb2.RetryInfo:
 
 
 def _status_of(rpc_error: grpc.RpcError) -> status_pb2.Status:
-    """Finds the wire form in the trailing metadata; an empty one where there is none or it is broken."""
+    """Find the wire form in the trailing metadata; an empty one where there is none or it is broken."""
     for key, value in rpc_error.trailing_metadata() or ():
         if key == _STATUS_KEY:
             try:
@@ -409,7 +409,7 @@ def _status_of(rpc_error: grpc.RpcError) -> status_pb2.Status:
 
 
 def _detail(status: status_pb2.Status, message: _Detail) -> _Detail:
-    """Fills an empty message with the first detail of its type, and leaves it empty where there is none."""
+    """Fill an empty message with the first detail of its type, and leave it empty where there is none."""
     for packed in status.details:
         if packed.Is(message.DESCRIPTOR):
             packed.Unpack(message)

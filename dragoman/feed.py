@@ -29,7 +29,7 @@ class Feed:
         threading.Thread(target=self._read, name="dragoman-feed", daemon=True).start()
 
     def messages(self) -> Iterator[pb.BatchTranslateTextRequest]:
-        """Yields the messages of one call, on a thread of gRPC; the thread of an earlier call ends."""
+        """Yield the messages of one call, on a thread of gRPC; the thread of an earlier call ends."""
         with self._changed:
             self._call += 1
             call = self._call
@@ -46,7 +46,7 @@ class Feed:
         return generate()
 
     def receive(self, message: pb.BatchTranslateTextResponse) -> list[BatchTranslation]:
-        """Reads answers of the current call, and so makes room for more texts.
+        """Read answers of the current call, and so make room for more texts.
 
         Raises:
             InternalError: one is not of an unanswered text.
@@ -57,7 +57,7 @@ class Feed:
             return answers
 
     def check_end(self) -> None:
-        """Makes sure, at the end of the last call, that all went well.
+        """Make sure, at the end of the last call, that all went well.
 
         Raises:
             InternalError: a text was not answered.
@@ -74,7 +74,7 @@ class Feed:
             return self._ended and not self._ready and self._unanswered.none
 
     def close(self) -> None:
-        """Sends and reads no more."""
+        """Send and read no more."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -129,7 +129,7 @@ class AsyncFeed:
         self._reader = asyncio.create_task(self._read(texts))
 
     async def send(self, call: Any, first: pb.BatchTranslateTextRequest) -> None:
-        """Sends over one call what the last one left, and then what comes; to be cancelled when the call ends."""
+        """Send over one call what the last one left, and then what comes; to be cancelled when the call ends."""
         self._unanswered.begin()
         await call.write(first)
         await call.initial_metadata()  # else a refusal could meet a write, see `many.pause_s`
@@ -163,7 +163,7 @@ class AsyncFeed:
         return self._ended and not self._ready and self._unanswered.none
 
     async def close(self) -> None:
-        """Reads no more."""
+        """Read no more."""
         self._reader.cancel()
         await asyncio.gather(self._reader, return_exceptions=True)
 

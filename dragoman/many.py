@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
 
 def take_message(ready: deque[Entry]) -> list[Entry]:
-    """Takes what makes a message: the first of those that are ready, one at least."""
+    """Take what makes a message: the first of those that are ready, one at least."""
     taken = [ready.popleft()]
     characters = len(taken[0].text)
     while ready and len(taken) < MESSAGE_TEXTS and characters + len(ready[0].text) <= _MESSAGE_CHARACTERS:
@@ -71,12 +71,12 @@ class Unanswered:
         return not (self._sent or self.left)
 
     def begin(self) -> None:
-        """Begins a call."""
+        """Begin a call."""
         self.left = deque([*self._sent.values(), *self.left])  # each in order, and sent in order
         self._sent, self._characters, self._count = {}, 0, 0
 
     def send(self, entries: Sequence[Entry]) -> pb.BatchTranslateTextRequest:
-        """Builds a message of these texts.
+        """Build a message of these texts.
 
         Raises:
             ValueError: a text is no valid Unicode; nothing counts as sent.
@@ -89,7 +89,7 @@ class Unanswered:
         return message
 
     def receive(self, message: pb.BatchTranslateTextResponse) -> list[BatchTranslation]:
-        """Reads answers.
+        """Read answers.
 
         Raises:
             InternalError: one is of a text that was not sent, or was answered before.
@@ -97,7 +97,7 @@ class Unanswered:
         return [self._receive(answer) for answer in message.translations]
 
     def check_end(self) -> None:
-        """Makes sure that nothing is left where the server says that all is done.
+        """Make sure that nothing is left where the server says that all is done.
 
         Raises:
             InternalError: something is.
@@ -114,7 +114,7 @@ class Unanswered:
 
 
 def pause_s(error: DragomanError, patience: Patience, *, done: bool) -> float | None:
-    """Says how long to wait after a call that failed; None where no other is needed.
+    """Say how long to wait after a call that failed; None where no other is needed.
 
     Args:
         error: of the call.
@@ -129,7 +129,7 @@ def pause_s(error: DragomanError, patience: Patience, *, done: bool) -> float | 
 
 
 def _lost_call(error: DragomanError) -> DragomanError:
-    """Reads the error of a call whose server is lost, though its status may not say so; any other stays as it is.
+    """Read the error of a call whose server is lost, though its status may not say so; any other stays as it is.
 
     CANCELLED is what gRPC answers to a call that arrives as a server stops (grpc/grpc#41785), and INTERNAL what
     grpc.aio makes of any status where the call ends during a write (grpc/grpc#36066): the next call tells what it was,

@@ -58,7 +58,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def shows_options(method: _Method) -> _Method:
-    """Writes the keyword arguments of `Options` into the signature of a method that takes them, for `help`."""
+    """Write the keyword arguments of `Options` into the signature of a method that takes them, for `help`."""
     signature = inspect.signature(method)
     own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
     shown = signature.replace(parameters=[*own, *inspect.signature(_fields).parameters.values()])
@@ -67,7 +67,7 @@ def shows_options(method: _Method) -> _Method:
 
 
 def request_of(texts: str | Sequence[str], *, all_or_nothing: bool, **options: Any) -> pb.TranslateTextRequest:
-    """Builds the request of a call; a single text is a list of one.
+    """Build the request of a call; a single text is a list of one.
 
     Raises:
         ValueError: a text is no valid Unicode, a number is out of range, or there is no such priority.
@@ -78,13 +78,13 @@ def request_of(texts: str | Sequence[str], *, all_or_nothing: bool, **options: A
 
 
 def config_of(*, in_order: bool, **options: Any) -> pb.BatchTranslateTextConfig:
-    """Builds the config of a batch; raises as `request_of`."""
+    """Build the config of a batch; raises as `request_of`."""
     _check(options, ("in_order", "timeout_s"))
     return pb.BatchTranslateTextConfig(in_order=in_order, **_fields(**options))
 
 
 def checked_text(index: int, text: str) -> str:
-    """Gives the text back.
+    """Give the text back.
 
     Raises:
         TypeError: it is something else.
@@ -103,7 +103,7 @@ def _checked_texts(texts: str | Iterable[str]) -> list[str]:
 
 
 def _check(options: Mapping[str, Any], others: Sequence[str]) -> None:
-    """Names the first option that is misspelt or of a wrong type; one that is None is left out.
+    """Name the first option that is misspelt or of a wrong type; one that is None is left out.
 
     Args:
         options: as the caller gave them.

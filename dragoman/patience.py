@@ -26,7 +26,7 @@ class Patience:
     """How long to go on with one call of a user, which may take several calls of a server."""
 
     def __init__(self, timeout_s: float | None, *, retries: int = 0, wait_when_busy: bool = False) -> None:
-        """Starts the clock.
+        """Start the clock.
 
         Args:
             timeout_s: seconds for the whole; None: as many as it takes.
@@ -45,11 +45,11 @@ class Patience:
         return None if self._end_s is None else max(0.0, self._end_s - time.monotonic())
 
     def answered(self) -> None:
-        """Notes that the server is there and takes calls."""
+        """Note that the server is there and takes calls."""
         self._failures, self._busy_s = 0, 0.0
 
     def pause_s(self, error: DragomanError) -> float:
-        """Says how long to wait before the next call.
+        """Say how long to wait before the next call.
 
         Raises:
             DragomanError: the given one, where no other call is to be made.

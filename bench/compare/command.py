@@ -37,7 +37,7 @@ EXIT_OK, EXIT_NO_SERVER = 0, 1
 
 
 def main(argv: list[str]) -> int:
-    """Runs the comparison and prints a Markdown table.
+    """Run the comparison and print a Markdown table.
 
     Returns:
         The exit code: 0; 1 when a server did not start, or was too slow to be measured.

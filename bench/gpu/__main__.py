@@ -50,7 +50,7 @@ _DEFAULTS: Final = {
 
 
 def main(argv: list[str]) -> int:
-    """Runs every part, prints what it found as it comes, and writes it.
+    """Run every part, print what it found as it comes, and write it.
 
     Returns:
         0; 1 when a part failed or found that something is not as it should be; 2, after one line on stderr, without

@@ -76,7 +76,7 @@ def _library(name: str, ask: Callable[[ctypes.CDLL], str] | None) -> str:
 
 
 def _cuda(function: str) -> Callable[[ctypes.CDLL], str]:
-    """Asks a function of CUDA that writes 1000 times the major and 10 times the minor version to an int."""
+    """Ask a function of CUDA that writes 1000 times the major and 10 times the minor version to an int."""
 
     def ask(library: ctypes.CDLL) -> str:
         number = ctypes.c_int()

@@ -29,7 +29,7 @@ class Peer:
         self._model = model, tokenizer, device
 
     def tokens_per_s(self, sentences: Sentences, batch: int, timeout_s: float) -> float:
-        """Translates all sentences, in batches; gives the target tokens a second, the ends counted.
+        """Translate all sentences, in batches; gives the target tokens a second, the ends counted.
 
         Args:
             sentences: all of them.

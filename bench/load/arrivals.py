@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 
 def poisson_arrivals(rate: float, duration_s: float, seed: int) -> NDArray[np.float64]:
-    """Draws the arrival times of a Poisson process.
+    """Draw the arrival times of a Poisson process.
 
     Args:
         rate: Arrivals per second on average; positive.

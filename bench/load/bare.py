@@ -12,7 +12,7 @@ from bench.load.samples import Samples
 async def put(
     address: str, requests: Sequence[bytes], loop: OpenLoop | ClosedLoop, *, warmup_s: float, timeout_s: float
 ) -> Samples:
-    """Puts a load on a server.
+    """Put a load on a server.
 
     Args:
         address: of the server.

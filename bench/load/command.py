@@ -25,7 +25,7 @@ EXIT_OK, EXIT_NO_ANSWER, EXIT_MISSED, EXIT_DIFFERENT, EXIT_INTERRUPTED = 0, 1, 1
 
 
 def main(argv: list[str]) -> int:
-    """Runs the command and prints its report; Ctrl-C ends the load and reports what there is.
+    """Run the command and print its report; Ctrl-C ends the load and reports what there is.
 
     Returns:
         0; 1 when no request was answered, no rate held, or a target was missed; 3 when an answer was not the one
@@ -112,7 +112,7 @@ def _page_writer(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], st
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Writes beside, then renames: the file is there whole or not at all."""
+    """Write beside, then rename: the file is there whole or not at all."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(text, encoding="utf-8")
     beside.replace(path)

@@ -67,7 +67,7 @@ class RunFileError(Exception):
 
 
 def main(argv: list[str]) -> int:
-    """Prints the table.
+    """Print the table.
 
     Returns:
         0.
@@ -99,7 +99,7 @@ def _parser() -> Parser:
 
 
 def read_run(path: Path) -> dict[str, Any]:
-    """Reads a report.
+    """Read a report.
 
     Raises:
         RunFileError: the file is none; the message is one line.

@@ -44,7 +44,7 @@ _CHANNEL_OPTIONS = [
 async def open_channels(
     address: str, count: int, stack: AsyncExitStack, credentials: grpc.ChannelCredentials | None = None
 ) -> list[grpc.aio.Channel]:
-    """Opens channels, each with its own connection, that close with the stack; does not wait for them.
+    """Open channels, each with its own connection, that close with the stack; does not wait for them.
 
     Args:
         address: of the server.
@@ -83,7 +83,7 @@ class Ask(Protocol):
     """One way to send a request."""
 
     async def __call__(self, request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
-        """Returns the whole reply, or raises the error of the call."""
+        """Return the whole reply, or raise the error of the call."""
 
 
 def unary(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
@@ -142,7 +142,7 @@ class Generator:
         way: Callable[[grpc.aio.Channel], Ask] = unary,
         bulk: frozenset[int] = frozenset(),
     ) -> None:
-        """Sends nothing yet.
+        """Send nothing yet.
 
         Args:
             channels: To the server.
@@ -169,7 +169,7 @@ class Generator:
         return time.perf_counter() - self._start
 
     async def send(self, due_s: float) -> bool:
-        """Sends the next request, records how it ends, and returns whether it was answered."""
+        """Send the next request, record how it ends, and return whether it was answered."""
         ask = self._ask[self.sent % len(self._ask)]
         number = self.sent % len(self._requests)
         self.sent += 1

@@ -16,7 +16,7 @@ class Send(Protocol):
     """What a loop calls for each request."""
 
     async def __call__(self, due_s: float) -> bool:
-        """Sends the next request, which is or was due at `due_s`; returns, when it ended, if it succeeded."""
+        """Send the next request, which is or was due at `due_s`; returns, when it ended, if it succeeded."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class OpenLoop:
     arrivals_s: NDArray[np.float64]
 
     async def run(self, send: Send, now_s: Callable[[], float]) -> None:
-        """Returns when all requests have ended.
+        """Return when all requests have ended.
 
         When this loop is late, on a busy machine, it catches up at once: no arrival is dropped or moved.
         """
@@ -63,7 +63,7 @@ class ClosedLoop:
     requests: int | None
 
     async def run(self, send: Send, now_s: Callable[[], float]) -> None:
-        """Returns when all requests have ended."""
+        """Return when all requests have ended."""
         left = self.requests
 
         def takes_request(at_s: float) -> bool:

@@ -31,7 +31,7 @@ dragoman load-test compare A.json B.json [--html OUT] puts two runs side by side
 
 
 def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
-    """Reads the arguments.
+    """Read the arguments.
 
     Returns:
         The arguments, and the parser for what can be found wrong only later.

@@ -15,7 +15,7 @@ _BAR_FORMAT = "{percentage:3.0f}%|{bar:20}| {n:.0f}/{total:g} {unit} [{elapsed}<
 
 
 async def show_progress(generator: Generator, samples: Samples, end_s: float, requests: int | None) -> None:
-    """Shows the progress until cancelled: in seconds of `end_s`, or in requests where their number is set."""
+    """Show the progress until cancelled: in seconds of `end_s`, or in requests where their number is set."""
     if sys.stderr.isatty():
         await _show_bar(generator, samples, end_s, requests)
     else:
@@ -23,7 +23,7 @@ async def show_progress(generator: Generator, samples: Samples, end_s: float, re
 
 
 async def show_count(done: Callable[[], int], total: int, what: str) -> None:
-    """Shows until cancelled how many of `total` are done, before there is a load."""
+    """Show until cancelled how many of `total` are done, before there is a load."""
     if not sys.stderr.isatty():
         while True:
             await asyncio.sleep(_LINE_INTERVAL_S)

@@ -87,7 +87,7 @@ def describe(step: dict[str, Any]) -> str:
 
 
 def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms: float, say: Say) -> dict[str, Any]:
-    """Searches the highest rate.
+    """Search the highest rate.
 
     Args:
         settings: of each step; its duration is set.

@@ -29,7 +29,7 @@ class NoServerError(Exception):
 
 
 async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
-    """Puts the load on the server and returns the report, ready for JSON; cancelled, of what there is so far.
+    """Put the load on the server and return the report, ready for JSON; cancelled, of what there is so far.
 
     Raises:
         NoServerError: No server could be asked for its models, or for its metrics; no request was sent.
@@ -93,7 +93,7 @@ async def _learn(
     texts: int,
     settings: LoadSettings,
 ) -> None:
-    """Sends every text alone, and shows how far that is."""
+    """Send every text alone, and show how far that is."""
     call = partial(channel.unary_unary(TRANSLATE_TEXT), timeout=settings.timeout_s, metadata=settings.access.metadata)
     progress = asyncio.create_task(show_count(lambda: verifier.learnt, texts, "texts alone"))
     try:
@@ -103,7 +103,7 @@ async def _learn(
 
 
 async def _list_models(channels: list[grpc.aio.Channel], settings: LoadSettings) -> list[translation_pb2.Model]:
-    """Waits until every channel is connected, then asks what the server serves."""
+    """Wait until every channel is connected, then ask what the server serves."""
     stub = translation_pb2_grpc.TranslationStub(channels[0])
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
@@ -123,7 +123,7 @@ async def _run_watched(
     settings: LoadSettings,
     scraper: Scraper | None,
 ) -> bool:
-    """Returns when every request has ended or, when cancelled, at once: whether it was cancelled."""
+    """Return when every request has ended or, when cancelled, at once: whether it was cancelled."""
     end_s = settings.warmup_s + (settings.duration_s or 0.0)
     beside = [asyncio.create_task(show_progress(generator, samples, end_s, settings.requests))]
     if scraper:

@@ -154,7 +154,7 @@ class Samples:
         first_text_s: float = math.nan,
         gaps_s: array[float] | None = None,
     ) -> None:
-        """Records one request that was answered."""
+        """Record one request that was answered."""
         if self._counts(due_s, sent_s, ended_s, bulk):
             self.completed += 1
             self._ending.append(0)
@@ -167,7 +167,7 @@ class Samples:
     def ended_in_error(
         self, due_s: float, sent_s: float, ended_s: float, *, code: str, reason: str, message: str, bulk: bool = False
     ) -> None:
-        """Records one request that was not answered."""
+        """Record one request that was not answered."""
         if self._counts(due_s, sent_s, ended_s, bulk):
             if (code, reason) not in self._known:
                 self._known[code, reason] = len(self.endings)

@@ -39,7 +39,7 @@ class Scraper:
     """Asks for the page every so many seconds, from a thread."""
 
     def __init__(self, address: str, interval_s: float) -> None:
-        """Asks nothing yet.
+        """Ask nothing yet.
 
         Args:
             address: of the metrics, host:port.
@@ -50,7 +50,7 @@ class Scraper:
         self._interval_s = interval_s
 
     async def check(self) -> None:
-        """Asks for one page, which does not count.
+        """Ask for one page, which does not count.
 
         Raises:
             NoMetricsError: there is none.
@@ -61,7 +61,7 @@ class Scraper:
             raise NoMetricsError(f"no metrics at {self._url}: {error}") from error
 
     async def run(self, now_s: Callable[[], float]) -> None:
-        """Collects pages until cancelled, the first after one interval."""
+        """Collect pages until cancelled, the first after one interval."""
         at_s = now_s()
         while True:
             await asyncio.sleep(max(self._interval_s - (now_s() - at_s), 0.0))
@@ -69,7 +69,7 @@ class Scraper:
             await self.look(at_s)
 
     async def look(self, at_s: float) -> None:
-        """Asks for one more page; one that does not come is left out."""
+        """Ask for one more page; one that does not come is left out."""
         with suppress(OSError):
             self.pages.append(Page(at_s, await asyncio.to_thread(self._fetch)))
 

@@ -43,7 +43,7 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> "Target":
-        """Reads `NAME=VALUE`.
+        """Read `NAME=VALUE`.
 
         Raises:
             ValueError: there is no such measure, or the value is no number from 0 on; the message is one line.

@@ -28,7 +28,7 @@ class DataFile:
 
 
 def read_data_file(path: Path) -> DataFile:
-    """Reads a file of one text a line, or of `source<TAB>target` lines, of which it takes the source.
+    """Read a file of one text a line, or of `source<TAB>target` lines, of which it takes the source.
 
     A file is of the second kind when its name says `.tsv`, or when its first line has a tab; then a line
     without a tab is broken. The endings `.gz` and `.xz` are decompressed.
@@ -54,7 +54,7 @@ def read_data_file(path: Path) -> DataFile:
 
 
 def open_data_file(path: Path) -> BufferedIOBase:
-    """Opens a file for reading, decompressed where its name ends in `.gz` or `.xz`."""
+    """Open a file for reading, decompressed where its name ends in `.gz` or `.xz`."""
     match path.suffix:
         case ".gz":
             return gzip.open(path, "rb")

@@ -63,7 +63,7 @@ class Verifier:
         self._alone: dict[str, Answer] = {}
 
     async def learn(self, translate: Translate, template: translation_pb2.TranslateTextRequest) -> None:
-        """Sends each distinct text alone, the next when the one before is answered.
+        """Send each distinct text alone, the next when the one before is answered.
 
         Args:
             translate: Serialized request to serialized answer.
@@ -85,7 +85,7 @@ class Verifier:
             self.learnt += 1
 
     def check(self, request: int, translations: Sequence[translation_pb2.TranslatedText]) -> None:
-        """Compares the answer to a request.
+        """Compare the answer to a request.
 
         Args:
             request: Its number in what `serialize_requests` gave.

@@ -31,7 +31,7 @@ class WordCounts:
 
     @classmethod
     def parse(cls, text: str) -> "WordCounts":
-        """Reads `fixed:N`, `uniform:LOW:HIGH` or `lognormal:MEDIAN:SIGMA`.
+        """Read `fixed:N`, `uniform:LOW:HIGH` or `lognormal:MEDIAN:SIGMA`.
 
         Raises:
             ValueError: it is something else; the message says in one line what there is.

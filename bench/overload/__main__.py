@@ -31,7 +31,7 @@ EXIT_OK, EXIT_FAILED = 0, 1
 
 
 def main(argv: list[str]) -> int:
-    """Runs the storm and prints what came of it.
+    """Run the storm and print what came of it.
 
     Returns:
         0; 1 when a target was missed, or a server did not start.

@@ -91,7 +91,7 @@ class _Seen:
 
 
 def drive(plan: Plan, say: Say) -> Storm:
-    """Runs everything.
+    """Run everything.
 
     Args:
         plan: of it.
@@ -183,7 +183,7 @@ def _busy(plan: Plan, seconds: float) -> ClosedLoop:
 
 
 def _peak(plan: Plan, server: Running, requests: Sequence[bytes]) -> float:
-    """Answers a second of busy clients."""
+    """Answer a second of busy clients."""
     _put(plan, server, requests, _busy(plan, _WARMUP_S))
     [phase] = in_a_row([("busy", 0.0, plan.peak_s)])
     peak = answers_per_second(_put(plan, server, requests, _busy(plan, plan.peak_s)).table(), phase)

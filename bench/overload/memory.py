@@ -24,7 +24,7 @@ class Resident(NamedTuple):
 
 
 async def watch(pid: int, now_s: Callable[[], float], seen: list[Resident]) -> None:
-    """Looks at a process twice a second, until cancelled."""
+    """Look at a process twice a second, until cancelled."""
     while True:
         seen.append(Resident(now_s(), resident_mib(pid)))
         await asyncio.sleep(_INTERVAL_S)

@@ -27,7 +27,7 @@ from service.text.translator import Limits, Translator
 
 
 def main(argv: list[str]) -> int:
-    """Serves until SIGTERM; returns the exit code."""
+    """Serve until SIGTERM; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.peers.serve", description=__doc__)
     add = parser.add_argument
     add("--bundle", type=Path, required=True, help="folder of the bundle made from the same weights")

@@ -34,7 +34,7 @@ _HEAD = f"{'operator':<40}{'calls':>6}{'us':>9}{'share':>8}{'M madds':>10}{'MB':
 
 
 def main(argv: list[str]) -> int:
-    """Measures a bundle and prints its tables.
+    """Measure a bundle and print its tables.
 
     Returns:
         0; 2, after one line on stderr, when an argument or the bundle is no good.
@@ -85,7 +85,7 @@ def _shape(arguments: argparse.Namespace, bundle: Bundle) -> Shape:
 
 
 def measure(bundle: Bundle, shape: Shape) -> dict[str, Any]:
-    """Measures the peaks, then both graphs.
+    """Measure the peaks, then both graphs.
 
     Returns:
         The figures, their units in their names, ready for JSON.

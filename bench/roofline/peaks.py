@@ -49,7 +49,7 @@ class ProfilerCost(NamedTuple):
 
 
 def measure_peaks() -> dict[Peak, float]:
-    """Measures the peaks, on one thread.
+    """Measure the peaks, on one thread.
 
     Returns:
         Multiply-adds a second of the products; bytes a second, read and written, of the copy.
@@ -63,7 +63,7 @@ def measure_peaks() -> dict[Peak, float]:
 
 
 def measure_profiler() -> ProfilerCost:
-    """Measures what the profiler adds to the time of an operator that does nothing, with few and many inputs."""
+    """Measure what the profiler adds to the time of an operator that does nothing, with few and many inputs."""
     few, many = _idle_us(1), _idle_us(IDLE_INPUTS)
     per_array_us = max((many - few) / (IDLE_INPUTS - 1), 0.0)
     return ProfilerCost(max(few - 2 * per_array_us, 0.0), per_array_us)

@@ -116,7 +116,7 @@ def random_sources(bundle: Bundle, shape: Shape) -> list[list[int]]:
 
 
 def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder: Path) -> Profile:
-    """Runs the encoder over a micro-batch of all rows.
+    """Run the encoder over a micro-batch of all rows.
 
     Args:
         bundle: whose encoder.
@@ -137,7 +137,7 @@ def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
 
 
 def profile_decoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder: Path) -> Profile:
-    """Runs the decoder step over all rows, as the engine does: caches written in place, every output bound.
+    """Run the decoder step over all rows, as the engine does: caches written in place, every output bound.
 
     Args:
         bundle: whose decoder.
@@ -226,7 +226,7 @@ def _decode_seconds(metrics: Metrics) -> float:
 
 
 def summarize(events: Iterable[dict[str, Any]], keys: Keys, shape: Shape, profiler: ProfilerCost) -> list[Operator]:
-    """Puts operators of one label together.
+    """Put operators of one label together.
 
     Args:
         events: of onnxruntime's profiler, in its order.

@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from bench.load import plots
-from bench.load.compare_runs import Row, compare, conclusion, different_settings
+from bench.load.comparison import Row, compare, conclusion, different_settings
 from bench.load.ramp import describe
 from bench.load.report import GENERATOR_WARNING, cache_share, cache_warning
 from bench.load.slo import to_line

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.load.command import main
-from bench.load.compare_runs import SAME, compare, conclusion, different_settings, to_text
+from bench.load.compare_runs import to_text
+from bench.load.comparison import SAME, compare, conclusion, different_settings
 from bench.load.page import compare_page
 
 

@@ -73,7 +73,7 @@ soak: .venv/.dev ## all faults mixed at random for ten minutes (ARGS="--minutes 
 	@$(BIN)/python -m tests.faults.soak $(ARGS)
 
 clean: ## remove what the other targets made
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	@rm -rf .venv .cache/test-models .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 
 # Stamps: an environment is made once, and made again when the dependencies change.
 .venv/bin/python:

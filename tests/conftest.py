@@ -28,10 +28,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def synthetic_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def synthetic_checkpoint() -> Path:
     from tests import synthetic  # here: most tests do without torch, which takes seconds to import
 
-    return synthetic.make_checkpoint(tmp_path_factory.mktemp("synthetic"))
+    return synthetic.make_checkpoint()
 
 
 @pytest.fixture(scope="session")

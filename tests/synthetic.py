@@ -20,6 +20,7 @@ from model.decoding import greedy
 from model.layout import PARITY
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
+from tests.made_once import made_once
 
 CORPUS = Path(__file__).parent / "data" / "en-de.tsv"
 VOCABULARY = 400
@@ -64,30 +65,34 @@ def texts() -> list[str]:
     return sorted(read_corpus(CORPUS).sources, key=len)[:16]
 
 
-def make_checkpoint(folder: Path, **architecture: Any) -> Path:
-    """Write a checkpoint with random weights, always the same.
+def make_checkpoint(**architecture: Any) -> Path:
+    """Give a checkpoint with random weights, always the same.
 
     Args:
-        folder: where, and where the bundles made of it go.
         architecture: fields of `TransformerConfig` in place of the tiny model's own.
     """
-    tokenizer = folder / "tokenizer"
-    train_tokenizer(read_corpus(CORPUS), tokenizer, vocabulary_size=VOCABULARY, joint=True)
-    checkpoint = folder / "checkpoint"
-    # Noise has no BLEU; a reference that shares nothing with it keeps that so in every precision.
-    pairs = Corpus(texts()[:3], ["你好"] * 3, [])
-    save_checkpoint(checkpoint, _random_model(architecture), tokenizer, {}, pairs)
-    return checkpoint
+
+    def make(folder: Path) -> None:
+        tokenizer = folder / "tokenizer"
+        train_tokenizer(read_corpus(CORPUS), tokenizer, vocabulary_size=VOCABULARY, joint=True)
+        # Noise has no BLEU; a reference that shares nothing with it keeps that so in every precision.
+        pairs = Corpus(texts()[:3], ["你好"] * 3, [])
+        save_checkpoint(folder / "checkpoint", _random_model(architecture), tokenizer, {}, pairs)
+
+    return made_once(f"checkpoint {sorted(architecture.items())}", make) / "checkpoint"
 
 
 def make_bundle(checkpoint: Path, precision: Precision) -> Synthetic:
-    """Export the checkpoint as `dragoman export` does, its parity check included."""
+    """Export a checkpoint of `make_checkpoint` as `dragoman export` does, its parity check included."""
     target = Target("synthetic", "en", "de", precision, MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS)
-    out = checkpoint.parent / precision
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's remarks to its own developers
-        export_bundle(checkpoint, out, target, read_corpus(checkpoint / PARITY))
-    return Synthetic(Bundle.open(out), *load_checkpoint(checkpoint))
+
+    def make(folder: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's remarks to its own developers
+            export_bundle(checkpoint, folder / "bundle", target, read_corpus(checkpoint / PARITY))
+
+    folder = made_once(f"bundle {checkpoint.parent.name} {precision}", make)
+    return Synthetic(Bundle.open(folder / "bundle"), *load_checkpoint(checkpoint))
 
 
 def decode_alone(model: Transformer, source: Sequence[int]) -> Expected:

@@ -6,7 +6,7 @@ engine would choose. `test_engine.py` has the same promise for the schedules tha
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -152,23 +152,16 @@ def assert_same_bits(actual: NDArray[np.generic], expected: NDArray[np.generic],
         )
 
 
-@pytest.fixture(scope="module")
-def make_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Architecture -> checkpoint, each made once."""
-    return cache(lambda name: synthetic.make_checkpoint(tmp_path_factory.mktemp(name), **ARCHITECTURES[name]))
-
-
 @pytest.fixture(
     scope="module",
     params=["default fp32", "default int8", "narrow int8", "deep fp32", "wide fp32"],
 )
-def subject(
-    request: pytest.FixtureRequest, make_checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Subject:
+def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Subject:
     """The default model and the random ones, in one precision."""
     model, precision = request.param.split()
     if model != "default":
-        return Subject(synthetic.make_bundle(make_checkpoint(model), precision).bundle, synthetic.texts())
+        checkpoint = synthetic.make_checkpoint(**ARCHITECTURES[model])
+        return Subject(synthetic.make_bundle(checkpoint, precision).bundle, synthetic.texts())
     bundle = Bundle.open(DEFAULT / "bundle")
     texts = sorted(read_corpus(synthetic.CORPUS).sources, key=len)[::25]
     if precision == "fp32":

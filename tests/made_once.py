@@ -1,0 +1,47 @@
+"""Models that tests make, kept between runs and shared by test processes, under a hash of all that makes them."""
+
+import fcntl
+import hashlib
+import shutil
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / ".cache" / "test-models"
+_ROOMS = ("model", "export", "dragoman", "service/runtime", "service/engine")
+_FILES = ("tests/synthetic.py", "tests/data/en-de.tsv")
+_PACKAGES = ("torch", "onnxscript", "onnx", "onnxruntime", "sentencepiece", "numpy")
+
+
+def made_once(name: str, make: Callable[[Path], None]) -> Path:
+    """Give a folder, made if it is not there.
+
+    Args:
+        name: with everything that sets it apart from others of the same code.
+        make: fills an empty folder.
+    """
+    folder = FOLDER / hashlib.sha256(f"{_maker()} {name}".encode()).hexdigest()[:16]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            unfinished = folder.with_suffix(".unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            make(unfinished)
+            unfinished.rename(folder)
+    return folder
+
+
+@cache
+def _maker() -> str:
+    """Hash of the code, the data and the versions that decide what comes out."""
+    files = [file for room in _ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
+    made_of = hashlib.sha256()
+    for file in (*files, *(ROOT / name for name in _FILES)):
+        made_of.update(str(file.relative_to(ROOT)).encode())
+        made_of.update(file.read_bytes())
+    made_of.update(" ".join(map(version, _PACKAGES)).encode())
+    return made_of.hexdigest()

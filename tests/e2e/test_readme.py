@@ -1,4 +1,4 @@
-"""The Python of the README, run as it is given, against a real server."""
+"""The Python of the README and of docs/getting-started.md, run as it is given, against a real server."""
 
 import os
 import re
@@ -8,15 +8,25 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/getting-started.md")}
 ADDRESS = "127.0.0.1:50051"
-# A block of Python, and where the README says what it prints, that.
-PROGRAMS = re.findall(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", README, flags=re.DOTALL)
+# A block of Python, and what the page says that it prints.
+PROGRAMS = [
+    program
+    for page in PAGES.values()
+    for program in re.findall(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", page, flags=re.DOTALL)
+]
 
 
-def test_there_is_python_and_what_it_prints() -> None:
-    assert len(PROGRAMS) == README.count("```python") >= 4
-    assert any(output for _, output in PROGRAMS)
+@pytest.mark.parametrize(("name", "least"), [("README.md", 1), ("docs/getting-started.md", 4)])
+def test_a_page_has_programs(name: str, least: int) -> None:
+    assert PAGES[name].count("```python") >= least
+
+
+def test_every_program_says_what_it_prints() -> None:
+    assert len(PROGRAMS) == sum(page.count("```python") for page in PAGES.values())
+    assert [program for program, output in PROGRAMS if not output] == []
 
 
 @pytest.mark.parametrize(("program", "output"), PROGRAMS)
@@ -31,5 +41,4 @@ def test_it_runs_and_prints_what_is_said(program: str, output: str, server) -> N
         timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout
-    assert output in ("", done.stdout)
+    assert done.stdout == output

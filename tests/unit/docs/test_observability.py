@@ -29,8 +29,3 @@ def test_its_settings_exist() -> None:
     flags = set(re.findall(r"--([a-z]+(?:-[a-z]+)+)", PAGE))
     assert flags
     assert {flag.replace("-", "_") for flag in flags} <= set(Settings.model_fields)
-
-
-def test_links_lead_somewhere() -> None:
-    targets = re.findall(r"\]\(([^)#]+)\)", PAGE)
-    assert [target for target in targets if not (ROOT / "docs" / target).exists()] == []

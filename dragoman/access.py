@@ -20,7 +20,7 @@ class Access:
 
     Attributes:
         api_key: sent with every call; None: none.
-        tls_ca: PEM file of the authorities that vouch for the server; None: in plain text.
+        tls_ca: CA certificate file (PEM) that verifies the server; None: in plain text.
         tls_cert: PEM file of the certificate, with its chain, for a server that wants one; None: none. Only with
             `tls_ca`.
         tls_key: PEM file of its key; None: none.

@@ -19,7 +19,7 @@ class Translation:
         source_tokens: how many tokens of the source the model read.
         target_tokens: how many tokens the model produced.
         finish_reason: "EOS" when complete, "LENGTH" when a segment was cut off at the limit of target tokens,
-            "REPETITION" when one went round in circles and was stopped, "UNSPECIFIED" where there is an `error`; a
+            "REPETITION" when one repeated itself and was stopped, "UNSPECIFIED" where there is an `error`; a
             later server may say others.
         segments: into how many segments the text was split.
         mean_log_probability: how sure the model was, if the call asked: the mean of the natural logarithms of the

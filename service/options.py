@@ -15,7 +15,7 @@ class Decoding(NamedTuple):
     """The options that change the result of a segment: segments of the same ids, limit and `Decoding` share one.
 
     Attributes:
-        stops_at_repetition: whether a segment ends with REPETITION where it goes round in circles.
+        stops_at_repetition: whether a segment that repeats itself is stopped, with REPETITION.
         wants_log_probability: whether log-probabilities are added up; it takes time at every step.
     """
 

@@ -23,7 +23,7 @@ class FinishReason(enum.Enum):
 
     EOS = "the model ended it"
     LENGTH = "it reached its limit of target tokens"
-    REPETITION = "it went round in circles"
+    REPETITION = "it repeated itself"
     CANCELLED = "the caller withdrew it"
     DEADLINE = "its deadline passed"
 

@@ -97,7 +97,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     )
     access.add_arguments(parser)
     loop = parser.add_mutually_exclusive_group(required=True)
-    loop.add_argument("--rate", type=positive, metavar="R", help="open loop: requests a second, Poisson")
+    loop.add_argument("--rate", type=positive, metavar="R", help="open loop: requests per second, Poisson")
     loop.add_argument("--concurrency", type=count, metavar="N", help="closed loop: requests at once")
     loop.add_argument("--ramp", type=positive, metavar="R", help="find the highest rate, beginning at this one")
     end = parser.add_mutually_exclusive_group(required=True)
@@ -113,12 +113,12 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
 def _add_workload(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", required=True, type=Path, metavar="FILE", help="source<TAB>target or text lines; .gz, .xz")
-    add("--texts-per-request", type=count, default=1, metavar="T", help="texts a request (%(default)s)")
+    add("--texts-per-request", type=count, default=1, metavar="T", help="texts per request (%(default)s)")
     add(
         "--words",
         type=_parsed(WordCounts.parse),
         metavar="KIND:...",
-        help="texts of so many words, drawn from the file: fixed:N, uniform:LOW:HIGH or lognormal:MEDIAN:SIGMA",
+        help="number of words in a text, drawn from the file: fixed:N, uniform:LOW:HIGH or lognormal:MEDIAN:SIGMA",
     )
     add("--repeat-share", type=share, default=0.0, metavar="P", help="share of texts asked for again and again")
     add("--repeat-zipf", type=not_negative, default=1.1, metavar="S", help="exponent of their Zipf law (%(default)g)")
@@ -145,7 +145,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         "--goodput-ms",
         type=positive,
         metavar="MS",
-        help="an answer within so many is good (default: the p95 asked for)",
+        help="milliseconds within which an answer counts as good (default: the p95 asked for)",
     )
     add(
         "--slo",

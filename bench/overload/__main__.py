@@ -79,7 +79,7 @@ def _parser() -> Parser:
     add(
         "--data", type=input_file, default=default, metavar="FILE", help="source<TAB>target or text lines (%(default)s)"
     )
-    add("--texts-per-request", type=count, default=64, metavar="T", help="texts a request (%(default)s)")
+    add("--texts-per-request", type=count, default=64, metavar="T", help="texts per request (%(default)s)")
     add("--factor", type=positive, default=5.0, metavar="F", help="storm, in sustainable rates (%(default)g)")
     add("--peak", type=positive, default=30.0, metavar="S", help="seconds to find the sustainable rate (%(default)g)")
     add("--steady", type=positive, default=15.0, metavar="S", help="seconds at 80 %% of it (%(default)g)")

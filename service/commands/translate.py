@@ -73,7 +73,9 @@ def translate(arguments: list[str]) -> int:
     add("--from", dest="source", type=language, metavar="CODE", help="source language, such as en")
     add("--to", dest="target", type=language, metavar="CODE", help="target language, such as de")
     add("--html", action="store_true", help="the texts are HTML, each line by itself; tags are kept")
-    add("--json", action="store_true", help="write a JSON object a line: text, translation, finish_reason, model, ...")
+    add(
+        "--json", action="store_true", help="write a JSON object per line: text, translation, finish_reason, model, ..."
+    )
     options, let_in = model_source.parse(parser, arguments)
     with _server(options, let_in) if options.address else _in_process(options) as translate_lines:
         output = _Output(options.json, "text" if options.texts else "line")

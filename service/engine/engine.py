@@ -47,7 +47,7 @@ class Engine:
             mailbox: where segments come from; of this engine alone.
             metrics: of the server.
             device: cpu or cuda.
-            threads: decoding threads; 0: one a core, or one alone on a GPU.
+            threads: decoding threads; 0: one per core, or one on a GPU.
             slots: segments that one thread decodes at a time.
             encoder_cache_bytes: of encoder memories that are kept for sources that come again.
             patience_s: how long `stop` waits for a thread, before it leaves it behind in its step; None: for ever.

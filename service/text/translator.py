@@ -31,7 +31,7 @@ class Limits(NamedTuple):
     Attributes:
         factor: target tokens it may have for each source token ...
         offset: ... and on top of that.
-        stop_repetition: whether it ends where it goes round in circles.
+        stop_repetition: whether a segment that repeats itself is stopped.
     """
 
     factor: float = TARGET_FACTOR

@@ -22,8 +22,9 @@ from bench.resident import resident_mib
 from bench.server_process import ServerError, running
 from dragoman import Client, DragomanError
 from dragoman.bundle import Bundle
+from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_OK
 
-EXIT_OK, EXIT_BAD_ANSWERS, EXIT_BAD_ARGUMENTS = 0, 1, 2
+EXIT_BAD_ANSWERS = 1
 SAMPLES: Final = 20
 _SUBJECTS = ("Tom", "Mary", "My brother", "Our teacher", "The old man", "A young woman", "Nobody")
 _VERBS = ("bought", "found", "lost", "counted", "sold", "forgot", "painted", "hid", "wanted", "stole", "saw")

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-EXIT_OK, EXIT_BAD_ARGUMENTS = 0, 2
+from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_OK
 
 _COMMANDS = {
     "compare": ("bench.compare.command", "Dragoman beside CTranslate2 and transformers, on the same weights"),

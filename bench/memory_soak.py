@@ -28,6 +28,7 @@ from tqdm import tqdm
 from bench.resident import resident_mib
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
+from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_OK
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.registry.allocator import share_one_heap
@@ -35,7 +36,6 @@ from service.segment import Segment
 from service.settings import MEGABYTE
 from service.telemetry.metrics import Metrics
 
-EXIT_OK, EXIT_BAD_ARGUMENTS = 0, 2
 SAMPLES: Final = 200
 CANCELLED_SHARE: Final = 0.01
 # Lengths as sentences have them: half below ten tokens, one in a thousand above a hundred.

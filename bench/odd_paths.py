@@ -10,13 +10,12 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from bench.arguments import count, not_negative, positive
+from bench.beside import beside
 from bench.server_process import NOTHING_FREE, serving
 from dragoman import Client
 from dragoman.arguments import Parser
@@ -70,25 +69,13 @@ def _drive(
         The probe's calls, from when to when the attack lasted, and its frames.
     """
     probes: list[Probe] = []
-    with _running(lambda ended: _probe(address, probes, ended)):
+    with beside(lambda ended: _probe(address, probes, ended)):
         time.sleep(quiet_s)
         begin_s = time.monotonic()
         sent = _attack(address, begin_s + seconds, per_second)
         end_s = time.monotonic()
         time.sleep(quiet_s)
     return probes, (begin_s, end_s), sent
-
-
-@contextmanager
-def _running(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    ended = threading.Event()
-    thread = threading.Thread(target=work, args=(ended,))
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def _probe(address: str, probes: list[Probe], ended: threading.Event) -> None:

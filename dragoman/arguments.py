@@ -4,9 +4,8 @@ import argparse
 from typing import Final, NoReturn
 
 from dragoman.address import Address
+from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
 from dragoman.language import RULE, is_code
-
-EXIT_BAD_ARGUMENTS: Final = 2
 
 _GRPC_SCHEMES: Final = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "xds:")
 

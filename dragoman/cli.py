@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import NamedTuple
 
-EXIT_OK = 0
+from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
+
 EXIT_ERROR = 2
-EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 

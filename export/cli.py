@@ -9,18 +9,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, get_args
+from typing import get_args
 
 from pydantic import ValidationError
 
 from dragoman.arguments import Parser, language
 from dragoman.bundle import MANIFEST, NAME_PATTERN, Precision, find_bundles
 from dragoman.errors import DataError
+from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from dragoman.invalid import describe
 from model.layout import CONFIG, PARITY, PARITY_PAIRS, is_checkpoint, languages
-
-EXIT_OK: Final = 0
-EXIT_INTERRUPTED: Final = 130
 
 
 def export(argv: list[str]) -> int:

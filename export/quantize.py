@@ -6,7 +6,7 @@ changes every row when one neighbour changes.) A product is two nodes: quantize,
 
 Activations are unsigned with their zero in the middle: ONNX Runtime's x86 kernels multiply unsigned by signed
 bytes, and take 20 times as long for signed by signed ones. Without VNNI they add two neighbouring products in 16 bits
-and saturate, which `runtime.saturation` explains; so the scale of a column is such that no two neighbours of the same
+and saturate, see `service.runtime.saturation`; so the scale of a column is such that no two neighbours of the same
 sign add up to more than 128. That costs a third of a bit, and no BLEU; weights in unsigned bytes, which saturate
 nowhere, cost nearly three times the time where there is VNNI.
 """

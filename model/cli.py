@@ -3,18 +3,16 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from dragoman.arguments import Parser, language
 from dragoman.errors import DataError
+from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from dragoman.invalid import describe
 from model.options import TrainingOptions
-
-EXIT_OK: Final = 0
-EXIT_INTERRUPTED: Final = 130
 
 
 def train(argv: list[str]) -> int:

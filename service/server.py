@@ -12,6 +12,7 @@ import structlog
 
 from dragoman.address import Address
 from dragoman.errors import DrainingError
+from dragoman.exit_codes import EXIT_OK
 from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
 from service.aio import first_of
 from service.registry import allocator
@@ -30,7 +31,6 @@ from service.telemetry.access_log import AccessLog, Tracer
 from service.telemetry.metrics import Metrics
 from service.wire import SERVICE
 
-EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
 
 _ANSWER_GRACE_S: Final = 1.0  # for the last answers to be taken, once no call goes on

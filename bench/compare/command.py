@@ -32,8 +32,9 @@ from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
 from bench.load.texts import DataFileError
 from bench.server_process import ServerError
 from dragoman.arguments import Parser
+from dragoman.exit_codes import EXIT_OK
 
-EXIT_OK, EXIT_NO_SERVER = 0, 1
+EXIT_NO_SERVER = 1
 
 
 def main(argv: list[str]) -> int:

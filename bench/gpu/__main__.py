@@ -34,7 +34,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-EXIT_OK, EXIT_FAILED, EXIT_BAD_ARGUMENTS, EXIT_INTERRUPTED = 0, 1, 2, 130
+from bench.arguments import count, output_file, positive
+from dragoman.arguments import Parser
+from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_INTERRUPTED, EXIT_OK
+
+EXIT_FAILED = 1
 _SIZES: Final = ("default", "base", "large")
 # Of cuda and of cpu: the figures of a rehearsal mean nothing, so it does little.
 _DEFAULTS: Final = {
@@ -102,8 +106,8 @@ def _refuse(reason: str) -> int:
     return EXIT_BAD_ARGUMENTS
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="python -m bench.gpu",
         description=__doc__,
         allow_abbrev=False,
@@ -113,18 +117,18 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", choices=("cuda", "cpu"), default="cuda", help="(%(default)s)")
     add("--parts", type=_names, metavar="NAME,...", help="only these, and libraries (default: all)")
     add("--sizes", type=_sizes, metavar="SIZE,...", help=f"of the models of speed ({_defaults('sizes')})")
-    add("--seconds", type=float, default=510.0, metavar="S", help="of all parts together (%(default)g)")
+    add("--seconds", type=positive, default=510.0, metavar="S", help="of all parts together (%(default)g)")
     add("--checkpoint", type=Path, default=Path("models/en-de/checkpoint"), metavar="DIR", help="(%(default)s)")
     add("--data", type=Path, default=Path("tests/data/en-de.tsv"), metavar="FILE", help="pairs (%(default)s)")
-    add("--sentences", type=int, metavar="N", help=f"the first N pairs ({_defaults('sentences')})")
-    add("--steps", type=int, metavar="N", help=f"with and without CUDA graphs ({_defaults('steps')})")
-    add("--most-slots", type=int, metavar="N", help=f"({_defaults('most_slots')})")
-    add("--served-slots", type=int, metavar="N", help=f"of the servers under load ({_defaults('served_slots')})")
-    add("--load-s", type=float, metavar="S", help=f"seconds of each load ({_defaults('load_s')})")
-    add("--segments", type=int, metavar="N", help=f"while memory is watched ({_defaults('segments')})")
+    add("--sentences", type=count, metavar="N", help=f"the first N pairs ({_defaults('sentences')})")
+    add("--steps", type=count, metavar="N", help=f"with and without CUDA graphs ({_defaults('steps')})")
+    add("--most-slots", type=count, metavar="N", help=f"({_defaults('most_slots')})")
+    add("--served-slots", type=count, metavar="N", help=f"of the servers under load ({_defaults('served_slots')})")
+    add("--load-s", type=positive, metavar="S", help=f"seconds of each load ({_defaults('load_s')})")
+    add("--segments", type=count, metavar="N", help=f"while memory is watched ({_defaults('segments')})")
     add("--work", type=Path, metavar="DIR", help="keep models and logs here, and use the models that are here")
-    add("--json", type=Path, metavar="FILE", help="write all figures to this file")
-    add("--markdown", type=Path, metavar="FILE", help="write tables to this file")
+    add("--json", type=output_file, metavar="FILE", help="write all figures to this file")
+    add("--markdown", type=output_file, metavar="FILE", help="write tables to this file")
     return parser
 
 

@@ -16,7 +16,7 @@ from bench.gpu.setup import Figures, Task, read_pairs
 from bench.peers.contender import Sentences
 from dragoman.bundle import COPY, DECODER, ENCODER, MEMORY, PLACE, Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
-from service.runtime.host import encoder_feeds
+from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import PROVIDERS, open_graph
 
 MEMCPY: Final = {"MemcpyToHost", "MemcpyFromHost"}

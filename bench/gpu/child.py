@@ -6,8 +6,8 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any
 
+from bench.files import write_whole
 from bench.gpu.budget import Clock
 from bench.gpu.setup import Figures, Setup, Task
 
@@ -31,7 +31,7 @@ def main(function: str, size: str, seconds: str, setup: str, out: str) -> None:
     def note(found: Figures) -> None:
         nonlocal figures
         figures = found
-        _write(Path(out), {"figures": figures})
+        write_whole(Path(out), json.dumps({"figures": figures}))
 
     error = None
     try:
@@ -42,14 +42,8 @@ def main(function: str, size: str, seconds: str, setup: str, out: str) -> None:
     except Exception as raised:
         traceback.print_exc()
         error = f"{type(raised).__name__}: {' '.join(str(raised).split())}"
-    _write(Path(out), {"figures": figures, "seconds": time.monotonic() - start_s, "error": error})
-
-
-def _write(file: Path, found: dict[str, Any]) -> None:
-    """Write all of it or nothing: the process may be killed at any time."""
-    partial = file.with_suffix(".partial")
-    partial.write_text(json.dumps(found))
-    partial.replace(file)
+    found = {"figures": figures, "seconds": time.monotonic() - start_s, "error": error}
+    write_whole(Path(out), json.dumps(found))
 
 
 if __name__ == "__main__":

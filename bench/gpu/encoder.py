@@ -11,7 +11,7 @@ from bench.gpu.decoding import random_sentences
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
 from dragoman.bundle import ENCODER, MEMORY, Bundle
-from service.runtime.host import encoder_feeds
+from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import open_graph, open_session
 
 SHORT, LONG = 3, 30

@@ -17,7 +17,7 @@ from bench.gpu.decoding import Batch, Graphs, random_sentences
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
 from dragoman.bundle import DECODER, ENCODER, MEMORY, Bundle
-from service.runtime.host import encoder_feeds
+from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import PROVIDERS, open_graph
 
 ROWS, TOKENS, TARGET_TOKENS = 4, 12, 5

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.files import write_whole
 from bench.gpu.runner import Outcome
 from bench.gpu.setup import Figures
 
@@ -29,9 +30,9 @@ class Report:
         """Note what became of a part, and write all that is known."""
         self.outcomes[name] = outcome
         if self._json_file:
-            _replace(self._json_file, json.dumps(self.as_dict(), indent=2) + "\n")
+            write_whole(self._json_file, json.dumps(self.as_dict(), indent=2) + "\n")
         if self._markdown_file:
-            _replace(self._markdown_file, self.as_markdown())
+            write_whole(self._markdown_file, self.as_markdown())
 
     @property
     def failed(self) -> list[str]:
@@ -108,10 +109,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "; ".join(map(_text, value)) or "none"
     return str(value)
-
-
-def _replace(file: Path, content: str) -> None:
-    """Write all of it or nothing: the run may be killed at any time."""
-    partial = file.with_name(f"{file.name}.partial")
-    partial.write_text(content, encoding="utf-8")
-    partial.replace(file)

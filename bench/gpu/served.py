@@ -5,11 +5,10 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from bench.beside import beside
 from bench.gpu.memory import used_mib
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task, read_pairs
@@ -50,7 +49,8 @@ def reload(task: Task) -> Figures:
         shutil.copytree(bundle_folder(task, "fp16"), bundle)
         with running(_serve(task, bundle)) as server:
             before_mib = used_mib(task.setup.device)
-            with _reloading(server, bundle) as reloads:
+            reloads = list[int]()
+            with beside(lambda ended: _replace_until(ended, server, bundle, reloads)):
                 figures = _load(task, server)
                 task.note(figures)  # the last reload takes its time
             return {
@@ -87,25 +87,8 @@ def _load(task: Task, server: Running) -> Figures:
     }
 
 
-@contextmanager
-def _reloading(server: Running, bundle: Path) -> Iterator[list[int]]:
-    """Replace the model in the block, one reload after the other; gives the numbers of those that have ended."""
-    done, ended, failure = list[int](), threading.Event(), list[Exception]()
-
-    def run() -> None:
-        try:
-            while not ended.is_set():
-                replace(server, bundle, len(done) + 1)
-                done.append(len(done) + 1)
-        except Exception as error:  # told to the thread that measures
-            failure.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield done
-    finally:
-        ended.set()
-        thread.join()
-    if failure:
-        raise failure[0]
+def _replace_until(ended: threading.Event, server: Running, bundle: Path, done: list[int]) -> None:
+    """Replace the model, one reload after the other, and add the numbers of those that have ended."""
+    while not ended.is_set():
+        replace(server, bundle, len(done) + 1)
+        done.append(len(done) + 1)

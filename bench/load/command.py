@@ -3,13 +3,12 @@
 import argparse
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+from bench.files import write_whole
 from bench.load import compare_runs
 from bench.load.environment import describe_environment
 from bench.load.options import as_json, load_settings, parse
@@ -20,8 +19,9 @@ from bench.load.slo import judge, to_line
 from bench.load.texts import DataFile, DataFileError, read_data_file
 from dragoman import access
 from dragoman.access import Access
+from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 
-EXIT_OK, EXIT_NO_ANSWER, EXIT_MISSED, EXIT_DIFFERENT, EXIT_INTERRUPTED = 0, 1, 1, 3, 130
+EXIT_NO_ANSWER, EXIT_MISSED, EXIT_DIFFERENT = 1, 1, 3
 
 
 def main(argv: list[str]) -> int:
@@ -54,9 +54,9 @@ def main(argv: list[str]) -> int:
     print(to_text(measured))
     report = _with_context(measured, started, arguments, data)
     if arguments.json:
-        _write_whole(arguments.json, json.dumps(report, indent=2) + "\n")
+        write_whole(arguments.json, json.dumps(report, indent=2) + "\n")
     if to_page:
-        _write_whole(arguments.html, to_page(report))
+        write_whole(arguments.html, to_page(report))
     return _exit_code(measured, parser.prog)
 
 
@@ -109,10 +109,3 @@ def _page_writer(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], st
     from bench.load.page import run_page
 
     return run_page
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write beside, then rename: the file is there whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)

@@ -8,8 +8,7 @@ from typing import Any
 from bench.arguments import input_file, output_file
 from bench.load.comparison import compare, conclusion, different_settings
 from dragoman.arguments import Parser
-
-EXIT_OK = 0
+from dragoman.exit_codes import EXIT_OK
 
 
 class RunFileError(Exception):

@@ -26,8 +26,9 @@ from bench.overload.drive import Plan, drive
 from bench.overload.targets import as_table, check
 from bench.server_process import ServerError
 from dragoman.arguments import Parser
+from dragoman.exit_codes import EXIT_OK
 
-EXIT_OK, EXIT_FAILED = 0, 1
+EXIT_FAILED = 1
 
 
 def main(argv: list[str]) -> int:

@@ -25,10 +25,10 @@ from bench.roofline.peaks import measure_peaks, measure_profiler
 from bench.roofline.profile import Operator, Profile, Shape, engine_python_us, profile_decoder, profile_encoder
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError
+from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_OK
 
 # The processor's caches explain somewhat more than 100 %, but not more than this.
 _MOST_SHARE: Final = 2.0
-EXIT_OK, EXIT_BAD_ARGUMENTS = 0, 2
 _GROUPS: Final = {"products": "products", "attentions": "attentions", "other": "other operators"}
 _HEAD = f"{'operator':<40}{'calls':>6}{'us':>9}{'share':>8}{'M madds':>10}{'MB':>8}{'G/s':>8}{'GB/s':>8}{'of peak':>9}"
 

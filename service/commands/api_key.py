@@ -1,12 +1,10 @@
 """The command `dragoman api-key`: a new key, and its line for the server's file."""
 
 import sys
-from typing import Final
 
 from dragoman.arguments import Parser
+from dragoman.exit_codes import EXIT_OK
 from service.security import api_keys
-
-EXIT_OK: Final = 0
 
 
 def api_key(arguments: list[str]) -> int:

@@ -9,9 +9,8 @@ from dragoman.access import Access
 from dragoman.answers import Model
 from dragoman.arguments import Parser
 from dragoman.bundle import Manifest
+from dragoman.exit_codes import EXIT_OK
 from service.commands import model_source
-
-EXIT_OK: Final = 0
 
 _TIMEOUT_S: Final = 10.0
 _FIELDS: Final = {

@@ -11,12 +11,10 @@ from dragoman.arguments import Parser
 from dragoman.bundle import Manifest, find_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
+from dragoman.exit_codes import EXIT_OK
 from service.registry import capacity
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
 from service.telemetry.metrics import KV_CACHE_FORMULA
-
-EXIT_OK: Final = 0
-EXIT_ERROR: Final = 2
 
 _DESCRIPTORS: Final = 64  # a server alone holds some 20; each connection needs one more
 

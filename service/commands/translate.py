@@ -23,6 +23,7 @@ from dragoman.bundle import Bundle
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.client import Client
 from dragoman.errors import AnswerTooLargeError, DragomanError, InvalidRequestError, UnrecognizedError
+from dragoman.exit_codes import EXIT_OK
 from service.commands import model_source
 from service.queue.mailbox import Mailbox
 from service.registry import capacity
@@ -30,7 +31,6 @@ from service.settings import load
 from service.telemetry.metrics import Metrics
 from service.text.translator import Limits, Translator
 
-EXIT_OK: Final = 0
 EXIT_SOME_FAILED: Final = 1
 
 # What of standard input is translated together; one line may be longer, and is then alone.

@@ -76,13 +76,13 @@ class Engine:
         self.ended = self._workers.ended
         self._given_back = False
 
-    def rehearse(self, work: Callable[[DecodeBatch], _T]) -> list[_T]:
+    def on_each_thread(self, work: Callable[[DecodeBatch], _T]) -> list[_T]:
         """Have each thread do something with its batch before `start`, all at a time; gives what they return.
 
         Raises:
             Exception: what the work raises, once all have ended.
         """
-        return self._workers.rehearse([partial(work, batch) for batch in self.batches])
+        return self._workers.on_each_thread([partial(work, batch) for batch in self.batches])
 
     def start(self) -> None:
         """Have the threads take segments."""

@@ -37,7 +37,7 @@ class Workers:
         self._error: BaseException | None = None
         self.ended: Future[None] = Future()
 
-    def rehearse(self, jobs: Sequence[Callable[[], _T]]) -> list[_T]:
+    def on_each_thread(self, jobs: Sequence[Callable[[], _T]]) -> list[_T]:
         """Have each thread do something before `start`, all at the same time; gives what they return, in order.
 
         Args:

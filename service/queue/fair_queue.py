@@ -113,7 +113,7 @@ class _Ring:
         self.remove(segment)
 
     def in_turn(self, client: str, source_tokens: int) -> int:
-        """Source tokens that others have taken once it has taken `source_tokens`; of over 64 clients, at most."""
+        """Source tokens that others take while this client takes `source_tokens`; with over 64 clients, a bound."""
         own = self.flows.get(client)
         others = self.source_tokens - (own.source_tokens if own else 0)
         count = len(self.flows) - (own is not None)

@@ -56,12 +56,12 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
     """
     sources = golden_sources(manifest, vocabulary_size)
     try:
-        engine.rehearse(DecodeBatch.prepare)
-        alone = engine.rehearse(lambda batch: [_decode(batch, [[source]], manifest)[0] for source in sources])[0]
+        engine.on_each_thread(DecodeBatch.prepare)
+        alone = engine.on_each_thread(lambda batch: [_decode(batch, [[source]], manifest)[0] for source in sources])[0]
         # Each of them in several slots; some in the batch before the others, and all of them until one leaves.
         company = [sources[::-1], sources, sources[1::2]]
-        together = engine.rehearse(lambda batch: _decode(batch, company, manifest))
-        changes = engine.rehearse(lambda batch: _change_by_padding(batch, sources[0], sources[-1]))
+        together = engine.on_each_thread(lambda batch: _decode(batch, company, manifest))
+        changes = engine.on_each_thread(lambda batch: _change_by_padding(batch, sources[0], sources[-1]))
     except Exception as error:  # of the runtime, whose exceptions share no base class of its own
         raise BundleError(f"model {manifest.name}: cannot be run: {_line(error)}") from error
     expected = alone[::-1] + alone + alone[1::2]

@@ -35,7 +35,7 @@ from dragoman.bundle import (
     memory_names,
     present_name,
 )
-from service.runtime.host import Tensor, bind, encoder_feeds
+from service.runtime.binding import Tensor, bind, encoder_feeds
 from service.runtime.sessions import DEVICE_LOCK, open_graph
 from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
 

@@ -1,6 +1,7 @@
 """Which host a connection comes from: what limits and turns are counted by where nobody has an API key."""
 
 import ipaddress
+from functools import lru_cache
 from urllib.parse import unquote
 
 
@@ -14,6 +15,7 @@ def host_of(address: str) -> str:
     return str(ipaddress.ip_network((numeric, 64), strict=False))
 
 
+@lru_cache(maxsize=4096)  # asked at every call, and the same for all calls of a connection
 def host_of_peer(peer: str) -> str:
     """The host of a caller, with its family.
 

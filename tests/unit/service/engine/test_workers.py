@@ -89,7 +89,7 @@ def test_what_is_rehearsed_runs_on_the_threads_that_run_later() -> None:
         barrier.wait(PATIENCE_S)
         return threading.get_ident()
 
-    threads = [workers.rehearse([rehearsed] * 3) for _ in range(2)]
+    threads = [workers.on_each_thread([rehearsed] * 3) for _ in range(2)]
     assert threads[0] == threads[1]
     assert len(set(threads[0])) == 3
     assert not ran
@@ -106,8 +106,8 @@ def test_what_fails_in_a_rehearsal_is_raised_and_ends_no_thread() -> None:
         raise ValueError("planted")
 
     with pytest.raises(ValueError, match="planted"):
-        workers.rehearse([fail, lambda: None])
-    assert workers.rehearse([lambda: 1, lambda: 2]) == [1, 2]
+        workers.on_each_thread([fail, lambda: None])
+    assert workers.on_each_thread([lambda: 1, lambda: 2]) == [1, 2]
     assert not workers.ended.done()
     assert workers.join()
     assert workers.ended.result(0) is None
@@ -128,7 +128,7 @@ def test_threads_that_only_rehearsed_end_and_keep_nothing() -> None:
     gone = weakref.ref(owner)
     gc.disable()
     try:
-        owner.workers.rehearse([owner.rehearse])
+        owner.workers.on_each_thread([owner.rehearse])
         assert owner.workers.join(PATIENCE_S)
         del owner
         assert gone() is None

@@ -12,8 +12,9 @@ from dragoman.errors import BundleError
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.registry.self_check import LENGTHS, check, golden_sources
+from service.runtime.binding import encoder_feeds
 from service.runtime.device import DeviceStep
-from service.runtime.host import DecoderStep, EncoderSession, encoder_feeds
+from service.runtime.host import DecoderStep, EncoderSession
 from service.segment import Segment
 from service.telemetry.metrics import Metrics
 from tests.synthetic import MAX_SOURCE_TOKENS, VOCABULARY, Synthetic

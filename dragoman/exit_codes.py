@@ -1,0 +1,7 @@
+"""The exit codes that all commands share."""
+
+from typing import Final
+
+EXIT_OK: Final = 0
+EXIT_BAD_ARGUMENTS: Final = 2
+EXIT_INTERRUPTED: Final = 130

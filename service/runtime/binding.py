@@ -1,0 +1,56 @@
+"""Where the inputs and outputs of a graph lie, in host memory or a device's; and what the encoder's are."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from dragoman.bundle import SOURCE, SOURCE_LENGTHS, SOURCE_SIZE
+
+
+class Tensor(NamedTuple):
+    """Where numbers lie that a graph reads or writes; its owner keeps them there."""
+
+    device: str
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+    address: int
+
+    @classmethod
+    def of(cls, array: NDArray[np.generic]) -> "Tensor":
+        """Those of an array without gaps."""
+        return cls("cpu", array.dtype, array.shape, array.ctypes.data)
+
+    @property
+    def nbytes(self) -> int:
+        """Their bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def as_bytes(self) -> "Tensor":
+        """The same as int8 [bytes]."""
+        return self._replace(dtype=np.dtype(np.int8), shape=(self.nbytes,))
+
+
+def bind(
+    session: onnxruntime.InferenceSession, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
+) -> onnxruntime.IOBinding:
+    """Bind a graph to where its inputs and outputs lie."""
+    binding = session.io_binding()
+    for name, (device, *tensor) in inputs.items():
+        binding.bind_input(name, device, 0, *tensor)
+    for name, (device, *tensor) in outputs.items():
+        binding.bind_output(name, device, 0, *tensor)
+    return binding
+
+
+def encoder_feeds(sources: Sequence[Sequence[int]], pad_id: int) -> dict[str, NDArray[np.generic]]:
+    """Inputs of the encoder for a micro-batch: ids of each source, none empty."""
+    lengths = np.array([len(ids) for ids in sources], dtype=np.int32)
+    size = int(lengths.max())
+    padded = np.full((len(sources), size), pad_id, dtype=np.int64)
+    for row, ids in zip(padded, sources, strict=True):
+        row[: len(ids)] = ids
+    return {SOURCE: padded, SOURCE_LENGTHS: lengths, SOURCE_SIZE: np.array(size, dtype=np.int32)}

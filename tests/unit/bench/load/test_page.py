@@ -21,6 +21,7 @@ class Page(HTMLParser):
         self.references: list[str] = []
         self.ids: set[str] = set()
         self.text = ""
+        self.source = html
         self.feed(html)
         self.close()
 
@@ -41,7 +42,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        self.text += data.strip("\n")
 
 
 @pytest.fixture
@@ -54,12 +55,16 @@ def data(tmp_path: Path) -> str:
 def page_of(server: Any, data: str, tmp_path: Path, *arguments: str) -> tuple[Page, dict[str, Any]]:
     html, report = tmp_path / "page.html", tmp_path / "report.json"
     main(["--address", server.address, "--data", data, *arguments, "--html", str(html), "--json", str(report)])
-    page = Page(html.read_text())
+    return checked(html.read_text()), json.loads(report.read_text())
+
+
+def checked(html: str) -> Page:
+    page = Page(html)
     assert not page.open
     # Nothing is fetched: a reference is to a part of the page itself.
     assert {reference[:1] for reference in page.references} <= {"#"}
     assert {reference[1:] for reference in page.references} <= page.ids
-    return page, json.loads(report.read_text())
+    return page
 
 
 def test_a_page_of_one_rate_shows_what_was_measured(server: Any, data: str, tmp_path: Path) -> None:
@@ -74,9 +79,22 @@ def test_a_page_of_one_rate_shows_what_was_measured(server: Any, data: str, tmp_
     assert "Open loop, 100 requests/s" in page.text
     assert "1 of 2 targets missed" in page.text
     assert "<script>full</script>" in page.text
+    assert "<script" not in page.source
     assert f"requests rejected{report['rejected']}" in page.text
     assert "interactive" in page.text
     assert "first text p95" in page.text
+
+
+def test_two_runs_side_by_side_are_one_page_and_names_of_files_are_text(server: Any, data: str, tmp_path: Path) -> None:
+    runs = [tmp_path / "a&b.json", tmp_path / "<b>c.json"]
+    for run, count in zip(runs, (10, 20), strict=True):
+        load = ("--concurrency", "2", "--requests", str(count), "--json", str(run))
+        main(["--address", server.address, "--data", data, *load])
+    assert main(["compare", *map(str, runs), "--html", str(tmp_path / "page.html")]) == 0
+    page = checked((tmp_path / "page.html").read_text())
+    assert "a&b.json and <b>c.json" in page.text
+    assert "requests1020" in page.text  # among the settings that are not alike
+    assert "Latency by percentile" in page.text
 
 
 def test_a_page_of_a_closed_loop_without_errors(server: Any, data: str, tmp_path: Path) -> None:
@@ -100,7 +118,7 @@ def test_a_page_of_a_ramp_shows_its_steps(server: Any, data: str, tmp_path: Path
 
 
 def test_what_narrow_screens_change_comes_after_what_it_changes() -> None:
-    css = files("bench.load").joinpath("page.css").read_text(encoding="utf-8")
+    css = files("bench.load").joinpath("templates/page.css").read_text(encoding="utf-8")
     wide, _, narrow = css.partition("@media")
     # Of two rules for one property the later one counts, also where the earlier one is for narrow screens.
     assert ".columns { columns: 2" in wide

@@ -39,8 +39,8 @@ format: .venv/.dev ## format the code
 proto: .venv/.dev ## regenerate the stubs in dragoman/v1 from proto/
 	@PYTHON=$(BIN)/python proto/generate.sh
 
-docs: .venv/bin/python ## write docs/files.md anew
-	@$(BIN)/python docs/generate.py
+docs: .venv/.dev ## write the pages of docs/ that are made from the sources
+	@$(BIN)/python -m docs.generate
 
 train-setup: .venv/.train ## install what train, export and evaluate need: torch among it, some minutes
 	@echo 'ready: $(BIN)/dragoman train --help'

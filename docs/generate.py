@@ -1,41 +1,19 @@
-"""Writes docs/files.md: every file with the first line of its docstring. `make docs` runs it; a test compares."""
+"""Writes the pages of docs/ that are made from the sources. `make docs` runs it; a test compares."""
 
-import ast
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "files.md"
-ROOMS = ("dragoman", "service", "model", "export", "bench")
+from docs.generators import client, commands, configuration, contract, files
 
-
-def files_page() -> str:
-    """The text of the page."""
-    lines = [
-        "# File by file",
-        "",
-        "Made by `make docs` from the docstrings. [structure.md](structure.md) tells how they play together.",
-    ]
-    for room in ROOMS:
-        for folder in sorted({file.parent for file in _files(room)}):
-            lines += ["", f"## {folder.relative_to(ROOT)}/", "", _summary(folder / "__init__.py"), ""]
-            lines += [
-                f"- `{file.name}`: {_summary(file)}"
-                for file in _files(room)
-                if file.parent == folder and file.name != "__init__.py"
-            ]
-    return "\n".join(lines) + "\n"
-
-
-def _files(room: str) -> Iterator[Path]:
-    return (file for file in sorted((ROOT / room).rglob("*.py")) if "v1" not in file.parts)
-
-
-def _summary(file: Path) -> str:
-    docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
-    assert docstring, f"{file} has no docstring"
-    return docstring.partition("\n\n")[0].replace("\n", " ")
-
+DOCS = Path(__file__).parent
+PAGES: dict[Path, Callable[[], str]] = {
+    DOCS / "files.md": files.page,
+    configuration.PAGE: configuration.page,
+    DOCS / "reference" / "client.md": client.page,
+    DOCS / "reference" / "commands.md": commands.page,
+    DOCS / "reference" / "contract.md": contract.page,
+}
 
 if __name__ == "__main__":
-    PAGE.write_text(files_page(), encoding="utf-8")
+    for path, page in PAGES.items():
+        path.write_text(page(), encoding="utf-8")

@@ -30,6 +30,30 @@ def export(argv: list[str]) -> int:
     Raises:
         DragomanError: an argument or file cannot be used, or the bundle fails the parity check.
     """
+    parser = build_export_parser()
+    arguments = parser.parse_args(argv)
+    if (kind := _kind(arguments.checkpoint)) != "checkpoint":
+        raise DataError(f"{arguments.checkpoint}: is a {kind}, not a checkpoint")
+    _complete_languages(parser, arguments)
+    return _run("export", lambda: _export(arguments))
+
+
+def evaluate(argv: list[str]) -> int:
+    """Score a checkpoint or a bundle on a corpus.
+
+    Returns:
+        The exit code: 0, or 130 after Ctrl-C.
+
+    Raises:
+        DragomanError: a file cannot be used.
+    """
+    arguments = build_evaluate_parser().parse_args(argv)
+    kind = _kind(arguments.model)
+    return _run("evaluate", lambda: _evaluate(arguments, is_bundle=kind == "bundle"))
+
+
+def build_export_parser() -> Parser:
+    """Build the parser of `dragoman export`."""
     parser = Parser("dragoman export", description="Turn a checkpoint into a bundle.")
     add = parser.add_argument
     add("checkpoint", type=Path, help="folder of the checkpoint")
@@ -47,29 +71,16 @@ def export(argv: list[str]) -> int:
         metavar="FILE",
         help=f"source<TAB>target lines, of which {PARITY_PAIRS} are compared (default: {PARITY} of the checkpoint)",
     )
-    arguments = parser.parse_args(argv)
-    if (kind := _kind(arguments.checkpoint)) != "checkpoint":
-        raise DataError(f"{arguments.checkpoint}: is a {kind}, not a checkpoint")
-    _complete_languages(parser, arguments)
-    return _run("export", lambda: _export(arguments))
+    return parser
 
 
-def evaluate(argv: list[str]) -> int:
-    """Score a checkpoint or a bundle on a corpus.
-
-    Returns:
-        The exit code: 0, or 130 after Ctrl-C.
-
-    Raises:
-        DragomanError: a file cannot be used.
-    """
+def build_evaluate_parser() -> Parser:
+    """Build the parser of `dragoman evaluate`."""
     parser = Parser("dragoman evaluate", description="Greedy BLEU and chrF of a model.")
     parser.add_argument("model", type=Path, help="folder of a checkpoint (plain PyTorch) or bundle (the engine)")
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="source<TAB>target lines")
     parser.add_argument("--translations", type=Path, metavar="FILE", help="write the translations here, one per line")
-    arguments = parser.parse_args(argv)
-    kind = _kind(arguments.model)
-    return _run("evaluate", lambda: _evaluate(arguments, is_bundle=kind == "bundle"))
+    return parser
 
 
 def _name(text: str) -> str:

@@ -24,7 +24,7 @@ def train(argv: list[str]) -> int:
     Raises:
         DataError: a file, folder or option cannot be used.
     """
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     try:
         options = TrainingOptions(**{k: v for k, v in vars(arguments).items() if k in TrainingOptions.model_fields})
         options.transformer((options.vocabulary_size,) * 2)  # contradictions show before torch is loaded
@@ -49,7 +49,8 @@ def train(argv: list[str]) -> int:
     return EXIT_OK
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
     parser = Parser("dragoman train", description="Train a Transformer from a parallel corpus.")
     add = parser.add_argument
     add("--train", type=Path, required=True, metavar="FILE", help="source<TAB>target lines; .xz, .gz or plain")

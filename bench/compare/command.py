@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
     Raises:
         SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
     """
-    parser = _parser()
+    parser = build_parser()
     arguments = parser.parse_args(argv)
     if "default" in arguments.models and arguments.data is None:
         parser.error("argument --data: the default model is measured on real sentences; give a file of them")
@@ -77,7 +77,8 @@ def _report(outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
         plot(outcomes, arguments.plot)
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
     parser = Parser(
         prog="dragoman bench compare",
         description=__doc__,

@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     Raises:
         SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
     """
-    parser = _parser()
+    parser = build_parser()
     arguments = parser.parse_args(argv)
     try:
         before, after = (read_run(path) for path in (arguments.before, arguments.after))
@@ -39,7 +39,8 @@ def main(argv: list[str]) -> int:
     return EXIT_OK
 
 
-def _parser() -> Parser:
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
     parser = Parser(prog="dragoman load-test compare", description=__doc__, allow_abbrev=False)
     parser.add_argument("before", type=input_file, metavar="A.json", help="a run, as --json wrote it")
     parser.add_argument("after", type=input_file, metavar="B.json", help="another one, which is judged by the first")

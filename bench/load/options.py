@@ -39,6 +39,15 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
     Raises:
         SystemExit: With 2, after one line on stderr, when an argument is no good; with 0 after --help.
     """
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    if wrong := _contradiction(arguments):
+        parser.error(wrong)
+    return arguments, parser
+
+
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
     parser = Parser(
         prog="dragoman load-test",
         description=_DESCRIPTION,
@@ -48,10 +57,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
     _add_load(parser)
     _add_workload(parser)
     _add_output(parser)
-    arguments = parser.parse_args(argv)
-    if wrong := _contradiction(arguments):
-        parser.error(wrong)
-    return arguments, parser
+    return parser
 
 
 def load_settings(arguments: argparse.Namespace, let_in: Access) -> LoadSettings:

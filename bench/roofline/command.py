@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
     Returns:
         0; 2, after one line on stderr, when an argument or the bundle is no good.
     """
-    parser = _parser()
+    parser = build_parser()
     arguments = parser.parse_args(argv)
     try:
         bundle = Bundle.open(arguments.bundle)
@@ -53,7 +53,8 @@ def main(argv: list[str]) -> int:
     return EXIT_OK
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser of the command line."""
     parser = argparse.ArgumentParser(prog="dragoman bench roofline", description=__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("--bundle", type=Path, default=Path("models/en-de/bundle"), metavar="DIR", help="(%(default)s)")

@@ -9,18 +9,24 @@ from service.security import api_keys
 
 def api_key(arguments: list[str]) -> int:
     """Make an API key: its line goes to standard output, the key itself to standard error and nowhere else."""
-    parser = Parser(
-        "dragoman api-key",
-        description="Make an API key. The line for the server's file goes to standard output "
-        "(dragoman api-key alice >> keys.toml), the key to standard error; it is kept nowhere.",
-    )
-    parser.add_argument("name", help="owner of the key: up to 64 letters, digits, _ and -; shown in metrics")
-    parser.add_argument("--requests-per-s", type=float, help="calls per second in the long run (default: unlimited)")
-    parser.add_argument("--burst", type=int, help="calls at once after a pause (default: as many as in one second)")
-    parser.add_argument("--concurrent-requests", type=int, help="calls at the same time (default: unlimited)")
-    limits = vars(parser.parse_args(arguments))
+    limits = vars(build_parser().parse_args(arguments))
     name = limits.pop("name")
     key = api_keys.generate()
     print(api_keys.line_of(name, api_keys.entry_of(key, **limits)))
     print(f"the key, shown only this once: {key}", file=sys.stderr)
     return EXIT_OK
+
+
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
+    parser = Parser(
+        "dragoman api-key",
+        description="Make an API key. The line for the server's file goes to standard output "
+        "(dragoman api-key alice >> keys.toml), the key to standard error; it is kept nowhere.",
+    )
+    add = parser.add_argument
+    add("name", help="owner of the key: up to 64 letters, digits, _ and -; shown in metrics")
+    add("--requests-per-s", type=float, help="calls per second in the long run (default: unlimited)")
+    add("--burst", type=int, help="calls at once after a pause (default: as many as in one second)")
+    add("--concurrent-requests", type=int, help="calls at the same time (default: unlimited)")
+    return parser

@@ -27,10 +27,7 @@ _FIELDS: Final = {
 
 def models(arguments: list[str]) -> int:
     """List the models of a folder or of a server."""
-    parser = Parser("dragoman models", description="List the models of a folder or of a server.")
-    model_source.add_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="a JSON list with an object for each model, not a table")
-    options, let_in = model_source.parse(parser, arguments)
+    options, let_in = model_source.parse(build_parser(), arguments)
     listed: Sequence[Manifest | Model]
     if options.address:
         listed = _served(options.address, let_in)
@@ -40,6 +37,14 @@ def models(arguments: list[str]) -> int:
     text = json.dumps(rows, indent=2, ensure_ascii=False) if options.json else _table(rows)
     sys.stdout.buffer.write(text.encode() + b"\n")
     return EXIT_OK
+
+
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
+    parser = Parser("dragoman models", description="List the models of a folder or of a server.")
+    model_source.add_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="a JSON list with an object for each model, not a table")
+    return parser
 
 
 def _served(address: str, let_in: Access) -> list[Model]:

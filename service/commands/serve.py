@@ -21,14 +21,7 @@ _DESCRIPTORS: Final = 64  # a server alone holds some 20; each connection needs 
 
 def serve(arguments: list[str]) -> int:
     """Serve models over gRPC until SIGTERM or SIGINT."""
-    parser = Parser("dragoman serve", description="Serve models over gRPC until SIGTERM or SIGINT.")
-    group = parser.add_argument_group("settings")
-    for name, field in Settings.model_fields.items():
-        if name in GROUPS:
-            group = parser.add_argument_group(GROUPS[name])
-        _add_setting(group, name, field)
-    parser.add_argument("--print-config", action="store_true", help="print the effective settings and exit")
-    flags = vars(parser.parse_args(arguments))
+    flags = vars(build_parser().parse_args(arguments))
     print_config = flags.pop("print_config")
     settings = load(flags, other_variables={ADDRESS_VARIABLE})
     if print_config:
@@ -38,6 +31,18 @@ def serve(arguments: list[str]) -> int:
     from service import server
 
     return server.serve(settings)
+
+
+def build_parser() -> Parser:
+    """Build the parser of the command line; a flag that is not given is left out of the result."""
+    parser = Parser("dragoman serve", description="Serve models over gRPC until SIGTERM or SIGINT.")
+    group = parser.add_argument_group("settings")
+    for name, field in Settings.model_fields.items():
+        if name in GROUPS:
+            group = parser.add_argument_group(GROUPS[name])
+        _add_setting(group, name, field)
+    parser.add_argument("--print-config", action="store_true", help="print the effective settings and exit")
+    return parser
 
 
 def _check_descriptors() -> None:

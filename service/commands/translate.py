@@ -61,6 +61,20 @@ def translate(arguments: list[str]) -> int:
     Returns:
         0; 1 if some texts could not be translated, and the others were.
     """
+    options, let_in = model_source.parse(build_parser(), arguments)
+    with _server(options, let_in) if options.address else _in_process(options) as translate_lines:
+        output = _Output(options.json, "text" if options.texts else "line")
+        if options.texts:
+            # An argument that is not UTF-8 holds lone surrogates, which no tokenizer takes.
+            texts = [os.fsencode(text).decode(errors="replace") for text in options.texts]
+            output.write(Chunk(1, texts), translate_lines(texts))
+        else:
+            _translate_stream(sys.stdin.buffer, translate_lines, output)
+    return EXIT_SOME_FAILED if output.failed else EXIT_OK
+
+
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
     parser = Parser(
         "dragoman translate",
         description="Translate the arguments, or standard input: one line in, one line out. A line that cannot be "
@@ -76,16 +90,7 @@ def translate(arguments: list[str]) -> int:
     add(
         "--json", action="store_true", help="write a JSON object per line: text, translation, finish_reason, model, ..."
     )
-    options, let_in = model_source.parse(parser, arguments)
-    with _server(options, let_in) if options.address else _in_process(options) as translate_lines:
-        output = _Output(options.json, "text" if options.texts else "line")
-        if options.texts:
-            # An argument that is not UTF-8 holds lone surrogates, which no tokenizer takes.
-            texts = [os.fsencode(text).decode(errors="replace") for text in options.texts]
-            output.write(Chunk(1, texts), translate_lines(texts))
-        else:
-            _translate_stream(sys.stdin.buffer, translate_lines, output)
-    return EXIT_SOME_FAILED if output.failed else EXIT_OK
+    return parser
 
 
 def _meant(options: argparse.Namespace) -> tuple[str, str, str]:

@@ -1,0 +1,77 @@
+"""The page of the command line: every command with its arguments, from the parsers themselves."""
+
+import argparse
+from collections.abc import Set
+
+from bench.compare.command import build_parser as bench_compare
+from bench.load.compare_runs import build_parser as load_test_compare
+from bench.load.options import build_parser as load_test
+from bench.roofline.command import build_parser as bench_roofline
+from docs.generators.markdown import one_line, paragraphs, table
+from export.cli import build_evaluate_parser, build_export_parser
+from model.cli import build_parser as train
+from service.commands.api_key import build_parser as api_key
+from service.commands.models import build_parser as models
+from service.commands.serve import build_parser as serve
+from service.commands.translate import build_parser as translate
+from service.settings import Settings
+
+HEAD = """# The command line
+
+Made by `make docs` from the parsers of the commands. `dragoman COMMAND --help` says the same."""
+OF_SERVE = "Each [setting](../configuration.md) is a flag, too."
+PARSERS = (
+    translate,
+    models,
+    api_key,
+    train,
+    build_export_parser,
+    build_evaluate_parser,
+    load_test,
+    load_test_compare,
+    bench_compare,
+    bench_roofline,
+)
+
+
+def page() -> str:
+    """Write the page."""
+    parts = [HEAD, *_section(serve(), without=set(Settings.model_fields)), OF_SERVE]
+    for build_parser in PARSERS:
+        parts += _section(build_parser())
+    return "\n\n".join(parts) + "\n"
+
+
+def _required(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    for group in parser._mutually_exclusive_groups:
+        if group.required and action in group._group_actions:
+            return f"one of {', '.join(each.option_strings[0] for each in group._group_actions)}"
+    return "yes" if action.required and action.nargs not in ("*", "?") else ""
+
+
+def _form(action: argparse.Action) -> str:
+    """Write how an argument is given, such as `--slots N`."""
+    value = "" if action.nargs == 0 else _value(action)
+    return ", ".join(f"`{flag} {value}`".replace(" `", "`") for flag in action.option_strings) or f"`{value}`"
+
+
+def _section(parser: argparse.ArgumentParser, without: Set[str] = frozenset()) -> list[str]:
+    # argparse has no public way to ask for the arguments.
+    actions = [each for each in parser._actions if each.dest not in {"help", *without}]
+    rows = [(_form(each), _required(parser, each), _help(parser, each)) for each in actions]
+    return [
+        f"## {parser.prog}",
+        paragraphs(parser.description or "", language=""),
+        table(("argument", "required", "what"), rows),
+    ]
+
+
+def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    return one_line((action.help or "") % {**vars(action), "prog": parser.prog})
+
+
+def _value(action: argparse.Action) -> str:
+    if action.choices:
+        return "{" + ",".join(map(str, action.choices)) + "}"
+    name = action.metavar or (action.dest.upper() if action.option_strings else action.dest)
+    return {"*": f"[{name} ...]", "?": f"[{name}]"}.get(str(action.nargs), str(name))

@@ -1,0 +1,60 @@
+"""The page of the settings: its tables, between two marks, are made from the settings themselves."""
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from docs.generators.markdown import table
+from service.settings import GROUPS, PREFIX, Settings
+
+PAGE = Path(__file__).parents[1] / "configuration.md"
+_BETWEEN_THE_MARKS = re.compile(r"(?<=<!-- settings, by make docs -->\n).*(?=<!-- end of settings -->)", re.DOTALL)
+
+
+def page() -> str:
+    """Write the tables into the page as it is.
+
+    Raises:
+        AssertionError: the page has no marks.
+    """
+    text, times = _BETWEEN_THE_MARKS.subn(lambda _: f"\n{_tables()}\n\n", PAGE.read_text(encoding="utf-8"))
+    assert times == 1, f"{PAGE} has no place for the settings"
+    return text
+
+
+def _tables() -> str:
+    """Write a table for each group of `dragoman serve --help`."""
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for name, field in Settings.model_fields.items():
+        if name in GROUPS:
+            rows = groups.setdefault(GROUPS[name], [])
+        rows.append(_row(name, field))
+    heads = ("flag", "variable", "values", "default", "what")
+    return "\n\n".join(f"### {group[0].upper()}{group[1:]}\n\n{table(heads, rows)}" for group, rows in groups.items())
+
+
+def _row(name: str, field: FieldInfo) -> tuple[str, ...]:
+    flag = name.replace("_", "-")
+    flags = f"`--{flag}`, `--no-{flag}`" if field.annotation is bool else f"`--{flag}`"
+    default = "none" if field.default == "" else f"`{_shown(field.default)}`"
+    return flags, f"`{PREFIX}{name.upper()}`", _values(field), default, field.description or ""
+
+
+def _values(field: FieldInfo) -> str:
+    """Say which values there are: the choices, or the bounds of a number; of texts and paths nothing."""
+    if field.annotation is bool:
+        return "`true`, `false`"
+    if get_origin(field.annotation) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(field.annotation))
+    bounds = {kind: _shown(value) for each in field.metadata for kind, value in asdict(each).items()}
+    least = f"above {bounds['gt']}" if "gt" in bounds else bounds.get("ge", "")
+    return f"{least} to {bounds['le']}" if "le" in bounds else f"{least} or more" if least else ""
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

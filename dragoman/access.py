@@ -37,7 +37,7 @@ class Access:
         return () if self.api_key is None else (("authorization", f"Bearer {self.api_key}"),)
 
     def credentials(self) -> grpc.ChannelCredentials | None:
-        """Of the channel; None in plain text.
+        """Make the credentials of the channel; None for plain text.
 
         Raises:
             OSError: a file cannot be read, or does not hold what it is to.

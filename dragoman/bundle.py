@@ -146,11 +146,11 @@ class Bundle:
         return content
 
     def graph(self, name: str) -> tuple[bytes, Path]:
-        """The checked bytes of a graph, and its file, for messages; raises as `read` does."""
+        """Read the checked bytes of a graph, and give its file, for messages; raises as `read` does."""
         return self.read(name), self.path / name
 
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, of checked bytes.
+        """Make the tokenizer of checked bytes.
 
         Raises:
             BundleError: as `read`, or it is no tokenizer.
@@ -199,13 +199,13 @@ def _unreadable(file: Path, error: OSError) -> BundleError:
 
 
 def sha256(file: Path) -> str:
-    """sha256 of a file, in hex; raises OSError where it cannot be read or is no regular file."""
+    """Compute the SHA-256 of a file, in hex; raises OSError where it cannot be read or is no regular file."""
     with open_regular(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def find_bundles(root: Path) -> list[Path]:
-    """Folders at or below `root` that hold a manifest, sorted; but none that is on its way in or out."""
+    """List the folders at or below `root` that hold a manifest, sorted; none that is being written or removed."""
     paths = (file.parent for file in root.glob(f"**/{MANIFEST}"))
     return sorted(path for path in paths if not any(map(_in_transit, path.relative_to(root).parts)))
 
@@ -220,7 +220,7 @@ def no_bundles(root: Path) -> BundleError:
 
 
 def _in_transit(folder: str) -> bool:
-    """Whether export still writes a folder of this name, or has replaced it; or whether it is hidden."""
+    """Tell whether a folder of this name is still written by export, was replaced by it, or is hidden."""
     return folder.startswith(".") or folder.endswith((".partial", ".old"))
 
 
@@ -232,7 +232,7 @@ TARGET_OFFSET = 20
 def target_limit(
     source_tokens: int, max_target_tokens: int, factor: float = TARGET_FACTOR, offset: int = TARGET_OFFSET
 ) -> int:
-    """Target tokens that a source may have: `factor` times its own tokens, and `offset`.
+    """Compute how many target tokens a source may have: `factor` times its own tokens, and `offset`.
 
     Args:
         source_tokens: the end-of-sentence token counted.
@@ -244,15 +244,15 @@ def target_limit(
 
 
 def cache_names(layers: int) -> list[str]:
-    """The decoder's inputs for its own keys and values, see `present_name`."""
+    """Name the decoder's inputs for its own keys and values, see `present_name`."""
     return [f"self_{kind}_{layer}" for layer in range(layers) for kind in ("key", "value")]
 
 
 def memory_names(layers: int) -> list[str]:
-    """The decoder's inputs for the encoder memory; int8 memory is an output too, see `present_name`."""
+    """Name the decoder's inputs for the encoder memory; int8 memory is an output too, see `present_name`."""
     return [f"memory_{kind}_{layer}" for layer in range(layers) for kind in ("key", "value")]
 
 
 def present_name(name: str) -> str:
-    """The decoder's output for keys or values that are also its input: the same buffer, written in place."""
+    """Name the decoder's output for keys or values that are also its input: the same buffer, written in place."""
     return f"present_{name}"

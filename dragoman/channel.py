@@ -56,7 +56,7 @@ def channel_options(retries: int) -> list[tuple[str, Any]]:
 
 
 def _retried(retries: int) -> dict[str, Any]:
-    """The configuration of the methods that gRPC makes again by itself."""
+    """Configure the methods that gRPC calls again by itself."""
     return {
         # Not the stream: gRPC has been seen to wait for ever where the server of a retried stream died.
         "name": [

@@ -80,7 +80,7 @@ class _Base:
         self._wait_when_busy = wait_when_busy
 
     def _patience(self, timeout_s: float | None) -> Patience:
-        """Of a call that gRPC itself tries again, or that is not tried again, where no server is there."""
+        """Make the patience of a call that, where no server is there, gRPC itself tries again, or nobody."""
         return Patience(self._timeout_s if timeout_s is None else timeout_s, wait_when_busy=self._wait_when_busy)
 
     def _patience_with_many(self, timeout_s: float | None) -> Patience:
@@ -103,7 +103,7 @@ def _connected(
 
 
 def _one_or_all(texts: str | Sequence[str], response: pb.TranslateTextResponse) -> Translation | list[Translation]:
-    """One translation for one text, a list for several."""
+    """Give one translation for one text, a list for several."""
     translations = [translation_of(message) for message in response.translations]
     return translations[0] if isinstance(texts, str) else translations
 

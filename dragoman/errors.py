@@ -345,7 +345,7 @@ def from_text_error(message: pb.TextError) -> DragomanError:
 
 
 def _kind(reason: str, code: grpc.StatusCode) -> type[DragomanError]:
-    """The class of a reason, else that of a status code."""
+    """Find the class of a reason, else that of a status code."""
     return _BY_REASON.get(reason) or _BY_CODE.get(code, UnrecognizedError)
 
 
@@ -370,7 +370,7 @@ def _clipped_metadata(error: DragomanError) -> dict[str, str]:
 
 
 def _violations_that_fit(error: DragomanError) -> list[FieldViolation]:
-    """Clips the violations and keeps the first of them, as many as fit."""
+    """Clip the violations and keep the first of them, as many as fit."""
     kept: list[FieldViolation] = []
     room_bytes = _VIOLATIONS_BYTES
     for field, description in error.violations:

@@ -147,12 +147,12 @@ class AsyncFeed:
         await call.done_writing()
 
     def receive(self, message: pb.BatchTranslateTextResponse) -> list[BatchTranslation]:
-        """As that of `Feed`."""
+        """Do as `Feed.receive`."""
         self._sendable.set()
         return self._unanswered.receive(message)
 
     def check_end(self) -> None:
-        """As that of `Feed`."""
+        """Do as `Feed.check_end`."""
         if self._error is not None:
             raise self._error
         self._unanswered.check_end()

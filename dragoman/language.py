@@ -44,5 +44,5 @@ def translates(model: HasLanguages, source: str, target: str) -> bool:
 
 
 def specificity(model: HasLanguages) -> int:
-    """How closely a model fits two languages that it translates: en-GB to de is closer than en to de."""
+    """Count how closely a model fits two languages that it translates: en-GB to de is closer than en to de."""
     return len(model.source_language) + len(model.target_language)

@@ -129,7 +129,7 @@ def _fields(
     request_id: str = "",
     priority: Priority | None = None,
 ) -> dict[str, Any]:
-    """The fields that request and config have in common."""
+    """Build the fields that request and config have in common."""
     if priority not in _PRIORITIES:
         raise ValueError(f'priority must be "interactive" or "bulk", is {priority!r}')
     if not 0 <= (max_target_tokens or 0) < 2**32:

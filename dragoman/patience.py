@@ -67,7 +67,7 @@ class Patience:
         return pause_s * random.uniform(0.8, 1.2)
 
     def _busy_pause_s(self, asked_s: float) -> float:
-        """Longer each time, and never less than the server asks for."""
+        """Compute the next pause: longer each time, and never less than the server asks for."""
         longer_s = min(max(self._busy_s * _BUSY_FACTOR, _FIRST_PAUSE_S), _LONGEST_BUSY_S)
         self._busy_s = max(longer_s, asked_s)
         return self._busy_s

@@ -55,24 +55,24 @@ class Tokenizer:
         return self._source.get_piece_size(), self._target.get_piece_size()
 
     def encode(self, text: str) -> list[int]:
-        """Source ids of a text, without the end-of-sentence id."""
+        """Turn a source text into ids, without the end-of-sentence id."""
         return self._source.encode(text)  # type: ignore[no-any-return]
 
     def encode_target(self, text: str) -> list[int]:
-        """Target ids of a text, without the end-of-sentence id."""
+        """Turn a target text into ids, without the end-of-sentence id."""
         return self._target.encode(text)  # type: ignore[no-any-return]
 
     def candidates(self, text: str, count: int) -> list[list[int]]:
-        """The `count` best segmentations of a source text, best first (arXiv:1804.10959)."""
+        """Find the `count` best segmentations of a source text, best first (arXiv:1804.10959)."""
         return self._source.nbest_encode(text, nbest_size=count) or [[]]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of target ids."""
+        """Turn target ids into text."""
         return self._target.decode(list(ids))  # type: ignore[no-any-return]
 
 
 def tokenizer_files(folder: Path) -> list[str]:
-    """Names of the tokenizer files that lie in a folder.
+    """Name the tokenizer files that lie in a folder.
 
     Raises:
         BundleError: none does.

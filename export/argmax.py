@@ -13,7 +13,7 @@ BEST_BLOCK = 128
 
 
 def argmax(logits: Tensor) -> Tensor:
-    """Index of the largest value of each row.
+    """Find the index of the largest value of each row.
 
     Args:
         logits: float [rows, values].
@@ -29,13 +29,13 @@ def argmax(logits: Tensor) -> Tensor:
 
 
 def block_size(values: int) -> int:
-    """The divisor of `values` that is nearest to the best size; 1, at worst, is ArgMax alone."""
+    """Find the divisor of `values` that is nearest to the best size; 1, at worst, is ArgMax alone."""
     divisors = [size for size in range(1, values + 1) if values % size == 0]
     return min(divisors, key=lambda size: max(size, BEST_BLOCK) / min(size, BEST_BLOCK))
 
 
 def _block(blocks: Tensor, index: Tensor) -> Tensor:
-    """Of each row of `blocks` [rows, count, size] the block `index` [rows, 1]; returns [rows, size]."""
+    """Take of each row of `blocks` [rows, count, size] the block `index` [rows, 1]; returns [rows, size]."""
     if torch.compiler.is_exporting():
         return symbolic(
             "GatherND",

@@ -38,7 +38,7 @@ class EncoderGraph(nn.Module):
         self.memory_projection: nn.Module = model.memory_projection()
 
     def forward(self, source: Tensor, source_lengths: Tensor, source_size: Tensor) -> Tensor:
-        """One encoder run.
+        """Run the encoder.
 
         Args:
             source: int64 [batch, source], padded.
@@ -57,7 +57,7 @@ class DecoderGraph(nn.Module):
     """One step of all rows: caches updated in place, one id a row out, and the logits that it was chosen from."""
 
     def __init__(self, model: Transformer, choose: Callable[[Tensor], Tensor]) -> None:
-        """A graph.
+        """Make a graph of a model.
 
         Args:
             model: whose decoder.
@@ -77,7 +77,7 @@ class DecoderGraph(nn.Module):
         caches: list[KeyValue],
         memory: list[KeyValue],
     ) -> tuple[Tensor, Tensor, list[KeyValue]]:
-        """One decoder run.
+        """Run the decoder.
 
         Args:
             ids: int64 [batch], the last token of each row.
@@ -176,7 +176,7 @@ def _tidy(program: torch.onnx.ONNXProgram) -> None:
 
 
 def _wants_present(node: onnx_ir.Node) -> bool:
-    """Whether it is the attention of a whole sequence in half precision: on a GPU it refuses to run without them."""
+    """Tell whether it is attention over whole sequences in half precision: on a GPU that needs these outputs."""
     whole = node.op_type == "GroupQueryAttention" and node.inputs[3] is None
     return whole and node.outputs[0].dtype == onnx_ir.DataType.FLOAT16
 

@@ -31,7 +31,7 @@ class Bytes(nn.Module):
     """Rounds: float to int8 of the same shape; what is beyond saturates."""
 
     def forward(self, states: Tensor) -> Tensor:
-        """QuantizeLinear of ONNX."""
+        """Do as QuantizeLinear of ONNX."""
         if torch.compiler.is_exporting():
             inputs = [states, torch.ones(()), torch.zeros((), dtype=torch.int8)]
             return symbolic("QuantizeLinear", inputs, dtype=torch.int8, shape=states.shape)
@@ -68,7 +68,7 @@ def scaled_to_bytes(model: Transformer, tokenizer: Tokenizer, pairs: Corpus) -> 
 
 @contextmanager
 def _largest_outputs(layers: list[nn.Linear]) -> Iterator[dict[nn.Linear, Tensor]]:
-    """The largest absolute value of every output channel that each layer gives while the block runs."""
+    """Find the largest absolute value of every output channel of each layer while the block runs."""
     largest = {layer: torch.zeros(layer.out_features) for layer in layers}
 
     def hook(layer: nn.Linear, _: object, output: Tensor) -> None:
@@ -83,14 +83,14 @@ def _largest_outputs(layers: list[nn.Linear]) -> Iterator[dict[nn.Linear, Tensor
 
 
 def _scale_own(attention: SelfAttention, factors: Tensor) -> None:
-    """factors: [2 * d_model], of keys and values."""
+    """Scale an attention to its own sequence by factors [2 * d_model], of keys and values."""
     key, value = factors.chunk(2)
     _scale_outputs(attention.query_key_value, torch.cat([1 / key, key, value]))
     attention.output.weight.div_(value)
 
 
 def _scale_source(attention: CrossAttention, factors: Tensor) -> None:
-    """factors: [2 * d_model], of keys and values."""
+    """Scale an attention to the source by factors [2 * d_model], of keys and values."""
     key, value = factors.chunk(2)
     _scale_outputs(attention.query, 1 / key)
     _scale_outputs(attention.key_value, factors)

@@ -32,7 +32,7 @@ class RowLengths(NamedTuple):
 def group_query_attention(
     query: Tensor, cache: tuple[Tensor, Tensor] | None, new: Tensor | None, lengths: RowLengths, heads: int, width: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """One GroupQueryAttention node.
+    """Write one GroupQueryAttention node.
 
     Args:
         query: [batch, length, d_model], or queries, keys and values packed [batch, length, 3 * d_model].
@@ -112,5 +112,5 @@ def use_operators(model: nn.Module) -> None:
 
 
 def int32_scalar(value: int) -> Tensor:
-    """A scalar as the operator takes it."""
+    """Make a scalar as the operator takes it."""
     return torch.tensor(value, dtype=torch.int32)

@@ -45,19 +45,19 @@ class Parity:
         return self.bundle_bleu >= self.checkpoint_bleu - MAX_BLEU_LOSS
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Write one line for people."""
         return (
             f"{self.precision}: {self.equal} of {self.sentences} sentences equal to plain PyTorch; "
             f"BLEU {self.bundle_bleu:.2f}, checkpoint {self.checkpoint_bleu:.2f}"
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Give the figures for JSON."""
         return asdict(self)
 
 
 def decode_with_checkpoint(model: Transformer, sources: Sequence[list[int]], max_target_tokens: int) -> list[list[int]]:
-    """Plain PyTorch greedy decoding of each source under its own limit."""
+    """Decode each source greedily in plain PyTorch, under its own limit."""
     order = sorted(range(len(sources)), key=lambda row: len(sources[row]))
     targets: list[list[int]] = [[] for _ in sources]
     for start in range(0, len(order), REFERENCE_BATCH):
@@ -71,7 +71,7 @@ def decode_with_checkpoint(model: Transformer, sources: Sequence[list[int]], max
 
 
 def decode_with_engine(bundle: Bundle, sources: Sequence[list[int]]) -> list[list[int]]:
-    """The same through the engine, on the CPU, in in-flight batches."""
+    """Decode each source with the engine, on the CPU, in in-flight batches, under the same limit."""
     mailbox = Mailbox(sum(map(len, sources)))
     engine = Engine(bundle, mailbox, Metrics(), device="cpu", threads=0, slots=SLOTS)
     limit = bundle.manifest.max_target_tokens

@@ -55,18 +55,18 @@ class QuantizedLinear(nn.Module):
         self.register_buffer("bias", None if linear.bias is None else linear.bias.detach().float())
 
     def forward(self, states: Tensor) -> Tensor:
-        """states: float [..., in]. Returns float [..., out]."""
+        """Multiply states, float [..., in]. Returns float [..., out]."""
         return self._product(self._levels(states))
 
     def _levels(self, states: Tensor) -> Tensor:
-        """QuantizeLinear of ONNX: float to uint8."""
+        """Do as QuantizeLinear of ONNX: float to uint8."""
         if torch.compiler.is_exporting():
             inputs = [states, self.input_scale, self.zero_point]
             return symbolic("QuantizeLinear", inputs, dtype=torch.uint8, shape=states.shape)
         return ((states / self.input_scale).round() + self.zero_point).clamp(0, 255).to(torch.uint8)
 
     def _product(self, levels: Tensor) -> Tensor:
-        """com.microsoft::MatMulIntegerToFloat: uint8 times int8, scaled, with bias."""
+        """Do as com.microsoft::MatMulIntegerToFloat: uint8 times int8, scaled, with bias."""
         if torch.compiler.is_exporting():
             return symbolic(
                 "com.microsoft::MatMulIntegerToFloat",
@@ -81,7 +81,7 @@ class QuantizedLinear(nn.Module):
 
 
 def _largest_sums(weight: Tensor) -> Tensor:
-    """weight: [out, in]. What two neighbouring inputs' weights of the same sign add up to at most: [out]."""
+    """Find the largest sums of two neighbouring weights of one sign: weight [out, in] to [out]."""
     pairs = F.pad(weight, (0, weight.shape[1] % 2)).view(len(weight), -1, 2)
     sums = pairs.clamp_min(0).sum(dim=-1), pairs.clamp_max(0).sum(dim=-1).neg()
     return torch.maximum(*sums).amax(dim=1)

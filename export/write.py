@@ -150,7 +150,7 @@ def _compare_fitting(model: Transformer, tokenizer: Tokenizer, bundle: Bundle, p
 
 
 def installed_versions() -> dict[str, str]:
-    """Versions of what makes a bundle, as far as it is installed: of a checkout, dragoman itself may not be."""
+    """List the versions of what makes a bundle, of what is installed: of a checkout, dragoman itself may not be."""
     versions = {}
     for name in _MADE_WITH:
         with suppress(PackageNotFoundError):

@@ -10,17 +10,17 @@ from torch import Tensor, nn
 
 
 def length_mask(lengths: Tensor, size: int) -> Tensor:
-    """Which of `size` positions each row holds. lengths: [batch] -> bool [batch, 1, 1, size]."""
+    """Mark which of `size` positions each row holds. lengths: [batch] -> bool [batch, 1, 1, size]."""
     return torch.arange(size, device=lengths.device) < lengths[:, None, None, None]
 
 
 def split_heads(states: Tensor, heads: int) -> Tensor:
-    """[batch, length, d_model] -> [batch, heads, length, head_dim]."""
+    """Split the width: [batch, length, d_model] -> [batch, heads, length, head_dim]."""
     return states.view(*states.shape[:-1], heads, states.shape[-1] // heads).transpose(1, 2)
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """softmax(Q K^T / sqrt(head_dim)) V.
+    """Compute softmax(Q K^T / sqrt(head_dim)) V.
 
     Written out: at a sentence's length PyTorch's fused CPU kernel takes longer, above all backwards.
 
@@ -46,7 +46,7 @@ class AttendSelf(nn.Module):
         self.heads = heads
 
     def forward(self, packed: Tensor, lengths: Tensor | None) -> Tensor:
-        """Whole sequences.
+        """Attend over whole sequences.
 
         Args:
             packed: [batch, length, 3 * d_model]: queries, keys, values.
@@ -66,7 +66,7 @@ class AttendSelf(nn.Module):
     def step(
         self, packed: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One position a row; its key and value are written at the row's length, in place.
+        """Attend from one position per row; its key and value are written at the row's length, in place.
 
         Args:
             packed: [batch, 1, 3 * d_model].
@@ -93,12 +93,12 @@ class AttendSource(nn.Module):
         self.heads = heads
 
     def forward(self, query: Tensor, packed: Tensor, lengths: Tensor) -> Tensor:
-        """query: [batch, target, d_model]; packed: keys and values [batch, source, 2 * d_model]; lengths: [batch]."""
+        """Attend from query [batch, target, d_model] to packed keys and values [batch, source, 2 * d_model]."""
         key, value = (split_heads(part, self.heads) for part in packed.chunk(2, dim=-1))
         return self.step(query, key, value, lengths)
 
     def step(self, query: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor) -> Tensor:
-        """query: [batch, queries, d_model]; buffers: [batch, heads, capacity, head_dim]; lengths: [batch]."""
+        """Attend. query: [batch, queries, d_model]; buffers: [batch, heads, capacity, head_dim]; lengths: [batch]."""
         mask = length_mask(lengths, key_buffer.shape[2])
         return attend(split_heads(query, self.heads), key_buffer, value_buffer, mask)
 
@@ -113,13 +113,13 @@ class SelfAttention(nn.Module):
         self.attend = AttendSelf(heads)
 
     def forward(self, states: Tensor, lengths: Tensor | None) -> Tensor:
-        """states: [batch, length, d_model]; lengths: [batch], or None for causal. Returns the shape of states."""
+        """Attend. states: [batch, length, d_model]; lengths: [batch], or None for causal. Keeps the shape of states."""
         return self.output(self.attend(self.query_key_value(states), lengths))  # type: ignore[no-any-return]
 
     def step(
         self, states: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One position a row: states [batch, 1, d_model]; buffers and lengths as in `AttendSelf.step`."""
+        """Attend from one position per row: states [batch, 1, d_model]; the others as in `AttendSelf.step`."""
         packed = self.query_key_value(states)
         attended, keys, values = self.attend.step(packed, key_buffer, value_buffer, lengths)
         return self.output(attended), keys, values
@@ -136,11 +136,11 @@ class CrossAttention(nn.Module):
         self.attend = AttendSource(heads)
 
     def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
-        """states: [batch, target, d_model]; source: [batch, source, d_model]. Returns the shape of states."""
+        """Attend. states: [batch, target, d_model]; source: [batch, source, d_model]. Keeps the shape of states."""
         attended = self.attend(self.query(states), self.key_value(source), source_lengths)
         return self.output(attended)  # type: ignore[no-any-return]
 
     def step(self, states: Tensor, key_buffer: Tensor, value_buffer: Tensor, source_lengths: Tensor) -> Tensor:
-        """states: [batch, 1, d_model], against the source's keys and values [batch, heads, capacity, head_dim]."""
+        """Attend from states [batch, 1, d_model] to the source's keys and values [batch, heads, capacity, head_dim]."""
         attended = self.attend.step(self.query(states), key_buffer, value_buffer, source_lengths)
         return self.output(attended)  # type: ignore[no-any-return]

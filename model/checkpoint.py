@@ -28,7 +28,7 @@ _FAULTS = 20
 
 
 def weights(model: Transformer) -> dict[str, Tensor]:
-    """Every weight once, by name; a tied one under its first name."""
+    """List every weight once, by name; a tied one under its first name."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
@@ -60,7 +60,7 @@ def _compare_shapes(model: Transformer, shapes: Mapping[str, Sequence[int]], ori
 
 
 def average(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of each weight over several checkpoints (section 6.1 of arXiv:1706.03762)."""
+    """Average each weight over several checkpoints (section 6.1 of arXiv:1706.03762)."""
     total: dict[str, Tensor] = {}
     count = 0
     for tensors in checkpoints:
@@ -129,7 +129,7 @@ class replacing:  # noqa: N801 - reads as a verb in a with statement
 
 
 def load_checkpoint(folder: Path) -> tuple[Transformer, Tokenizer]:
-    """A model in evaluation mode, fp32, and its tokenizer.
+    """Load a model, in evaluation mode and fp32, and its tokenizer.
 
     Raises:
         BundleError: a file is missing, unreadable or does not fit the others.

@@ -34,7 +34,7 @@ class Corpus:
 
 
 def open_text(path: Path) -> IO[str]:
-    """A text file, plain or compressed, as UTF-8; undecodable bytes become U+FFFD and break their line."""
+    """Open a text file, plain or compressed, as UTF-8; undecodable bytes become U+FFFD and break their line."""
     opener = OPENERS.get(path.suffix, open)
     return opener(path, "rt", encoding="utf-8", errors="replace", newline="\n")  # type: ignore[no-any-return, operator]
 
@@ -123,7 +123,7 @@ class PairDataset:
         return len(self.targets)
 
     def epoch(self, seed: int, epoch: int, batch_tokens: int) -> list[list[tuple[int, int]]]:
-        """Batches of (pair, segmentation) indices, shuffled; each pads to at most about `batch_tokens` a side."""
+        """Plan shuffled batches of (pair, segmentation) indices; each pads to about `batch_tokens` per side at most."""
         random = np.random.default_rng([seed, epoch])
         # The best segmentation half of the time, the second a quarter, and so on.
         variants = random.geometric(0.5, len(self)) - 1
@@ -163,7 +163,7 @@ class PairDataset:
 
 
 def pad(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
-    """Rows of ids as one int64 tensor [rows, longest]."""
+    """Pad rows of ids to one int64 tensor [rows, longest]."""
     out = np.full((len(rows), max(map(len, rows))), pad_id, dtype=np.int64)
     for row, ids in zip(out, rows, strict=True):
         row[: len(ids)] = ids

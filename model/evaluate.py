@@ -27,12 +27,12 @@ class Scores:
     sentences: int
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Give the figures for JSON."""
         return asdict(self)
 
 
 def score(translations: Sequence[str], references: Sequence[str]) -> Scores:
-    """BLEU (sacreBLEU) and chrF of translations against one reference each."""
+    """Compute BLEU (sacreBLEU) and chrF of translations against one reference each."""
     bleu, chrf = BLEU(), CHRF()
     return Scores(
         bleu=round(bleu.corpus_score(translations, [references]).score, 2),

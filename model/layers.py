@@ -26,7 +26,7 @@ class FeedForward(nn.Module):
         return self.activation is F.relu
 
     def forward(self, states: Tensor) -> Tensor:
-        """states: [..., d_model]. Returns the same shape."""
+        """Transform states [..., d_model]; keeps the shape."""
         return self.contract(self.activation(self.expand(states)))  # type: ignore[no-any-return]
 
 
@@ -40,11 +40,11 @@ class Residual(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def before(self, states: Tensor) -> Tensor:
-        """What the sublayer reads."""
+        """Prepare what the sublayer reads."""
         return self.norm(states) if self.pre else states
 
     def after(self, states: Tensor, update: Tensor) -> Tensor:
-        """The sum of what came in and what the sublayer made of it."""
+        """Add the sublayer's output to its input."""
         total = states + self.dropout(update)
         return total if self.pre else self.norm(total)  # type: ignore[no-any-return]
 
@@ -60,7 +60,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = Residual(config, dropout)
 
     def forward(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """states: [batch, source, d_model]; lengths: [batch]. Returns the shape of states."""
+        """Transform states [batch, source, d_model]; lengths: [batch]. Keeps the shape of states."""
         update = self.self_attention(self.self_residual.before(states), lengths)
         states = self.self_residual.after(states, update)
         update = self.feed_forward(self.feed_forward_residual.before(states))
@@ -80,7 +80,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward_residual = Residual(config, dropout)
 
     def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
-        """states: [batch, target, d_model]; source: [batch, source, d_model]. Returns the shape of states."""
+        """Transform states [batch, target, d_model]; source: [batch, source, d_model]. Keeps the shape of states."""
         update = self.self_attention(self.self_residual.before(states), None)
         states = self.self_residual.after(states, update)
         update = self.cross_attention(self.cross_residual.before(states), source, source_lengths)
@@ -92,7 +92,7 @@ class DecoderLayer(nn.Module):
         self, states: Tensor, cache: tuple[Tensor, Tensor], lengths: Tensor, memory: tuple[Tensor, Tensor],
         memory_lengths: Tensor,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:  # fmt: skip
-        """One position a row.
+        """Transform one position per row.
 
         Args:
             states: [batch, 1, d_model].

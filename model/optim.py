@@ -19,7 +19,7 @@ class Schedule:
     total_steps: int
 
     def rate(self, step: int) -> float:
-        """Learning rate of a step, counted from 0."""
+        """Compute the learning rate of a step, counted from 0."""
         warm = (step + 1) / max(1, self.warmup_steps)
         left = (self.total_steps - step) / max(1, self.decay_steps)
         return self.peak * max(0.0, min(1.0, warm, left))
@@ -61,7 +61,7 @@ class Optimizers:
             optimizer.zero_grad(set_to_none=True)
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Every state tensor under `weight/slot`, fit for safetensors."""
+        """List every state tensor under `weight/slot`, fit for safetensors."""
         return {
             f"{name}/{slot}": value
             for optimizer, named in ((self._muon, self._matrices), (self._adam, self._others))

@@ -45,7 +45,7 @@ class TrainingOptions(BaseModel):
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where to train")
 
     def transformer(self, vocabulary_sizes: tuple[int, int]) -> TransformerConfig:
-        """The architecture that these options ask for.
+        """Describe the architecture that these options ask for.
 
         Raises:
             pydantic.ValidationError: they contradict each other.

@@ -21,7 +21,7 @@ def plot_learning_curve(progress: Progress, file: Path) -> None:
 
 
 def learning_curve(progress: Progress) -> Figure:
-    """Training loss (smoothed), dev loss and dev BLEU against the step; BLEU from 0."""
+    """Plot training loss (smoothed), dev loss and dev BLEU against the step; BLEU from 0."""
     figure, loss_axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
     smooth, losses = None, []
     for _, loss in progress.curve:

@@ -10,7 +10,7 @@ from model.config import TransformerConfig
 
 
 def sinusoids(positions: int, d_model: int, *, halves: bool) -> Tensor:
-    """Sines and cosines of section 3.5 of arXiv:1706.03762.
+    """Compute the sines and cosines of section 3.5 of arXiv:1706.03762.
 
     Args:
         positions: rows of the table.
@@ -46,5 +46,5 @@ class Positions(nn.Module):
             self.register_buffer("table", sinusoids(rows, config.d_model, halves=halves), persistent=False)
 
     def forward(self, positions: Tensor) -> Tensor:
-        """positions: int [...], counted from 0. Returns [..., d_model]."""
+        """Look up positions, int [...], counted from 0. Returns [..., d_model]."""
         return F.embedding(positions + self.offset if self.offset else positions, self.table)

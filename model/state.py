@@ -85,12 +85,12 @@ class RunFolder:
         (self._snapshots / f"{step:08d}.partial").rename(self._snapshots / f"{step:08d}.safetensors")
 
     def snapshots(self, up_to_step: int) -> list[dict[str, Tensor]]:
-        """The newest snapshots' weights, none from beyond a step."""
+        """Read the weights of the newest snapshots, none from after a step."""
         files = sorted(self._snapshots.glob("*.safetensors"))
         return [load_file(file) for file in files if int(file.stem) <= up_to_step][-self._keep :]
 
     def exists(self) -> bool:
-        """Whether there is a state to go on from."""
+        """Tell whether there is a state to go on from."""
         # A kill between the two renames of `replacing` leaves the whole old state under this name.
         old = self._state.with_name("state.old")
         if not self._state.exists() and old.exists():

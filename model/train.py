@@ -131,7 +131,7 @@ class Trainer:
         return progress
 
     def _step(self, batch: Batch, bar: "tqdm[NoReturn]") -> None:
-        """One update and all that is due after it."""
+        """Make one update, and do all that is due after it."""
         progress = self.progress
         loss = self._update(batch)
         progress.curve.append((progress.step, round(loss, 4)))
@@ -146,7 +146,7 @@ class Trainer:
             self._evaluate()
 
     def _batches(self) -> Iterator[Batch]:
-        """From where the run stands, for ever; position and batch move together."""
+        """Yield batches without end, from where the run stands; position and batch move together."""
         while True:
             plan = self.dataset.epoch(self.options.seed, self.progress.epoch, self.options.batch_tokens)
             while self.progress.batch < len(plan):
@@ -157,7 +157,7 @@ class Trainer:
             self.progress.batch = 0
 
     def _update(self, batch: Batch) -> float:
-        """One optimizer step; returns the loss."""
+        """Make one optimizer step; returns the loss."""
         start = time.monotonic()
         self.model.train()
         tensors = [batch.source, batch.source_lengths, batch.target_in, batch.target_out]
@@ -176,7 +176,7 @@ class Trainer:
         return value
 
     def _evaluation_is_due(self) -> bool:
-        """Whether dev is to be scored at this step, and was not yet."""
+        """Tell whether dev is to be scored at this step, and was not yet."""
         step, evaluations = self.progress.step, self.progress.evaluations
         planned = step > 0 and (step == self.options.steps or step % self.options.evaluate_steps == 0)
         return planned and (not evaluations or evaluations[-1][0] < step)
@@ -201,7 +201,7 @@ class Trainer:
 
     @torch.no_grad()
     def _dev_loss(self, model: Transformer) -> float:
-        """The loss on dev, as in training but without dropout, in nats a token."""
+        """Compute the loss on dev, as in training but without dropout, in nats per token."""
         loss = _loss(model, self.options.label_smoothing)
         total, tokens = 0.0, 0
         for items in self.dev_dataset.epoch(self.options.seed, 0, self.options.batch_tokens):
@@ -229,7 +229,7 @@ class Trainer:
 
 @contextmanager
 def _ctrl_c_heard() -> Iterator[Callable[[], bool]]:
-    """Have Ctrl-C change an answer and not stop the work in its midst; the second one does stop it."""
+    """Have Ctrl-C change an answer and not stop the work in its midst; a second one does stop it."""
     count = 0
 
     def hear(number: int, frame: object) -> None:
@@ -245,7 +245,7 @@ def _ctrl_c_heard() -> Iterator[Callable[[], bool]]:
 
 
 def torch_device(options: TrainingOptions) -> torch.device:
-    """The device that the options mean on this machine.
+    """Choose the device that the options mean on this machine.
 
     Raises:
         DataError: it is not there.
@@ -257,7 +257,7 @@ def torch_device(options: TrainingOptions) -> torch.device:
 
 
 def initial_model(init: Path, options: TrainingOptions) -> Transformer:
-    """The model of the checkpoint that a new run starts from.
+    """Load the model of the checkpoint that a new run starts from.
 
     Raises:
         BundleError: there is none.

@@ -54,14 +54,14 @@ class Transformer(nn.Module):
                 nn.init.zeros_(parameter)
 
     def embed_source(self, source: Tensor) -> Tensor:
-        """source: int [batch, source]. Returns [batch, source, d_model]."""
+        """Embed source ids, int [batch, source]. Returns [batch, source, d_model]."""
         positions = torch.arange(source.shape[1], device=source.device)
         states = self._scale(self.source_embedding(source)) + self.source_positions(positions)
         states = self.source_norm(states) if self.config.embedding_norm else states
         return self.dropout(states)  # type: ignore[no-any-return]
 
     def embed_target(self, target: Tensor, positions: Tensor) -> Tensor:
-        """target: int [batch, target]; positions: int, broadcast to it. Returns [batch, target, d_model]."""
+        """Embed target ids, int [batch, target]; positions: int, broadcast to it. Returns [batch, target, d_model]."""
         states = self._scale(self.target_embedding(target)) + self.target_positions(positions)
         states = self.target_norm(states) if self.config.embedding_norm else states
         return self.dropout(states)  # type: ignore[no-any-return]
@@ -70,14 +70,14 @@ class Transformer(nn.Module):
         return states * math.sqrt(self.config.d_model) if self.config.scale_embedding else states
 
     def encode(self, source: Tensor, source_lengths: Tensor) -> Tensor:
-        """Source ids, padded: [batch, source], and their lengths [batch] -> [batch, source, d_model]."""
+        """Encode padded source ids [batch, source], whose lengths are [batch], to [batch, source, d_model]."""
         states = self.embed_source(source)
         for layer in self.encoder:
             states = layer(states, source_lengths)
         return self.encoder_norm(states) if self.config.norm == "pre" else states
 
     def decode(self, target: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
-        """The last hidden states under a causal mask.
+        """Compute the last hidden states under a causal mask.
 
         Args:
             target: int [batch, target], beginning with the start id.
@@ -93,11 +93,11 @@ class Transformer(nn.Module):
         return self.decoder_norm(states) if self.config.norm == "pre" else states
 
     def forward(self, source: Tensor, source_lengths: Tensor, target: Tensor) -> Tensor:
-        """Logits of every next token: [batch, target, vocabulary]."""
+        """Compute the logits of every next token: [batch, target, vocabulary]."""
         return self.output(self.decode(target, self.encode(source, source_lengths), source_lengths))  # type: ignore[no-any-return]
 
     def project_memory(self, source: Tensor) -> list[KeyValue]:
-        """Every decoder layer's keys and values of the source, each [batch, heads, source, head_dim]."""
+        """Compute every decoder layer's keys and values of the source, each [batch, heads, source, head_dim]."""
         heads = (self.config.heads, self.config.head_dim)
         return [
             tuple(part.unflatten(-1, heads).transpose(1, 2) for part in keys_values.chunk(2, dim=-1))
@@ -105,7 +105,7 @@ class Transformer(nn.Module):
         ]
 
     def memory_projection(self) -> nn.Linear:
-        """What `project_memory` does, for all layers in one product.
+        """Make one product of what `project_memory` does, for all layers.
 
         Returns:
             d_model to decoder_layers * 2 * d_model: a layer's keys, its values, the next layer's keys, ...
@@ -121,7 +121,7 @@ class Transformer(nn.Module):
     def step(
         self, ids: Tensor, lengths: Tensor, caches: list[KeyValue], memory: list[KeyValue], memory_lengths: Tensor
     ) -> tuple[Tensor, list[KeyValue]]:
-        """One decode step of every row.
+        """Run one decode step of every row.
 
         Args:
             ids: int [batch], the last token of each row (at first the start id).
@@ -140,7 +140,7 @@ class Transformer(nn.Module):
     def decode_step(
         self, states: Tensor, lengths: Tensor, caches: list[KeyValue], memory: list[KeyValue], memory_lengths: Tensor
     ) -> tuple[Tensor, list[KeyValue]]:
-        """`step` without embedding and output: [batch, 1, d_model] to hidden states [batch, d_model]."""
+        """Do `step` without embedding and output: [batch, 1, d_model] to hidden states [batch, d_model]."""
         present = []
         for layer, cache, source in zip(self.decoder, caches, memory, strict=True):
             states, cache = layer.step(states, cache, lengths, source, memory_lengths)  # type: ignore[operator]
@@ -149,7 +149,7 @@ class Transformer(nn.Module):
         return states.squeeze(1), present
 
     def new_caches(self, batch: int, capacity: int) -> list[KeyValue]:
-        """Empty caches for `batch` rows of up to `capacity` tokens, a pair a decoder layer."""
+        """Make empty caches for `batch` rows of up to `capacity` tokens, a pair for each decoder layer."""
         shape = (batch, self.config.heads, capacity, self.config.head_dim)
         weight = self.output.weight
         return [(weight.new_zeros(shape), weight.new_zeros(shape)) for _ in self.decoder]

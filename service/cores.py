@@ -11,12 +11,12 @@ _ROOT: Final = Path("/sys/fs/cgroup")
 
 
 def available() -> int:
-    """The number of cores, at least 1: a container that may use 2 cores of a machine of 64 has 2."""
+    """Count the cores, at least 1: a container that may use 2 cores of a machine of 64 has 2."""
     return max(1, math.ceil(min(_allowed(), cpu_quota(_GROUPS, _ROOT))))
 
 
 def cpu_quota(groups: Path, root: Path) -> float:
-    """The cores that the control groups of a process let it use, by the smallest quota on its way to the root.
+    """Find how many cores the control groups of a process allow: the smallest quota on its way to the root.
 
     Args:
         groups: what `/proc/self/cgroup` is: a line `hierarchy:controllers:path` for each hierarchy.

@@ -37,7 +37,7 @@ class Origin(enum.Enum):
 
 
 def _ignore(_: "Segment") -> None:
-    """Nobody waits for progress."""
+    """Do nothing: nobody waits for progress."""
 
 
 @dataclass(slots=True, eq=False)

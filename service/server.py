@@ -66,7 +66,7 @@ async def _run(settings: Settings, load: Load, metrics: Metrics, access_log: Acc
 
 @contextmanager
 def _tracer(settings: Settings) -> Iterator[Tracer | None]:
-    """What makes spans, if the settings want them; only then is the extra needed."""
+    """Make the tracer, if the settings want one; only then is the extra needed."""
     if not settings.otlp_endpoint:
         yield None
         return

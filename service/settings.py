@@ -216,11 +216,11 @@ class Settings(BaseSettings):
         return self.max_answer_bytes // 3
 
     def host_connections(self) -> int:
-        """How many connections one host may have, with 0 resolved."""
+        """Compute how many connections one host may have, with 0 resolved."""
         return self.max_host_connections or max(1, self.max_connections // 2)
 
     def decoding_threads(self) -> int:
-        """The number of threads, with 0 resolved to the CPU cores that this process may use; 1 for a GPU."""
+        """Compute the number of threads: 0 means the CPU cores that this process may use; 1 for a GPU."""
         return self.threads or (cores.available() if self.device == "cpu" else 1)
 
 

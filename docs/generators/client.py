@@ -70,7 +70,7 @@ def _class(each: Class, level: int = 2) -> Iterator[str]:
 
 
 def _definition(method: Function) -> str:
-    """An asynchronous generator is called without `await`, so that it is shown without `async`."""
+    """Name a method; an asynchronous generator is called without `await`, and so is shown without `async`."""
     is_awaited = "async" in method.labels and not str(method.returns).startswith("AsyncIterator")
     return f"{'async ' * is_awaited}def {method.name}"
 

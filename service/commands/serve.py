@@ -69,7 +69,7 @@ def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) ->
 
 
 def _kv_cache(settings: Settings) -> dict[str, Any]:
-    """How much memory the slots of each model will take, or why it cannot be served."""
+    """Compute how much memory the slots of each model will take, or say why it cannot be served."""
     models: dict[str, Any] = {}
     for path in find_bundles(settings.models):
         try:

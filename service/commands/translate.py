@@ -204,7 +204,7 @@ def _as_dict(text: str, translation: Translation) -> dict[str, object]:
 
 
 def _reason(error: DragomanError) -> str:
-    """What is wrong with one text; a user who gave lines knows no fields of a call."""
+    """Say what is wrong with one text; a user who gave lines knows no fields of a call."""
     return "; ".join(violation.description for violation in error.violations) or error.message
 
 

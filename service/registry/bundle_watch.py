@@ -22,7 +22,7 @@ Snapshot = Mapping[Path, frozenset[FileIdentity]]
 
 
 def look(root: Path) -> Snapshot:
-    """What lies at and below a folder now.
+    """List what lies at and below a folder now.
 
     Raises:
         OSError: it cannot be read.
@@ -35,7 +35,7 @@ def look(root: Path) -> Snapshot:
 
 
 def changed(acted_on: Snapshot, before: Snapshot, now: Snapshot) -> set[Path]:
-    """The bundles that are new, different or gone, and were already so a look ago: nobody is writing them any more.
+    """Find the bundles that are new, different or gone, and were already so a look ago: nobody writes them now.
 
     Args:
         acted_on: what the server took up last.
@@ -47,7 +47,7 @@ def changed(acted_on: Snapshot, before: Snapshot, now: Snapshot) -> set[Path]:
 
 
 def taken_up(acted_on: Snapshot, now: Snapshot, paths: set[Path]) -> Snapshot:
-    """What the server has taken up once it has seen to these bundles, and to no others."""
+    """Give the snapshot that is acted on once the server has taken up these bundles, and no others."""
     others = {path: files for path, files in acted_on.items() if path not in paths}
     return others | {path: files for path, files in now.items() if path in paths}
 

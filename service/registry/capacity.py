@@ -11,18 +11,18 @@ from service.settings import MEGABYTE, Settings
 
 
 def item_bytes(manifest: Manifest) -> int:
-    """Bytes of a key's or value's number."""
+    """Count the bytes of one number of a key or value."""
     return np.dtype(KEY_VALUE_TYPES[manifest.precision]).itemsize
 
 
 def slot_bytes(manifest: Manifest) -> int:
-    """Bytes of the keys and values of one slot: its own ones and its encoder memory."""
+    """Count the bytes of the keys and values of one slot: its own ones and its encoder memory."""
     tokens = manifest.max_target_tokens + manifest.max_source_tokens
     return manifest.decoder_layers * 2 * manifest.d_model * tokens * item_bytes(manifest)
 
 
 def slots_of(manifest: Manifest, settings: Settings) -> int:
-    """Slots of each thread: as many as the settings ask for and their budget pays for.
+    """Count the slots of each thread: as many as the settings ask for and their budget pays for.
 
     Raises:
         BundleError: the budget does not pay for one.
@@ -41,7 +41,7 @@ def slots_of(manifest: Manifest, settings: Settings) -> int:
 
 
 def describe(manifest: Manifest, settings: Settings) -> dict[str, Any]:
-    """What the slots of a model take, and how that is computed, for people.
+    """Describe the memory that the slots of a model take, and how it is computed, for people.
 
     Raises:
         BundleError: as `slots_of`.

@@ -11,7 +11,7 @@ BUNDLES: Final = "dragoman.bundles"  # no service to call: what those who run th
 
 
 def name_of(model: str) -> str:
-    """Under which name the health of a model is asked for."""
+    """Give the name under which the health of a model is asked for."""
     return f"{SERVICE}/{model}"
 
 
@@ -38,11 +38,11 @@ class Health:
         return self._serving[""]
 
     def is_serving(self, name: str) -> bool | None:
-        """Whether a server or model serves; None for a name that was never heard of."""
+        """Tell whether a server or model serves; None for an unknown name."""
         return self._serving.get(name)
 
     def all(self) -> dict[str, bool]:
-        """Whether the server and all models serve, by name; a copy."""
+        """Tell whether the server and all models serve, by name; a copy."""
         return dict(self._serving)
 
     async def follow(self, name: str) -> AsyncIterator[bool | None]:
@@ -57,27 +57,27 @@ class Health:
                 told = [serving]
 
     def serve(self, models: Iterable[str]) -> None:
-        """These models are served now, and no others."""
+        """Note that these models are served now, and no others."""
         self._served = frozenset(models)
         self._tell()
 
     def miss(self, model: str) -> None:
-        """A model should be served, but could not be loaded; one that is served all the same stays as it is."""
+        """Note that a model could not be loaded; one that is served all the same stays as it is."""
         self._serving.setdefault(name_of(model), False)
         self._tell()
 
     def agree(self, *, agree: bool) -> None:
-        """Whether what is served is what is on disk: no bundle was refused, and none is gone."""
+        """Note whether what is served is what is on disk: no bundle was refused, and none is gone."""
         self._agree = agree
         self._tell()
 
     def stall(self, models: Iterable[str]) -> None:
-        """In these models a step stalls, in no others."""
+        """Note that in these models a step stalls, and in no others."""
         self._stalled = frozenset(models)
         self._tell()
 
     def leave(self) -> None:
-        """The server shuts down."""
+        """Note that the server shuts down."""
         self._left = True
         self._tell()
 

@@ -27,7 +27,7 @@ class ModelRegistry:
     """
 
     def __init__(self, metrics: Metrics, health: Health, device: str, show: Callable[[Catalog], None]) -> None:
-        """A registry without models.
+        """Make a registry without models.
 
         Args:
             metrics: of the server.
@@ -67,7 +67,7 @@ class ModelRegistry:
         return [loaded.name for loaded in self._models]
 
     def step_ages_s(self) -> dict[str, float]:
-        """How long the current step of each model has been running; for any thread."""
+        """Measure how long the current step of each model has been running; for any thread."""
         return {loaded.name: loaded.step_age_s() for loaded in self._models}
 
     def open(self) -> None:

@@ -50,7 +50,7 @@ def plan(served: Mapping[str, Origin], found: Mapping[Path, Manifest]) -> Plan:
 
 
 def gone(served: Mapping[str, Origin], found: Mapping[Path, Manifest], refused: Collection[Path]) -> set[str]:
-    """The served models of which nothing is left on disk.
+    """List the served models of which nothing is left on disk.
 
     One whose own bundle, or every bundle of its name, was refused is not among them: the old one stays.
 

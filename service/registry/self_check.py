@@ -79,7 +79,7 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
 
 
 def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
-    """Ids that look like sentences to the model, the same at every start; no model has a good translation of them."""
+    """Make ids that look like sentences to the model, the same at every start; they mean nothing."""
     chance = random.Random(LENGTHS[0])
     ids = range(min(_FIRST_ID, vocabulary_size - 1), vocabulary_size)
     lengths = [min(length, manifest.max_source_tokens) for length in LENGTHS]
@@ -87,7 +87,7 @@ def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
 
 
 def _change_by_padding(batch: DecodeBatch, short: list[int], long: list[int]) -> float:
-    """How far a source's encoder memory beside a longer source is from the one alone, relative to its length."""
+    """Measure how far a longer neighbour moves a source's encoder memory, relative to its length."""
     [alone] = batch.encode([short])
     beside = batch.encode([short, long])[0]
     if np.array_equal(alone, beside):

@@ -24,7 +24,7 @@ class Watchdog:
         tell: Callable[[frozenset[str]], None],
         metrics: Metrics,
     ) -> None:
-        """A watchdog that believes that all is well.
+        """Make a watchdog that believes that all is well.
 
         Args:
             step_ages_s: how long the oldest step that runs has been running, by model; 0 where none runs.

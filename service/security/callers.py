@@ -20,10 +20,10 @@ class Context(Protocol):
     """What is used of `grpc.aio.ServicerContext`, which has no types."""
 
     def peer(self) -> str:
-        """Where the call comes from: "ipv4:192.0.2.7:40000", "ipv6:%5B::1%5D:40000", "unix:..."."""
+        """Say where the call comes from: "ipv4:192.0.2.7:40000", "ipv6:%5B::1%5D:40000", "unix:..."."""
 
     def invocation_metadata(self) -> Metadata:
-        """What came with the call, keys in lower case."""
+        """Give what came with the call, keys in lower case."""
 
 
 class Caller(NamedTuple):

@@ -69,7 +69,7 @@ class HostConnections:
         self._say(counts)
 
     def _host(self, descriptor: int) -> str:
-        """Where a connection to the port comes from; "" for any other socket."""
+        """Say where a connection to the port comes from; "" for any other socket."""
         with suppress(OSError, ValueError), closing(socket.socket(fileno=os.dup(descriptor))) as copy:
             if copy.family in (socket.AF_INET, socket.AF_INET6) and copy.getsockname()[1] == self._port:
                 return host_of(copy.getpeername()[0])
@@ -83,7 +83,7 @@ class HostConnections:
 
 
 def _sockets(descriptors: list[int]) -> Iterator[tuple[int, int]]:
-    """Inode and descriptor of each that is a socket."""
+    """Yield inode and descriptor of each that is a socket."""
     for descriptor in descriptors:
         with suppress(OSError):  # closed meanwhile
             status = os.fstat(descriptor)

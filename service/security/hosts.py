@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 
 def host_of(address: str) -> str:
-    """The host of a numeric address; IPv4 is the same within IPv6, where else the first 64 bits count."""
+    """Name the host of a numeric address; IPv4 is the same within IPv6, of which else the first 64 bits count."""
     numeric = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(numeric, ipaddress.IPv4Address):
         return str(numeric)
@@ -17,7 +17,7 @@ def host_of(address: str) -> str:
 
 @lru_cache(maxsize=4096)  # asked at every call, and the same for all calls of a connection
 def host_of_peer(peer: str) -> str:
-    """The host of a caller, with its family.
+    """Name the host of a caller, with its family.
 
     Args:
         peer: as gRPC names it: "ipv4:192.0.2.7:40000", "ipv6:%5B2001:db8::1%5D:40000", "unix:...".

@@ -21,7 +21,7 @@ class Context(Protocol):
     """What is used of `grpc.aio.ServicerContext`, which has no types."""
 
     def invocation_metadata(self) -> Metadata | None:
-        """The metadata that the client sent."""
+        """Give the metadata that the client sent."""
 
 
 class Tracer(Protocol):
@@ -35,7 +35,7 @@ class AccessLog:
     """Told of each call at its end; lives on the event loop. No call fails because it cannot be written down."""
 
     def __init__(self, log: Log | None = None, which: LogRequests = "none", tracer: Tracer | None = None) -> None:
-        """A log of calls.
+        """Make a log of calls.
 
         Args:
             log: where the lines go.

@@ -21,7 +21,7 @@ _JSON: Final = "{" + ", ".join(f'"{name}": {kind}' for kind, names in _KINDS for
 
 
 def as_json(record: CallStats, now_s: float) -> str:
-    """One JSON object.
+    """Write one JSON object.
 
     Args:
         record: of a call that has ended.
@@ -53,7 +53,7 @@ def as_json(record: CallStats, now_s: float) -> str:
 
 
 def for_people(record: CallStats, now_s: float) -> str:
-    """One line, the most important first; see :func:`as_json`."""
+    """Write one line, the most important first; see :func:`as_json`."""
     ending = f"{record.code.name} {record.reason}" if record.reason else record.code.name
     shared = f" ({record.cached} cached, {record.coalesced} coalesced)" if record.cached or record.coalesced else ""
     failed = f" ({record.failed_texts} failed)" if record.failed_texts else ""

@@ -23,7 +23,7 @@ class Interval:
     end_s: float = -math.inf
 
     def add(self, start_s: float | None, end_s: float | None) -> None:
-        """A segment was in it; one with a time of None was not, or has not left."""
+        """Note that a segment was in it; one with a time of None was not, or has not left."""
         if start_s is None or end_s is None:
             return
         if start_s < self.start_s:

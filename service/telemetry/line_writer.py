@@ -38,7 +38,7 @@ class LineWriter:
         self._thread.start()
 
     def write(self, line: str) -> None:
-        """Have a line written, soon; it ends with a newline."""
+        """Have a line written soon; it ends with a newline."""
         if len(self._lines) >= self._limit_lines:
             self.drop()
             return

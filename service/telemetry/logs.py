@@ -89,7 +89,7 @@ class _Handler(logging.Handler):
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """False for two lines of grpcio that any client can cause at will.
+    """Tell whether a line is worth writing: two of grpcio are not, since any client can cause them at will.
 
     They are of a call that its client left while it was answered, and of metadata that is no UTF-8, which they show.
     """

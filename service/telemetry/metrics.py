@@ -29,7 +29,7 @@ KV_CACHE_FORMULA: Final = (
 
 
 def _growing(first: float, factor: float, limit: float) -> tuple[float, ...]:
-    """Bucket bounds from ``first``, each ``factor`` times the one before, none above ``limit``."""
+    """Compute bucket bounds from ``first``, each ``factor`` times the one before, none above ``limit``."""
     bounds = []
     bound = first
     while bound <= limit:
@@ -72,13 +72,13 @@ class Metrics:
         self._of: dict[str, ModelMetrics] = {}
 
     def of(self, model: str) -> "ModelMetrics":
-        """Those of one model of the operator's."""
+        """Give the metrics of one model, which the operator named."""
         if model not in self._of:
             self._of[model] = ModelMetrics(self, model)
         return self._of[model]
 
     def total(self, sample: str, **labels: str) -> float:
-        """The sum of all samples of this name, without the prefix, that have these labels; 0 if there are none."""
+        """Add up all samples of this name, without the prefix, that have these labels; 0 if there are none."""
         return sum(
             found.value
             for family in self.registry.collect()

@@ -36,7 +36,7 @@ class SegmentStats:
                 self._target_tokens += len(segment.target_ids)
 
     def _expected_rest(self, segment: Segment) -> float:
-        """How many tokens it would still have got, if it were like those before it."""
+        """Estimate how many tokens a segment would still have got, if it were like those before it."""
         ratio = self._target_tokens / self._source_tokens if self._source_tokens else 1.0
         expected = min(ratio * len(segment.source_ids), segment.max_target_tokens)
         return max(0.0, expected - len(segment.target_ids))

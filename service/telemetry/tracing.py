@@ -54,7 +54,7 @@ class CallTracer:
 
     @classmethod
     def to(cls, endpoint: str) -> "CallTracer":
-        """One that exports by OTLP over gRPC.
+        """Make a tracer that exports by OTLP over gRPC.
 
         Args:
             endpoint: the collector's URL; http:// is without TLS.

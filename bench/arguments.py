@@ -1,8 +1,41 @@
-"""Numbers and files as arguments: what cannot be one is told in one line."""
+"""The arguments that measurements have in common: what is wrong with one is told in one line."""
 
 import argparse
 import math
 from pathlib import Path
+
+from dragoman.arguments import Parser
+
+
+def make_parser(program: str, description: str | None) -> Parser:
+    """Return a parser without arguments.
+
+    Args:
+        program: its name, as it is called.
+        description: shown as it is, its lines unchanged.
+    """
+    return Parser(
+        prog=program,
+        description=description,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_bundle(parser: argparse.ArgumentParser) -> None:
+    """Add `--bundle`."""
+    default = Path("models/en-de/bundle")
+    parser.add_argument("--bundle", type=Path, default=default, metavar="DIR", help="(%(default)s)")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`."""
+    parser.add_argument("--json", type=output_file, metavar="OUT", help="also write all figures to this file")
+
+
+def add_serve(parser: argparse.ArgumentParser) -> None:
+    """Add what comes after `--`."""
+    parser.add_argument("serve", nargs="*", help="arguments of dragoman serve, after --")
 
 
 def number(text: str) -> float:

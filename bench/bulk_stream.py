@@ -6,8 +6,6 @@ Starts a server, streams that many short sentences, all different, through `Clie
 way how many were answered, how fast, and what is resident of the server and of this process, the client.
 """
 
-import argparse
-import json
 import os
 import sys
 import time
@@ -18,11 +16,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from bench.arguments import add_bundle, add_json, make_parser, whole
+from bench.files import write_json
 from bench.resident import resident_mib
-from bench.server_process import ServerError, running
+from bench.server_process import ServerError, running, serve_command
 from dragoman import Client, DragomanError
 from dragoman.bundle import Bundle
-from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_OK
+from dragoman.exit_codes import EXIT_OK
 
 EXIT_BAD_ANSWERS = 1
 SAMPLES: Final = 20
@@ -52,32 +52,30 @@ def main(argv: list[str]) -> int:
     """Run the stream and print what it found.
 
     Returns:
-        0; 1 when a text was not answered exactly once and without an error; 2, after one line on stderr, when an
-        argument is no good or the server failed.
+        0; 1 when a text was not answered exactly once and without an error.
+
+    Raises:
+        SystemExit: With 2, after one line on stderr, when an argument is no good or the server failed.
     """
-    parser = argparse.ArgumentParser(prog="python -m bench.bulk_stream", description=__doc__, allow_abbrev=False)
-    add = parser.add_argument
-    add("--count", type=int, default=1_000_000, metavar="N", help="texts (%(default)s)")
-    add("--bundle", type=Path, default=Path("models/en-de/bundle"), metavar="DIR", help="(%(default)s)")
-    add("--as-ready", action="store_true", help="take the answers as they are ready, not in order")
-    add("--json", type=Path, metavar="OUT", help="also write the figures, with all samples, to this file")
+    parser = make_parser("python -m bench.bulk_stream", __doc__)
+    parser.add_argument("--count", type=whole, default=1_000_000, metavar="N", help="texts (%(default)s)")
+    add_bundle(parser)
+    parser.add_argument("--as-ready", action="store_true", help="take the answers as they are ready, not in order")
+    add_json(parser)
     arguments = parser.parse_args(argv)
     if arguments.count < SAMPLES:
-        print(f"{parser.prog}: needs --count {SAMPLES} or more", file=sys.stderr)
-        return EXIT_BAD_ARGUMENTS
+        parser.error(f"needs --count {SAMPLES} or more")
     try:
         report = run(arguments.bundle, arguments.count, in_order=not arguments.as_ready)
     except (ServerError, DragomanError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return EXIT_BAD_ARGUMENTS
+        parser.error(str(error))
     print(to_text(report))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    write_json(arguments.json, report)
     return EXIT_OK if report["answered_once"] == report["count"] and not report["errors"] else EXIT_BAD_ANSWERS
 
 
 def run(bundle: Path, count: int, *, in_order: bool) -> dict[str, Any]:
-    """Streams the texts through a server of its own.
+    """Stream the texts through a server of its own.
 
     Returns:
         The figures, ready for JSON.
@@ -92,8 +90,7 @@ def run(bundle: Path, count: int, *, in_order: bool) -> dict[str, Any]:
     samples: list[Sample] = []
     errors, portion = 0, count // SAMPLES
     model = Bundle.open(bundle).manifest.name
-    command = [sys.executable, "-m", "dragoman.cli", "serve", "--models", str(bundle)]
-    with running(command) as server, Client(server.address) as client:
+    with running(serve_command("--models", bundle)) as server, Client(server.address) as client:
         start_s = time.perf_counter()
         answers = client.translate_many(sentences(count), model=model, in_order=in_order)
         for answered, (index, translation) in enumerate(answers, start=1):

@@ -6,7 +6,6 @@ The clock starts before the process and stops when its health service says SERVI
 lately come from the page cache: only the first start after boot is colder.
 """
 
-import argparse
 import json
 import sys
 import time
@@ -17,11 +16,11 @@ from typing import Any
 
 import grpc
 
+from bench.arguments import add_serve, count, make_parser
 from bench.load.texts import read_data_file
-from bench.server_process import Running, ServerError, running
+from bench.server_process import Running, ServerError, running, serve_command
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 
-_SERVE = [sys.executable, "-m", "dragoman.cli", "serve"]
 _SENTENCES = [
     "Good morning.",
     "Where is the nearest railway station?",
@@ -32,14 +31,16 @@ _SENTENCES = [
 
 def main(argv: list[str]) -> int:
     """Measure one start and print what it found; 1 when the server did not start."""
-    parser = argparse.ArgumentParser(prog="python -m bench.cold_start", description="Measure a cold start.")
-    parser.add_argument("--data", type=Path, help="source<TAB>target or text lines; default: four sentences")
-    parser.add_argument("--requests", type=int, default=200, help="sent one by one (%(default)s)")
-    parser.add_argument("serve", nargs="*", help="arguments of dragoman serve, after --")
+    parser = make_parser("python -m bench.cold_start", __doc__)
+    parser.add_argument(
+        "--data", type=Path, metavar="FILE", help="source<TAB>target or text lines; default: four sentences"
+    )
+    parser.add_argument("--requests", type=count, default=200, metavar="N", help="sent one by one (%(default)s)")
+    add_serve(parser)
     arguments = parser.parse_args(argv)
     texts = read_data_file(arguments.data).texts if arguments.data else _SENTENCES
     try:
-        report = measure([*_SERVE, *arguments.serve], list(islice(cycle(texts), arguments.requests)))
+        report = measure(serve_command(*arguments.serve), list(islice(cycle(texts), arguments.requests)))
     except ServerError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 1

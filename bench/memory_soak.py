@@ -9,26 +9,26 @@ workspaces are as large as they get. After the first tenth nothing may grow: wha
 what is resident shows, too, the holes between blocks of all sizes that the allocator could not fill.
 """
 
-import argparse
 import ctypes
-import json
 import os
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from bench.arguments import add_bundle, add_json, count, make_parser, whole
+from bench.files import write_json
 from bench.resident import resident_mib
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
-from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_OK
+from dragoman.exit_codes import EXIT_OK
+from service import cores
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.registry.allocator import share_one_heap
@@ -86,31 +86,31 @@ def main(argv: list[str]) -> int:
     """Run the soak and print what it found.
 
     Returns:
-        0; 2, after one line on stderr, when an argument or the bundle is no good.
+        0.
+
+    Raises:
+        SystemExit: With 2, after one line on stderr, when an argument or the bundle is no good.
     """
-    parser = argparse.ArgumentParser(prog="python -m bench.memory_soak", description=__doc__, allow_abbrev=False)
+    parser = make_parser("python -m bench.memory_soak", __doc__)
+    add_bundle(parser)
     add = parser.add_argument
-    add("--bundle", type=Path, default=Path("models/en-de/bundle"), metavar="DIR", help="(%(default)s)")
-    add("--segments", type=int, default=100_000, metavar="N", help="how many (%(default)s)")
-    add("--threads", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="of the engine (%(default)s)")
-    add("--slots", type=int, default=32, metavar="N", help="of each thread (%(default)s)")
-    add("--encoder-cache-mb", type=int, default=64, metavar="MB", help="kept memories (%(default)s); 0: none")
-    add("--seed", type=int, default=0, metavar="N", help="of all that is random (%(default)s)")
-    add("--json", type=Path, metavar="OUT", help="also write the figures, with all samples, to this file")
+    add("--segments", type=whole, default=100_000, metavar="N", help="how many (%(default)s)")
+    add("--threads", type=count, default=cores.available(), metavar="N", help="of the engine (%(default)s)")
+    add("--slots", type=count, default=32, metavar="N", help="of each thread (%(default)s)")
+    add("--encoder-cache-mb", type=whole, default=64, metavar="MB", help="kept memories (%(default)s); 0: none")
+    add("--seed", type=whole, default=0, metavar="N", help="of all that is random (%(default)s)")
+    add_json(parser)
     arguments = parser.parse_args(argv)
     settings = {name: value for name, value in vars(arguments).items() if name not in ("bundle", "json")}
-    if arguments.segments < SAMPLES or min(arguments.threads, arguments.slots) < 1 or arguments.encoder_cache_mb < 0:
-        print(f"{parser.prog}: needs --segments {SAMPLES} or more, --threads and --slots 1 or more", file=sys.stderr)
-        return EXIT_BAD_ARGUMENTS
+    if arguments.segments < SAMPLES:
+        parser.error(f"needs --segments {SAMPLES} or more")
     try:
         bundle = Bundle.open(arguments.bundle)
         report = {"bundle": bundle.manifest.name, **settings, **run(bundle, Soak(**settings))}
     except BundleError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return EXIT_BAD_ARGUMENTS
+        parser.error(str(error))
     print(to_text(report))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    write_json(arguments.json, report)
     return EXIT_OK
 
 

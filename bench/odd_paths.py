@@ -14,11 +14,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bench.arguments import count, not_negative, positive
+from bench.arguments import count, make_parser, not_negative, positive
 from bench.beside import beside
-from bench.server_process import NOTHING_FREE, serving
+from bench.server_process import NOTHING_FREE, running, serve_command
 from dragoman import Client
-from dragoman.arguments import Parser
 from dragoman.errors import DragomanError
 
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
@@ -38,14 +37,15 @@ class Probe(NamedTuple):
 
 def main(argv: list[str]) -> int:
     """Print the table; the exit code is 1 if the probe had an error."""
-    parser = Parser(prog="python -m bench.odd_paths", description=__doc__)
-    parser.add_argument("--seconds", type=positive, default=60.0, help="length of the attack (%(default)s)")
-    parser.add_argument("--quiet-s", type=not_negative, default=10.0, help="time before and after it (%(default)s)")
-    parser.add_argument("--per-second", type=count, default=1000, help="frames per second (%(default)s)")
-    parser.add_argument("--bundle", default="models", help="what is served (%(default)s)")
-    options = parser.parse_args(argv)
-    with serving([sys.executable, "-m", "dragoman.cli", "serve", "--models", options.bundle, *NOTHING_FREE]) as address:
-        probes, attack, sent = _drive(address, options.quiet_s, options.seconds, options.per_second)
+    parser = make_parser("python -m bench.odd_paths", __doc__)
+    add = parser.add_argument
+    add("--seconds", type=positive, default=60.0, metavar="S", help="length of the attack (%(default)s)")
+    add("--quiet-s", type=not_negative, default=10.0, metavar="S", help="time before and after it (%(default)s)")
+    add("--per-second", type=count, default=1000, metavar="N", help="frames per second (%(default)s)")
+    add("--bundle", default="models", metavar="DIR", help="what is served (%(default)s)")
+    arguments = parser.parse_args(argv)
+    with running(serve_command("--models", arguments.bundle, *NOTHING_FREE)) as server:
+        probes, attack, sent = _drive(server.address, arguments.quiet_s, arguments.seconds, arguments.per_second)
     begin_s, end_s = attack
     parts = {
         "before": [probe for probe in probes if probe.due_s < begin_s],

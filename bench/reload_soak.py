@@ -7,8 +7,6 @@ hold something when it goes. The first reloads may cost memory, since two models
 nothing may grow.
 """
 
-import argparse
-import json
 import os
 import shutil
 import signal
@@ -23,8 +21,10 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families
 from tqdm import tqdm
 
+from bench.arguments import add_bundle, add_json, add_serve, count, make_parser
+from bench.files import write_json
 from bench.resident import resident_mib
-from bench.server_process import Running, ServerError, running
+from bench.server_process import Running, ServerError, running, serve_command
 from dragoman.bundle import MANIFEST, Manifest
 from dragoman.client import Client
 
@@ -35,21 +35,20 @@ _PAUSE_S: Final = 0.02
 
 def main(argv: list[str]) -> int:
     """Measure, and print resident memory after each reload; 1 when the server failed."""
-    parser = argparse.ArgumentParser(prog="python -m bench.reload_soak", description="Memory over reloads.")
-    parser.add_argument("--bundle", type=Path, default=Path("models/en-de/bundle"), help="(%(default)s)")
-    parser.add_argument("--reloads", type=int, default=20, help="(%(default)s)")
-    parser.add_argument("--json", type=Path, help="where the figures are written, too")
-    parser.add_argument("serve", nargs="*", help="arguments of dragoman serve, after --")
+    parser = make_parser("python -m bench.reload_soak", __doc__)
+    add_bundle(parser)
+    parser.add_argument("--reloads", type=count, default=20, metavar="N", help="how many (%(default)s)")
+    add_json(parser)
+    add_serve(parser)
     arguments = parser.parse_args(argv)
     try:
-        resident_mib = measure(arguments.bundle, arguments.reloads, arguments.serve)
+        sizes_mib = measure(arguments.bundle, arguments.reloads, arguments.serve)
     except ServerError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 1
-    for reloads, mib in enumerate(resident_mib):
+    for reloads, mib in enumerate(sizes_mib):
         print(f"{reloads:4} reloads  {mib:8.1f} MiB resident")
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"resident_mib": resident_mib}) + "\n")
+    write_json(arguments.json, {"resident_mib": sizes_mib})
     return 0
 
 
@@ -70,8 +69,7 @@ def measure(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[f
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "bundle"
         shutil.copytree(bundle, copy)
-        command = [sys.executable, "-m", "dragoman.cli", "serve", "--models", str(copy), *arguments]
-        with running(command) as server:
+        with running(serve_command("--models", copy, *arguments)) as server:
             _translate(server, 0)
             sizes_mib = [resident_mib(server.process.pid)]
             for number in tqdm(range(1, reloads + 1), unit="reload", disable=None):

@@ -4,11 +4,13 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 import grpc
@@ -42,30 +44,24 @@ class Running:
     time_to_serving_s: float
 
 
-@contextmanager
-def serving(command: Sequence[str]) -> Iterator[str]:
-    """A server for the time of the block.
-
-    Args:
-        command: starts it, once `--address` and `--metrics-address` are appended.
-
-    Yields:
-        Its address.
-
-    Raises:
-        ServerError: it ended or was not ready in time.
-    """
-    with running(command) as server:
-        yield server.address
+def serve_command(*arguments: str | Path) -> list[str]:
+    """Return the command line of `dragoman serve` with these arguments, of this Python's Dragoman."""
+    return [sys.executable, "-m", "dragoman.cli", "serve", *map(str, arguments)]
 
 
 @contextmanager
 def running(command: Sequence[str], cores: Collection[int] | None = None) -> Iterator[Running]:
-    """As `serving`, for those who want to know more than the address, or where it runs.
+    """Run a server for the time of the block.
 
     Args:
-        command: as for `serving`.
+        command: starts it, once `--address` and `--metrics-address` are appended.
         cores: on which it may run; None: on those of this process. Linux only.
+
+    Yields:
+        The server, once it serves.
+
+    Raises:
+        ServerError: it ended or was not ready in time.
     """
     address, metrics_address = (f"127.0.0.1:{port}" for port in free_ports(2))
     addresses = ["--address", address, "--metrics-address", metrics_address]

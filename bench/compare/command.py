@@ -21,15 +21,16 @@ is switched off. In process tokenizing is left out; served, both sides tokenize 
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.arguments import count, input_file, output_file
-from bench.compare.inprocess import Outcome, Say
-from bench.compare.report import as_json, as_markdown
+from bench.arguments import count, input_file, make_parser, output_file
+from bench.compare.inprocess import Outcome
+from bench.compare.report import as_dict, as_markdown
 from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
+from bench.files import write_json
 from bench.load.texts import DataFileError
+from bench.log import log_with_time
 from bench.server_process import ServerError
 from dragoman.arguments import Parser
 from dragoman.exit_codes import EXIT_OK
@@ -53,7 +54,7 @@ def main(argv: list[str]) -> int:
     plan = Plan(**{name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__})
     try:
         with tempfile.TemporaryDirectory(prefix="dragoman-compare-") as scratch:
-            outcomes = list(run(plan, arguments.work or Path(scratch), _teller()))
+            outcomes = list(run(plan, arguments.work or Path(scratch), log_with_time()))
     except DataFileError as error:
         parser.error(str(error))
     except ServerError as error:
@@ -69,8 +70,7 @@ def _report(outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
     if arguments.results:
         with arguments.results.open("a", encoding="utf-8") as file:
             file.write(f"\n{table}\n")
-    if arguments.json:
-        arguments.json.write_text(as_json(outcomes, vars(arguments)) + "\n", encoding="utf-8")
+    write_json(arguments.json, as_dict(outcomes, vars(arguments)))
     if arguments.plot and outcomes:
         from bench.compare.plot import plot  # here: matplotlib takes a second
 
@@ -79,12 +79,7 @@ def _report(outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
 
 def build_parser() -> Parser:
     """Build the parser of the command line."""
-    parser = Parser(
-        prog="dragoman bench compare",
-        description=__doc__,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = make_parser("dragoman bench compare", __doc__)
     add = parser.add_argument
     add("--data", type=input_file, metavar="FILE", help="sentences: source<TAB>target or text lines; .gz, .xz")
     add("--model-folder", type=Path, default=Path("models/en-de"), metavar="DIR", help="default model (%(default)s)")
@@ -113,15 +108,6 @@ def _some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
         return chosen
 
     return parse
-
-
-def _teller() -> Say:
-    start_s = time.monotonic()
-
-    def say(text: str) -> None:
-        print(f"{time.monotonic() - start_s:6.1f} s  {text}", file=sys.stderr, flush=True)
-
-    return say
 
 
 if __name__ == "__main__":

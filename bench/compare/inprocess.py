@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.compare.search import Ratio, Trial, best_of, in_turn
+from bench.log import Log
 from bench.peers.contender import Contender, Program, Sentences, Settings
 
 # A thread pool may spin for a while after its work, and would take a core from whoever is measured next.
 PAUSE_S = 0.3
 WARM_UP = 64
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -111,20 +110,20 @@ OFFLINE = Part("offline", "sentences/s", True, lambda program: program.offline, 
 SINGLE = Part("single", "ms", False, lambda program: program.single, median_latency_ms)
 
 
-def sweep(part: Part, program: Program, sentences: Sentences, say: Say) -> list[Trial]:
+def sweep(part: Part, program: Program, sentences: Sentences, log: Log) -> list[Trial]:
     """Try all settings of a program."""
     trials = []
     for settings in part.choices(program):
         with ExitStack() as stack:
             figure = part.measure(_open(part, program, settings, sentences, stack), sentences)
         trials.append(Trial(dict(settings), figure))
-        say(f"sweep {part.name} {program.name} {describe(settings)}: {figure:.4g} {part.unit}")
+        log(f"sweep {part.name} {program.name} {describe(settings)}: {figure:.4g} {part.unit}")
         time.sleep(PAUSE_S)
     return trials
 
 
 def compare(
-    part: Part, model: str, programs: tuple[Program, Program], sentences: Sentences, rounds: int, say: Say
+    part: Part, model: str, programs: tuple[Program, Program], sentences: Sentences, rounds: int, log: Log
 ) -> Outcome:
     """Sweep both programs, then measure each at its best, in turn.
 
@@ -134,15 +133,15 @@ def compare(
         programs: ours, then theirs.
         sentences: what both translate.
         rounds: how often each is measured.
-        say: told about progress.
+        log: told about progress.
     """
-    trials = [sweep(part, program, sentences, say) for program in programs]
+    trials = [sweep(part, program, sentences, log) for program in programs]
     best = [best_of(tried, higher_is_better=part.higher_is_better).settings for tried in trials]
 
     def measure(program: Program, contender: Contender) -> float:
         time.sleep(PAUSE_S)
         figure = part.measure(contender, sentences)
-        say(f"{model} {part.name} {program.name}: {figure:.4g} {part.unit}")
+        log(f"{model} {part.name} {program.name}: {figure:.4g} {part.unit}")
         return figure
 
     with ExitStack() as stack:

@@ -1,13 +1,11 @@
 """What a comparison found, as a Markdown table for people and as JSON with everything."""
 
-import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -27,14 +25,13 @@ def as_markdown(outcomes: Sequence[Outcome]) -> str:
     return "\n".join([f"{where}.", "", _HEAD, "|---" * (_HEAD.count("|") - 1) + "|", *rows])
 
 
-def as_json(outcomes: Sequence[Outcome], arguments: Mapping[str, Any]) -> str:
-    """Everything: machine, arguments, every setting that was tried, every round."""
-    report = {
+def as_dict(outcomes: Sequence[Outcome], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything: machine, arguments, every setting that was tried, every round."""
+    return {
         **_machine(),
-        "arguments": {name: str(value) if isinstance(value, Path) else value for name, value in arguments.items()},
+        "arguments": dict(arguments),
         "outcomes": [{**asdict(outcome), "ratio": asdict(outcome.ratio)} for outcome in outcomes],
     }
-    return json.dumps(report, indent=2)
 
 
 def _row(outcome: Outcome) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.compare.inprocess import OFFLINE, SINGLE, Outcome, Say, compare
+from bench.compare.inprocess import OFFLINE, SINGLE, Outcome, compare
 from bench.compare.models import Model, base_model, default_model
 from bench.compare.served import QUICK, Timing, compare_served, requests_of
+from bench.log import Log
 from bench.peers import ct2, ours
 from bench.peers.contender import Program
 from bench.peers.servers import ctranslate2_server, our_server
@@ -54,13 +55,13 @@ class Plan:
     data: Path | None
 
 
-def run(plan: Plan, work: Path, say: Say) -> Iterator[Outcome]:
+def run(plan: Plan, work: Path, log: Log) -> Iterator[Outcome]:
     """Compare.
 
     Args:
         plan: what.
         work: folder for converted models; those that are there are used.
-        say: told about progress.
+        log: told about progress.
 
     Raises:
         BundleError: a bundle cannot be read or made.
@@ -68,12 +69,12 @@ def run(plan: Plan, work: Path, say: Say) -> Iterator[Outcome]:
         ServerError: a server did not start, or holds no rate.
     """
     for name in plan.models:
-        say(f"{name}: making what is compared")
+        log(f"{name}: making what is compared")
         model = _model(name, plan, work)
         for peer in plan.peers:
-            yield from _in_process(model, peer, plan, say)
+            yield from _in_process(model, peer, plan, log)
         if "served" in plan.parts and ct2.NAME in plan.peers and name in plan.served_models:
-            yield from _served(model, plan, say)
+            yield from _served(model, plan, log)
 
 
 def _model(name: str, plan: Plan, work: Path) -> Model:
@@ -84,7 +85,7 @@ def _model(name: str, plan: Plan, work: Path) -> Model:
     return default_model(plan.model_folder, plan.data, plan.precision, work)
 
 
-def _in_process(model: Model, peer: str, plan: Plan, say: Say) -> Iterator[Outcome]:
+def _in_process(model: Model, peer: str, plan: Plan, log: Log) -> Iterator[Outcome]:
     parts = [
         (part, count)
         for part, count in zip((OFFLINE, SINGLE), _COUNTS[model.name, peer], strict=True)
@@ -96,8 +97,8 @@ def _in_process(model: Model, peer: str, plan: Plan, say: Say) -> Iterator[Outco
     rounds = plan.rounds if peer == ct2.NAME else min(plan.rounds, _FEW_ROUNDS)
     for part, count in parts:
         sentences = model.sentences.pick(count // 4 if plan.quick else count)
-        say(f"{model.name} {part.name}, {peer}: {len(sentences)} sentences")
-        yield compare(part, model.name, programs, sentences, rounds, say)
+        log(f"{model.name} {part.name}, {peer}: {len(sentences)} sentences")
+        yield compare(part, model.name, programs, sentences, rounds, log)
 
 
 def _peer(model: Model, peer: str, plan: Plan) -> Program:
@@ -108,7 +109,7 @@ def _peer(model: Model, peer: str, plan: Plan) -> Program:
     return hugging_face.program(model.checkpoint, quick=plan.quick)
 
 
-def _served(model: Model, plan: Plan, say: Say) -> Iterator[Outcome]:
+def _served(model: Model, plan: Plan, log: Log) -> Iterator[Outcome]:
     checkpoint = model.checkpoint.folder
     return compare_served(
         model.name,
@@ -119,5 +120,5 @@ def _served(model: Model, plan: Plan, say: Say) -> Iterator[Outcome]:
         requests_of(model.texts, Bundle.open(model.bundle).manifest.name, model.max_target_tokens),
         min(plan.rounds, _FEW_ROUNDS),
         QUICK if plan.quick else Timing(),
-        say,
+        log,
     )

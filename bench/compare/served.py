@@ -5,14 +5,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from bench.compare.inprocess import Outcome, Say, describe
+from bench.compare.inprocess import Outcome, describe
 from bench.compare.load import Load, closed_load, open_load
 from bench.compare.search import Trial, in_turn, survivors
 from bench.load.search import highest_rate
 from bench.load.texts import serialize_requests
+from bench.log import Log
 from bench.peers.contender import Settings
 from bench.peers.servers import Server
-from bench.server_process import ServerError, serving
+from bench.server_process import ServerError, running
 from dragoman.v1 import translation_pb2
 
 # p95 from the scheduled arrival stays below so many idle latencies.
@@ -62,7 +63,7 @@ class _Side:
     address: str
     requests: Sequence[bytes]
     timing: Timing
-    say: Say
+    log: Log
     idle_ms: float = 0.0
     held: float = 0.0
     seeds: Iterator[int] = field(default_factory=count)
@@ -72,7 +73,7 @@ class _Side:
         if load.failed or load.p50_ms is None:
             raise ServerError(f"{self._name} answers one client with errors")
         self.idle_ms = load.p50_ms
-        self.say(f"idle {self._name}: {self.idle_ms:.2f} ms")
+        self.log(f"idle {self._name}: {self.idle_ms:.2f} ms")
 
     def holds(self, rate: float, bound_ms: float, seconds: float) -> bool:
         """Whether it holds a rate; a near miss has a second try, for something else may have taken the machine."""
@@ -87,7 +88,7 @@ class _Side:
         if rate * seconds < 1:
             raise ServerError(f"{self._name} holds no rate at all: p95 is above {bound_ms:.1f} ms whatever is asked")
         load = open_load(self.address, self.requests, rate, self.timing.warmup_s, seconds, next(self.seeds))
-        self.say(f"{self._name} at {rate:.0f}/s: {_describe(load, bound_ms)}")
+        self.log(f"{self._name} at {rate:.0f}/s: {_describe(load, bound_ms)}")
         return load
 
     @property
@@ -113,7 +114,7 @@ class _Search:
             precision=timing.precision,
         )
         self.growth = 1 + 2 * timing.precision
-        self.side.say(f"{self.side.server.name} holds {self.guess:.0f}/s with p95 <= {self.bound_ms:.1f} ms")
+        self.side.log(f"{self.side.server.name} holds {self.guess:.0f}/s with p95 <= {self.bound_ms:.1f} ms")
         return self.guess
 
 
@@ -134,10 +135,10 @@ class Best:
     trials: list[Trial]
 
 
-def sweep(server: Server, requests: Sequence[bytes], timing: Timing, say: Say) -> Best:
+def sweep(server: Server, requests: Sequence[bytes], timing: Timing, log: Log) -> Best:
     """Find the settings that hold the highest rate: a ladder of rates, from which settings drop out."""
     with ExitStack() as stack:
-        sides = [stack.enter_context(_running(server, settings, requests, timing, say)) for settings in server.choices]
+        sides = [stack.enter_context(_running(server, settings, requests, timing, log)) for settings in server.choices]
         for side in sides:
             side.measure_idle()
         idle_ms = min(side.idle_ms for side in sides)
@@ -157,7 +158,7 @@ def compare_served(
     requests: Sequence[bytes],
     rounds: int,
     timing: Timing,
-    say: Say,
+    log: Log,
 ) -> Iterator[Outcome]:
     """Sweep both servers, then search the highest rate of each at its best, in turn.
 
@@ -167,7 +168,7 @@ def compare_served(
         requests: serialized, one sentence each.
         rounds: how often each is measured.
         timing: of all loads.
-        say: told about progress.
+        log: told about progress.
 
     Yields:
         The outcomes under 5 times each side's own idle latency, which is kind to who is slow when idle, under 5 times
@@ -176,10 +177,10 @@ def compare_served(
     Raises:
         ServerError: a server did not start, or holds no rate.
     """
-    best = [sweep(server, requests, timing, say) for server in servers]
+    best = [sweep(server, requests, timing, log) for server in servers]
     with ExitStack() as stack:
         ours, theirs = (
-            stack.enter_context(_running(server, chosen.settings, requests, timing, say))
+            stack.enter_context(_running(server, chosen.settings, requests, timing, log))
             for server, chosen in zip(servers, best, strict=True)
         )
         our_bound, their_bound = (FACTOR * chosen.idle_ms for chosen in best)
@@ -222,10 +223,10 @@ def requests_of(texts: list[str], model: str, max_target_tokens: int | None) -> 
 
 @contextmanager
 def _running(
-    server: Server, settings: Settings, requests: Sequence[bytes], timing: Timing, say: Say
+    server: Server, settings: Settings, requests: Sequence[bytes], timing: Timing, log: Log
 ) -> Iterator[_Side]:
-    with serving(server.command(settings)) as address:
-        yield _Side(server, settings, address, requests, timing, say)
+    with running(server.command(settings)) as process:
+        yield _Side(server, settings, process.address, requests, timing, log)
 
 
 def _describe(load: Load, bound_ms: float) -> str:

@@ -34,7 +34,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bench.arguments import count, output_file, positive
+from bench.arguments import count, make_parser, output_file, positive
 from dragoman.arguments import Parser
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_INTERRUPTED, EXIT_OK
 
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
         a GPU or with a file that is no good; 130 after Ctrl-C.
     """
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = build_parser().parse_args(argv)
         for name, value in _DEFAULTS[arguments.device].items():
             if getattr(arguments, name) is None:
                 setattr(arguments, name, value)
@@ -106,13 +106,9 @@ def _refuse(reason: str) -> int:
     return EXIT_BAD_ARGUMENTS
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        prog="python -m bench.gpu",
-        description=__doc__,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
+    parser = make_parser("python -m bench.gpu", __doc__)
     add = parser.add_argument
     add("--device", choices=("cuda", "cpu"), default="cuda", help="(%(default)s)")
     add("--parts", type=_names, metavar="NAME,...", help="only these, and libraries (default: all)")

@@ -1,13 +1,12 @@
 """One part of `bench.gpu`, in this process: `python -m bench.gpu.child FUNCTION SIZE SECONDS SETUP OUT`."""
 
 import importlib
-import json
 import sys
 import time
 import traceback
 from pathlib import Path
 
-from bench.files import write_whole
+from bench.files import write_json
 from bench.gpu.budget import Clock
 from bench.gpu.setup import Figures, Setup, Task
 
@@ -31,7 +30,7 @@ def main(function: str, size: str, seconds: str, setup: str, out: str) -> None:
     def note(found: Figures) -> None:
         nonlocal figures
         figures = found
-        write_whole(Path(out), json.dumps({"figures": figures}))
+        write_json(Path(out), {"figures": figures})
 
     error = None
     try:
@@ -43,7 +42,7 @@ def main(function: str, size: str, seconds: str, setup: str, out: str) -> None:
         traceback.print_exc()
         error = f"{type(raised).__name__}: {' '.join(str(raised).split())}"
     found = {"figures": figures, "seconds": time.monotonic() - start_s, "error": error}
-    write_whole(Path(out), json.dumps(found))
+    write_json(Path(out), found)
 
 
 if __name__ == "__main__":

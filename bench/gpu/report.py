@@ -1,11 +1,10 @@
 """What a run has found, as JSON with everything and as Markdown for people; written anew after each part."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.files import write_whole
+from bench.files import write_json, write_whole
 from bench.gpu.runner import Outcome
 from bench.gpu.setup import Figures
 
@@ -29,8 +28,7 @@ class Report:
     def add(self, name: str, outcome: Outcome) -> None:
         """Note what became of a part, and write all that is known."""
         self.outcomes[name] = outcome
-        if self._json_file:
-            write_whole(self._json_file, json.dumps(self.as_dict(), indent=2) + "\n")
+        write_json(self._json_file, self.as_dict())
         if self._markdown_file:
             write_whole(self._markdown_file, self.as_markdown())
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -15,7 +14,7 @@ from bench.gpu.setup import Figures, Task, read_pairs
 from bench.load.run import run_load
 from bench.load.settings import LoadSettings
 from bench.reload_soak import replace
-from bench.server_process import NOTHING_FREE, Running, running
+from bench.server_process import NOTHING_FREE, Running, running, serve_command
 
 VERIFIED_TEXTS: Final = 200
 # Of the report of a load, those that say something of a server on a GPU.
@@ -63,8 +62,8 @@ def reload(task: Task) -> Figures:
 
 
 def _serve(task: Task, bundle: Path) -> list[str]:
-    command = [sys.executable, "-m", "dragoman.cli", "serve", "--models", str(bundle), "--device", task.setup.device]
-    return [*command, "--threads", "1", "--slots", str(task.setup.served_slots), *NOTHING_FREE]
+    flags = ("--device", task.setup.device, "--threads", "1", "--slots", str(task.setup.served_slots))
+    return serve_command("--models", bundle, *flags, *NOTHING_FREE)
 
 
 def _load(task: Task, server: Running) -> Figures:

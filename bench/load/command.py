@@ -2,13 +2,12 @@
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from bench.files import write_whole
+from bench.files import write_json, write_whole
 from bench.load import compare_runs
 from bench.load.environment import describe_environment
 from bench.load.options import as_json, load_settings, parse
@@ -53,8 +52,7 @@ def main(argv: list[str]) -> int:
     measured["slo"] = judge(measured, arguments.slo)
     print(to_text(measured))
     report = _with_context(measured, started, arguments, data)
-    if arguments.json:
-        write_whole(arguments.json, json.dumps(report, indent=2) + "\n")
+    write_json(arguments.json, report)
     if to_page:
         write_whole(arguments.html, to_page(report))
     return _exit_code(measured, parser.prog)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.arguments import input_file, output_file
+from bench.arguments import input_file, make_parser, output_file
+from bench.files import write_whole
 from bench.load.comparison import compare, conclusion, different_settings
 from dragoman.arguments import Parser
 from dragoman.exit_codes import EXIT_OK
@@ -34,17 +35,18 @@ def main(argv: list[str]) -> int:
         from bench.load.page import compare_page  # here: matplotlib takes a second
 
         names = (arguments.before.name, arguments.after.name)
-        arguments.html.write_text(compare_page(names, before, after), encoding="utf-8")
+        write_whole(arguments.html, compare_page(names, before, after))
     print(to_text(before, after))
     return EXIT_OK
 
 
 def build_parser() -> Parser:
     """Build the parser of the command line."""
-    parser = Parser(prog="dragoman load-test compare", description=__doc__, allow_abbrev=False)
-    parser.add_argument("before", type=input_file, metavar="A.json", help="a run, as --json wrote it")
-    parser.add_argument("after", type=input_file, metavar="B.json", help="another one, which is judged by the first")
-    parser.add_argument("--html", type=output_file, metavar="OUT", help="also write a page with plots, in one file")
+    parser = make_parser("dragoman load-test compare", __doc__)
+    add = parser.add_argument
+    add("before", type=input_file, metavar="A.json", help="a run, as --json wrote it")
+    add("after", type=input_file, metavar="B.json", help="another one, which is judged by the first")
+    add("--html", type=output_file, metavar="OUT", help="also write a page with plots, in one file")
     return parser
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench.arguments import count, not_negative, output_file, positive, share, whole
+from bench.arguments import count, make_parser, not_negative, output_file, positive, share, whole
 from bench.load.ramp import FEWEST_REQUESTS
 from bench.load.settings import LoadSettings
 from bench.load.slo import MEASURES, Target
@@ -48,12 +48,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
 
 def build_parser() -> Parser:
     """Build the parser of the command line."""
-    parser = Parser(
-        prog="dragoman load-test",
-        description=_DESCRIPTION,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = make_parser("dragoman load-test", _DESCRIPTION)
     _add_load(parser)
     _add_workload(parser)
     _add_output(parser)

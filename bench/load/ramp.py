@@ -1,21 +1,19 @@
 """The ramp: loads at one rate after another, until the highest is found that a server holds under a target."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bench.load.run import run_load
 from bench.load.search import highest_rate
 from bench.load.settings import LoadSettings
+from bench.log import Log
 
 # From step to step until one fails, and how near the highest rate is to the truth.
 GROWTH: Final = 1.5
 PRECISION: Final = 0.05
 # At a lower rate than this many requests a step there is no telling.
 FEWEST_REQUESTS: Final = 10
-
-Say = Callable[[str], None]
 
 
 class _InterruptedError(Exception):
@@ -34,14 +32,14 @@ class Ramp:
         settings: of each step but the rate and the seed.
         texts: of the data file.
         p95_ms: the target.
-        say: is told how each step went.
+        log: is told how each step went.
         steps: so far: the rate, `held`, `why` it did not hold, and what `run_load` reported.
     """
 
     settings: LoadSettings
     texts: list[str]
     p95_ms: float
-    say: Say
+    log: Log
     steps: list[dict[str, Any]]
 
     def holds(self, rate: float) -> bool:
@@ -54,7 +52,7 @@ class Ramp:
             raise _InterruptedError
         why = why_not(report, self.p95_ms)
         self.steps.append({"rate": rate, "held": why is None, "why": why, **report})
-        self.say(f"{rate:.1f} requests/s: {describe(self.steps[-1])}")
+        self.log(f"{rate:.1f} requests/s: {describe(self.steps[-1])}")
         return why is None
 
 
@@ -86,7 +84,7 @@ def describe(step: dict[str, Any]) -> str:
     return f"held, {latency}" if step["held"] else f"failed, {latency}: {step['why']}"
 
 
-def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms: float, say: Say) -> dict[str, Any]:
+def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms: float, log: Log) -> dict[str, Any]:
     """Search the highest rate.
 
     Args:
@@ -94,16 +92,16 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
         texts: of the data file.
         first_rate: requests a second, where the search begins.
         p95_ms: target of each step.
-        say: is told how each step went.
+        log: is told how each step went.
 
     Returns:
         The report of the step at the highest rate that held, or of the last where none did, and with it
-        `highest_rate`, `next_rate` and `next_why`, which say where and why it ended, and all `steps`.
+        `highest_rate`, `next_rate` and `next_why`, which log where and why it ended, and all `steps`.
 
     Raises:
         NoServerError: no server could be asked for its models, or for its metrics.
     """
-    ramp = Ramp(settings, texts, p95_ms, say, [])
+    ramp = Ramp(settings, texts, p95_ms, log, [])
     interrupted = False
     try:
         highest_rate(ramp.holds, first_rate, growth=GROWTH, precision=PRECISION)
@@ -115,7 +113,7 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
 
 
 def summarize_steps(steps: list[dict[str, Any]], p95_ms: float) -> dict[str, Any]:
-    """What the steps say together.
+    """What the steps log together.
 
     Args:
         steps: of a ramp, in order.

@@ -11,17 +11,17 @@ others. Several texts a request keep it from being what is measured.
 """
 
 import argparse
-import json
 import sys
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.arguments import count, input_file, output_file, positive, whole
+from bench.arguments import add_serve, count, input_file, make_parser, output_file, positive, whole
+from bench.files import write_json
 from bench.load.environment import describe_environment
 from bench.load.report import GENERATOR_WARNING
 from bench.load.texts import DataFileError, read_data_file
+from bench.log import log_with_time
 from bench.overload.drive import Plan, drive
 from bench.overload.targets import as_table, check
 from bench.server_process import ServerError
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     Raises:
         SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
     """
-    parser = _parser()
+    parser = build_parser()
     arguments = parser.parse_args(argv)
     try:
         texts = read_data_file(arguments.data).texts
@@ -49,18 +49,16 @@ def main(argv: list[str]) -> int:
     started = datetime.now(UTC).isoformat(timespec="seconds")
     environment = describe_environment()
     try:
-        storm = drive(_plan(arguments, texts), _say_with_time())
+        storm = drive(_plan(arguments, texts), log_with_time())
     except ServerError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return EXIT_FAILED
     checks = check(storm.figures)
     print(_outcomes(storm.report))
     print(as_table(checks))
-    settings = {name: str(value) if isinstance(value, Path) else value for name, value in vars(arguments).items()}
-    context = {"date": started, "settings": settings, "environment": environment}
+    context = {"date": started, "settings": vars(arguments), "environment": environment}
     report = {**context, **storm.report, "checks": [one._asdict() for one in checks]}
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    write_json(arguments.json, report)
     if arguments.plot:
         from bench.overload.plot import plot  # here: matplotlib takes a second
 
@@ -68,13 +66,9 @@ def main(argv: list[str]) -> int:
     return EXIT_OK if all(one.passed for one in checks) else EXIT_FAILED
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        prog="python -m bench.overload",
-        description=__doc__,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
+    parser = make_parser("python -m bench.overload", __doc__)
     add = parser.add_argument
     default = Path("models/en-de/checkpoint/parity.tsv")
     add(
@@ -96,7 +90,7 @@ def _parser() -> Parser:
     add("--seed", type=whole, default=0, metavar="N", help="of the arrivals (%(default)s)")
     add("--json", type=output_file, metavar="OUT", help="write all figures to this file")
     add("--plot", type=output_file, metavar="OUT", help="draw the storm into this PNG")
-    add("serve", nargs="*", help="arguments of dragoman serve, after --")
+    add_serve(parser)
     return parser
 
 
@@ -123,11 +117,6 @@ def _outcomes(report: dict[str, Any]) -> str:
     late = f"p95 {report['p95_send_delay_ms']:.1f} ms, max {report['max_send_delay_ms']:.1f} ms"
     lines.append(f"generator's lateness: {late}")
     return "\n".join([*lines, f"warning: {GENERATOR_WARNING}"] if report["generator_limited"] else lines)
-
-
-def _say_with_time() -> Any:
-    start_s = time.monotonic()
-    return lambda text: print(f"{time.monotonic() - start_s:6.1f} s  {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

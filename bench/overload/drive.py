@@ -2,9 +2,8 @@
 
 import asyncio
 import math
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,22 +16,20 @@ from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Outcome, Samples, Table
 from bench.load.texts import serialize_requests
 from bench.load.timeline import timeline
+from bench.log import Log
 from bench.overload.cores import Cores, apart
 from bench.overload.memory import Resident, growth, watch
 from bench.overload.phases import Phase, answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
 from bench.overload.targets import Figures
-from bench.server_process import NOTHING_FREE, Running, ServerError, running
+from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 
 STEADY_SHARE = 0.8
-_SERVE = [sys.executable, "-m", "dragoman.cli", "serve", "--log-format", "json"]
 _DELAY_FLAG = "--max-delay-s"
 _WARMUP_S, _LEAD_S, _AFTER_S = 2.0, 5.0, 10.0
 # Texts that are under way when as many clients as keep the server busy wait for their answers.
 _BUSY_TEXTS = 256
 _BIN_S = 1.0
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -90,39 +87,39 @@ class _Seen:
     resident: Sequence[Resident]
 
 
-def drive(plan: Plan, say: Say) -> Storm:
+def drive(plan: Plan, log: Log) -> Storm:
     """Run everything.
 
     Args:
         plan: of it.
-        say: is told how far it is.
+        log: is told how far it is.
 
     Raises:
         ServerError: a server did not start, or answered nothing.
     """
-    seen = _watched(plan, say)
+    seen = _watched(plan, log)
     figures = _figures(seen)
     return Storm(figures, {**figures._asdict(), **_described(plan, seen)})
 
 
-def _watched(plan: Plan, say: Say) -> _Seen:
-    command = [*_SERVE, *NOTHING_FREE, *plan.serve]
+def _watched(plan: Plan, log: Log) -> _Seen:
+    command = serve_command("--log-format", "json", *NOTHING_FREE, *plan.serve)
     with apart() as cores, running(command, cores.server) as unbounded:
-        say(f"cores: {_listed(cores.server)} of the servers, {_listed(cores.generator)} of the generator")
+        log(f"cores: {_listed(cores.server)} of the servers, {_listed(cores.generator)} of the generator")
         requests = _requests(plan, unbounded.address)
         before = _peak(plan, unbounded, requests)
-        say(_sustainable(plan, before))
+        log(_sustainable(plan, before))
         steady = _steady(plan, unbounded, requests, STEADY_SHARE * before)
         steady_ms = p95_ms(steady)
         if steady_ms is None:
             raise ServerError("a server answered nothing at 80 % of what it had just done")
-        say(f"at {STEADY_SHARE:.0%} of it: p95 {steady_ms:.1f} ms")
+        log(f"at {STEADY_SHARE:.0%} of it: p95 {steady_ms:.1f} ms")
         command += _delay_flags(plan, steady_ms)
         with running(command, cores.server) as bounded:
-            say(f"storm of {plan.factor:g} times that for {plan.storm_s:g} s: {' '.join(command[3:])}")
+            log(f"storm of {plan.factor:g} times that for {plan.storm_s:g} s: {' '.join(command[3:])}")
             samples, phases, resident = _storm(plan, bounded, requests, before)
         after = _peak(plan, unbounded, requests)
-        say(f"once more, {_sustainable(plan, after)}")
+        log(f"once more, {_sustainable(plan, after)}")
     return _Seen(cores, (before, after), steady, steady_ms, samples, phases, resident)
 
 

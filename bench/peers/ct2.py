@@ -1,6 +1,5 @@
 """CTranslate2 as a side of a comparison, in this process."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import ctranslate2
 from bench.peers.checkpoint import Checkpoint
 from bench.peers.contender import Program, Sentences, Settings
 from bench.peers.convert import vocabulary
+from service import cores
 
 NAME = "ctranslate2"
 _COMPUTE_TYPES = {"fp32": "float32", "int8": "int8"}
@@ -24,9 +24,9 @@ def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool 
         precision: fp32 or int8.
         quick: offer fewer settings.
     """
-    cores = len(os.sched_getaffinity(0))
-    one, together = {"inter_threads": 1, "intra_threads": 1}, {"inter_threads": 1, "intra_threads": cores}
-    side_by_side = {"inter_threads": cores, "intra_threads": 1}
+    threads = cores.available()
+    one, together = {"inter_threads": 1, "intra_threads": 1}, {"inter_threads": 1, "intra_threads": threads}
+    side_by_side = {"inter_threads": threads, "intra_threads": 1}
     offline = [(side_by_side, "examples", size) for size in ((32, 64) if quick else (8, 16, 32, 64, 128))]
     if not quick:
         offline += [(side_by_side, "tokens", size) for size in (512, 1024)]
@@ -34,7 +34,7 @@ def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool 
     return Program(
         NAME,
         precision,
-        offline=[{**threads, "batch_type": kind, "max_batch_size": size} for threads, kind, size in offline],
+        offline=[{**used, "batch_type": kind, "max_batch_size": size} for used, kind, size in offline],
         single=[one, together],
         open=lambda settings: _InProcess(Ids(model, checkpoint, precision, settings), settings),
     )

@@ -1,6 +1,5 @@
 """Hugging Face transformers as a side of a comparison, in this process: generate() over static batches, in fp32."""
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 from bench.peers.checkpoint import Array, Checkpoint
 from bench.peers.contender import Program, Sentences, Settings
+from service import cores
 
 NAME = "transformers"
 # What the class that holds the weights does not leave open.
@@ -23,13 +23,13 @@ def program(checkpoint: Checkpoint, *, quick: bool = False) -> Program:
         checkpoint: with normalization before each part, as the class that holds it has.
         quick: offer fewer settings.
     """
-    cores = len(os.sched_getaffinity(0))
+    threads = cores.available()
     model = load(checkpoint)
     return Program(
         NAME,
         "fp32",
-        offline=[{"threads": cores, "batch_size": size} for size in ((64,) if quick else (32, 64, 128))],
-        single=[{"threads": threads} for threads in sorted({1, cores})],
+        offline=[{"threads": threads, "batch_size": size} for size in ((64,) if quick else (32, 64, 128))],
+        single=[{"threads": count} for count in sorted({1, threads})],
         open=lambda settings: _InProcess(model, settings),
     )
 

@@ -1,11 +1,11 @@
 """Dragoman's own engine as a side of a comparison, in this process, with nothing remembered between sentences."""
 
-import os
 import threading
 from pathlib import Path
 
 from bench.peers.contender import Program, Sentences, Settings
 from dragoman.bundle import Bundle
+from service import cores
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.segment import FinishReason, Segment
@@ -22,15 +22,15 @@ def program(folder: Path, *, quick: bool = False) -> Program:
         folder: of the bundle.
         quick: offer fewer settings.
     """
-    cores = len(os.sched_getaffinity(0))
+    threads = cores.available()
     slots = [32] if quick else [16, 32, 64]
-    threads = [1] if quick else sorted({1, cores})
+    single = [1] if quick else sorted({1, threads})
     bundle = Bundle.open(folder)
     return Program(
         NAME,
         bundle.manifest.precision,
-        offline=[{"threads": cores, "slots": count} for count in slots],
-        single=[{"threads": count, "slots": 1} for count in threads],
+        offline=[{"threads": threads, "slots": count} for count in slots],
+        single=[{"threads": count, "slots": 1} for count in single],
         open=lambda settings: _InProcess(bundle, settings),
     )
 

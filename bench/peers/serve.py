@@ -11,6 +11,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from bench.arguments import make_parser
 from bench.peers.checkpoint import Checkpoint
 from bench.peers.ct2 import Ids
 from bench.peers.static_batcher import StaticBatcher
@@ -28,7 +29,7 @@ from service.text.translator import Limits, Translator
 
 def main(argv: list[str]) -> int:
     """Serve until SIGTERM; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m bench.peers.serve", description=__doc__)
+    parser = make_parser("python -m bench.peers.serve", __doc__)
     add = parser.add_argument
     add("--bundle", type=Path, required=True, help="folder of the bundle made from the same weights")
     add("--checkpoint", type=Path, required=True, help="folder of the checkpoint")

@@ -1,6 +1,5 @@
 """How each program is started as a server, and the settings worth a try there."""
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +7,8 @@ from pathlib import Path
 
 from bench.peers import ct2, ours
 from bench.peers.contender import Settings
-from bench.server_process import NOTHING_FREE
+from bench.server_process import NOTHING_FREE, serve_command
+from service import cores
 
 # A peer decodes each sentence again, to its end, however long it had to wait.
 _EVERYTHING_DECODED = ["--max-delay-s", "0", "--no-stop-repetition", *NOTHING_FREE]
@@ -39,9 +39,9 @@ def our_server(bundle: Path, precision: str, *, quick: bool = False) -> Server:
         precision: of the bundle.
         quick: offer fewer settings.
     """
-    cores = len(os.sched_getaffinity(0))
-    choices = [{"threads": cores, "slots": slots} for slots in ((32,) if quick else (8, 16, 32))]
-    command = [sys.executable, "-m", "dragoman.cli", "serve", "--models", str(bundle), *_EVERYTHING_DECODED]
+    threads = cores.available()
+    choices = [{"threads": threads, "slots": slots} for slots in ((32,) if quick else (8, 16, 32))]
+    command = serve_command("--models", bundle, *_EVERYTHING_DECODED)
     return Server(ours.NAME, precision, choices, lambda settings: [*command, *_flags(settings)])
 
 
@@ -55,15 +55,15 @@ def ctranslate2_server(bundle: Path, checkpoint: Path, model: Path, precision: s
         precision: fp32 or int8.
         quick: offer fewer settings.
     """
-    cores = len(os.sched_getaffinity(0))
-    parallel = {"inter_threads": cores, "intra_threads": 1}
+    threads = cores.available()
+    parallel = {"inter_threads": threads, "intra_threads": 1}
     choices = [
         {**parallel, "size": size, "wait_ms": wait_ms}
         for size in ((16,) if quick else (8, 32))
         for wait_ms in ((0, 2) if quick else (0, 2, 5))
     ]
     if not quick:
-        choices.append({"inter_threads": 1, "intra_threads": cores, "size": 32, "wait_ms": 0})
+        choices.append({"inter_threads": 1, "intra_threads": threads, "size": 32, "wait_ms": 0})
     command = [sys.executable, "-m", "bench.peers.serve", "--bundle", str(bundle), "--checkpoint", str(checkpoint)]
     command += ["--ctranslate2", str(model), "--precision", precision]
     return Server(ct2.NAME, precision, choices, lambda settings: [*command, *_flags(settings)])

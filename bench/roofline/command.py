@@ -11,8 +11,6 @@ small models out of the caches, which makes their operators look a little slower
 """
 
 import argparse
-import json
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -20,12 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from bench.arguments import add_bundle, add_json, make_parser
+from bench.files import write_json
 from bench.roofline.costs import Peak
 from bench.roofline.peaks import measure_peaks, measure_profiler
 from bench.roofline.profile import Operator, Profile, Shape, engine_python_us, profile_decoder, profile_encoder
+from dragoman.arguments import Parser
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError
-from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_OK
+from dragoman.exit_codes import EXIT_OK
 
 # The processor's caches explain somewhat more than 100 %, but not more than this.
 _MOST_SHARE: Final = 2.0
@@ -37,7 +38,10 @@ def main(argv: list[str]) -> int:
     """Measure a bundle and print its tables.
 
     Returns:
-        0; 2, after one line on stderr, when an argument or the bundle is no good.
+        0.
+
+    Raises:
+        SystemExit: With 2, after one line on stderr, when an argument or the bundle is no good.
     """
     parser = build_parser()
     arguments = parser.parse_args(argv)
@@ -45,24 +49,22 @@ def main(argv: list[str]) -> int:
         bundle = Bundle.open(arguments.bundle)
         report = measure(bundle, _shape(arguments, bundle))
     except (BundleError, ValueError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return EXIT_BAD_ARGUMENTS
+        parser.error(str(error))
     print(to_text(report))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    write_json(arguments.json, report)
     return EXIT_OK
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """Build the parser of the command line."""
-    parser = argparse.ArgumentParser(prog="dragoman bench roofline", description=__doc__, allow_abbrev=False)
+    parser = make_parser("dragoman bench roofline", __doc__)
+    add_bundle(parser)
     add = parser.add_argument
-    add("--bundle", type=Path, default=Path("models/en-de/bundle"), metavar="DIR", help="(%(default)s)")
     add("--rows", type=int, default=32, metavar="N", help="sentences at a time (%(default)s)")
     add("--source", type=int, default=10, metavar="N", help="tokens of each source (%(default)s)")
     add("--target", type=int, default=10, metavar="N", help="tokens decoded of each (%(default)s)")
     add("--runs", type=int, default=300, metavar="N", help="measured runs of each graph (%(default)s)")
-    add("--json", type=Path, metavar="OUT", help="also write the figures to this file")
+    add_json(parser)
     return parser
 
 

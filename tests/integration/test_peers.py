@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from bench.server_process import serving
+from bench.server_process import running
 from dragoman import Client
 from dragoman.bundle import target_limit
 from dragoman.tokenizer import Tokenizer
@@ -170,7 +170,7 @@ def test_ctranslate2_serves_behind_our_servicer(default: tuple[Sentences, list[l
     texts = read_corpus(PAIRS).sources[:40]
     command = [sys.executable, "-m", "bench.peers.serve", f"--bundle={BUNDLE}", f"--checkpoint={CHECKPOINT}"]
     command += [f"--ctranslate2={converted}", "--precision=fp32", "--size=8", "--wait-ms=1", "--inter-threads=2"]
-    with serving(command) as address, Client(address) as client:
+    with running(command) as server, Client(server.address) as client:
         translations = client.translate(texts, source_language="en", target_language="de")
     assert [translation.text for translation in translations] == [
         tokenizer.decode(ids).strip() for ids in expected[:40]

@@ -33,5 +33,7 @@ def test_a_small_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("arguments", [["--count", "3"], ["--bundle", "/nowhere"]])
 def test_bad_arguments_give_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 2
+    with pytest.raises(SystemExit) as exit_info:
+        main(arguments)
+    assert exit_info.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -82,5 +82,7 @@ def test_command_decodes_all_segments(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("arguments", [["--segments", "1"], ["--threads", "0"], ["--bundle", "nowhere"]])
 def test_bad_arguments_are_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 2
+    with pytest.raises(SystemExit) as exit_info:
+        main(arguments)
+    assert exit_info.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -7,7 +7,7 @@ import pytest
 
 from bench.compare.load import Load, closed_load, open_load
 from bench.compare.served import requests_of
-from bench.server_process import ServerError, serving
+from bench.server_process import ServerError, running
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 
@@ -54,5 +54,5 @@ def test_a_load_without_answers_does_not_hold() -> None:
 
 def test_a_server_that_ends_is_reported_with_its_last_word() -> None:
     command = [sys.executable, "-c", "import sys; print('first'); sys.exit('no such bundle')"]
-    with pytest.raises(ServerError, match="exit code 1: no such bundle"), serving(command):
+    with pytest.raises(ServerError, match="exit code 1: no such bundle"), running(command):
         pytest.fail("it is not serving")

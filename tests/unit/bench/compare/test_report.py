@@ -1,10 +1,9 @@
-import json
 from pathlib import Path
 
 import pytest
 
 from bench.compare.inprocess import Agreement, Outcome
-from bench.compare.report import as_json, as_markdown
+from bench.compare.report import as_dict, as_markdown
 from bench.compare.search import Trial
 
 OFFLINE = Outcome(
@@ -50,10 +49,10 @@ def test_table_says_where_it_was_measured() -> None:
 
 
 def test_json_has_every_round_and_every_setting() -> None:
-    report = json.loads(as_json([OFFLINE], {"data": Path("x.tsv"), "quick": True}))
-    assert report["arguments"] == {"data": "x.tsv", "quick": True}
+    report = as_dict([OFFLINE], {"data": Path("x.tsv"), "quick": True})
+    assert report["arguments"] == {"data": Path("x.tsv"), "quick": True}
     [outcome] = report["outcomes"]
-    assert outcome["figures"] == [[3000.0, 3100.0, 2900.0], [2000.0, 2000.0, 2000.0]]
+    assert outcome["figures"] == ([3000.0, 3100.0, 2900.0], [2000.0, 2000.0, 2000.0])
     assert outcome["sweeps"][0] == [{"settings": {"threads": 2, "slots": 32}, "figure": 3000.0}]
     assert outcome["ratio"] == {"median": 1.5, "low": 1.45, "high": 1.55}
     assert report["cores"] >= 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,10 +27,10 @@ class World:
         self.running: list[str] = []
 
     @contextmanager
-    def serving(self, command: Sequence[str]) -> Iterator[str]:
+    def run(self, command: Sequence[str]) -> Iterator[SimpleNamespace]:
         [address] = command
         self.running.append(address)
-        yield address
+        yield SimpleNamespace(address=address)
         self.running.remove(address)
 
     def open_load(
@@ -51,7 +52,8 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World()
-    for name in ("serving", "open_load", "closed_load"):
+    monkeypatch.setattr(compare_served, "running", world.run)
+    for name in ("open_load", "closed_load"):
         monkeypatch.setattr(compare_served, name, getattr(world, name))
     return world
 

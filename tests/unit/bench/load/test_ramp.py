@@ -81,7 +81,7 @@ def test_the_highest_rate_is_found_from_anywhere(capacity: float, first_rate: fl
     settings = LoadSettings("nowhere:1", duration_s=1e4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ramp, "run_load", load)
-        report = run_ramp(settings, TEXTS, first_rate, p95_ms=50.0, say=said.append)
+        report = run_ramp(settings, TEXTS, first_rate, p95_ms=50.0, log=said.append)
     assert report["highest_rate"] <= capacity < report["next_rate"]
     assert report["next_rate"] <= report["highest_rate"] * (1 + ramp.PRECISION)
     assert report["next_why"] == "p95 90.0 ms, above 50"

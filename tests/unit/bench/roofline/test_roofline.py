@@ -186,7 +186,9 @@ def test_command_measures_the_default_model(
 )
 def test_bad_arguments_are_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = arguments if "--bundle" in arguments else ["--bundle", str(BUNDLE), *arguments]
-    assert roofline.main(arguments) == 2
+    with pytest.raises(SystemExit) as exit_info:
+        roofline.main(arguments)
+    assert exit_info.value.code == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

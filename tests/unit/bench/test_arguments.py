@@ -1,0 +1,47 @@
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench import arguments
+
+
+def given(*argv: str) -> object:
+    options = arguments.make_parser("python -m bench.something", "One line.\nAnother.")
+    arguments.add_bundle(options)
+    arguments.add_json(options)
+    arguments.add_serve(options)
+    return options.parse_args(argv)
+
+
+def test_what_is_left_out_has_a_default_and_the_rest_is_of_the_server(tmp_path: Path) -> None:
+    assert vars(given()) == {"bundle": Path("models/en-de/bundle"), "json": None, "serve": []}
+    out = tmp_path / "x.json"
+    read = vars(given(f"--bundle={tmp_path}", f"--json={out}", "--", "--threads", "2"))
+    assert read == {"bundle": tmp_path, "json": out, "serve": ["--threads", "2"]}
+
+
+def test_flags_cannot_be_shortened_and_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        given("--bun=x")
+    assert exit_info.value.code == 2
+    assert capsys.readouterr().err == "python -m bench.something: unrecognized arguments: --bun=x\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (arguments.positive, "0"),
+        (arguments.positive, "nan"),
+        (arguments.not_negative, "-0.1"),
+        (arguments.share, "1.1"),
+        (arguments.whole, "1.0"),
+        (arguments.count, "0"),
+        (arguments.input_file, "/nowhere/x"),
+        (arguments.output_file, "/nowhere/x"),
+    ],
+)
+def test_what_is_out_of_its_bounds_is_refused(kind: Callable[[str], object], text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        kind(text)

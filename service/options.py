@@ -37,6 +37,7 @@ class RequestOptions(NamedTuple):
         client: who asks: clients are served in turn.
         priority: among all that wait.
         html: whether the texts are HTML, whose tags are kept.
+        all_or_nothing: whether a text that cannot be translated ends the call.
     """
 
     decoding: Decoding = DEFAULT_DECODING
@@ -46,3 +47,4 @@ class RequestOptions(NamedTuple):
     client: str = ""
     priority: Priority = Priority.INTERACTIVE
     html: bool = False
+    all_or_nothing: bool = False

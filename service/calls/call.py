@@ -1,177 +1,140 @@
-"""One admitted call while the engine works on it; lives on the event loop."""
+"""One admitted call while the engine works on it: its texts, from their contents to their results."""
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from itertools import islice
-from typing import Final, NamedTuple, Self
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import repeat
+from typing import Self
 
-from dragoman.errors import DragomanError, QueueFullError, TextFailedError
+from dragoman.errors import DragomanError, TextFailedError
+from service.calls import admission
+from service.calls.limits import refuse_any
+from service.calls.open_text import OpenText, pop_unfinished
+from service.calls.queued_segments import SLICE, QueuedSegments
+from service.calls.text_worker import Read, Result, Text, TextWorker
+from service.calls.window import Window
+from service.options import RequestOptions
 from service.queue.mailbox import Reservation
-from service.registry.catalog import Intake
+from service.registry.catalog import ServedModel
 from service.segment import Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.document import Document
 
-# One text of a call: on its way, or the error that stands in place of its translation.
-Text = Document | DragomanError
-
-# Submitting or withdrawing as many segments takes a millisecond of the event loop; then others have their turn.
-_SLICE: Final = 128
-# Segments of one call that wait or are decoded. It bounds the memory that a call takes, and what its end costs.
-_WINDOW: Final = 1_024
-# Between two tries to get into a full queue, whatever it said.
-_SHORTEST_PAUSE_S: Final = 0.01
-_LONGEST_PAUSE_S: Final = 1.0
-
-
-class Read(NamedTuple):
-    """What was read of one text.
-
-    Attributes:
-        number: of the text.
-        segments: that were found.
-        last: whether there are no more.
-        error: in place of all that, why the text cannot be read.
-    """
-
-    number: int
-    segments: Sequence[Segment] = ()
-    last: bool = True
-    error: DragomanError | None = None
-
-
-# Reads the next portion of texts, and removes those that it has read to their end.
-Reads = Callable[[deque[tuple[int, Document]]], Awaitable[Sequence[Read]]]
-
 
 class Call:
-    """The texts of one call, what of them is unfinished, and a wake-up for the handler that waits.
+    """The texts of one call, numbered as they come; lives on the event loop.
 
-    Its handler gives :meth:`progress` to the segments of each document, submits the texts if they are small or else
-    feeds them, and awaits :meth:`complete` once or :meth:`moved` again and again, all in an `async with` block of the
-    call. A text on which the engine fails has that error in place of its outcome; every other error of a segment ends
-    the call.
+    :meth:`add` takes all texts of a call, or :meth:`feed` some after the other. Then its handler awaits :meth:`done`
+    once or :meth:`moved` again and again, and :meth:`results` gives the translations; all in an `async with` block of
+    the call, whose end withdraws what is unfinished. A text on which the engine fails has that error for its result;
+    every other error of a segment ends the call.
     """
 
     def __init__(
         self,
-        intake: Intake,
+        model: ServedModel,
+        options: RequestOptions,
+        worker: TextWorker,
         metrics: Metrics,
         record: CallStats,
         *,
-        all_or_nothing: bool = False,
-        one_by_one: bool = False,
+        window: Window | None = None,
     ) -> None:
         """A call without texts.
 
         Args:
-            intake: where its segments go.
+            model: that translates them; held by the caller as long as the call lasts.
+            options: what is asked for.
+            worker: of the server.
             metrics: of the server.
             record: of the call.
-            all_or_nothing: whether a text on which the engine fails ends the call.
-            one_by_one: whether the handler is woken for each text that is finished, not only at the end of all.
+            window: where texts come and are answered one by one, of how many at a time; None: all are added at once.
         """
-        self._intake = intake
-        self._metrics = metrics
+        self._options = options
+        self._translator = model.translator
+        self._intake = model.intake
+        self._worker = worker
         self._record = record
-        self._all_or_nothing = all_or_nothing
-        self._one_by_one = one_by_one
-        self._texts: dict[int, Text] = {}
-        self._unfinished: dict[int, dict[int, Segment]] = {}  # of each text, by identity
-        self._open: set[int] = set()  # texts that have not been read to their end
-        self._left = 0  # unfinished segments of all texts
-        self._feeding: asyncio.Task[None] | None = None
-        self._room = asyncio.Event()  # set when a segment ends
+        self._window = window
+        self._segments = QueuedSegments(model.intake, metrics, record)
+        self._count = 0
+        self._texts: dict[int, OpenText] = {}  # in the order of their numbers
+        self._held_bytes = 0
+        self._unread = 0  # texts that have not been read to their ends
+        self._finished: set[int] = set()
         self._moved: set[int] = set()
         self._wake_up = asyncio.Event()
-        self._error: BaseException | None = None
+        self._forgotten = asyncio.Event()
+        self._feeding: asyncio.Task[None] | None = None
+        self._reservations: ExitStack | None = None
 
-    def submit(self, texts: Mapping[int, Text]) -> None:
-        """Queue the segments of all these texts, which have been read, or of none.
+    @property
+    def count(self) -> int:
+        """Texts that have come so far: the number of the next one."""
+        return self._count
 
-        Raises:
-            QueueFullError: the queue has no room for them.
-            DrainingError: the server is shutting down.
-            DragomanError: the engine has failed.
-        """
-        segments = {index: [] if isinstance(text, DragomanError) else text.segments for index, text in texts.items()}
-        together = [segment for group in segments.values() for segment in group]
-        if together:
-            self._intake.submit(together)
-        self._expect(texts)
-        for index, group in segments.items():
-            self._take_up(index, group)
-            self._close(index)
+    @property
+    def held(self) -> int:
+        """Texts that have come and were not forgotten."""
+        return len(self._texts)
 
-    def begin(self, texts: Mapping[int, Text], read: Reads, promise: Reservation) -> None:
-        """Feed these texts while the handler goes on; what fails there ends the call.
-
-        Args:
-            texts: of which none is expected yet.
-            read: see :meth:`feed`.
-            promise: see :meth:`feed`.
-        """
-        self._expect(texts)
-        self._feeding = asyncio.create_task(self._feed(texts, read, promise))
-        self._feeding.add_done_callback(self._note_fed)
-
-    async def feed(self, texts: Mapping[int, Text], read: Reads) -> None:
-        """Read texts and queue their segments, portion by portion, as earlier ones leave; may be called again.
-
-        A full queue makes it wait.
-
-        Args:
-            texts: that have been let in.
-            read: reads the next portion of those that have not been read yet.
+    async def add(self, contents: Sequence[str]) -> None:
+        """Take all texts of the call: queue the segments of all or none where they are small, else begin to.
 
         Raises:
-            DrainingError: the server is shutting down.
-            DragomanError: a segment failed meanwhile.
+            QueueFullError: the queue has no room for them (OverloadedError: within the delay promised).
+            DeadlineUnreachableError: it would be late.
+            InvalidRequestError: a text is bad, and all or nothing is wanted.
+            DragomanError: the model takes no segments any more.
         """
-        self._expect(texts)
-        await self._feed(texts, read, None)
+        texts = await self._open(contents)
+        documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
+        text_bytes = sum(document.text_bytes for document in documents)
+        admission.precheck_parsed(self._intake, self._options, text_bytes)
+        if self._options.all_or_nothing:
+            refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
+        if all(document.complete for document in documents):
+            self._segments.submit([segment for document in documents for segment in document.segments])
+            self._expect(texts)
+            for number, text in texts.items():
+                if not isinstance(text, DragomanError):
+                    self._take_up(number, text.segments)
+                self._close(number)
+        else:
+            self._reservations = ExitStack()
+            reservation = self._reservations.enter_context(self._intake.reserve(self._options, text_bytes))
+            self._expect(texts)
+            self._feeding = asyncio.create_task(self._feed(texts, reservation))
+            self._feeding.add_done_callback(self._note_fed)
 
-    def progress(self, index: int, segment: Segment) -> None:
-        """Note that a segment of text `index` has a new token or is finished."""
-        self._moved.add(index)
-        unfinished = self._unfinished[index]
-        if segment.finished and unfinished.pop(id(segment), None) is not None:
-            self._left -= 1
-            self._room.set()
-            self._observe(segment)
-            if segment.error is not None:
-                self._note_failed(index, segment.error)
-            if self.finished(index):
-                self._finish(index)
-        if segment.wants_deltas or self._error or self._ended:
-            self._wake_up.set()
+    async def feed(self, contents: Sequence[str]) -> None:
+        """Take more texts, read them and queue their segments, as there is room in the window and in the queue.
 
-    def wake(self) -> None:
-        """Let the handler look around, with or without news."""
-        self._wake_up.set()
+        Raises:
+            DrainingError: the server is shutting down.
+            DragomanError: the call has failed meanwhile.
+        """
+        assert self._window is not None
+        rest = list(contents)
+        while rest:
+            if sizes := self._window.fitting(rest, len(self._texts), self._held_bytes):
+                texts = await self._open(rest[: len(sizes)])
+                self._expect(texts, sizes)
+                await self._feed(texts, None)
+                del rest[: len(sizes)]
+            else:
+                self._forgotten.clear()
+                await self._forgotten.wait()
 
-    def finished(self, index: int) -> bool:
-        """Whether a text has been read to its end, and all its segments are finished."""
-        return not self._unfinished[index] and index not in self._open
-
-    def text(self, index: int) -> Text:
-        """A text: its document, or its error."""
-        return self._texts[index]
-
-    def forget(self, index: int) -> None:
-        """Let go of a text that is finished and answered."""
-        del self._texts[index], self._unfinished[index]
-
-    async def complete(self) -> None:
-        """Wait until all texts have been read to their ends, and all segments are finished.
+    async def done(self) -> None:
+        """Wait until all texts have been read to their ends, and all segments have ended.
 
         Raises:
             DragomanError: a segment failed.
         """
-        while not self._ended:
+        while self._unread or self._segments.unfinished:
             await self.moved()
 
     async def moved(self) -> set[int]:
@@ -182,9 +145,45 @@ class Call:
         """
         await self._wake_up.wait()
         self._wake_up.clear()
-        self._check()
+        self._segments.check()
         moved, self._moved = self._moved, set()
         return moved
+
+    def wake(self) -> None:
+        """Let the handler look around, with or without news."""
+        self._wake_up.set()
+
+    def finished(self, number: int) -> bool:
+        """Whether a text has been read to its end, and all its segments have ended."""
+        return number in self._finished
+
+    def ready(self, *, in_order: bool) -> list[int]:
+        """The texts that are finished and were not forgotten; in order: that are so before the first that is not."""
+        if not in_order:
+            return sorted(self._finished)
+        ready = []
+        for number in self._texts:
+            if number not in self._finished:
+                break
+            ready.append(number)
+        return ready
+
+    def delta(self, number: int) -> str:
+        """Hand out the translation of a text that is new and can no longer change; "" if there is none yet."""
+        content = self._texts[number].content
+        return "" if isinstance(content, DragomanError) else content.grow()
+
+    async def results(self, numbers: Iterable[int]) -> dict[int, Result]:
+        """Put the translations of finished texts together; gives each, or its error, by its number."""
+        texts = {number: self._texts[number].content for number in numbers}
+        return await self._worker.results(self._options.client, texts)
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Let go of texts that are finished and answered: there is room for others."""
+        for number in numbers:
+            self._held_bytes -= self._texts.pop(number).size_bytes
+            self._finished.remove(number)
+        self._forgotten.set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -194,8 +193,10 @@ class Call:
         cancelled: asyncio.CancelledError | None = None
         if self._feeding is not None:
             self._feeding.cancel()
-        while part := self._pop_unfinished(_SLICE):
-            self._withdraw(part)
+        if self._reservations is not None:
+            self._reservations.close()
+        while part := pop_unfinished(self._texts.values(), SLICE):
+            self._segments.withdraw(part)
             try:
                 await asyncio.sleep(0)
             except asyncio.CancelledError as error:  # by the deadline and by the client, say: the rest goes, too
@@ -203,155 +204,111 @@ class Call:
         if cancelled is not None:
             raise cancelled
 
-    @property
-    def _ended(self) -> bool:
-        return not self._left and not self._open
+    async def _open(self, contents: Sequence[str]) -> dict[int, Text]:
+        """Make documents of texts, which get the next numbers."""
+        first = self._count
+        self._count += len(contents)
+        return await self._worker.open(self._translator, self._options, contents, first, self._progress)
 
-    def _expect(self, texts: Mapping[int, Text]) -> None:
+    def _expect(self, texts: Mapping[int, Text], sizes: Sequence[int] = ()) -> None:
         """Take up texts that are let in, without any segments yet."""
         self._record.admitted = True
-        for index, text in texts.items():
-            self._texts[index] = text
-            self._unfinished[index] = {}
-            self._open.add(index)
+        self._unread += len(texts)
+        self._held_bytes += sum(sizes)
+        for (number, text), size_bytes in zip(texts.items(), sizes or repeat(0), strict=False):
+            self._texts[number] = OpenText(text, size_bytes)
 
-    def _take_up(self, index: int, segments: Sequence[Segment]) -> None:
-        self._unfinished[index].update((id(segment), segment) for segment in segments)
-        self._left += len(segments)
-        self._record.segments += len(segments)
-
-    def _close(self, index: int) -> None:
-        """Note that a text has no further segments."""
-        self._open.discard(index)
-        if self.finished(index):
-            self._finish(index)
-            self._wake_up.set()
-
-    async def _feed(self, texts: Mapping[int, Text], read: Reads, promise: Reservation | None) -> None:
+    async def _feed(self, texts: Mapping[int, Text], reservation: Reservation | None) -> None:
+        """Read texts and queue their segments, portion by portion, as earlier ones leave."""
         complete: list[Read] = []
         unread: deque[tuple[int, Document]] = deque()
-        for index, text in texts.items():
+        for number, text in texts.items():
             if isinstance(text, DragomanError) or text.complete:
-                complete.append(Read(index, () if isinstance(text, DragomanError) else text.segments))
+                complete.append(Read(number, () if isinstance(text, DragomanError) else text.segments))
             else:
-                unread.append((index, text))
-        await self._queue(complete, promise)
+                unread.append((number, text))
+        await self._queue(complete, reservation)
         while unread:
-            index, document = unread[0]
-            if isinstance(self._texts[index], DragomanError):  # it has failed meanwhile
+            number, document = unread[0]
+            if isinstance(self._texts[number].content, DragomanError):  # it has failed meanwhile
                 unread.popleft()
-                self._close(index)
+                self._close(number)
                 continue
-            while self._left >= _WINDOW:
-                await self._news()
-            await self._queue(await read(unread), promise)
-            document.settle(_SLICE)  # its segments are let go as they end
-        if promise is not None:
-            promise.text_bytes = 0
+            await self._segments.await_window()
+            await self._queue(await self._worker.read(self._options.client, unread), reservation)
+            document.settle(SLICE)  # its segments are let go as they end
+        if reservation is not None:
+            reservation.text_bytes = 0
 
-    async def _queue(self, portion: Sequence[Read], promise: Reservation | None) -> None:
+    async def _queue(self, portion: Sequence[Read], reservation: Reservation | None) -> None:
         """Queue the segments of a portion, as soon as there is room."""
         together: list[Segment] = []
-        for index, segments, _, error in portion:
+        for number, segments, _, error in portion:
             if error is not None:
-                self._note_unreadable(index, error)
-            if not isinstance(self._texts[index], DragomanError):
-                self._take_up(index, segments)
+                self._fail_text(number, error)
+            if not isinstance(self._texts[number].content, DragomanError):
+                self._take_up(number, segments)
                 together += segments
-        while together:
-            part = _slice(together, self._intake.portion_source_tokens)
-            await self._enter(part)
-            del together[: len(part)]
-            if promise is not None:
-                promise.text_bytes -= sum([segment.text_bytes for segment in part])
-        for index, _, last, _ in portion:
+        await self._segments.enter(together, reservation)
+        for number, _, last, _ in portion:
             if last:
-                self._close(index)
+                self._close(number)
 
-    async def _enter(self, segments: Sequence[Segment]) -> None:
-        """Submit segments, but for those that are withdrawn meanwhile; wait while the queue is full."""
-        while True:
-            self._check()
-            try:
-                self._intake.submit([segment for segment in segments if not segment.cancel_requested], let_in=True)
-            except QueueFullError as error:
-                pause_s = min(max(error.retry_delay_s or 0.0, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(pause_s):
-                        await self._news()
-            else:
-                return
+    def _take_up(self, number: int, segments: Sequence[Segment]) -> None:
+        self._texts[number].unfinished.update(dict.fromkeys(segments))
+        self._segments.take_up(segments)
 
-    async def _news(self) -> None:
-        """Wait until a segment ends."""
-        self._room.clear()
-        await self._room.wait()
-        self._check()
+    def _close(self, number: int) -> None:
+        """Note that a text has no further segments."""
+        text = self._texts[number]
+        self._unread -= 1
+        text.read = True
+        if text.finished:
+            self._finish(number)
+            self._wake_up.set()
+
+    def _progress(self, number: int, segment: Segment) -> None:
+        """Note that a segment of a text has a new token or is finished."""
+        self._moved.add(number)
+        text = self._texts[number]
+        if segment.finished and segment in text.unfinished:
+            del text.unfinished[segment]
+            self._segments.note_end(segment)
+            if segment.error is not None:
+                self._note_failed(number, segment.error)
+            if text.finished:
+                self._finish(number)
+        if segment.wants_deltas or self._segments.error or not (self._unread or self._segments.unfinished):
+            self._wake_up.set()
+
+    def _finish(self, number: int) -> None:
+        self._moved.add(number)
+        self._finished.add(number)
+        if self._window is not None:
+            self._wake_up.set()
+
+    def _note_failed(self, number: int, error: DragomanError) -> None:
+        """A segment of a text has failed."""
+        if isinstance(error, TextFailedError):
+            self._fail_text(number, error)
+        else:
+            self._end_with(error)
+
+    def _fail_text(self, number: int, error: DragomanError) -> None:
+        """Put an error in the place of a text, or end the call with it where all or nothing is wanted."""
+        if self._options.all_or_nothing:
+            self._end_with(error)
+            return
+        text = self._texts[number]
+        text.content = error
+        siblings = list(text.unfinished)
+        text.unfinished.clear()
+        self._segments.withdraw(siblings)
 
     def _note_fed(self, feeding: "asyncio.Task[None]") -> None:
         if not feeding.cancelled() and (error := feeding.exception()) is not None:
             self._end_with(error)
 
     def _end_with(self, error: BaseException) -> None:
-        self._error = self._error or error
+        self._segments.fail(error)
         self._wake_up.set()
-        self._room.set()
-
-    def _check(self) -> None:
-        if self._error is not None:
-            raise self._error
-
-    def _pop_unfinished(self, count: int) -> list[Segment]:
-        """Forget unfinished segments, at most `count`."""
-        unfinished = ((group, key) for group in self._unfinished.values() for key in group)
-        return [group.pop(key) for group, key in list(islice(unfinished, count))]
-
-    def _note_failed(self, index: int, error: DragomanError) -> None:
-        """A segment of a text has failed."""
-        if self._all_or_nothing or not isinstance(error, TextFailedError):
-            self._end_with(error)
-        else:
-            self._fail(index, error)
-
-    def _note_unreadable(self, index: int, error: DragomanError) -> None:
-        """A text cannot be read to its end."""
-        if self._all_or_nothing:
-            self._end_with(error)
-        else:
-            self._fail(index, error)
-
-    def _fail(self, index: int, error: DragomanError) -> None:
-        self._texts[index] = error
-        siblings = self._unfinished[index]
-        self._left -= len(siblings)
-        self._withdraw(list(siblings.values()))
-        siblings.clear()
-
-    def _finish(self, index: int) -> None:
-        self._moved.add(index)
-        if self._one_by_one:
-            self._wake_up.set()
-
-    def _withdraw(self, segments: Sequence[Segment]) -> None:
-        if segments:
-            # Counted first: once slots are seen to be free, so is the count.
-            self._metrics.cancelled_segments_total.inc(len(segments))
-            self._intake.cancel(segments)
-            for segment in segments:
-                self._record.note(segment)
-
-    def _observe(self, segment: Segment) -> None:
-        self._record.note(segment)
-        if segment.first_token_s is not None and segment.submitted_s is not None:
-            self._metrics.time_to_first_token_seconds.observe(segment.first_token_s - segment.submitted_s)
-
-
-def _slice(segments: Sequence[Segment], source_tokens: int) -> list[Segment]:
-    """The first segments, as many as may be submitted at once: at least one."""
-    part: list[Segment] = []
-    for segment in segments[:_SLICE]:
-        source_tokens -= len(segment.source_ids)
-        if part and source_tokens < 0:
-            break
-        part.append(segment)
-    return part

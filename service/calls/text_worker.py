@@ -1,23 +1,23 @@
-"""Work on the texts of a call, in and out: each by itself, so that a bad one does not hurt the others."""
+"""Work on the texts of calls, in and out: each by itself, so that a bad one does not hurt the others."""
 
 import asyncio
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import structlog
 
 from dragoman.errors import DragomanError, InternalError
 from service.calls import limits
-from service.calls.call import Call, Read, Text
 from service.calls.turns import Turns
 from service.options import RequestOptions
-from service.registry.catalog import ServedModel
+from service.segment import Segment
 from service.settings import Settings
 from service.text.document import Document, TextResult
+from service.text.translator import Translator
 
 # Texts with more characters in all are read portion by portion, in turns: these take some milliseconds.
 _SMALL: Final = 512
@@ -29,6 +29,28 @@ _HEAVY: Final = 128  # segments and tags that are put together in one turn, see 
 _T = TypeVar("_T")
 _log = structlog.get_logger()
 
+# One text of a call: on its way, or the error that stands in place of its translation.
+Text = Document | DragomanError
+Result = TextResult | DragomanError
+# Told the number of a text and the segment of it that has a new token or is finished.
+Progress = Callable[[int, Segment], None]
+
+
+class Read(NamedTuple):
+    """What was read of one text.
+
+    Attributes:
+        number: of the text.
+        segments: that were found.
+        last: whether there are no more.
+        error: in place of all that, why the text cannot be read.
+    """
+
+    number: int
+    segments: Sequence[Segment] = ()
+    last: bool = True
+    error: DragomanError | None = None
+
 
 class TextWorker:
     """Splits texts and puts translations together: what is small at once, all else slice by slice, in turns."""
@@ -39,41 +61,40 @@ class TextWorker:
         # One thread: more would only take the interpreter lock from the event loop more often.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
 
-    async def prepare(
-        self, model: ServedModel, options: RequestOptions, call: Call, contents: Sequence[str], first: int = 0
+    async def open(
+        self, translator: Translator, options: RequestOptions, contents: Sequence[str], first: int, progress: Progress
     ) -> dict[int, Text]:
         """Make documents of texts: complete ones where the texts are small, else such as :meth:`read` reads.
 
         Args:
-            model: that is to translate them.
+            translator: of the model that is to translate them.
             options: of the call.
-            call: that is told of their progress.
             contents: the texts.
             first: the number of the first of them within the call.
+            progress: called on the event loop for their segments.
 
         Returns:
             Each text by its number, or its error.
         """
         bad = limits.bad_texts(contents, self._settings, first)
-        translator = model.translator
         small = sum(map(len, contents)) <= _SMALL
         make = translator.prepare if small else translator.open
 
-        def made(index: int, text: str) -> Text:
-            if index in bad:
-                return bad[index]
-            return _isolated(partial(make, text, options, partial(call.progress, index)))
+        def made(number: int, text: str) -> Text:
+            if number in bad:
+                return bad[number]
+            return _isolated(partial(make, text, options, partial(progress, number)))
 
-        def prepare(group: Iterable[tuple[int, str]]) -> dict[int, Text]:
-            return {index: made(index, text) for index, text in group}
+        def make_all(group: Iterable[tuple[int, str]]) -> dict[int, Text]:
+            return {number: made(number, text) for number, text in group}
 
         numbered = enumerate(contents, first)
         if small or not options.html:
-            return prepare(numbered)
+            return make_all(numbered)
         texts: dict[int, Text] = {}
         for group in _groups(numbered):
             async with self._turns.turn(options.client):
-                texts |= await self._on_thread(partial(prepare, group))
+                texts |= await self._on_thread(partial(make_all, group))
         return texts
 
     async def read(self, client: str, texts: deque[tuple[int, Document]]) -> list[Read]:
@@ -90,7 +111,7 @@ class TextWorker:
         async with self._turns.turn(client):
             parts = 0
             while texts and parts < _PORTION:
-                index, document = texts[0]
+                number, document = texts[0]
                 read = partial(_isolated, partial(document.read, _PORTION - parts))
                 if document.characters <= _LARGE:
                     found = read()
@@ -100,30 +121,38 @@ class TextWorker:
                     found = await self._on_thread(read)
                 if isinstance(found, DragomanError):
                     texts.popleft()
-                    portion.append(Read(index, error=found))
+                    portion.append(Read(number, error=found))
                     continue
                 last = len(found) < _PORTION - parts
                 if last:
                     texts.popleft()
                 parts += len(found)
-                portion.append(Read(index, document.add(found, last=last), last=last))
+                portion.append(Read(number, document.add(found, last=last), last=last))
         return portion
 
-    async def outcomes(self, client: str, call: Call, indices: Iterable[int]) -> dict[int, TextResult | DragomanError]:
-        """Put the translations of finished texts together; gives each, or its error, by its number."""
-        outcomes: dict[int, TextResult | DragomanError] = {}
-        texts: dict[int, Text] = {}
+    async def results(self, client: str, texts: Mapping[int, Text]) -> dict[int, Result]:
+        """Put the translations of finished texts together, in turns where there are many.
+
+        Args:
+            client: whose texts they are.
+            texts: by their numbers.
+
+        Returns:
+            The translation of each, or its error, in the order of the texts.
+        """
+        results: dict[int, Result] = {}
+        group: dict[int, Text] = {}
         total = 0
-        for index in indices:
-            text = texts[index] = call.text(index)
+        for number, text in texts.items():
+            group[number] = text
             weight = 1 if isinstance(text, DragomanError) else text.weight
             total += weight
             if total > _HEAVY:
                 async with self._turns.turn(client):
-                    work = partial(_put_together, texts)
-                    outcomes |= await self._on_thread(work) if weight > _HEAVY else work()
-                texts, total = {}, 0
-        return outcomes | _put_together(texts)
+                    work = partial(_put_together, group)
+                    results |= await self._on_thread(work) if weight > _HEAVY else work()
+                group, total = {}, 0
+        return results | _put_together(group)
 
     async def _on_thread(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -135,16 +164,18 @@ def unexpected(error: Exception) -> InternalError:
     return InternalError("the server failed; its log says more")
 
 
-def _put_together(texts: dict[int, Text]) -> dict[int, TextResult | DragomanError]:
-    return {index: text if isinstance(text, DragomanError) else _isolated(text.result) for index, text in texts.items()}
+def _put_together(texts: Mapping[int, Text]) -> dict[int, Result]:
+    return {
+        number: text if isinstance(text, DragomanError) else _isolated(text.result) for number, text in texts.items()
+    }
 
 
 def _groups(numbered: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
     """Yield the texts in groups, each just large enough for the thread."""
     group: list[tuple[int, str]] = []
     characters = 0
-    for index, text in numbered:
-        group.append((index, text))
+    for number, text in numbered:
+        group.append((number, text))
         characters += len(text)
         if characters > _LARGE:
             yield group

@@ -5,13 +5,14 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import reduce
 from typing import Final, NamedTuple
 
 from dragoman.errors import DeadlineExceededError, DragomanError
 from service.lru import LruStore
-from service.options import Decoding
-from service.queue.mailbox import Mailbox, notify
+from service.options import Decoding, RequestOptions
+from service.queue.mailbox import Mailbox, Reservation, notify
 from service.segment import FinishReason, Origin, Segment, SegmentStatus
 from service.telemetry.metrics import ModelMetrics
 
@@ -132,6 +133,14 @@ class ResultCache:
     def portion_source_tokens(self) -> int:
         """See the mailbox."""
         return self._mailbox.portion_source_tokens
+
+    def precheck(self, options: RequestOptions, text_bytes: int) -> None:
+        """See the mailbox."""
+        self._mailbox.precheck(options, text_bytes)
+
+    def reserve(self, options: RequestOptions, text_bytes: int) -> AbstractContextManager[Reservation]:
+        """See the mailbox."""
+        return self._mailbox.reserve(options, text_bytes)
 
     def submit(self, segments: Sequence[Segment], *, let_in: bool = False) -> None:
         """Take all segments, or none; nobody is told of progress before this returns.

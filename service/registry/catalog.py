@@ -1,14 +1,15 @@
 """The models that are served, and which of them a request means."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
 from dragoman.language import specificity, translates
-from service.queue.mailbox import Mailbox
+from service.options import RequestOptions
+from service.queue.mailbox import Mailbox, Reservation
 from service.queue.result_cache import ResultCache
 from service.segment import Segment
 from service.text.translator import Translator
@@ -20,6 +21,22 @@ class Intake(Protocol):
     @property
     def portion_source_tokens(self) -> int:
         """Source tokens of segments that should come together, where there are many; one segment may have more."""
+
+    def precheck(self, options: RequestOptions, text_bytes: int) -> None:
+        """Refuse a request that has no prospects, by the size of its texts alone; raises a DragomanError.
+
+        Args:
+            options: of the request.
+            text_bytes: of its texts, in UTF-8.
+        """
+
+    def reserve(self, options: RequestOptions, text_bytes: int) -> AbstractContextManager[Reservation]:
+        """Count texts that have been let in as waiting of their client, until they have come or the call ends.
+
+        Args:
+            options: of the call.
+            text_bytes: of its texts, in UTF-8.
+        """
 
     def submit(self, segments: Sequence[Segment], *, let_in: bool = False) -> None:
         """Take all segments, or none; raises a DragomanError for none.

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final, NoReturn, Protocol
 
 import grpc
@@ -13,9 +13,10 @@ from grpc_status import rpc_status
 from dragoman.errors import DeadlineExceededError, DragomanError, DrainingError, LoadingError, to_status
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServicer
-from service.calls import limits
-from service.calls.call import Call, Text
+from service.calls import admission, limits
+from service.calls.call import Call
 from service.calls.text_worker import TextWorker, unexpected
+from service.calls.window import Window
 from service.options import Decoding, Priority, RequestOptions
 from service.registry.catalog import Catalog, ServedModel
 from service.rpc import batch_stream, validation
@@ -74,7 +75,7 @@ class Servicer(TranslationServicer):
         self._running = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._texts = TextWorker(settings)
+        self._worker = TextWorker(settings)
 
     def open(self, catalog: Catalog) -> None:
         """Take calls from now on, for these models; those that run keep the model that they have chosen."""
@@ -102,13 +103,13 @@ class Servicer(TranslationServicer):
         """Translate all texts and answer once."""
         async with self._answering("TranslateText", context, request) as record:
             async with self._admitted(request, context, record, wants_deltas=False) as call:
-                await call.complete()
-                outcomes = (await self._texts.outcomes(record.caller, call, range(record.texts))).values()
-                errors = [outcome for outcome in outcomes if isinstance(outcome, DragomanError)]
+                await call.done()
+                results = (await call.results(range(call.count))).values()
+                errors = [result for result in results if isinstance(result, DragomanError)]
                 if request.all_or_nothing:
                     limits.refuse_any(errors)
                 record.failed_texts = len(errors)
-            translations = [translated(outcome, record.model) for outcome in outcomes]
+            translations = [translated(result, record.model) for result in results]
             answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
 
@@ -118,12 +119,12 @@ class Servicer(TranslationServicer):
             self._answering("StreamTranslateText", context, request) as record,
             self._admitted(request, context, record, wants_deltas=True) as call,
         ):
-            unanswered = set(range(record.texts))
+            unanswered = set(range(call.count))
             moved = unanswered.copy()
             while True:
                 for index in sorted(moved & unanswered):
                     finished = call.finished(index)  # asked first: what comes later is the next round's
-                    await self._send_deltas(context, index, call.text(index))
+                    await self._send_deltas(context, index, call)
                     if finished:
                         await self._send_result(context, index, call, record, request.all_or_nothing)
                         unanswered.remove(index)
@@ -144,15 +145,15 @@ class Servicer(TranslationServicer):
                 record.admitted = True
                 record.model = model.manifest.name
                 options = _options_of(first.config, max_target_tokens, record.caller, deadline_s, default=Priority.BULK)
-                call = Call(model.intake, self._metrics, record, one_by_one=True)
+                # No token is shorter than a byte: one stream alone does not fill the queue of an idle engine.
+                window = Window(self._settings.max_contents, self._settings.queue_source_tokens)
+                call = Call(model, options, self._worker, self._metrics, record, window=window)
                 with model.held():
                     async with call:
-                        prepare = partial(self._texts.prepare, model, options, call)
-                        read = partial(self._texts.read, options.client)
-                        in_order = first.config.in_order
-                        await BatchStream(
-                            inbox, context, call, prepare, read, self._texts, record, self._settings, in_order=in_order
-                        ).run()
+                        stream = BatchStream(
+                            inbox, context, call, record, self._settings, in_order=first.config.in_order
+                        )
+                        await stream.run()
 
     async def ListModels(self, request: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
         """List the models and their limits."""
@@ -239,23 +240,11 @@ class Servicer(TranslationServicer):
             DragomanError: the request was refused.
         """
         model, options = self._screened(request, context, record, wants_deltas=wants_deltas)
-        call = Call(model.intake, self._metrics, record, all_or_nothing=request.all_or_nothing)
+        call = Call(model, options, self._worker, self._metrics, record)
         with model.held():
             async with self._limited(options.deadline_s), call:
-                texts = await self._texts.prepare(model, options, call, request.contents)
-                documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
-                text_bytes = sum(document.text_bytes for document in documents)
-                if options.html:
-                    model.mailbox.precheck(options, text_bytes)
-                if request.all_or_nothing:
-                    limits.refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
-                if all(document.complete for document in documents):
-                    call.submit(texts)
-                    yield call
-                    return
-                with model.mailbox.reserve(options, text_bytes) as promise:
-                    call.begin(texts, partial(self._texts.read, options.client), promise)
-                    yield call
+                await call.add(request.contents)
+                yield call
 
     def _screened(
         self, request: pb.TranslateTextRequest, context: Context, record: CallStats, *, wants_deltas: bool
@@ -270,10 +259,15 @@ class Servicer(TranslationServicer):
         model, max_target_tokens = validation.check(request, self._catalog, self._settings, one_answer=not wants_deltas)
         record.model = model.manifest.name
         deadline_s = _deadline_s(context)
-        options = _options_of(request, max_target_tokens, record.caller, deadline_s, wants_deltas=wants_deltas)
-        # Of HTML, how much is text shows later.
-        size_bytes = 0 if options.html else sum(len(text.encode()) for text in request.contents)
-        model.mailbox.precheck(options, size_bytes)
+        options = _options_of(
+            request,
+            max_target_tokens,
+            record.caller,
+            deadline_s,
+            wants_deltas=wants_deltas,
+            all_or_nothing=request.all_or_nothing,
+        )
+        admission.precheck(model.intake, options, request.contents)
         return model, options
 
     @contextmanager
@@ -286,26 +280,24 @@ class Servicer(TranslationServicer):
         finally:
             self._inboxes.remove(inbox)
 
-    async def _send_deltas(self, context: Context, index: int, text: Text) -> None:
+    async def _send_deltas(self, context: Context, index: int, call: Call) -> None:
         """Send all of a text that is settled and was not yet sent."""
-        if isinstance(text, DragomanError):
-            return
-        while delta := text.grow():
+        while delta := call.delta(index):
             for piece in pieces(delta, self._settings.max_answer_bytes):
                 await context.write(pb.StreamTranslateTextResponse(content_index=index, text_delta=piece))
 
     async def _send_result(
         self, context: Context, index: int, call: Call, record: CallStats, all_or_nothing: bool
     ) -> None:
-        [made] = (await self._texts.outcomes(record.caller, call, [index])).values()
-        outcome = sendable(made, self._settings.max_answer_bytes)
-        if isinstance(outcome, DragomanError):
+        [made] = (await call.results([index])).values()
+        result = sendable(made, self._settings.max_answer_bytes)
+        if isinstance(result, DragomanError):
             if all_or_nothing:
-                raise outcome
+                raise result
             record.failed_texts += 1
         await context.write(
             pb.StreamTranslateTextResponse(
-                content_index=index, result=translated(outcome, record.model), request_id=record.request_id
+                content_index=index, result=translated(result, record.model), request_id=record.request_id
             )
         )
 
@@ -341,6 +333,7 @@ def _options_of(
     deadline_s: float | None,
     *,
     wants_deltas: bool = False,
+    all_or_nothing: bool = False,
     default: Priority = Priority.INTERACTIVE,
 ) -> RequestOptions:
     return RequestOptions(
@@ -351,6 +344,7 @@ def _options_of(
         client=client,
         priority=_PRIORITY.get(asked.priority, default),
         html=asked.mime_type == validation.HTML,
+        all_or_nothing=all_or_nothing,
     )
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,52 +10,18 @@ import pytest
 
 from service.calls.text_worker import TextWorker
 from service.options import RequestOptions
-from service.segment import FinishReason, Segment
+from service.segment import FinishReason
 from service.settings import Settings
-from service.text.document import Document, Part
+from service.text.document import Document
+from tests.unit.service.calls.played_texts import CharacterTranslator
 from tests.unit.service.house import until
 
 PORTION = 64
 LARGE = 10_000  # characters: such a text is read on a thread
 
 
-class Translator:
-    """Makes of each character of a text a segment, and says whose it has read; waits for each where it shall."""
-
-    def __init__(self) -> None:
-        self.read: list[str] = []
-        self.threads: set[int] = set()
-        self.may_go_on = threading.Event()
-        self.may_go_on.set()
-
-    def prepare(self, text: str, *_: Any) -> Document:
-        document = self.open(text)
-        document.read_all()
-        return document
-
-    def open(self, text: str, *_: Any) -> Document:
-        size = len(text)
-        return Document(
-            self._parts(text),
-            SimpleNamespace(decode=lambda ids: "x"),  # type: ignore[arg-type]
-            text_bytes=size,
-            characters=size,
-            unknown_id=3,
-            wants_log_probability=False,
-        )
-
-    def _parts(self, text: str) -> Iterator[Part]:
-        for character in text:
-            self.read.append(character)
-            self.threads.add(threading.get_ident())
-            self.may_go_on.wait(60)
-            yield Part("", Segment([7, 2], 8))
-
-
-async def prepare(work: TextWorker, translator: Translator, *contents: str) -> dict[int, Any]:
-    call: Any = SimpleNamespace(progress=lambda *_: None)
-    model: Any = SimpleNamespace(translator=translator)
-    return await work.prepare(model, RequestOptions(), call, contents, 7)
+async def prepare(work: TextWorker, translator: CharacterTranslator, *contents: str) -> dict[int, Any]:
+    return await work.open(translator, RequestOptions(), contents, 7, lambda *_: None)  # type: ignore[arg-type]
 
 
 async def read_all(work: TextWorker, client: str, documents: dict[int, Document]) -> list[int]:
@@ -68,7 +33,7 @@ async def read_all(work: TextWorker, client: str, documents: dict[int, Document]
 
 
 async def test_small_texts_are_numbered_and_read_at_once() -> None:
-    texts = await prepare(TextWorker(Settings()), Translator(), "a", "bb")
+    texts = await prepare(TextWorker(Settings()), CharacterTranslator(), "a", "bb")
     assert {number: (text.complete, len(text.segments)) for number, text in texts.items()} == {
         7: (True, 1),
         8: (True, 2),
@@ -76,7 +41,7 @@ async def test_small_texts_are_numbered_and_read_at_once() -> None:
 
 
 async def test_others_are_read_in_portions_on_the_loop_or_on_a_thread_where_one_text_is_large() -> None:
-    work, translator = TextWorker(Settings()), Translator()
+    work, translator = TextWorker(Settings()), CharacterTranslator()
     texts = await prepare(work, translator, "a" * 600, "b", "c" * 40)
     assert not any(text.complete for text in texts.values())
     assert not translator.read
@@ -95,7 +60,7 @@ async def test_others_are_read_in_portions_on_the_loop_or_on_a_thread_where_one_
 async def test_a_client_with_many_texts_waits_for_the_text_of_another_and_not_the_other_way_round(
     characters: int,
 ) -> None:
-    work, translator = TextWorker(Settings()), Translator()
+    work, translator = TextWorker(Settings()), CharacterTranslator()
     flood = [
         asyncio.create_task(read_all(work, "a", await prepare(work, translator, "a" * characters))) for _ in range(12)
     ]
@@ -113,11 +78,11 @@ async def test_a_client_with_many_texts_waits_for_the_text_of_another_and_not_th
 
 
 async def test_a_small_call_waits_for_no_turn() -> None:
-    work, translator = TextWorker(Settings()), Translator()
+    work, translator = TextWorker(Settings()), CharacterTranslator()
     translator.may_go_on.clear()
     large = asyncio.create_task(read_all(work, "a", await prepare(work, translator, "a" * LARGE)))
     await until(lambda: bool(translator.read))
-    small = Translator()
+    small = CharacterTranslator()
     assert len(await prepare(work, small, "b")) == 1
     translator.may_go_on.set()
     large.cancel()
@@ -126,7 +91,7 @@ async def test_a_small_call_waits_for_no_turn() -> None:
 
 
 async def test_a_call_that_is_cancelled_is_read_no_further() -> None:
-    work, translator = TextWorker(Settings()), Translator()
+    work, translator = TextWorker(Settings()), CharacterTranslator()
     translator.may_go_on.clear()
     task = asyncio.create_task(read_all(work, "a", await prepare(work, translator, "a" * LARGE)))
     await until(lambda: bool(translator.read))
@@ -139,21 +104,15 @@ async def test_a_call_that_is_cancelled_is_read_no_further() -> None:
 
 
 async def test_a_text_that_cannot_be_read_is_an_error_among_the_others() -> None:
-    work, translator = TextWorker(Settings()), Translator()
-    texts = await prepare(work, translator, "a" * 600, "b")
-
-    def explode() -> Iterator[Part]:
-        raise ValueError
-        yield
-
-    texts[7]._parts = explode()
+    work, translator = TextWorker(Settings()), CharacterTranslator(ValueError())
+    texts = await prepare(work, translator, "!" * 600, "b")
     bad, good = await work.read("x", deque(texts.items()))
     assert (bad.number, bad.error.reason, bad.last) == (7, "INTERNAL", True)
     assert (good.number, good.error, len(good.segments)) == (8, None, 1)
 
 
 def finished(segments: int) -> Document:
-    document = Translator().prepare("a" * segments)
+    document = CharacterTranslator().prepare("a" * segments)
     for segment in document.segments:
         segment.finish(FinishReason.EOS, 0.0)
     return document
@@ -161,17 +120,19 @@ def finished(segments: int) -> Document:
 
 async def test_many_translations_are_put_together_in_turns_and_in_order() -> None:
     work = TextWorker(Settings())
-    call: Any = SimpleNamespace(text=lambda index: finished(index % 3 + 1))
+    texts = {index: finished(index % 3 + 1) for index in range(1_000)}
     async with work._turns.turn("b"):
-        few = await work.outcomes("a", call, range(3))
-        many = asyncio.create_task(work.outcomes("a", call, range(1_000)))
+        few = await work.results("a", {index: texts[index] for index in range(3)})
+        for index in range(3):
+            texts[index] = finished(index % 3 + 1)
+        many = asyncio.create_task(work.results("a", texts))
         for _ in range(10):
             await asyncio.sleep(0)
         assert not many.done()
-    outcomes = await many
-    assert list(outcomes) == list(range(1_000))
+    results = await many
+    assert list(results) == list(range(1_000))
     assert [result.text for result in few.values()] == ["x", "xx", "xxx"]
-    assert [result.text for result in outcomes.values()] == ["x" * (index % 3 + 1) for index in range(1_000)]
+    assert [result.text for result in results.values()] == ["x" * (index % 3 + 1) for index in range(1_000)]
 
 
 @pytest.mark.parametrize(("weight", "on_the_loop"), [(128, True), (129, False)])
@@ -179,6 +140,5 @@ async def test_a_text_that_takes_long_to_put_together_leaves_the_event_loop_alon
     weight: int, on_the_loop: bool
 ) -> None:
     text: Any = SimpleNamespace(weight=weight, result=threading.get_ident)
-    call: Any = SimpleNamespace(text=lambda index: text)
-    outcomes = await TextWorker(Settings()).outcomes("a", call, [0])
-    assert (outcomes[0] == threading.get_ident()) is on_the_loop
+    results = await TextWorker(Settings()).results("a", {0: text})
+    assert (results[0] == threading.get_ident()) is on_the_loop

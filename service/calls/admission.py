@@ -1,0 +1,35 @@
+"""Whether texts may come in: asked by their size before any work, and of HTML again once it is known what is text."""
+
+from collections.abc import Iterable
+
+from service.options import RequestOptions
+from service.registry.catalog import Intake
+
+
+def precheck(intake: Intake, options: RequestOptions, contents: Iterable[str]) -> None:
+    """Refuse texts that have no prospects, before anything is set up for their call: refusals are to be cheap.
+
+    Args:
+        intake: of the model.
+        options: of the call.
+        contents: its texts.
+
+    Raises:
+        QueueFullError: they would wait beyond the limits (OverloadedError: beyond the delay promised).
+        DeadlineUnreachableError: they would be late.
+        DragomanError: the model takes no segments any more.
+    """
+    # Of HTML, how much is text shows later.
+    intake.precheck(options, 0 if options.html else sum(len(text.encode()) for text in contents))
+
+
+def precheck_parsed(intake: Intake, options: RequestOptions, text_bytes: int) -> None:
+    """Refuse HTML that has no prospects; raises as :func:`precheck`, which has seen all other texts.
+
+    Args:
+        intake: of the model.
+        options: of the call.
+        text_bytes: what of its contents is text, in UTF-8.
+    """
+    if options.html:
+        intake.precheck(options, text_bytes)

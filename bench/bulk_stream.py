@@ -18,7 +18,8 @@ import numpy as np
 
 from bench.arguments import add_bundle, add_json, make_parser, whole
 from bench.files import write_json
-from bench.resident import resident_mib
+from bench.memory.process import resident_mib
+from bench.memory.trend import growth
 from bench.server_process import ServerError, running, serve_command
 from dragoman import Client, DragomanError
 from dragoman.bundle import Bundle
@@ -107,8 +108,8 @@ def run(bundle: Path, count: int, *, in_order: bool) -> dict[str, Any]:
         "answered_once": int((times == 1).sum()),
         "errors": errors,
         "texts_per_s": samples[-1].texts / samples[-1].seconds,
-        "server_mib_per_100000": growth(samples, "server_mib"),
-        "client_mib_per_100000": growth(samples, "client_mib"),
+        "server_mib_per_100000": _growth(samples, "server_mib"),
+        "client_mib_per_100000": _growth(samples, "client_mib"),
         "samples": [sample._asdict() for sample in samples],
     }
 
@@ -122,11 +123,9 @@ def sentences(count: int) -> Iterator[str]:
         yield f"{subject} {verb} {number} {things}{ending}"
 
 
-def growth(samples: list[Sample], field: str) -> float:
-    """How many MiB a field grew for each 100,000 texts, after the first tenth: by then all caches have their size."""
-    later = [sample for sample in samples if sample.texts >= samples[-1].texts / 10]
-    slope = np.polyfit([sample.texts for sample in later], [getattr(sample, field) for sample in later], 1)[0]
-    return float(slope) * 100_000
+def _growth(samples: list[Sample], field: str) -> float | None:
+    texts = [sample.texts for sample in samples]
+    return growth(texts, [getattr(sample, field) for sample in samples], per=100_000)
 
 
 def to_text(report: dict[str, Any]) -> str:

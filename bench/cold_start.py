@@ -18,6 +18,7 @@ import grpc
 
 from bench.arguments import add_serve, count, make_parser
 from bench.load.texts import read_data_file
+from bench.memory.process import peak_resident_mib, resident_mib
 from bench.server_process import Running, ServerError, running, serve_command
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 
@@ -68,19 +69,19 @@ def measure(command: list[str], texts: list[str]) -> dict[str, Any]:
 
 
 def _measure_running(server: Running, texts: list[str]) -> dict[str, Any]:
-    idle = _memory_mib(server.process.pid)
+    pid = server.process.pid
+    idle_mib = resident_mib(pid)
     with grpc.insecure_channel(server.address) as channel:
         stub = translation_pb2_grpc.TranslationStub(channel)
         model = stub.ListModels(translation_pb2.ListModelsRequest()).models[0].name
         latencies_ms = [_translate_ms(stub, model, text) for text in texts]
-    loaded = _memory_mib(server.process.pid)
     return {
         "time_to_serving_s": server.time_to_serving_s,
-        "rss_idle_mib": idle["VmRSS"],
+        "rss_idle_mib": idle_mib,
         "requests": len(texts),
         "first_request_ms": latencies_ms[0] if latencies_ms else None,
-        "rss_after_requests_mib": loaded["VmRSS"],
-        "rss_peak_mib": loaded["VmHWM"],
+        "rss_after_requests_mib": resident_mib(pid),
+        "rss_peak_mib": peak_resident_mib(pid),
         "model": model,
     }
 
@@ -90,13 +91,6 @@ def _translate_ms(stub: translation_pb2_grpc.TranslationStub, model: str, text: 
     start = time.perf_counter()
     stub.TranslateText(request)
     return (time.perf_counter() - start) * 1e3
-
-
-def _memory_mib(pid: int) -> dict[str, float]:
-    """Field of /proc that is a size -> mebibytes; VmRSS is what is resident now, VmHWM the most ever."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    fields = (line.split() for line in lines if line.endswith(" kB"))
-    return {name.rstrip(":"): int(kib) / 1024 for name, kib, _ in fields}
 
 
 if __name__ == "__main__":

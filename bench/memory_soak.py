@@ -9,7 +9,6 @@ workspaces are as large as they get. After the first tenth nothing may grow: wha
 what is resident shows, too, the holes between blocks of all sizes that the allocator could not fill.
 """
 
-import ctypes
 import os
 import sys
 import time
@@ -24,7 +23,9 @@ from tqdm import tqdm
 
 from bench.arguments import add_bundle, add_json, count, make_parser, whole
 from bench.files import write_json
-from bench.resident import resident_mib
+from bench.memory.allocator import allocated_mib
+from bench.memory.process import resident_mib
+from bench.memory.trend import growth, settled
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
@@ -211,27 +212,7 @@ def _sample(segments: int, metrics: Metrics) -> Sample:
     return Sample(segments, resident_mib(os.getpid()), allocated_mib(), cache_bytes / 2**20, sys.getallocatedblocks())
 
 
-class _Mallinfo2(ctypes.Structure):
-    """What glibc tells of its allocator, in bytes or pieces."""
-
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
-            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
-        )
-    ]
-
-
-def allocated_mib() -> float:
-    """Mebibytes that this process has allocated and not given back; whether they were written to does not matter."""
-    mallinfo2 = ctypes.CDLL(None).mallinfo2
-    mallinfo2.restype = _Mallinfo2
-    told = mallinfo2()
-    return float(told.uordblks + told.hblkhd) / 2**20
-
-
-def summarize(samples: NDArray[np.float64]) -> dict[str, dict[str, float]]:
+def summarize(samples: NDArray[np.float64]) -> dict[str, dict[str, float | None]]:
     """How memory went on after the first tenth.
 
     Args:
@@ -240,20 +221,18 @@ def summarize(samples: NDArray[np.float64]) -> dict[str, dict[str, float]]:
     Returns:
         For each field of a sample but the first: its values, and how fast it grew.
     """
-    later = samples[samples[:, 0] >= samples[-1, 0] / 10]
+    work, *columns = samples.T.tolist()
+    return {name: _trend(work, sizes) for name, sizes in zip(Sample._fields[1:], columns, strict=True)}
+
+
+def _trend(work: list[float], sizes: list[float]) -> dict[str, float | None]:
+    later = sizes[settled(work) :]
     return {
-        name: {
-            "after_first_tenth": float(values[0]),
-            "largest_after_it": float(values.max()),
-            "at_end": float(values[-1]),
-            "per_10000_segments": _slope(later[:, 0], values) * 10_000,
-        }
-        for name, values in zip(Sample._fields[1:], later.T[1:], strict=True)
+        "after_first_tenth": later[0],
+        "largest_after_it": max(later),
+        "at_end": later[-1],
+        "per_10000_segments": growth(work, sizes, per=10_000),
     }
-
-
-def _slope(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    return float(np.polyfit(x, y, 1)[0]) if len(x) > 1 else 0.0
 
 
 def to_text(report: dict[str, Any]) -> str:

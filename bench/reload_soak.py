@@ -13,17 +13,16 @@ import signal
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from prometheus_client.parser import text_string_to_metric_families
 from tqdm import tqdm
 
+from bench import metrics_page
 from bench.arguments import add_bundle, add_json, add_serve, count, make_parser
 from bench.files import write_json
-from bench.resident import resident_mib
+from bench.memory.process import resident_mib
 from bench.server_process import Running, ServerError, running, serve_command
 from dragoman.bundle import MANIFEST, Manifest
 from dragoman.client import Client
@@ -100,17 +99,15 @@ def replace(server: Running, bundle: Path, number: int) -> None:
     (bundle / MANIFEST).write_text(manifest.model_dump_json())
     os.kill(server.process.pid, signal.SIGHUP)
     deadline_s = time.monotonic() + _TIMEOUT_S
-    while _metric(server, "dragoman_model_reloads_total") < number or _metric(server, "dragoman_retiring_models"):
+    while not _is_replaced(server, number):
         if time.monotonic() > deadline_s or server.process.poll() is not None:
             raise ServerError(f"reload {number} did not end within {_TIMEOUT_S:g} s")
         time.sleep(_PAUSE_S)
 
 
-def _metric(server: Running, name: str) -> float:
-    """The sum over all labels."""
-    with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=_TIMEOUT_S) as page:
-        families = text_string_to_metric_families(page.read().decode())
-    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+def _is_replaced(server: Running, number: int) -> bool:
+    page = metrics_page.read(server.metrics_address, _TIMEOUT_S)
+    return page.total("model_reloads_total") >= number and not page.total("retiring_models")
 
 
 if __name__ == "__main__":

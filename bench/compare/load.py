@@ -1,21 +1,21 @@
 """Short loads on a server, one after another: its idle latency, and whether it holds a rate."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.load.arrivals import poisson_arrivals
-from bench.load.bare import put
+from bench.load.drive import put
 from bench.load.figures import summarize
 from bench.load.loops import ClosedLoop, OpenLoop
+from bench.load.samples import Samples
 
 # Beyond any latency that could hold: such a request fails, and the trial with it.
 _TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Load:
-    """What one short load showed.
+class Answered:
+    """How a server answered one short load.
 
     Attributes:
         p50_ms: latency from the moment a request was due; None where none was answered.
@@ -29,13 +29,21 @@ class Load:
     rate: float
     failed: int
 
+    @classmethod
+    def of(cls, samples: Samples) -> "Answered":
+        """Take the figures of a load."""
+        found = summarize(samples)
+        return cls(found["p50_e2el_ms"], found["p95_e2el_ms"], found["request_throughput"], samples.unanswered)
+
     def holds(self, bound_ms: float) -> bool:
-        """Whether every request was answered, and 95 of 100 within the bound."""
+        """Return whether every request was answered, and 95 of 100 within the bound."""
         return not self.failed and self.p95_ms is not None and self.p95_ms <= bound_ms
 
 
-def open_load(address: str, requests: Sequence[bytes], rate: float, warmup_s: float, seconds: float, seed: int) -> Load:
-    """Poisson arrivals at a rate; those of the warm-up do not count.
+def open_load(
+    address: str, requests: Sequence[bytes], rate: float, warmup_s: float, seconds: float, seed: int
+) -> Answered:
+    """Send at Poisson arrivals of a rate; those of the warm-up do not count.
 
     Args:
         address: of the server.
@@ -46,15 +54,10 @@ def open_load(address: str, requests: Sequence[bytes], rate: float, warmup_s: fl
         seed: of the arrivals.
     """
     loop = OpenLoop(poisson_arrivals(rate, warmup_s + seconds, seed))
-    return asyncio.run(_run(address, requests, loop, warmup_s))
+    return Answered.of(put(address, requests, loop, warmup_s=warmup_s, timeout_s=_TIMEOUT_S))
 
 
-def closed_load(address: str, requests: Sequence[bytes], clients: int, warmup_s: float, seconds: float) -> Load:
-    """So many clients, each of which sends when it has its answer; arguments else as `open_load`."""
-    return asyncio.run(_run(address, requests, ClosedLoop(clients, warmup_s, warmup_s + seconds, None), warmup_s))
-
-
-async def _run(address: str, requests: Sequence[bytes], loop: OpenLoop | ClosedLoop, warmup_s: float) -> Load:
-    samples = await put(address, requests, loop, warmup_s=warmup_s, timeout_s=_TIMEOUT_S)
-    found = summarize(samples)
-    return Load(found["p50_e2el_ms"], found["p95_e2el_ms"], found["request_throughput"], samples.unanswered)
+def closed_load(address: str, requests: Sequence[bytes], clients: int, warmup_s: float, seconds: float) -> Answered:
+    """Have clients send whenever they have their answer; arguments else as `open_load`."""
+    loop = ClosedLoop(clients, warmup_s, warmup_s + seconds, None)
+    return Answered.of(put(address, requests, loop, warmup_s=warmup_s, timeout_s=_TIMEOUT_S))

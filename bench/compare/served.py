@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from bench.compare.inprocess import Outcome, describe
-from bench.compare.load import Load, closed_load, open_load
+from bench.compare.load import Answered, closed_load, open_load
 from bench.compare.search import Trial, in_turn, survivors
 from bench.load.search import highest_rate
 from bench.load.texts import serialize_requests
@@ -84,7 +84,7 @@ class _Side:
             self.held = max(self.held, rate)
         return load.holds(bound_ms)
 
-    def _load(self, rate: float, bound_ms: float, seconds: float) -> Load:
+    def _load(self, rate: float, bound_ms: float, seconds: float) -> Answered:
         if rate * seconds < 1:
             raise ServerError(f"{self._name} holds no rate at all: p95 is above {bound_ms:.1f} ms whatever is asked")
         load = open_load(self.address, self.requests, rate, self.timing.warmup_s, seconds, next(self.seeds))
@@ -229,6 +229,6 @@ def _running(
         yield _Side(server, settings, process.address, requests, timing, log)
 
 
-def _describe(load: Load, bound_ms: float) -> str:
+def _describe(load: Answered, bound_ms: float) -> str:
     p95 = "no answer" if load.p95_ms is None else f"p95 {load.p95_ms:.1f} ms"
     return f"{p95} of {bound_ms:.1f}, {load.failed} failed: {'holds' if load.holds(bound_ms) else 'fails'}"

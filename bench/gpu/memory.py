@@ -9,8 +9,9 @@ from bench.gpu.decoding import Batch, Graphs, random_sentences
 from bench.gpu.libraries import nvidia_smi
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
+from bench.memory.process import resident_mib
+from bench.memory.trend import growth
 from bench.memory_soak import random_lengths
-from bench.resident import resident_mib
 from dragoman.bundle import Bundle
 from service.settings import MEGABYTE
 
@@ -35,7 +36,7 @@ def memory(task: Task) -> Figures:
         task.note({"rows": rows})
     missing = segments - portion * len(rows)
     return {
-        "mib_per_10000_segments": growth(rows),
+        "mib_per_10000_segments": growth([row["segments"] for row in rows], [row["mib"] for row in rows], per=10_000),
         "left_out": f"{missing} of {segments} segments" if missing > 0 else None,
         "rows": rows,
     }
@@ -46,12 +47,3 @@ def used_mib(device: str) -> float:
     if device == "cpu":
         return resident_mib(os.getpid())
     return float(nvidia_smi("memory.used")["memory.used"].split()[0])
-
-
-def growth(rows: list[Figures]) -> float | None:
-    """Mebibytes by which memory grew for 10,000 segments, in the mean after the first tenth; None of too few rows."""
-    later = [row for row in rows if row["segments"] > rows[-1]["segments"] / 10]
-    if len(later) < 2:
-        return None
-    x, y = ([float(row[name]) for row in later] for name in ("segments", "mib"))
-    return float(np.polyfit(x, y, 1)[0]) * 10_000

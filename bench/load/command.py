@@ -9,11 +9,12 @@ from typing import Any
 
 from bench.files import write_json, write_whole
 from bench.load import compare_runs
+from bench.load.channels import NoServerError
 from bench.load.environment import describe_environment
 from bench.load.options import as_json, load_settings, parse
 from bench.load.ramp import run_ramp
 from bench.load.report import to_text
-from bench.load.run import NoServerError, run_load
+from bench.load.run import run_load
 from bench.load.slo import judge, to_line
 from bench.load.texts import DataFile, DataFileError, read_data_file
 from dragoman import access

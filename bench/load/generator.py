@@ -11,7 +11,6 @@ import math
 import time
 from array import array
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -25,43 +24,8 @@ from dragoman.v1 import translation_pb2
 TRANSLATE_TEXT = "/dragoman.v1.Translation/TranslateText"
 STREAM_TRANSLATE_TEXT = "/dragoman.v1.Translation/StreamTranslateText"
 
-# One HTTP/2 connection is one thread's work in gRPC: a few keep the client from being what is measured.
-CHANNELS = 4
-CONNECT_TIMEOUT_S = 10.0
-
 Metadata = Sequence[tuple[str, str]]
 Check = Callable[[int, Sequence[translation_pb2.TranslatedText]], None]
-
-_CHANNEL_OPTIONS = [
-    # Without its own pool every channel to one address would be the same connection.
-    ("grpc.use_local_subchannel_pool", 1),
-    # One request is one attempt: a retry that nobody sees would hide errors.
-    ("grpc.enable_retries", 0),
-    ("grpc.max_receive_message_length", -1),
-]
-
-
-async def open_channels(
-    address: str, count: int, stack: AsyncExitStack, credentials: grpc.ChannelCredentials | None = None
-) -> list[grpc.aio.Channel]:
-    """Open channels, each with its own connection, that close with the stack; does not wait for them.
-
-    Args:
-        address: of the server.
-        count: of the channels.
-        stack: closes them.
-        credentials: for TLS; plain text without.
-    """
-
-    def opened() -> grpc.aio.Channel:
-        if credentials is None:
-            return grpc.aio.insecure_channel(address, options=_CHANNEL_OPTIONS)
-        return grpc.aio.secure_channel(address, credentials, options=_CHANNEL_OPTIONS)
-
-    channels = [opened() for _ in range(count)]
-    for channel in channels:
-        await stack.enter_async_context(channel)
-    return channels
 
 
 @dataclass

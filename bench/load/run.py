@@ -1,17 +1,19 @@
 """One load test from connecting to the report, without arguments, printing or files."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import grpc.aio
 from google.protobuf.json_format import MessageToDict
 
+from bench.load.channels import CHANNELS, CONNECT_TIMEOUT_S, NoServerError, connected
+from bench.load.drive import Watch, drive
 from bench.load.figures import summarize
-from bench.load.generator import CHANNELS, CONNECT_TIMEOUT_S, TRANSLATE_TEXT, Generator, open_channels, streamed, unary
+from bench.load.generator import TRANSLATE_TEXT, Generator, streamed, unary
 from bench.load.loops import ClosedLoop, OpenLoop
-from bench.load.prepare import make_loop, make_workload
+from bench.load.prepare import Workload, make_loop, make_workload
 from bench.load.progress import show_count, show_progress
 from bench.load.samples import Samples
 from bench.load.scrape import NoMetricsError, Scraper, result_cache_share, server_series
@@ -24,39 +26,28 @@ from dragoman.v1 import translation_pb2, translation_pb2_grpc
 _SCRAPE_INTERVAL_S, _SCRAPES = 0.5, 60
 
 
-class NoServerError(Exception):
-    """No server could be asked for its models."""
-
-
 async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
     """Put the load on the server and return the report, ready for JSON; cancelled, of what there is so far.
 
     Raises:
         NoServerError: No server could be asked for its models, or for its metrics; no request was sent.
     """
-    async with AsyncExitStack() as stack:
-        count = min(CHANNELS, settings.concurrency or CHANNELS)
-        channels = await open_channels(settings.address, count, stack, settings.access.credentials())
-        models = await _list_models(channels, settings)
+    count = min(CHANNELS, settings.concurrency or CHANNELS)
+    async with connected(settings.address, count, settings.access.credentials()) as channels:
+        models = await _list_models(channels[0], settings)
         scraper = await _scraper(settings)
         loop = make_loop(settings)
         work = make_workload(settings, texts, loop, models)
-        verifier = Verifier(work.texts, settings.texts_per_request) if settings.verify_texts else None
-        if verifier:
-            await _learn(verifier, channels[0], work.template, len(set(work.texts)), settings)
+        verifier = await _verifier(work, channels[0], settings)
         if scraper:
             await scraper.look(0.0)
         samples = Samples(settings.warmup_s)
-        generator = Generator(
-            channels,
-            work.requests,
-            settings.timeout_s,
-            samples,
-            verifier.check if verifier else None,
-            way=partial(streamed if settings.stream else unary, metadata=settings.access.metadata),
-            bulk=work.bulk,
-        )
-        interrupted = await _run_watched(loop, generator, samples, settings, scraper)
+        generator = _generator(channels, work, samples, verifier, settings)
+        interrupted = False
+        try:
+            await drive(generator, loop, _watches(samples, settings, scraper))
+        except asyncio.CancelledError:
+            interrupted = True
         ended_s = generator.now_s()
         if scraper:
             await scraper.look(ended_s)
@@ -74,6 +65,19 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
     }
 
 
+async def _list_models(channel: grpc.aio.Channel, settings: LoadSettings) -> list[translation_pb2.Model]:
+    """Ask what the server serves."""
+    stub = translation_pb2_grpc.TranslationStub(channel)
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            answer = await stub.ListModels(translation_pb2.ListModelsRequest(), metadata=settings.access.metadata)
+    except TimeoutError as error:
+        raise NoServerError(f"no server answers at {settings.address}") from error
+    except grpc.aio.AioRpcError as error:
+        raise NoServerError(f"the server at {settings.address} says {error.code().name}: {error.details()}") from error
+    return list(answer.models)
+
+
 async def _scraper(settings: LoadSettings) -> Scraper | None:
     if not settings.metrics_address:
         return None
@@ -86,56 +90,42 @@ async def _scraper(settings: LoadSettings) -> Scraper | None:
     return scraper
 
 
-async def _learn(
-    verifier: Verifier,
-    channel: grpc.aio.Channel,
-    template: translation_pb2.TranslateTextRequest,
-    texts: int,
-    settings: LoadSettings,
-) -> None:
-    """Send every text alone, and show how far that is."""
+async def _verifier(work: Workload, channel: grpc.aio.Channel, settings: LoadSettings) -> Verifier | None:
+    """Send every text alone, where answers are to be compared, and show how far that is."""
+    if not settings.verify_texts:
+        return None
+    verifier = Verifier(work.texts, settings.texts_per_request)
     call = partial(channel.unary_unary(TRANSLATE_TEXT), timeout=settings.timeout_s, metadata=settings.access.metadata)
-    progress = asyncio.create_task(show_count(lambda: verifier.learnt, texts, "texts alone"))
+    progress = asyncio.create_task(show_count(lambda: verifier.learnt, len(set(work.texts)), "texts alone"))
     try:
-        await verifier.learn(call, template)
+        await verifier.learn(call, work.template)
     finally:
         progress.cancel()
+    return verifier
 
 
-async def _list_models(channels: list[grpc.aio.Channel], settings: LoadSettings) -> list[translation_pb2.Model]:
-    """Wait until every channel is connected, then ask what the server serves."""
-    stub = translation_pb2_grpc.TranslationStub(channels[0])
-    try:
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            await asyncio.gather(*(channel.channel_ready() for channel in channels))
-            answer = await stub.ListModels(translation_pb2.ListModelsRequest(), metadata=settings.access.metadata)
-    except TimeoutError as error:
-        raise NoServerError(f"no server answers at {settings.address}") from error
-    except grpc.aio.AioRpcError as error:
-        raise NoServerError(f"the server at {settings.address} says {error.code().name}: {error.details()}") from error
-    return list(answer.models)
-
-
-async def _run_watched(
-    loop: OpenLoop | ClosedLoop,
-    generator: Generator,
+def _generator(
+    channels: Sequence[grpc.aio.Channel],
+    work: Workload,
     samples: Samples,
+    verifier: Verifier | None,
     settings: LoadSettings,
-    scraper: Scraper | None,
-) -> bool:
-    """Return when every request has ended or, when cancelled, at once: whether it was cancelled."""
+) -> Generator:
+    return Generator(
+        channels,
+        work.requests,
+        settings.timeout_s,
+        samples,
+        verifier.check if verifier else None,
+        way=partial(streamed if settings.stream else unary, metadata=settings.access.metadata),
+        bulk=work.bulk,
+    )
+
+
+def _watches(samples: Samples, settings: LoadSettings, scraper: Scraper | None) -> list[Watch]:
     end_s = settings.warmup_s + (settings.duration_s or 0.0)
-    beside = [asyncio.create_task(show_progress(generator, samples, end_s, settings.requests))]
-    if scraper:
-        beside.append(asyncio.create_task(scraper.run(generator.now_s)))
-    try:
-        await loop.run(generator.send, generator.now_s)
-    except asyncio.CancelledError:
-        return True
-    finally:
-        for task in beside:
-            task.cancel()
-    return False
+    watches: list[Watch] = [lambda generator: show_progress(generator, samples, end_s, settings.requests)]
+    return [*watches, lambda generator: scraper.run(generator.now_s)] if scraper else watches
 
 
 def _load_figures(

@@ -5,13 +5,12 @@ Pages are kept as they come and read afterwards: reading one while the load runs
 
 import asyncio
 import math
-import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from prometheus_client.parser import text_string_to_metric_families
+from bench import metrics_page
 
 _TIMEOUT_S = 5.0
 _SLOTS = "dragoman_decode_batch_slots"
@@ -46,7 +45,7 @@ class Scraper:
             interval_s: between two pages.
         """
         self.pages: list[Page] = []
-        self._url = f"http://{address}/metrics"
+        self._address = address
         self._interval_s = interval_s
 
     async def check(self) -> None:
@@ -58,7 +57,7 @@ class Scraper:
         try:
             await asyncio.to_thread(self._fetch)
         except (OSError, ValueError) as error:
-            raise NoMetricsError(f"no metrics at {self._url}: {error}") from error
+            raise NoMetricsError(f"no metrics at {metrics_page.url(self._address)}: {error}") from error
 
     async def run(self, now_s: Callable[[], float]) -> None:
         """Collect pages until cancelled, the first after one interval."""
@@ -74,9 +73,7 @@ class Scraper:
             self.pages.append(Page(at_s, await asyncio.to_thread(self._fetch)))
 
     def _fetch(self) -> str:
-        with urllib.request.urlopen(self._url, timeout=_TIMEOUT_S) as response:
-            text: str = response.read().decode()
-        return text
+        return metrics_page.fetch(self._address, _TIMEOUT_S)
 
 
 def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
@@ -90,7 +87,7 @@ def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
         `t_s`, the end of each interval that ends after the start, and for each figure a list as long; None where a
         page does not say it.
     """
-    told = [(page.at_s - start_s, _values(page.text)) for page in pages]
+    told = [(page.at_s - start_s, metrics_page.Page.parse(page.text).sums()) for page in pages]
     rows = [_interval(*before, *after) for before, after in pairwise(told) if after[0] >= 0]
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
@@ -110,19 +107,10 @@ def result_cache_share(pages: Sequence[Page], start_s: float) -> float | None:
     if not pages:
         return None
     first = next((page for page in reversed(pages) if page.at_s <= start_s), pages[0])
-    before, after = _values(first.text), _values(pages[-1].text)
+    before, after = (metrics_page.Page.parse(page.text).sums() for page in (first, pages[-1]))
     grown = {name: after.get(name, math.nan) - before.get(name, math.nan) for name in (_HITS, _MISSES, _COALESCED)}
     segments = sum(grown.values())
     return grown[_HITS] / segments if segments > 0 else None
-
-
-def _values(text: str) -> dict[str, float]:
-    """Name -> value, summed over all labels: of all models."""
-    values: dict[str, float] = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            values[sample.name] = values.get(sample.name, 0.0) + sample.value
-    return values
 
 
 def _interval(from_s: float, before: dict[str, float], to_s: float, after: dict[str, float]) -> dict[str, float | None]:

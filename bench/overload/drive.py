@@ -1,8 +1,6 @@
 """The course of a storm: how much the server can do, how fast it is below that, what it does above, how it recovers."""
 
-import asyncio
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,15 +8,16 @@ from typing import Any
 import grpc
 import numpy as np
 
-from bench.load.bare import put
+from bench.load.drive import Watch, put
 from bench.load.figures import latencies_ms, summarize
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Outcome, Samples, Table
 from bench.load.texts import serialize_requests
 from bench.load.timeline import timeline
 from bench.log import Log
+from bench.memory.process import Resident, watch
+from bench.memory.trend import share_grown
 from bench.overload.cores import Cores, apart
-from bench.overload.memory import Resident, growth, watch
 from bench.overload.phases import Phase, answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
 from bench.overload.targets import Figures
 from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
@@ -133,7 +132,7 @@ def _figures(seen: _Seen) -> Figures:
         requests=len(table.due_s),
         neither=int((~table.answered & ~table.with_outcome(Outcome.REJECTED)).sum()),
         recovery_s=recovery_s(table, storm.to_s, seen.steady_p95_ms),
-        memory_growth=growth(seen.resident, storm.from_s, storm.to_s),
+        memory_growth=share_grown(seen.resident, storm.from_s, storm.to_s),
     )
 
 
@@ -221,17 +220,8 @@ def _put(
     loop: OpenLoop | ClosedLoop,
     seen: list[Resident] | None = None,
 ) -> Samples:
-    """A load, and the memory of the server meanwhile where that is wanted."""
-
-    async def load() -> Samples:
-        start_s = time.perf_counter()
-        beside = None
-        if seen is not None:
-            beside = asyncio.create_task(watch(server.process.pid, lambda: time.perf_counter() - start_s, seen))
-        try:
-            return await put(server.address, requests, loop, warmup_s=0.0, timeout_s=plan.timeout_s)
-        finally:
-            if beside:
-                beside.cancel()
-
-    return asyncio.run(load())
+    """Put a load on a server, and watch its memory meanwhile where that is wanted."""
+    watches: list[Watch] = []
+    if seen is not None:
+        watches.append(lambda generator: watch(server.process.pid, generator.now_s, seen))
+    return put(server.address, requests, loop, timeout_s=plan.timeout_s, watches=watches)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from bench import metrics_page
+from bench.metrics_page import Page
 from dragoman import Client
-from tests import metrics_page
-from tests.metrics_page import Page
 
 REPOSITORY = Path(__file__).parents[2]
 BUNDLE = REPOSITORY / "models" / "en-de" / "bundle"

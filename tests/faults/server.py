@@ -16,10 +16,11 @@ from pathlib import Path
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from bench import metrics_page
+from bench.memory.process import resident_mib
+from bench.metrics_page import Page
 from bench.server_process import NOTHING_FREE, free_ports
-from tests import metrics_page
 from tests.faults.truth import BUNDLE, ROOT
-from tests.metrics_page import Page
 
 PATIENCE_S = 60.0
 STEP_TIMEOUT_S = 2.0
@@ -241,8 +242,7 @@ class Server:
 
     def resident_mib(self) -> float:
         """Mebibytes that are resident."""
-        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+        return resident_mib(self.pid)
 
     def descriptors(self) -> int:
         """Open file descriptors."""

@@ -1,10 +1,9 @@
-import itertools
 import json
 from pathlib import Path
 
 import pytest
 
-from bench.bulk_stream import Sample, growth, main, sentences
+from bench.bulk_stream import main, sentences
 
 BUNDLE = Path(__file__).parents[3] / "models" / "en-de" / "bundle"
 
@@ -13,13 +12,6 @@ def test_sentences_all_differ() -> None:
     texts = list(sentences(50_000))
     assert len(set(texts)) == len(texts) == 50_000
     assert max(map(len, texts)) < 80
-
-
-def test_growth_counts_after_the_first_tenth_only() -> None:
-    flat = [Sample(texts, 1.0, 100.0 if texts < 100 else 300.0, 50.0) for texts in range(50, 1_001, 50)]
-    assert growth(flat, "server_mib") == pytest.approx(0.0, abs=1e-6)
-    rising = [Sample(texts, 1.0, 100.0, texts / 1_000) for texts in itertools.chain(range(1_000, 20_001, 1_000))]
-    assert growth(rising, "client_mib") == pytest.approx(100.0)
 
 
 def test_a_small_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

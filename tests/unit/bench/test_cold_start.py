@@ -1,10 +1,9 @@
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from bench.cold_start import _memory_mib, main, measure
+from bench.cold_start import main, measure
 from bench.server_process import ServerError
 
 ROOT = Path(__file__).parents[3]
@@ -37,8 +36,3 @@ def test_command_exits_1_when_the_server_does_not_start(capfd: pytest.CaptureFix
     out, err = capfd.readouterr()
     assert out == ""
     assert "python -m bench.cold_start: a server ended with exit code" in err
-
-
-def test_memory_of_this_process_is_what_python_needs_and_no_more_than_its_peak() -> None:
-    memory = _memory_mib(os.getpid())
-    assert 10 < memory["VmRSS"] <= memory["VmHWM"] < 10_000

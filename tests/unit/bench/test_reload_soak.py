@@ -30,6 +30,6 @@ def test_command_exits_1_when_the_server_does_not_start(capfd: pytest.CaptureFix
 def test_a_reload_that_does_not_end_is_an_error(int8: Synthetic, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.reload_soak._TIMEOUT_S", 0.0)
     monkeypatch.setattr("bench.reload_soak._translate", lambda *_: None)
-    monkeypatch.setattr("bench.reload_soak._metric", lambda *_: 0.0)
+    monkeypatch.setattr("bench.reload_soak._is_replaced", lambda *_: False)
     with pytest.raises(ServerError, match="reload 1 did not end"):
         measure(int8.bundle.path, 1, ["--threads=1"])

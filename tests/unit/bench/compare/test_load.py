@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bench.compare.load import Load, closed_load, open_load
+from bench.compare.load import Answered, closed_load, open_load
 from bench.compare.served import requests_of
 from bench.server_process import ServerError, running
 from dragoman import errors
@@ -49,7 +49,7 @@ def test_a_load_with_an_error_does_not_hold(server: Any) -> None:
 
 
 def test_a_load_without_answers_does_not_hold() -> None:
-    assert not Load(None, None, 0.0, 0).holds(1e6)
+    assert not Answered(None, None, 0.0, 0).holds(1e6)
 
 
 def test_a_server_that_ends_is_reported_with_its_last_word() -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench.compare import served as compare_served
-from bench.compare.load import Load
+from bench.compare.load import Answered
 from bench.compare.served import Timing, sweep
 from bench.compare.served import compare_served as compare
 from bench.peers.contender import Settings
@@ -35,18 +35,18 @@ class World:
 
     def open_load(
         self, address: str, requests: Sequence[bytes], rate: float, warmup_s: float, seconds: float, seed: int
-    ) -> Load:
+    ) -> Answered:
         assert address in self.running
         self.loads.append((address, rate))
         name, capacity = address.split()
         p95_ms = self.planted.pop(0) if self.planted else (2 if rate <= float(capacity) else 50) * IDLE_MS[name]
-        return Load(p95_ms / 2, p95_ms, rate, 0)
+        return Answered(p95_ms / 2, p95_ms, rate, 0)
 
     def closed_load(
         self, address: str, requests: Sequence[bytes], clients: int, warmup_s: float, seconds: float
-    ) -> Load:
+    ) -> Answered:
         name, capacity = address.split()
-        return Load(IDLE_MS[name], 2 * IDLE_MS[name], 2 * float(capacity), 0)
+        return Answered(IDLE_MS[name], 2 * IDLE_MS[name], 2 * float(capacity), 0)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from bench.gpu.accuracy import bleu, parity, placement, real_sentences
 from bench.gpu.decoding import Batch, Graphs, equal_share, random_sentences
 from bench.gpu.encoder import difference, encoder
 from bench.gpu.kernels import kernels, operators, printed
-from bench.gpu.memory import growth, memory
+from bench.gpu.memory import memory
 from bench.gpu.models import checkpoint_folder
 from bench.gpu.setup import Task, left_out, slot_counts
 from bench.peers.contender import Sentences
@@ -232,13 +232,6 @@ def test_memory_is_sampled_on_the_way(task: Task) -> None:
     assert [row["segments"] for row in figures["rows"]] == list(range(2, 41, 2))
     assert figures["left_out"] is None
     assert figures["rows"][0]["mib"] > 0
-
-
-def test_memory_that_grows_is_told_by_segments() -> None:
-    rows = [{"segments": 1000 * number, "mib": 100.0 + 3 * number} for number in range(1, 11)]
-    assert growth(rows) == pytest.approx(30.0)
-    assert growth(rows[:1]) is None
-    assert growth([]) is None
 
 
 def test_a_server_reloads_under_load_and_no_answer_changes(task: Task) -> None:

@@ -1,0 +1,64 @@
+"""A load on a server: requests are sent as a loop says, and watched meanwhile."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from bench.load.channels import connected
+from bench.load.generator import Generator
+from bench.load.loops import ClosedLoop, OpenLoop
+from bench.load.samples import Samples
+
+# Runs beside a load until it is cancelled.
+Watch = Callable[[Generator], Coroutine[Any, Any, None]]
+
+
+async def drive(generator: Generator, loop: OpenLoop | ClosedLoop, watches: Sequence[Watch] = ()) -> None:
+    """Return when all requests have ended.
+
+    Args:
+        generator: of the requests.
+        loop: when they are sent.
+        watches: run meanwhile.
+    """
+    tasks = [asyncio.create_task(watch(generator)) for watch in watches]
+    try:
+        await loop.run(generator.send, generator.now_s)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def put(
+    address: str,
+    requests: Sequence[bytes],
+    loop: OpenLoop | ClosedLoop,
+    *,
+    warmup_s: float = 0.0,
+    timeout_s: float,
+    watches: Sequence[Watch] = (),
+) -> Samples:
+    """Put a load on a server, with nothing around it.
+
+    Args:
+        address: of the server.
+        requests: serialized, sent in turn.
+        loop: when they are sent.
+        warmup_s: before any request counts.
+        timeout_s: of each request.
+        watches: run meanwhile.
+
+    Returns:
+        What was seen, once all requests have ended.
+
+    Raises:
+        NoServerError: no server answers.
+    """
+
+    async def run() -> Samples:
+        samples = Samples(warmup_s)
+        async with connected(address) as channels:
+            await drive(Generator(channels, requests, timeout_s, samples), loop, watches)
+        return samples
+
+    return asyncio.run(run())

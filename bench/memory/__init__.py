@@ -1,0 +1,1 @@
+"""How much memory a process holds, and how that changes. Linux only."""

@@ -12,7 +12,7 @@ from dragoman.files import read_regular
 from service.settings import SettingsError
 from service.telemetry.metrics import Metrics
 
-_PERIOD_S: Final = 1.0
+PERIOD_S: Final = 1.0
 
 _T = TypeVar("_T")
 _log = structlog.get_logger()
@@ -68,17 +68,21 @@ class ReloadableFiles(Generic[_T]):
             self._in_force.set(1)
 
     @asynccontextmanager
-    async def watched(self) -> AsyncIterator[None]:
-        """Refresh every second, off the event loop."""
-        watching = asyncio.create_task(self._watch())
+    async def watched(self, period_s: float = PERIOD_S) -> AsyncIterator[None]:
+        """Refresh again and again for the time of the block, off the event loop.
+
+        Args:
+            period_s: the pause before each look.
+        """
+        watching = asyncio.create_task(self._watch(period_s))
         try:
             yield
         finally:
             watching.cancel()
 
-    async def _watch(self) -> None:
+    async def _watch(self, period_s: float) -> None:
         while True:
-            await asyncio.sleep(_PERIOD_S)
+            await asyncio.sleep(period_s)
             await asyncio.to_thread(self.refresh)
 
     def _read(self) -> list[bytes]:

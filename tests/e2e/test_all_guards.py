@@ -18,7 +18,7 @@ from tests.e2e.bundles import copy_bundle
 from tests.e2e.conftest import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess
 
 
-class House:
+class GuardedServer:
     """The server, and all that it watches."""
 
     def __init__(self, folder: Path) -> None:
@@ -68,43 +68,43 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    house = House(tmp_path_factory.mktemp("guards"))
-    yield house
-    house.server.close()
+def guarded(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedServer]:
+    guarded = GuardedServer(tmp_path_factory.mktemp("guards"))
+    yield guarded
+    guarded.server.close()
 
 
 @pytest.mark.parametrize(
     ("arguments", "answer"), [(["models"], "NAME"), (["translate", "--model", "one", "Good morning."], "Guten Morgen!")]
 )
-def test_commands_reach_the_server_with_a_key_only(house: House, arguments: list[str], answer: str) -> None:
-    done = house.run(*arguments, key=house.key)
+def test_commands_reach_the_server_with_a_key_only(guarded: GuardedServer, arguments: list[str], answer: str) -> None:
+    done = guarded.run(*arguments, key=guarded.key)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(answer)
-    refused = house.run(*arguments)
+    refused = guarded.run(*arguments)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "no API key" in refused.stderr
-    assert house.run(*arguments, "--api-key", "nobody's").returncode == 2
+    assert guarded.run(*arguments, "--api-key", "nobody's").returncode == 2
 
 
-def test_a_load_test_reaches_it_and_reports_no_key(house: House, tmp_path: Path) -> None:
+def test_a_load_test_reaches_it_and_reports_no_key(guarded: GuardedServer, tmp_path: Path) -> None:
     data, report = tmp_path / "texts.txt", tmp_path / "report.json"
     data.write_text("Good morning.\nGood night.\n")
     load = ["load-test", "--data", str(data), "--concurrency", "2", "--requests", "6", "--json", str(report)]
     for more in ([], ["--stream"], ["--verify"]):
-        done = house.run(*load, "--api-key", house.key, *more)
+        done = guarded.run(*load, "--api-key", guarded.key, *more)
         assert done.returncode == 0, done.stderr
         assert json.loads(report.read_text())["completed"] == 6
-        assert house.key not in report.read_text() + done.stdout + done.stderr
+        assert guarded.key not in report.read_text() + done.stdout + done.stderr
 
 
-def test_certificate_keys_and_models_change_and_no_call_fails(house: House) -> None:
-    stop, failures, keys = threading.Event(), list[Exception](), [house.key]
+def test_certificate_keys_and_models_change_and_no_call_fails(guarded: GuardedServer) -> None:
+    stop, failures, keys = threading.Event(), list[Exception](), [guarded.key]
 
     def keep_calling(call: Callable[[Client], object]) -> None:
         while not stop.is_set():
             try:
-                with house.client(keys[-1]) as client:  # a new connection, with the certificate of now
+                with guarded.client(keys[-1]) as client:  # a new connection, with the certificate of now
                     call(client)
             except Exception as error:
                 failures.append(error)
@@ -118,23 +118,23 @@ def test_certificate_keys_and_models_change_and_no_call_fails(house: House) -> N
     for thread in threads:
         thread.start()
     for number in range(2):
-        house.files.write(house.authority.issue())
-        key = house.add_key(f"key-{number}")
-        copy_bundle(BUNDLE, house.models / "one", name="one", parameters=number + 1)
-        house.server.wait_for("retired")
-        _until(lambda key=key: house.run("models", key=key).returncode == 0)
+        guarded.files.write(guarded.authority.issue())
+        key = guarded.add_key(f"key-{number}")
+        copy_bundle(BUNDLE, guarded.models / "one", name="one", parameters=number + 1)
+        guarded.server.wait_for("retired")
+        _until(lambda key=key: guarded.run("models", key=key).returncode == 0)
         keys.append(key)
         _until(
             lambda number=number: (
-                house.server.metric("api_key_requests_total", key=f"key-{number}", outcome="ADMITTED") > 9
+                guarded.server.metric("api_key_requests_total", key=f"key-{number}", outcome="ADMITTED") > 9
             )
         )
     stop.set()
     for thread in threads:
         thread.join(PATIENCE_S)
     assert failures == []
-    assert house.server.metric("model_reloads_total", model="one", outcome="loaded") == 2
-    assert all(house.server.metric("files_in_force", files=files) == 1 for files in ("tls", "api_keys"))
+    assert guarded.server.metric("model_reloads_total", model="one", outcome="loaded") == 2
+    assert all(guarded.server.metric("files_in_force", files=files) == 1 for files in ("tls", "api_keys"))
 
 
 def _until(so: Callable[[], bool]) -> None:

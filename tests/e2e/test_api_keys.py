@@ -22,7 +22,7 @@ LIMITS = {
 }
 
 
-class House:
+class KeyedServer:
     """A server whose callers need keys, and the keys by name."""
 
     def __init__(self, file: Path) -> None:
@@ -43,21 +43,21 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def started(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    house = House(tmp_path_factory.mktemp("keys") / "keys.toml")
-    yield house
-    server = house.server
+def started(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyedServer]:
+    keyed = KeyedServer(tmp_path_factory.mktemp("keys") / "keys.toml")
+    yield keyed
+    server = keyed.server
     try:
         server.signal(signal.SIGTERM)
         assert server.exit_code() == 0
-        for key in house.keys.values():
+        for key in keyed.keys.values():
             assert not any(key in line for line in server.log)
     finally:
         server.close()
 
 
 @pytest.fixture
-def house(started: House, capsys: pytest.CaptureFixture[str]) -> House:
+def keyed(started: KeyedServer, capsys: pytest.CaptureFixture[str]) -> KeyedServer:
     if not started.keys:
         for name, limits in LIMITS.items():
             started.add(capsys, name, *limits)
@@ -66,30 +66,30 @@ def house(started: House, capsys: pytest.CaptureFixture[str]) -> House:
     return started
 
 
-def test_a_key_lets_in_and_nothing_else_does(house) -> None:
-    with house.client("free") as client:
+def test_a_key_lets_in_and_nothing_else_does(keyed) -> None:
+    with keyed.client("free") as client:
         assert client.translate("Good morning.", model="en-de").text == "Guten Morgen!"
         assert client.list_models()
     for access in ({}, {"api_key": "dragoman_wrong"}, {"metadata": {"authorization": "Basic abc"}}):
-        with Client(house.server.address, timeout_s=PATIENCE_S, **access) as client:
+        with Client(keyed.server.address, timeout_s=PATIENCE_S, **access) as client:
             for call in (lambda: client.translate("a", model="en-de"), lambda: list(client.stream("a", model="en-de"))):
                 with pytest.raises(UnauthenticatedError):
                     call()
             with pytest.raises(UnauthenticatedError):
                 client.list_models()
-    assert house.server.metric("api_key_requests_total", key="free", outcome="ADMITTED") == 2
-    assert house.server.metric("rejected_total", reason="UNAUTHENTICATED") == 9
+    assert keyed.server.metric("api_key_requests_total", key="free", outcome="ADMITTED") == 2
+    assert keyed.server.metric("rejected_total", reason="UNAUTHENTICATED") == 9
 
 
-def test_probes_and_reflection_need_no_key(house) -> None:
-    with grpc.insecure_channel(house.server.address) as channel:
+def test_probes_and_reflection_need_no_key(keyed) -> None:
+    with grpc.insecure_channel(keyed.server.address) as channel:
         answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=PATIENCE_S)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
         assert "dragoman.v1.Translation" in ProtoReflectionDescriptorDatabase(channel).get_services()
 
 
-def test_who_comes_back_when_told_is_served(house) -> None:
-    with house.client("slow") as client:
+def test_who_comes_back_when_told_is_served(keyed) -> None:
+    with keyed.client("slow") as client:
         for _ in range(3):
             client.translate("Good morning.", model="en-de")
         with pytest.raises(RateLimitedError) as caught:  # on a busy machine, perhaps not at the first try
@@ -97,18 +97,18 @@ def test_who_comes_back_when_told_is_served(house) -> None:
         assert caught.value.metadata == {"requests_per_s": "0.5", "burst": "3"}
         time.sleep(caught.value.retry_delay_s)
         client.translate("Good morning.", model="en-de")
-    assert house.server.metric("rejected_total", reason="RATE_LIMITED") == 1
-    assert house.server.metric("api_key_requests_total", key="slow", outcome="RATE_LIMITED") == 1
+    assert keyed.server.metric("rejected_total", reason="RATE_LIMITED") == 1
+    assert keyed.server.metric("api_key_requests_total", key="slow", outcome="RATE_LIMITED") == 1
 
 
-def test_calls_at_a_time_are_limited(house) -> None:
-    with house.client("single") as client:
+def test_calls_at_a_time_are_limited(keyed) -> None:
+    with keyed.client("single") as client:
         stream = client.stream(LONG, model="en-de")
         next(stream)
         with pytest.raises(ConcurrencyLimitedError) as caught:
             client.translate("Good morning.", model="en-de")
         assert caught.value.retry_delay_s is not None
-        with house.client("free") as other:
+        with keyed.client("free") as other:
             other.translate("Good morning.", model="en-de")
         stream.close()
         give_up_s = time.monotonic() + PATIENCE_S
@@ -121,19 +121,19 @@ def test_calls_at_a_time_are_limited(house) -> None:
                 time.sleep(error.retry_delay_s or 0)
 
 
-def test_keys_come_and_go_without_a_restart(house, capsys) -> None:
-    house.add(capsys, "late")
-    house.server.wait_for("files reloaded")
-    with house.client("late") as client:
+def test_keys_come_and_go_without_a_restart(keyed, capsys) -> None:
+    keyed.add(capsys, "late")
+    keyed.server.wait_for("files reloaded")
+    with keyed.client("late") as client:
         client.list_models()
-        good = house.file.read_text()
-        house.file.write_text(good.replace("late", "late ="))
-        house.server.wait_for("files not reloaded")
-        assert house.server.metric("files_in_force", files="api_keys") == 0
+        good = keyed.file.read_text()
+        keyed.file.write_text(good.replace("late", "late ="))
+        keyed.server.wait_for("files not reloaded")
+        assert keyed.server.metric("files_in_force", files="api_keys") == 0
         client.list_models()
-        house.file.write_text("".join(line for line in good.splitlines(True) if not line.startswith("late")))
-        house.server.wait_for("files reloaded")
-        assert house.server.metric("files_in_force", files="api_keys") == 1
+        keyed.file.write_text("".join(line for line in good.splitlines(True) if not line.startswith("late")))
+        keyed.server.wait_for("files reloaded")
+        assert keyed.server.metric("files_in_force", files="api_keys") == 1
         with pytest.raises(UnauthenticatedError):
             client.list_models()
 

@@ -6,10 +6,12 @@ import select
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from dragoman.cli import main
 from tests.e2e.conftest import BUNDLE, PATIENCE_S, REPOSITORY
 
 
@@ -31,15 +33,11 @@ def read_until(controller: int, word: str) -> str:
     return text
 
 
-@pytest.mark.usefixtures("_bundle")
-@pytest.mark.parametrize(("flags", "hinted"), [((), True), (("--log-format=json",), False)])
-def test_a_terminal_gets_a_command_to_try(flags: tuple[str, ...], hinted: bool) -> None:
-    address = free_address()
+def said_at_a_terminal(program: Sequence[str], *flags: str, hinted: bool) -> str:
+    """Starts a server at a terminal, stops it, and gives all that it wrote there."""
+    command = [*program, "serve", f"--models={BUNDLE}", "--metrics-address=127.0.0.1:0", *flags]
     controller, terminal = pty.openpty()
-    command = [sys.executable, "-m", "dragoman", "serve", f"--models={BUNDLE}", f"--address={address}"]
-    with subprocess.Popen(
-        [*command, "--metrics-address=127.0.0.1:0", *flags], stderr=terminal, stdin=terminal, cwd=REPOSITORY
-    ) as process:
+    with subprocess.Popen(command, stderr=terminal, stdin=terminal, cwd=REPOSITORY) as process:
         os.close(terminal)
         try:
             # Without a hint the next thing that is told is the end.
@@ -50,22 +48,35 @@ def test_a_terminal_gets_a_command_to_try(flags: tuple[str, ...], hinted: bool) 
         finally:
             process.kill()
             os.close(controller)
-    hint = f'try: dragoman translate --address {address} "Good morning."'
-    assert (hint in text) == hinted, text
+    return text
 
 
-def test_the_hint_names_the_program_that_was_started(monkeypatch, tmp_path: Path) -> None:
-    from structlog.testing import capture_logs
+@pytest.mark.usefixtures("_bundle")
+def test_a_terminal_gets_a_command_to_try() -> None:
+    address = free_address()
+    text = said_at_a_terminal((sys.executable, "-m", "dragoman"), f"--address={address}", hinted=True)
+    assert f'try: dragoman translate --address {address} "Good morning."' in text
 
-    from service import server
-    from service.settings import Settings
 
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(sys, "argv", [".venv/bin/dragoman", "serve"])
-    with capture_logs() as log:
-        server._suggest(Settings(address="127.0.0.1:1"))
-        server._suggest(Settings(address="127.0.0.1:0"))
-        server._suggest(Settings(address="127.0.0.1:1", api_keys="keys.toml"))
-    assert [line["event"] for line in log] == [
-        'try: .venv/bin/dragoman translate --address 127.0.0.1:1 "Good morning."'
-    ]
+@pytest.mark.usefixtures("_bundle")
+def test_the_hint_names_the_program_that_was_started() -> None:
+    program, address = Path(sys.executable).with_name("dragoman"), free_address()
+    if not program.is_file():
+        pytest.skip("dragoman is not installed")
+    text = said_at_a_terminal((str(program),), f"--address={address}", hinted=True)
+    assert f'try: {program} translate --address {address} "Good morning."' in text
+
+
+@pytest.mark.usefixtures("_bundle")
+@pytest.mark.parametrize("case", ["no log for people", "any free port", "a key is needed"])
+def test_without_a_command_that_would_work_there_is_no_hint(case: str, tmp_path: Path, capsys) -> None:
+    assert main(["api-key", "alice"]) == 0
+    (keys := tmp_path / "keys.toml").write_text(capsys.readouterr().out)
+    flags = {
+        "no log for people": (f"--address={free_address()}", "--log-format=json"),
+        "any free port": ("--address=127.0.0.1:0",),
+        "a key is needed": (f"--address={free_address()}", f"--api-keys={keys}"),
+    }
+    text = said_at_a_terminal((sys.executable, "-m", "dragoman"), *flags[case], hinted=False)
+    assert "serving" in text
+    assert "try:" not in text

@@ -20,7 +20,7 @@ LIMIT_SOURCE_TOKENS = 120_000
 INTERACTIVE, BULK = pb.PRIORITY_INTERACTIVE, pb.PRIORITY_BULK
 
 
-class House(NamedTuple):
+class FloodedServer(NamedTuple):
     """A server that is flooded, and its two clients."""
 
     server: ServerProcess
@@ -55,31 +55,31 @@ def flood(stub: TranslationStub, priority: int) -> list[grpc.Future]:
     return calls
 
 
-def check_recovery(house: House) -> None:
-    assert any(not call.done() for call in house.flood), "the flood was too short to prove anything"
-    for call in house.flood:
+def check_recovery(scene: FloodedServer) -> None:
+    assert any(not call.done() for call in scene.flood), "the flood was too short to prove anything"
+    for call in scene.flood:
         call.cancel()
-    until(lambda: house.server.metric("queue_segments") == house.server.metric("slots_active") == 0)
-    assert house.server.metric("queue_source_tokens") == house.server.metric("estimated_delay_seconds") == 0
-    with Client(house.server.address, timeout_s=PATIENCE_S) as client:
+    until(lambda: scene.server.metric("queue_segments") == scene.server.metric("slots_active") == 0)
+    assert scene.server.metric("queue_source_tokens") == scene.server.metric("estimated_delay_seconds") == 0
+    with Client(scene.server.address, timeout_s=PATIENCE_S) as client:
         assert client.translate("Good morning.", model="en-de")
 
 
 @pytest.fixture
-def flooded(launch) -> Iterator[Callable[..., House]]:
+def flooded(launch) -> Iterator[Callable[..., FloodedServer]]:
     """Starts a server and floods it; at the end all is withdrawn, and the server must be as before."""
-    houses: list[House] = []
+    scenes: list[FloodedServer] = []
     channels: list[grpc.Channel] = []
     relays: list[Relay] = []
 
-    def start(priority: int, *arguments: str) -> House:
+    def start(priority: int, *arguments: str) -> FloodedServer:
         server = launch("--threads=1", "--slots=4", f"--queue-source-tokens={LIMIT_SOURCE_TOKENS}", *arguments)
         server.wait_until_serving()
         relays.append(Relay(server.address, "127.0.0.2"))
         channels.extend(grpc.insecure_channel(address) for address in (server.address, relays[-1].address))
         own, other = (TranslationStub(channel) for channel in channels)
         flooding = flood(own, priority)
-        houses.append(House(server, own, other, flooding))
+        scenes.append(FloodedServer(server, own, other, flooding))
         # Those that come late may be refused for the delay.
         until(
             lambda: (
@@ -87,11 +87,11 @@ def flooded(launch) -> Iterator[Callable[..., House]]:
             )
         )
         until(lambda: server.metric("drain_source_tokens_per_second") > 0)
-        return houses[-1]
+        return scenes[-1]
 
     yield start
-    for house in houses:
-        check_recovery(house)
+    for scene in scenes:
+        check_recovery(scene)
     for channel in channels:
         channel.close()
     for relay in relays:
@@ -101,50 +101,50 @@ def flooded(launch) -> Iterator[Callable[..., House]]:
 
 @pytest.mark.parametrize("priority", [INTERACTIVE, BULK], ids=["interactive", "bulk"])
 def test_ten_thousand_segments_of_one_client_do_not_delay_the_one_of_another(flooded, priority: int) -> None:
-    house = flooded(priority, "--max-delay-s=0")
-    waiting = house.server.metric("queue_segments")
+    scene = flooded(priority, "--max-delay-s=0")
+    waiting = scene.server.metric("queue_segments")
     for text in ("Good morning.", "Where is the station?", "I have never been to Berlin."):
-        assert house.other.TranslateText(request(text), timeout=PATIENCE_S).translations
-        assert house.other.TranslateText(request(text + " Is it far?", priority=BULK), timeout=PATIENCE_S).translations
+        assert scene.other.TranslateText(request(text), timeout=PATIENCE_S).translations
+        assert scene.other.TranslateText(request(text + " Is it far?", priority=BULK), timeout=PATIENCE_S).translations
     # In order of arrival, six calls would have waited for all of them, one by one.
-    assert house.server.metric("queue_segments") > 0.5 * waiting
+    assert scene.server.metric("queue_segments") > 0.5 * waiting
 
 
 def test_a_client_that_has_its_fill_is_refused_and_told_when_to_come_back(flooded) -> None:
-    house = flooded(BULK)
+    scene = flooded(BULK)
     large = request("Tom bought a book and read it. " * 5_000, priority=BULK)
-    encoded = house.server.metric("source_tokens_total")
-    error = refused(house.flooding, large)
+    encoded = scene.server.metric("source_tokens_total")
+    error = refused(scene.flooding, large)
     assert type(error) is QueueFullError
     assert error.metadata["limit_source_tokens"] == str(LIMIT_SOURCE_TOKENS)
     assert error.retry_delay_s is not None
     assert 0.05 <= error.retry_delay_s <= 30
-    assert house.server.metric("rejected_total", reason="QUEUE_FULL") == 1
+    assert scene.server.metric("rejected_total", reason="QUEUE_FULL") == 1
     # Tokens were encoded meanwhile, but none of these.
-    assert house.server.metric("source_tokens_total") - encoded < 5_000 * 8
-    assert house.other.TranslateText(request("Good morning.", priority=BULK), timeout=PATIENCE_S).translations
+    assert scene.server.metric("source_tokens_total") - encoded < 5_000 * 8
+    assert scene.other.TranslateText(request("Good morning.", priority=BULK), timeout=PATIENCE_S).translations
 
 
 def test_a_deadline_out_of_reach_is_refused_before_any_work(flooded) -> None:
-    house = flooded(BULK)
-    timeout_s = house.server.metric("estimated_delay_seconds") / 3
-    error = refused(house.flooding, request("Good morning.", priority=BULK), timeout_s=timeout_s)
+    scene = flooded(BULK)
+    timeout_s = scene.server.metric("estimated_delay_seconds") / 3
+    error = refused(scene.flooding, request("Good morning.", priority=BULK), timeout_s=timeout_s)
     assert type(error) is DeadlineUnreachableError
     assert error.code is grpc.StatusCode.DEADLINE_EXCEEDED
     assert float(error.metadata["estimated_s"]) > timeout_s / 1.25
-    assert house.server.metric("rejected_total", reason="DEADLINE_UNREACHABLE") == 1
-    assert house.server.metric("segments_total", reason="DEADLINE") == 0
-    assert house.server.metric("segments_total", reason="CANCELLED") == 0
+    assert scene.server.metric("rejected_total", reason="DEADLINE_UNREACHABLE") == 1
+    assert scene.server.metric("segments_total", reason="DEADLINE") == 0
+    assert scene.server.metric("segments_total", reason="CANCELLED") == 0
 
 
 def test_interactive_calls_beyond_the_delay_promised_are_refused_at_once(flooded) -> None:
-    house = flooded(INTERACTIVE, "--max-delay-s=0.5")
-    error = refused(house.flooding, request("Good morning."))
+    scene = flooded(INTERACTIVE, "--max-delay-s=0.5")
+    error = refused(scene.flooding, request("Good morning."))
     assert type(error) is OverloadedError
     assert error.retry_delay_s is not None
     assert 0.05 <= error.retry_delay_s <= 30
     assert error.metadata["max_delay_s"] == "0.5"
-    assert house.server.metric("rejected_total", reason="OVERLOADED") >= 1
-    assert house.server.metric("queue_priority_source_tokens", priority="interactive") > 0
-    assert house.other.TranslateText(request("Good morning."), timeout=PATIENCE_S).translations
-    assert house.flooding.TranslateText(request("Good night.", priority=BULK), timeout=PATIENCE_S).translations
+    assert scene.server.metric("rejected_total", reason="OVERLOADED") >= 1
+    assert scene.server.metric("queue_priority_source_tokens", priority="interactive") > 0
+    assert scene.other.TranslateText(request("Good morning."), timeout=PATIENCE_S).translations
+    assert scene.flooding.TranslateText(request("Good night.", priority=BULK), timeout=PATIENCE_S).translations

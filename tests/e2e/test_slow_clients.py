@@ -83,7 +83,7 @@ HOLD_UPS = {
 OWN_DESCRIPTORS = 1
 
 
-class House:
+class ImpatientServer:
     """An impatient server, and what it has open."""
 
     def __init__(self, *arguments: str) -> None:
@@ -138,31 +138,31 @@ def translate(address: str, **access: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def house(_bundle: None) -> Iterator[House]:
-    house = House()
+def impatient(_bundle: None) -> Iterator[ImpatientServer]:
+    impatient = ImpatientServer()
     try:
-        yield house
-        house.wait_until_at_rest()
-        assert house.open_descriptors() <= house.descriptors + OWN_DESCRIPTORS
-        house.server.signal(signal.SIGTERM)
-        assert house.server.exit_code() == 0
+        yield impatient
+        impatient.wait_until_at_rest()
+        assert impatient.open_descriptors() <= impatient.descriptors + OWN_DESCRIPTORS
+        impatient.server.signal(signal.SIGTERM)
+        assert impatient.server.exit_code() == 0
     finally:
-        house.server.close()
+        impatient.server.close()
 
 
 @pytest.mark.parametrize("sent", HOLD_UPS)
-def test_who_begins_and_goes_silent_is_dropped_and_others_are_served(house, sent: str) -> None:
-    connections = [house.connect() for _ in range(10)]
+def test_who_begins_and_goes_silent_is_dropped_and_others_are_served(impatient, sent: str) -> None:
+    connections = [impatient.connect() for _ in range(10)]
     for connection in connections:
         connection.sendall(HOLD_UPS[sent])
-    translate(house.server.address)
+    translate(impatient.server.address)
     for connection in connections:
         read_until_closed(connection)
         connection.close()
 
 
-def test_who_sends_byte_by_byte_does_not_win_time(house) -> None:
-    with house.connect() as connection:
+def test_who_sends_byte_by_byte_does_not_win_time(impatient) -> None:
+    with impatient.connect() as connection:
         connection.settimeout(0.05)
         give_up_s = time.monotonic() + PATIENCE_S
         for byte in PREFACE + SETTINGS + HEADERS:
@@ -178,29 +178,29 @@ def test_who_sends_byte_by_byte_does_not_win_time(house) -> None:
                 break
         else:
             pytest.fail("all of it was taken")
-    translate(house.server.address)
+    translate(impatient.server.address)
 
 
-def test_who_pings_all_the_time_is_sent_away(house) -> None:
-    with house.connect() as connection:
+def test_who_pings_all_the_time_is_sent_away(impatient) -> None:
+    with impatient.connect() as connection:
         connection.sendall(PREFACE + SETTINGS + PING * 10)
         assert b"too_many_pings" in read_until_closed(connection)
 
 
-def test_connections_are_bounded_and_those_there_are_go_on(house) -> None:
-    with Client(house.server.address, timeout_s=PATIENCE_S) as client:
+def test_connections_are_bounded_and_those_there_are_go_on(impatient) -> None:
+    with Client(impatient.server.address, timeout_s=PATIENCE_S) as client:
         client.list_models()
-        crowd = [house.connect() for _ in range(MAX_CONNECTIONS + 20)]
+        crowd = [impatient.connect() for _ in range(MAX_CONNECTIONS + 20)]
         assert client.list_models()
-        assert house.open_sockets() <= MAX_CONNECTIONS + 4  # what listens, and what scrapes
+        assert impatient.open_sockets() <= MAX_CONNECTIONS + 4  # what listens, and what scrapes
         for connection in crowd:
             read_until_closed(connection)
             connection.close()
-    translate(house.server.address)
+    translate(impatient.server.address)
 
 
-def test_metadata_is_bounded(house) -> None:
-    with grpc.insecure_channel(house.server.address) as channel:
+def test_metadata_is_bounded(impatient) -> None:
+    with grpc.insecure_channel(impatient.server.address) as channel:
         list_models = TranslationStub(channel).ListModels
         list_models(pb.ListModelsRequest(), metadata=[("x-large", "a" * 15_000)], timeout=PATIENCE_S)
         with pytest.raises(grpc.RpcError) as caught:
@@ -230,21 +230,21 @@ def test_who_never_reads_the_answer_holds_up_neither_others_nor_the_end(launch, 
 def test_a_tls_handshake_that_stalls_is_dropped(tmp_path: Path) -> None:
     authority, files = Authority(), Files(tmp_path)
     files.write(authority.issue())
-    house = House(f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
+    impatient = ImpatientServer(f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
     try:
         outgoing = ssl.MemoryBIO()
         handshake = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
         with pytest.raises(ssl.SSLWantReadError):
             handshake.do_handshake()
         hello = outgoing.read()
-        connections = [house.connect() for _ in range(12)]
+        connections = [impatient.connect() for _ in range(12)]
         for connection, part in zip(connections, [b"", hello[:20], hello] * 4, strict=True):
             connection.sendall(part)
-        translate(house.server.address, credentials=authority.channel_credentials())
+        translate(impatient.server.address, credentials=authority.channel_credentials())
         for connection in connections:
             read_until_closed(connection)
             connection.close()
-        house.wait_until_at_rest()
-        assert house.open_descriptors() <= house.descriptors + OWN_DESCRIPTORS
+        impatient.wait_until_at_rest()
+        assert impatient.open_descriptors() <= impatient.descriptors + OWN_DESCRIPTORS
     finally:
-        house.server.close()
+        impatient.server.close()

@@ -20,7 +20,7 @@ from tests.e2e.conftest import PATIENCE_S, REPOSITORY, ServerProcess
 LONG = " ".join(f"Tom bought {number} books." for number in range(100, 400))
 
 
-class House:
+class MutualTlsServer:
     """A server that wants certificates of its callers, and the authorities of both sides."""
 
     def __init__(self, folder: Path) -> None:
@@ -56,38 +56,38 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    house = House(tmp_path_factory.mktemp("tls"))
+def guarded(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MutualTlsServer]:
+    guarded = MutualTlsServer(tmp_path_factory.mktemp("tls"))
     try:
-        yield house
-        house.server.signal(signal.SIGTERM)
-        assert house.server.exit_code() == 0
+        yield guarded
+        guarded.server.signal(signal.SIGTERM)
+        assert guarded.server.exit_code() == 0
     finally:
-        house.server.close()
+        guarded.server.close()
 
 
-def test_a_caller_with_a_certificate_of_the_authority_is_served(house) -> None:
-    with house.client(house.client_authority.issue()) as client:
+def test_a_caller_with_a_certificate_of_the_authority_is_served(guarded) -> None:
+    with guarded.client(guarded.client_authority.issue()) as client:
         assert client.translate("Good morning.", model="en-de").text == "Guten Morgen!"
 
 
 @pytest.mark.parametrize("certificate", ["none", "of another authority"])
-def test_any_other_is_not(house, certificate: str) -> None:
+def test_any_other_is_not(guarded, certificate: str) -> None:
     pair = None if certificate == "none" else Authority().issue()
-    with house.client(pair) as client, pytest.raises(ServerUnavailableError):
+    with guarded.client(pair) as client, pytest.raises(ServerUnavailableError):
         client.list_models()
 
 
-def test_plain_text_is_not_served(house) -> None:
-    with Client(house.server.address, timeout_s=PATIENCE_S) as client, pytest.raises(ServerUnavailableError):
+def test_plain_text_is_not_served(guarded) -> None:
+    with Client(guarded.server.address, timeout_s=PATIENCE_S) as client, pytest.raises(ServerUnavailableError):
         client.list_models()
 
 
 @pytest.fixture
-def command(house, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def command(guarded, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a command against the server, with the authority that vouches for it."""
     authority, texts = tmp_path / "server-ca.crt", tmp_path / "texts.txt"
-    authority.write_bytes(house.authority.pem)
+    authority.write_bytes(guarded.authority.pem)
     texts.write_text("Good morning.\n")
     arguments = {
         "translate": ["Good morning."],
@@ -96,7 +96,7 @@ def command(house, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     }
 
     def run(name: str, *flags: str) -> subprocess.CompletedProcess[str]:
-        place = ["--address", house.server.address, "--tls-ca", str(authority)]
+        place = ["--address", guarded.server.address, "--tls-ca", str(authority)]
         program = [sys.executable, "-m", "dragoman.cli", name, *place, *flags, *arguments[name]]
         return subprocess.run(program, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE_S)
 
@@ -107,9 +107,9 @@ COMMANDS = {"translate": "Guten Morgen!", "models": "en-de", "load-test": "laten
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_shows_a_certificate(house, command, tmp_path, name: str) -> None:
+def test_a_command_shows_a_certificate(guarded, command, tmp_path, name: str) -> None:
     own = Files(tmp_path)
-    own.write(house.client_authority.issue())
+    own.write(guarded.client_authority.issue())
     done = command(name, "--tls-cert", str(own.certificate), "--tls-key", str(own.key))
     assert (done.returncode, COMMANDS[name] in done.stdout) == (0, True), done.stderr
 
@@ -127,36 +127,36 @@ def test_a_certificate_without_its_key_or_that_is_none_is_one_line(command, tmp_
         assert said in line
 
 
-def test_new_connections_get_the_new_certificate_and_running_calls_go_on(house) -> None:
-    first = house.served_certificate()
+def test_new_connections_get_the_new_certificate_and_running_calls_go_on(guarded) -> None:
+    first = guarded.served_certificate()
     with grpc.secure_channel(
-        house.server.address, house.authority.channel_credentials(house.client_authority.issue())
+        guarded.server.address, guarded.authority.channel_credentials(guarded.client_authority.issue())
     ) as channel:
         request = pb.TranslateTextRequest(contents=[LONG], model="en-de")
         stream = TranslationStub(channel).StreamTranslateText(request, timeout=PATIENCE_S)
         next(stream)
-        pair = house.authority.issue()
-        house.files.write(pair)
-        house.server.wait_for("files reloaded")
-        assert house.served_certificate() != first
-        assert ssl.PEM_cert_to_DER_cert(house.served_certificate()) == ssl.PEM_cert_to_DER_cert(pair[0].decode())
+        pair = guarded.authority.issue()
+        guarded.files.write(pair)
+        guarded.server.wait_for("files reloaded")
+        assert guarded.served_certificate() != first
+        assert ssl.PEM_cert_to_DER_cert(guarded.served_certificate()) == ssl.PEM_cert_to_DER_cert(pair[0].decode())
         assert list(stream)[-1].result.segments == 300
         TranslationStub(channel).ListModels(pb.ListModelsRequest(), timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("broken", ["half a certificate", "the key of another"])
-def test_a_broken_pair_is_told_and_the_old_one_stays(house, broken: str) -> None:
-    before = house.served_certificate()
-    old = house.files.certificate.read_bytes(), house.files.key.read_bytes()
-    new = house.authority.issue()
-    house.files.write((new[0][:100], new[1]) if broken == "half a certificate" else (old[0], new[1]))
-    house.server.wait_for("files not reloaded")
-    assert house.server.metric("files_in_force", files="tls") == 0
-    assert house.served_certificate() == before
-    with house.client(house.client_authority.issue()) as client:
+def test_a_broken_pair_is_told_and_the_old_one_stays(guarded, broken: str) -> None:
+    before = guarded.served_certificate()
+    old = guarded.files.certificate.read_bytes(), guarded.files.key.read_bytes()
+    new = guarded.authority.issue()
+    guarded.files.write((new[0][:100], new[1]) if broken == "half a certificate" else (old[0], new[1]))
+    guarded.server.wait_for("files not reloaded")
+    assert guarded.server.metric("files_in_force", files="tls") == 0
+    assert guarded.served_certificate() == before
+    with guarded.client(guarded.client_authority.issue()) as client:
         client.list_models()
-    house.files.write(old)
-    house.reloaded(1)
+    guarded.files.write(old)
+    guarded.reloaded(1)
 
 
 @pytest.mark.parametrize("fault", ["no such file", "of another"])

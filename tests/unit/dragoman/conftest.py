@@ -38,7 +38,7 @@ class EchoServicer(TranslationServicer):
 
     def TranslateText(self, request: pb.TranslateTextRequest, context: Any) -> pb.TranslateTextResponse:
         self._begin(request, context)
-        return pb.TranslateTextResponse(translations=[self._translated(text) for text in request.contents])
+        return pb.TranslateTextResponse(translations=[self.translated(text) for text in request.contents])
 
     def StreamTranslateText(
         self, request: pb.TranslateTextRequest, context: Any
@@ -49,7 +49,7 @@ class EchoServicer(TranslationServicer):
                 if position < len(text):
                     yield pb.StreamTranslateTextResponse(content_index=index, text_delta=text[position])
         for index, text in enumerate(request.contents):
-            yield pb.StreamTranslateTextResponse(content_index=index, result=self._translated(text))
+            yield pb.StreamTranslateTextResponse(content_index=index, result=self.translated(text))
 
     def BatchTranslateText(
         self, messages: Iterator[pb.BatchTranslateTextRequest], context: Any
@@ -63,7 +63,7 @@ class EchoServicer(TranslationServicer):
             self.messages.append(list(message.contents))
             indices = range(count, count + len(message.contents))
             answers = [
-                pb.BatchTranslation(content_index=index, translation=self._translated(text))
+                pb.BatchTranslation(content_index=index, translation=self.translated(text))
                 for index, text in zip(indices, message.contents, strict=True)
             ]
             count += len(answers)
@@ -109,7 +109,7 @@ class EchoServicer(TranslationServicer):
             context.abort_with_status(rpc_status.to_status(to_status(self.errors.pop(0), "echo")))
 
     @staticmethod
-    def _translated(text: str) -> pb.TranslatedText:
+    def translated(text: str) -> pb.TranslatedText:
         if text == "poison":
             return pb.TranslatedText(model="en-de", text_error=to_text_error(TextFailedError("poisonous")))
         return pb.TranslatedText(

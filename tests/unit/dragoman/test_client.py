@@ -413,7 +413,7 @@ def test_help_shows_every_option_with_its_default(kind: type, method: str) -> No
 
 
 def test_a_broken_server_is_unrecognized(echo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(echo.servicer, "_translated", None)
+    monkeypatch.setattr(echo.servicer, "translated", None)
     with Client(echo.address) as client, pytest.raises(UnrecognizedError) as caught:
         client.translate("a")
     assert caught.value.code is grpc.StatusCode.UNKNOWN

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import main
+from export.write import Target
 
-CHECKPOINT = Path(__file__).parents[3] / "models" / "en-de" / "checkpoint"
+ROOT = Path(__file__).parents[3]
+CHECKPOINT = ROOT / "models" / "en-de" / "checkpoint"
+DATA = ROOT / "tests" / "data" / "en-de.tsv"
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -31,6 +34,19 @@ def checkpoint(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "config.json").write_text("{}")
     return folder
+
+
+@pytest.fixture
+def targets(monkeypatch: pytest.MonkeyPatch) -> list[Target]:
+    """What was to be exported; nothing is."""
+    asked: list[Target] = []
+
+    def export_bundle(checkpoint: Path, out: Path, target: Target, *others: object) -> str:
+        asked.append(target)
+        return "of a test"
+
+    monkeypatch.setattr("export.write.export_bundle", export_bundle)
+    return asked
 
 
 def record(checkpoint: Path, **options: str) -> None:
@@ -62,18 +78,19 @@ def test_languages_are_required_where_the_checkpoint_has_none(checkpoint: Path, 
         assert "--source-language and --target-language needed" in line
 
 
-def test_languages_of_the_checkpoint_are_taken_and_flags_win(checkpoint: Path, monkeypatch, tmp_path) -> None:
-    taken = []
-    monkeypatch.setattr("export.cli._export", lambda arguments: taken.append(vars(arguments)))
+def test_languages_of_the_checkpoint_are_taken_and_flags_win(checkpoint: Path, targets: list[Target], tmp_path) -> None:
     record(checkpoint, source_language="fr", target_language="it")
-    assert main(["export", str(checkpoint), "--out", str(tmp_path / "x")]) == 0
-    assert main(["export", str(checkpoint), "--out", str(tmp_path / "x"), "--target-language", "es"]) == 0
-    assert [(one["source_language"], one["target_language"]) for one in taken] == [("fr", "it"), ("fr", "es")]
+    command = ["export", str(checkpoint), "--out", str(tmp_path / "x"), "--data", str(DATA)]
+    assert main(command) == 0
+    assert main([*command, "--target-language", "es"]) == 0
+    assert [(target.source_language, target.target_language) for target in targets] == [("fr", "it"), ("fr", "es")]
 
 
-def test_the_committed_checkpoint_says_its_languages(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("export.cli._export", lambda arguments: None)
+def test_the_committed_checkpoint_says_its_languages(targets: list[Target], tmp_path) -> None:
     assert main(["export", str(CHECKPOINT), "--out", str(tmp_path / "x")]) == 0
+    assert [(target.name, target.source_language, target.target_language) for target in targets] == [
+        ("en-de", "en", "de")
+    ]
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"options": 3}', '{"options": {"source_language": "English"}}'])

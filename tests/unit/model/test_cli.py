@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.cli import main
-from model.train import Trainer
+from model.optim import Schedule
 from tests.unit.model.test_train import TINY, assert_same_end
 
 
@@ -77,16 +77,15 @@ def test_ctrl_c_saves_and_says_how_to_go_on(data: Path, tmp_path: Path, capsys, 
     """Between two saves; the resumed run ends exactly as one that was never interrupted."""
     whole, out = tmp_path / "whole", tmp_path / "out"
     assert main(flags(data, whole)) == 0
-    update = Trainer._update
+    rate = Schedule.rate
 
-    def interrupted(self: Trainer, *arguments: Any) -> Any:
-        loss = update(self, *arguments)
-        if self.progress.step == 5:
+    def interrupted(self: Schedule, step: int) -> float:
+        if step == 4:  # the fifth
             os.kill(os.getpid(), signal.SIGINT)
-        return loss
+        return rate(self, step)
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(Trainer, "_update", interrupted)
+    monkeypatch.setattr(Schedule, "rate", interrupted)
     capsys.readouterr()
     assert main(flags(data, out)) == 130
     assert signal.getsignal(signal.SIGINT) is before

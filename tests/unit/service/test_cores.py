@@ -73,7 +73,7 @@ def test_without_control_groups_there_is_no_quota(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("quota", "expected"), [(0.1, 1), (1.0, 1), (1.5, 2), (2.0, 2), (64.0, 3), (math.inf, 3)])
 def test_a_part_of_a_core_counts_as_one_and_affinity_holds_as_well(monkeypatch, quota: float, expected: int) -> None:
     monkeypatch.setattr(cores, "cpu_quota", lambda groups, root: quota)
-    monkeypatch.setattr(cores, "_allowed", lambda: 3)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
     assert cores.available() == expected
 
 

@@ -21,18 +21,25 @@ from tests.unit.service.played import Engine
 PATIENCE_S = 120
 
 
-class House:
+class MeasuredMailbox(Mailbox):
+    """A mailbox whose measurements a test gives."""
+
+    drained_per_second: float | None = None
+    backlog_s: float = 0.0
+
+
+class PlayedRegistry:
     """A registry, and the catalogs that it published."""
 
     def __init__(self, manifest, tokenizer) -> None:
         self._manifest, self._tokenizer = manifest, tokenizer
         self.metrics, self.health = Metrics(), Health()
-        self.shown: list[Catalog] = []
-        self.registry = ModelRegistry(self.metrics, self.health, "cpu", self.shown.append)
+        self.catalogs: list[Catalog] = []
+        self.registry = ModelRegistry(self.metrics, self.health, "cpu", self.catalogs.append)
 
     def model(self, name: str = "en-de", age_s: float = 0.0) -> tuple[LoadedModel, Engine]:
         manifest = self._manifest.model_copy(update={"name": name})
-        mailbox = Mailbox(100)
+        mailbox = MeasuredMailbox(100)
         mailbox.register_worker()
         model = ServedModel(manifest, Translator(manifest, self._tokenizer), mailbox)
         engine = Engine()
@@ -46,8 +53,8 @@ class House:
 
 
 @pytest.fixture
-async def house(manifest, tokenizer) -> House:
-    return House(manifest, tokenizer)
+async def played(manifest, tokenizer) -> PlayedRegistry:
+    return PlayedRegistry(manifest, tokenizer)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -56,39 +63,39 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_nothing_is_shown_before_all_is_there(house: House) -> None:
-    (first, _), (second, _) = house.model("en-de"), house.model("de-en")
-    house.registry.put(first)
-    house.registry.put(second)
-    assert house.shown == []
-    assert not house.serves("")
-    house.registry.open()
-    [catalog] = house.shown
+async def test_nothing_is_shown_before_all_is_there(played: PlayedRegistry) -> None:
+    (first, _), (second, _) = played.model("en-de"), played.model("de-en")
+    played.registry.put(first)
+    played.registry.put(second)
+    assert played.catalogs == []
+    assert not played.serves("")
+    played.registry.open()
+    [catalog] = played.catalogs
     assert list(catalog) == [second.model, first.model]
-    assert all(map(house.serves, ["", SERVICE, name_of("en-de"), name_of("de-en")]))
+    assert all(map(played.serves, ["", SERVICE, name_of("en-de"), name_of("de-en")]))
 
 
-async def test_a_model_takes_the_place_of_that_of_its_name_whose_engine_ends(house: House) -> None:
-    (old, old_engine), (new, new_engine) = house.model(), house.model()
-    house.registry.put(old)
-    house.registry.open()
-    house.registry.put(new)
-    assert list(house.shown[-1]) == [new.model]
+async def test_a_model_takes_the_place_of_that_of_its_name_whose_engine_ends(played: PlayedRegistry) -> None:
+    (old, old_engine), (new, new_engine) = played.model(), played.model()
+    played.registry.put(old)
+    played.registry.open()
+    played.registry.put(new)
+    assert list(played.catalogs[-1]) == [new.model]
     await until(lambda: old_engine.stopped)
-    await until(lambda: house.value("retiring_models") == 0)
+    await until(lambda: played.value("retiring_models") == 0)
     with pytest.raises(DrainingError):
         old.model.mailbox.submit([Segment([2], 4)])
     assert not new_engine.stopped
-    assert not house.registry.failed.is_set()
+    assert not played.registry.failed.is_set()
 
 
-async def test_an_engine_goes_when_nobody_needs_it_any_more(house: House) -> None:
-    (old, engine), (new, _) = house.model(), house.model()
-    house.registry.put(old)
-    house.registry.open()
+async def test_an_engine_goes_when_nobody_needs_it_any_more(played: PlayedRegistry) -> None:
+    (old, engine), (new, _) = played.model(), played.model()
+    played.registry.put(old)
+    played.registry.open()
     with old.model.held():
-        house.registry.put(new)
-        assert house.value("retiring_models") == 1
+        played.registry.put(new)
+        assert played.value("retiring_models") == 1
         await asyncio.sleep(0)  # the call that has chosen the old model now brings its segment
         segment = Segment([2], 4)
         old.model.mailbox.submit([segment])
@@ -100,81 +107,80 @@ async def test_an_engine_goes_when_nobody_needs_it_any_more(house: House) -> Non
     await until(lambda: engine.stopped)
 
 
-async def test_a_model_that_is_withdrawn_leaves_the_catalog_health_and_metrics(house: House) -> None:
-    (staying, _), (leaving, engine) = house.model("de-en"), house.model("en-de")
+async def test_a_model_that_is_withdrawn_leaves_the_catalog_health_and_metrics(played: PlayedRegistry) -> None:
+    (staying, _), (leaving, engine) = played.model("de-en"), played.model("en-de")
     for loaded in (staying, leaving):
-        house.registry.put(loaded)
-    house.registry.open()
+        played.registry.put(loaded)
+    played.registry.open()
     labels = {"model": "en-de", "precision": "fp32", "device": "cpu"}
-    assert house.value("model_info", **labels) == 1
-    house.registry.withdraw("en-de")
-    assert house.registry.names == ["de-en"]
-    assert list(house.shown[-1]) == [staying.model]
-    assert house.value("model_info", **labels) is None
-    assert house.serves("")
-    assert not house.serves(name_of("en-de"))
+    assert played.value("model_info", **labels) == 1
+    played.registry.withdraw("en-de")
+    assert played.registry.names == ["de-en"]
+    assert list(played.catalogs[-1]) == [staying.model]
+    assert played.value("model_info", **labels) is None
+    assert played.serves("")
+    assert not played.serves(name_of("en-de"))
     await until(lambda: engine.stopped)
 
 
-async def test_the_queues_and_steps_of_all_that_are_served_are_measured(house: House) -> None:
-    (first, _), (second, _) = house.model("en-de", 1.0), house.model("de-en", 2.0)
+async def test_the_queues_and_steps_of_all_that_are_served_are_measured(played: PlayedRegistry) -> None:
+    (first, _), (second, _) = played.model("en-de", 1.0), played.model("de-en", 2.0)
     for loaded in (first, second):
-        house.registry.put(loaded)
+        played.registry.put(loaded)
         loaded.model.mailbox.submit([Segment([5, 2], 4)])
-    assert (house.value("queue_segments"), house.value("queue_source_tokens")) == (2, 4)
-    assert house.registry.step_ages_s() == {"en-de": 1.0, "de-en": 2.0}
+    assert (played.value("queue_segments"), played.value("queue_source_tokens")) == (2, 4)
+    assert played.registry.step_ages_s() == {"en-de": 1.0, "de-en": 2.0}
 
 
-async def test_rates_of_models_add_up_and_the_longest_delay_counts(house: House, monkeypatch) -> None:
-    (first, _), (second, _) = house.model("en-de"), house.model("de-en")
+async def test_rates_of_models_add_up_and_the_longest_delay_counts(played: PlayedRegistry) -> None:
+    (first, _), (second, _) = played.model("en-de"), played.model("de-en")
     for loaded in (first, second):
-        house.registry.put(loaded)
-    assert (house.value("drain_source_tokens_per_second"), house.value("estimated_delay_seconds")) == (0, 0)
-    for loaded, per_second, tokens in ((first, 10.0, 20), (second, 5.0, 30)):
-        monkeypatch.setattr(loaded.model.mailbox, "_per_second", lambda per_second=per_second: per_second)
-        loaded.model.mailbox.submit([Segment([5] * (tokens - 1) + [2], 4)])
-    assert house.value("drain_source_tokens_per_second") == 15
-    assert house.value("estimated_delay_seconds") == 6
+        played.registry.put(loaded)
+    assert (played.value("drain_source_tokens_per_second"), played.value("estimated_delay_seconds")) == (0, 0)
+    for loaded, per_second, delay_s in ((first, 10.0, 2.0), (second, 5.0, 6.0)):
+        loaded.model.mailbox.drained_per_second, loaded.model.mailbox.backlog_s = per_second, delay_s
+    assert played.value("drain_source_tokens_per_second") == 15
+    assert played.value("estimated_delay_seconds") == 6
 
 
-async def test_an_engine_that_fails_is_the_end_of_the_server_if_it_serves(house: House) -> None:
-    (old, old_engine), (new, new_engine) = house.model(), house.model()
-    house.registry.put(old)
-    house.registry.open()
+async def test_an_engine_that_fails_is_the_end_of_the_server_if_it_serves(played: PlayedRegistry) -> None:
+    (old, old_engine), (new, new_engine) = played.model(), played.model()
+    played.registry.put(old)
+    played.registry.open()
     with capture_logs() as log, old.model.held():
-        house.registry.put(new)
+        played.registry.put(new)
         old_engine.ended.set_exception(RuntimeError("planted"))
         await until(lambda: any(entry["event"] == "an engine ended" for entry in log))
-        assert not house.registry.failed.is_set()
+        assert not played.registry.failed.is_set()
         new_engine.ended.set_exception(RuntimeError("planted"))
-        await asyncio.wait_for(house.registry.failed.wait(), PATIENCE_S)
+        await asyncio.wait_for(played.registry.failed.wait(), PATIENCE_S)
     assert [entry["error"] for entry in log if entry["event"] == "an engine ended"] == ["RuntimeError"] * 2
 
 
-async def test_an_engine_that_simply_ends_has_failed_as_well(house: House) -> None:
-    loaded, engine = house.model()
-    house.registry.put(loaded)
+async def test_an_engine_that_simply_ends_has_failed_as_well(played: PlayedRegistry) -> None:
+    loaded, engine = played.model()
+    played.registry.put(loaded)
     engine.stop()
-    await asyncio.wait_for(house.registry.failed.wait(), PATIENCE_S)
+    await asyncio.wait_for(played.registry.failed.wait(), PATIENCE_S)
 
 
-async def test_at_the_end_all_engines_are_stopped_in_use_or_not(house: House) -> None:
-    (old, old_engine), (new, new_engine) = house.model(), house.model()
-    house.registry.put(old)
-    house.registry.open()
+async def test_at_the_end_all_engines_are_stopped_in_use_or_not(played: PlayedRegistry) -> None:
+    (old, old_engine), (new, new_engine) = played.model(), played.model()
+    played.registry.put(old)
+    played.registry.open()
     with old.model.held():
-        house.registry.put(new)
-        house.registry.close()
-        await asyncio.wait_for(house.registry.stop(), PATIENCE_S)
+        played.registry.put(new)
+        played.registry.close()
+        await asyncio.wait_for(played.registry.stop(), PATIENCE_S)
         assert old_engine.stopped
         assert new_engine.stopped
-    assert not house.registry.failed.is_set()
+    assert not played.registry.failed.is_set()
 
 
-async def test_once_closed_calls_are_left_alone(house: House) -> None:
-    (first, _), (second, _) = house.model("en-de"), house.model("de-en")
-    house.registry.put(first)
-    house.registry.open()
-    house.registry.close()
-    house.registry.put(second)
-    assert len(house.shown) == 1
+async def test_once_closed_calls_are_left_alone(played: PlayedRegistry) -> None:
+    (first, _), (second, _) = played.model("en-de"), played.model("de-en")
+    played.registry.put(first)
+    played.registry.open()
+    played.registry.close()
+    played.registry.put(second)
+    assert len(played.catalogs) == 1

@@ -33,7 +33,7 @@ def ring(**limits: dict[str, float]) -> KeyStore:
     return KeyStore({name: api_keys.entry_of(name, **limits[name]) for name in limits})
 
 
-class House:
+class TimedCallers:
     """Callers whose keys can change, and whose time stands still."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **limits: dict[str, float]) -> None:
@@ -47,7 +47,7 @@ class House:
         return self.callers.visit(self.callers.identify(bearer(key)))
 
     def count(self, name: str, outcome: str) -> float:
-        return self.metrics.api_key_requests_total.labels(name, outcome)._value.get()
+        return self.metrics.total("api_key_requests_total", key=name, outcome=outcome)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_without_keys_a_key_is_ignored() -> None:
     ],
 )
 def test_the_name_of_the_key_is_that_of_the_caller(monkeypatch, metadata) -> None:
-    callers = House(monkeypatch, a={}, b={}).callers
+    callers = TimedCallers(monkeypatch, a={}, b={}).callers
     assert callers.identify(Context("ipv4:192.0.2.7:1", *metadata)).name == "a"
 
 
@@ -106,7 +106,7 @@ def test_the_name_of_the_key_is_that_of_the_caller(monkeypatch, metadata) -> Non
     ],
 )
 def test_no_key_or_nobodys_is_refused_without_showing_it(monkeypatch, metadata) -> None:
-    callers = House(monkeypatch, a={}).callers
+    callers = TimedCallers(monkeypatch, a={}).callers
     context = Context("ipv4:192.0.2.7:1", *metadata)
     with pytest.raises(UnauthenticatedError) as caught:
         callers.identify(context)
@@ -115,64 +115,64 @@ def test_no_key_or_nobodys_is_refused_without_showing_it(monkeypatch, metadata) 
 
 
 def test_too_many_calls_of_late_are_told_when_to_come_back(monkeypatch) -> None:
-    house = House(monkeypatch, a={"requests_per_s": 3, "burst": 2}, b={})
+    timed = TimedCallers(monkeypatch, a={"requests_per_s": 3, "burst": 2}, b={})
     for _ in range(2):
-        with house.visit("a"):
+        with timed.visit("a"):
             pass
-    with pytest.raises(RateLimitedError) as caught, house.visit("a"):
+    with pytest.raises(RateLimitedError) as caught, timed.visit("a"):
         pass
-    with house.visit("b"):  # another's bucket is full
+    with timed.visit("b"):  # another's bucket is full
         pass
     delay_ns = round(caught.value.retry_delay_s * NANOSECONDS)
-    house.now_ns = delay_ns - 1
-    with pytest.raises(RateLimitedError), house.visit("a"):
+    timed.now_ns = delay_ns - 1
+    with pytest.raises(RateLimitedError), timed.visit("a"):
         pass
-    house.now_ns = delay_ns
-    with house.visit("a"):
+    timed.now_ns = delay_ns
+    with timed.visit("a"):
         pass
-    assert (house.count("a", "ADMITTED"), house.count("a", "RATE_LIMITED"), house.count("b", "ADMITTED")) == (3, 2, 1)
+    assert (timed.count("a", "ADMITTED"), timed.count("a", "RATE_LIMITED"), timed.count("b", "ADMITTED")) == (3, 2, 1)
 
 
 def test_too_many_calls_at_a_time_wait_for_the_end_of_one_and_cost_no_token(monkeypatch) -> None:
-    house = House(monkeypatch, a={"concurrent_requests": 1, "requests_per_s": 1, "burst": 2})
-    with house.visit("a"):
+    timed = TimedCallers(monkeypatch, a={"concurrent_requests": 1, "requests_per_s": 1, "burst": 2})
+    with timed.visit("a"):
         for _ in range(5):
-            with pytest.raises(ConcurrencyLimitedError) as caught, house.visit("a"):
+            with pytest.raises(ConcurrencyLimitedError) as caught, timed.visit("a"):
                 pass
     assert caught.value.retry_delay_s is not None
-    with house.visit("a"):
+    with timed.visit("a"):
         pass
-    assert house.count("a", "CONCURRENCY_LIMITED") == 5
+    assert timed.count("a", "CONCURRENCY_LIMITED") == 5
 
 
 def test_a_call_that_fails_leaves_too(monkeypatch) -> None:
-    house = House(monkeypatch, a={"concurrent_requests": 1})
+    timed = TimedCallers(monkeypatch, a={"concurrent_requests": 1})
     for _ in range(3):
-        with pytest.raises(ZeroDivisionError), house.visit("a"):
+        with pytest.raises(ZeroDivisionError), timed.visit("a"):
             raise ZeroDivisionError
 
 
 def test_new_limits_hold_from_the_next_call_on_and_calls_that_run_count(monkeypatch) -> None:
-    house = House(monkeypatch, a={"requests_per_s": 1, "burst": 1})
-    with house.visit("a"):
-        house.ring = ring(a={"requests_per_s": 1, "burst": 3, "concurrent_requests": 1})
-        with pytest.raises(ConcurrencyLimitedError), house.visit("a"):
+    timed = TimedCallers(monkeypatch, a={"requests_per_s": 1, "burst": 1})
+    with timed.visit("a"):
+        timed.ring = ring(a={"requests_per_s": 1, "burst": 3, "concurrent_requests": 1})
+        with pytest.raises(ConcurrencyLimitedError), timed.visit("a"):
             pass
-    with house.visit("a"):
+    with timed.visit("a"):
         pass
-    house.ring = ring(b={})
-    with pytest.raises(UnauthenticatedError), house.visit("a"):
+    timed.ring = ring(b={})
+    with pytest.raises(UnauthenticatedError), timed.visit("a"):
         pass
-    with house.visit("b"):
+    with timed.visit("b"):
         pass
 
 
 def test_the_same_limits_read_again_do_not_fill_the_bucket(monkeypatch) -> None:
-    house = House(monkeypatch, a={"requests_per_s": 1, "burst": 1})
-    with house.visit("a"):
+    timed = TimedCallers(monkeypatch, a={"requests_per_s": 1, "burst": 1})
+    with timed.visit("a"):
         pass
-    house.ring = ring(a={"requests_per_s": 1, "burst": 1}, b={})
-    with pytest.raises(RateLimitedError), house.visit("a"):
+    timed.ring = ring(a={"requests_per_s": 1, "burst": 1}, b={})
+    with pytest.raises(RateLimitedError), timed.visit("a"):
         pass
 
 

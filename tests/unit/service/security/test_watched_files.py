@@ -9,6 +9,8 @@ from service.security.watched_files import ReloadableFiles
 from service.settings import SettingsError
 from service.telemetry.metrics import Metrics
 
+PERIOD_S = 0.001
+
 
 class Files:
     """Two files with one number each; the value is both, and right if they are equal."""
@@ -29,11 +31,11 @@ class Files:
         return one, other
 
     def watch(self) -> ReloadableFiles[tuple[int, ...]]:
-        return ReloadableFiles("numbers", self.paths, self.make, self.metrics)
+        return ReloadableFiles("numbers", self.paths, lambda contents: self.make(contents), self.metrics)
 
     @property
     def successful(self) -> float:
-        return self.metrics.files_in_force.labels("numbers")._value.get()
+        return self.metrics.total("files_in_force", files="numbers")
 
 
 @pytest.fixture
@@ -110,35 +112,32 @@ def test_what_is_wrong_at_the_start_is_an_error(files) -> None:
         files.watch()
 
 
-async def test_watched_files_are_looked_at_again_and_again(files, monkeypatch) -> None:
-    monkeypatch.setattr("service.security.watched_files._PERIOD_S", 0.001)
+async def test_watched_files_are_looked_at_again_and_again(files) -> None:
     watched = files.watch()
-    async with asyncio.timeout(60), watched.watched():
+    async with asyncio.timeout(60), watched.watched(PERIOD_S):
         for number in (2, 3):
             files.write(number, number)
             while watched.value != (number, number):
                 await asyncio.sleep(0.001)
 
 
-async def test_nobody_looks_any_more_afterwards(files, monkeypatch) -> None:
-    monkeypatch.setattr("service.security.watched_files._PERIOD_S", 0.001)
+async def test_nobody_looks_any_more_afterwards(files) -> None:
     others = asyncio.all_tasks()
-    async with files.watch().watched():
+    async with files.watch().watched(PERIOD_S):
         [watching] = asyncio.all_tasks() - others
     async with asyncio.timeout(60):
         await asyncio.wait([watching])
 
 
-async def test_whatever_goes_wrong_in_a_look_there_is_another_one(files, monkeypatch) -> None:
-    monkeypatch.setattr("service.security.watched_files._PERIOD_S", 0.001)
+async def test_whatever_goes_wrong_in_a_look_there_is_another_one(files) -> None:
     watched = files.watch()
-    async with asyncio.timeout(60), watched.watched():
-        with monkeypatch.context() as patch:
-            patch.setattr(watched, "_make", lambda contents: 1 / 0)
-            files.write(2, 2)
-            while files.successful:
-                await asyncio.sleep(0.001)
+    async with asyncio.timeout(60), watched.watched(PERIOD_S):
+        make, files.make = files.make, lambda contents: 1 / 0
+        files.write(2, 2)
+        while files.successful:
+            await asyncio.sleep(0.001)
         assert watched.value == (1, 1)
+        files.make = make
         while not files.successful:  # told after the value has changed, by another thread
             await asyncio.sleep(0.001)
     assert watched.value == (2, 2)

@@ -3,6 +3,7 @@
 import errno
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +29,14 @@ class Dropped:
     def wait_for(self, lines: int) -> None:
         with self._changed:
             assert self._changed.wait_for(lambda: self.lines >= lines, PATIENCE_S)
+
+
+def thread_of(make: Callable[[], LineWriter]) -> tuple[LineWriter, threading.Thread]:
+    """Makes a writer, and finds the thread that it starts."""
+    before = set(threading.enumerate())
+    writer = make()
+    [thread] = set(threading.enumerate()) - before
+    return writer, thread
 
 
 @pytest.fixture
@@ -70,16 +79,16 @@ def test_a_reader_that_does_not_read_keeps_nobody_waiting(dropped: Dropped) -> N
             while os.write(writing, b"x" * 1024):
                 pass
         os.set_blocking(writing, True)
-        writer = LineWriter(writing, dropped, limit_lines=10)
+        writer, thread = thread_of(lambda: LineWriter(writing, dropped, limit_lines=10))
         for _ in range(100):
             writer.write("a line\n")
         assert dropped.lines >= 80  # all but those that wait and those that the thread has taken before it was stuck
         writer.close()  # gives up
-        assert writer._thread.is_alive()
+        assert thread.is_alive()
     finally:
         os.close(reading)  # the write fails, and the thread ends
-        writer._thread.join(PATIENCE_S)
-        assert not writer._thread.is_alive()
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
         os.close(writing)
 
 
@@ -136,10 +145,10 @@ def test_lines_go_on_after_a_full_disk(tmp_path: Path, dropped: Dropped, monkeyp
 
 
 def test_one_with_nothing_to_write_ends_when_it_is_closed(dropped: Dropped) -> None:
-    writer = LineWriter(2, dropped)
+    writer, thread = thread_of(lambda: LineWriter(2, dropped))
     writer.close()
-    writer._thread.join(PATIENCE_S)
-    assert not writer._thread.is_alive()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
 
 
 def test_what_no_encoding_has_is_written_all_the_same(tmp_path: Path, dropped: Dropped) -> None:

@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Client and server are two distributions; the second needs the first.
+INSTALL := $(PIP) --editable ./dragoman --editable
+PROJECTS := pyproject.toml dragoman/pyproject.toml
 SHELL := /bin/bash
 # Many tests wait for a server, so that three of them keep two cores busy.
 TEST_PROCESSES ?= 3
@@ -80,26 +83,26 @@ clean: ## remove what the other targets made
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Dragoman needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	@$(PYTHON) -m venv .venv
 
-.venv/.serve: pyproject.toml | .venv/bin/python
+.venv/.serve: $(PROJECTS) | .venv/bin/python
 	@echo 'installing what serving needs into .venv: about 220 MB, a minute or so ...'
-	@$(PIP) --editable '.[cpu]'
+	@$(INSTALL) '.[cpu]'
 	@touch $@
 
-.venv/.bench: pyproject.toml | .venv/bin/python
+.venv/.bench: $(PROJECTS) | .venv/bin/python
 	@echo 'installing what serving and measuring need into .venv: about 300 MB, a minute or two ...'
-	@$(PIP) --editable '.[cpu,bench]'
+	@$(INSTALL) '.[cpu,bench]'
 	@touch .venv/.serve $@
 
 # PyPI's torch for Linux brings CUDA: several GB more. For a CPU alone, before this target:
 #   .venv/bin/python -m pip install 'torch==2.13.0' --index-url https://download.pytorch.org/whl/cpu
-.venv/.train: pyproject.toml | .venv/bin/python
+.venv/.train: $(PROJECTS) | .venv/bin/python
 	@echo 'installing torch and what else training and export need into .venv: 1 to 6 GB, some minutes ...'
 	@$(PIP) 'torch==2.13.0'
-	@$(PIP) --editable '.[cpu,train]'
+	@$(INSTALL) '.[cpu,train]'
 	@touch .venv/.serve $@
 
-.venv/.dev: pyproject.toml | .venv/bin/python
+.venv/.dev: $(PROJECTS) | .venv/bin/python
 	@echo 'installing torch and what else the tests need into .venv: 2 to 7 GB, some minutes ...'
 	@$(PIP) 'torch==2.13.0'
-	@$(PIP) --editable '.[cpu,tracing,train,bench,peers,dev]'
+	@$(INSTALL) '.[cpu,tracing,train,bench,peers,dev]'
 	@touch .venv/.serve .venv/.bench .venv/.train $@

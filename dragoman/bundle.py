@@ -214,7 +214,7 @@ def no_bundles(root: Path) -> BundleError:
     """Make the error of a folder in which `find_bundles` found nothing; says where a bundle comes from."""
     why = "there is no bundle (no bundle.json in or below it)" if root.exists() else "does not exist"
     return BundleError(
-        f"{root.absolute()}: {why}; give a folder with --models (a clone of Dragoman has models/en-de/bundle), "
+        f"{root.absolute()}: {why}; give a folder with --models (by default the model that comes with the server), "
         "or make a bundle: dragoman export CHECKPOINT --out BUNDLE"
     )
 

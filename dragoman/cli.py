@@ -1,15 +1,18 @@
-"""The command line: a table of commands, each a function elsewhere that is loaded only when called."""
+"""The command line: a table of commands, each a function elsewhere that is loaded only when called.
+
+Most of them come with dragoman-server, which need not be installed.
+"""
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NamedTuple
 
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
+from dragoman.loading import SERVER, load
 
 EXIT_ERROR = 2
 EXIT_BROKEN_PIPE = 141
@@ -20,7 +23,7 @@ class Command(NamedTuple):
 
     Attributes:
         target: the function that runs it, as "module:function": from the arguments to the exit code.
-        extra: the extra of this package that installs what the command needs.
+        extra: the extra of dragoman-server that installs what the command needs.
         summary: one line for the help.
     """
 
@@ -32,9 +35,9 @@ class Command(NamedTuple):
 COMMANDS = {
     "serve": Command("service.commands.serve:serve", "cpu", "serve models over gRPC"),
     "translate": Command(
-        "service.commands.translate:translate", "cpu", "translate arguments, or standard input by lines"
+        "dragoman.commands.translate:translate", "cpu", "translate arguments, or standard input by lines"
     ),
-    "models": Command("service.commands.models:models", "cpu", "list the models of a folder or of a server"),
+    "models": Command("dragoman.commands.models:models", "cpu", "list the models of a folder or of a server"),
     "api-key": Command(
         "service.commands.api_key:api_key", "cpu", "make an API key, and its line for the server's file"
     ),
@@ -45,7 +48,7 @@ COMMANDS = {
     "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
 }
 _EXTRAS = {"onnxruntime": "cpu", "opentelemetry": "tracing"}
-_ROOMS = ("dragoman", "service", "model", "export", "bench")
+_PACKAGES = ("dragoman", "service", "model", "export", "bench")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,16 +93,17 @@ def _call(name: str, arguments: list[str]) -> int:
     from dragoman.errors import DragomanError
 
     try:
-        return _load(COMMANDS[name].target)(arguments)
+        code: int = load(COMMANDS[name].target)(arguments)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if not missing or missing in _ROOMS:
+        if not missing or missing in _PACKAGES:
             raise
-        return _fail(f"dragoman {name} needs the {_extra_of(missing, name)}")
+        return _fail(_server_of(name) if missing == SERVER else f"dragoman {name} needs the {_extra_of(missing, name)}")
     except (DragomanError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
         return _fail(f"dragoman {name}: {_words(error)}")
+    return code
 
 
 def _words(error: Exception) -> str:
@@ -109,19 +113,23 @@ def _words(error: Exception) -> str:
     return str(error)
 
 
-def _load(target: str) -> Callable[[list[str]], int]:
-    module, _, function = target.partition(":")
-    command: Callable[[list[str]], int] = getattr(importlib.import_module(module), function)
-    return command
+def _server_of(name: str) -> str:
+    """Say that dragoman-server is missing, and how to install it."""
+    command = COMMANDS[name]
+    needs = f"dragoman {name} without --address" if command.target.startswith("dragoman.") else f"dragoman {name}"
+    what = f"dragoman-server {version('dragoman')}, which is not installed"
+    return f"{needs} needs {what}; in a clone of Dragoman: {_install(command.extra)}"
 
 
 def _extra_of(missing: str, name: str) -> str:
     """Say how to install a missing module; some have an extra of their own, whatever the command."""
     extra = _EXTRAS.get(missing, COMMANDS[name].extra)
-    how = f'pip install -e ".[{extra}]"'
-    if extra == "train":
-        how = f"make train-setup, or {how}"
-    return f'extra "{extra}" (no module {missing!r}); in a clone of Dragoman: {how}'
+    return f'extra "{extra}" of dragoman-server (no module {missing!r}); in a clone of Dragoman: {_install(extra)}'
+
+
+def _install(extra: str) -> str:
+    how = f'pip install -e ./dragoman -e ".[{extra}]"'
+    return f"make train-setup, or {how}" if extra == "train" else how
 
 
 def _fail(message: str) -> int:

@@ -18,6 +18,7 @@ from service import cores
 
 PREFIX = "DRAGOMAN_"
 MEGABYTE = 1_000_000
+DEFAULT_MODELS: Final = Path(__file__).resolve().parents[1] / "models"  # in the repository, and in a wheel
 MAX_DURATION_S: Final = 86_400.0  # a day; an event loop cannot wait for 1e10 s
 # The headings of `serve --help`, each by the first setting below it.
 GROUPS: Final = {
@@ -58,7 +59,10 @@ class Settings(BaseSettings):
         description="CA bundle (PEM file) used to verify client certificates; enables mTLS",
     )
     api_keys: str = Field("", description="TOML file of API keys; every call must then have one of them")
-    models: Path = Field(Path("models"), description="a bundle, or a folder with bundles at any depth")
+    models: Path = Field(
+        DEFAULT_MODELS,
+        description="a bundle, or a folder with bundles at any depth; by default the models that come with the server",
+    )
     watch_models_s: float = Field(
         0.0,
         ge=0,

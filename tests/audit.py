@@ -23,10 +23,11 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*(?:;(.*))?")
 
 
 def serving_set() -> dict[str, str]:
-    """Gives the version of every installed package that serving needs, directly or not."""
+    """Gives the version of every installed package of others that serving needs, directly or not."""
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
     found: dict[str, str] = {}
-    left = [*project["dependencies"], *project["optional-dependencies"]["cpu"]]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["cpu"]]
+    left = [requirement for requirement in needed if not requirement.startswith("dragoman")]
     while left:
         name, condition = _REQUIREMENT.fullmatch(left.pop()).groups()  # type: ignore[union-attr]
         if name in found or "extra ==" in (condition or ""):

@@ -44,7 +44,8 @@ class Process:
         self._out = setup.with_name(f"{name.replace(' ', '-')}.json")
         self._log = self._out.with_suffix(".log")
         self._out.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "bench.gpu.child", function, size, str(seconds), str(setup), str(self._out)]
+        child = [sys.executable, "-m", "dragoman_server", "bench.gpu.child"]
+        command = [*child, function, size, str(seconds), str(setup), str(self._out)]
         self._start_s = time.monotonic()
         self._end_s = self._start_s + seconds
         with self._log.open("wb") as log:

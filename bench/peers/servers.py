@@ -64,7 +64,8 @@ def ctranslate2_server(bundle: Path, checkpoint: Path, model: Path, precision: s
     ]
     if not quick:
         choices.append({"inter_threads": 1, "intra_threads": threads, "size": 32, "wait_ms": 0})
-    command = [sys.executable, "-m", "bench.peers.serve", "--bundle", str(bundle), "--checkpoint", str(checkpoint)]
+    program = [sys.executable, "-m", "dragoman_server", "bench.peers.serve"]
+    command = [*program, "--bundle", str(bundle), "--checkpoint", str(checkpoint)]
     command += ["--ctranslate2", str(model), "--precision", precision]
     return Server(ct2.NAME, precision, choices, lambda settings: [*command, *_flags(settings)])
 

@@ -8,12 +8,12 @@ from bench.load.compare_runs import build_parser as load_test_compare
 from bench.load.options import build_parser as load_test
 from bench.roofline.command import build_parser as bench_roofline
 from docs.generators.markdown import one_line, paragraphs, table
+from dragoman.commands.models import build_parser as models
+from dragoman.commands.translate import build_parser as translate
 from export.cli import build_evaluate_parser, build_export_parser
 from model.cli import build_parser as train
 from service.commands.api_key import build_parser as api_key
-from service.commands.models import build_parser as models
 from service.commands.serve import build_parser as serve
-from service.commands.translate import build_parser as translate
 from service.settings import Settings
 
 HEAD = """# The command line

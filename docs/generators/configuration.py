@@ -55,6 +55,8 @@ def _values(field: FieldInfo) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, Path):  # in the repository, as in a wheel
+        return str(value.relative_to(PAGE.parents[1]))
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

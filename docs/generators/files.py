@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("dragoman", "service", "model", "export", "bench")
+ROOMS = ("dragoman", "dragoman_server", "service", "model", "export", "bench")
 
 
 def page() -> str:

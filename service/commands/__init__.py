@@ -1,1 +1,1 @@
-"""The commands that need onnxruntime or a server: serve, translate, models, api-key."""
+"""The commands of the server, serve and api-key; and what translate and models need to work without one."""

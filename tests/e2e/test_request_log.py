@@ -161,5 +161,5 @@ def test_a_missing_extra_is_one_line(launch) -> None:
     server = launch("--otlp-endpoint=http://127.0.0.1:4317", program=("-c", program))
     assert server.exit_code() == 2
     [line] = server.log
-    assert 'needs the extra "tracing" (no module ' in line
-    assert 'pip install -e ".[tracing]"' in line
+    assert 'needs the extra "tracing" of dragoman-server (no module ' in line
+    assert '-e ".[tracing]"' in line

@@ -58,6 +58,12 @@ def test_a_missing_extra(monkeypatch, capsys) -> None:
     assert capsys.readouterr().err in PAGE
 
 
+def test_the_client_alone(monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "dragoman_server", None)
+    assert main(["serve"]) == 2
+    assert capsys.readouterr().err in PAGE
+
+
 async def test_loading_and_draining() -> None:
     refusing, server = Servicer(Settings(), Metrics()), grpc.aio.server()
     add_TranslationServicer_to_server(refusing, server)

@@ -91,11 +91,27 @@ def test_a_missing_module_names_its_extra(name, module, extra, inside, define, c
     assert main([name]) == 2
     line = one_line(capsys)
     missing = module.partition(".")[0]
-    assert line.startswith(
-        f'dragoman {name} needs the extra "{extra}" (no module {missing!r}); in a clone of Dragoman: '
-    )
-    assert line.endswith(f'pip install -e ".[{extra}]"')
+    assert line.startswith(f'dragoman {name} needs the extra "{extra}" of dragoman-server (no module {missing!r}); in')
+    assert line.endswith(f'pip install -e ./dragoman -e ".[{extra}]"')
     assert ("make train-setup" in line) == (extra == "train")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needs"),
+    [
+        (["serve"], "dragoman serve"),
+        (["translate", "a"], "dragoman translate without --address"),
+        (["models"], "dragoman models without --address"),
+    ],
+)
+def test_without_the_server_a_line_says_what_to_install(arguments, needs, monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "dragoman_server", None)
+    assert main(arguments) == 2
+    version = PYPROJECT["version"]
+    assert one_line(capsys) == (
+        f"{needs} needs dragoman-server {version}, which is not installed; "
+        'in a clone of Dragoman: pip install -e ./dragoman -e ".[cpu]"'
+    )
 
 
 @pytest.mark.parametrize(("module", "extra"), [("onnxruntime", "cpu"), ("opentelemetry.sdk", "tracing")])

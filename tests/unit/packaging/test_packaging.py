@@ -9,17 +9,32 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SERVER, CLIENT = (
+    tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for folder in (ROOT, ROOT / "dragoman")
+)
+RELEASED = ("requires-python", "license", "license-files", "version")
 
 
 def _names(requirements: list[str]) -> set[str]:
     return {re.split(r"[<>=\[; ]", requirement)[0] for requirement in requirements}
 
 
-def test_the_wheel_holds_our_rooms_and_nothing_else() -> None:
-    packages = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    assert sorted(packages) == ["bench", "dragoman", "export", "model", "service"]
-    assert all((ROOT / package / "__init__.py").is_file() for package in packages)
+def test_the_server_needs_the_client_of_its_own_version() -> None:
+    assert {field: CLIENT[field] for field in RELEASED} == {field: SERVER[field] for field in RELEASED}
+    assert f"dragoman[bundles]=={CLIENT['version']}" in SERVER["dependencies"]
+
+
+def test_both_are_for_the_same_versions_of_python() -> None:
+    of_client, of_server = (
+        {name for name in project["classifiers"] if "Python" in name} for project in (CLIENT, SERVER)
+    )
+    assert of_client == of_server
+    assert {f"Programming Language :: Python :: 3.{minor}" for minor in (11, 12, 13)} <= of_server
+
+
+def test_images_that_install_the_needs_of_the_server_have_those_of_bundles() -> None:
+    assert set(CLIENT["optional-dependencies"]["bundles"]) <= set(SERVER["dependencies"])
 
 
 def test_no_package_is_called_proto() -> None:
@@ -28,8 +43,8 @@ def test_no_package_is_called_proto() -> None:
 
 
 def test_serving_installs_neither_torch_nor_onnx() -> None:
-    extras = PROJECT["project"]["optional-dependencies"]
-    serving = _names(PROJECT["project"]["dependencies"]) | _names(extras["cpu"])
+    extras = SERVER["optional-dependencies"]
+    serving = _names(SERVER["dependencies"]) | _names(extras["cpu"])
     assert "onnxruntime" in serving
     assert serving.isdisjoint({"torch", "onnx", "onnxscript", "safetensors", "transformers"})
 

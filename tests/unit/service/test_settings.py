@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ def test_defaults_are_those_of_the_documentation() -> None:
     settings = load()
     assert settings.address == "127.0.0.1:50051"
     assert settings.metrics_address == "127.0.0.1:9464"
-    assert str(settings.models) == "models"
+    assert settings.models == Path(__file__).parents[3] / "models"
     assert settings.device == "cpu"
 
 

@@ -8,9 +8,10 @@ from typing import Any, Final
 from dragoman.access import Access
 from dragoman.answers import Model
 from dragoman.arguments import Parser
-from dragoman.bundle import Manifest
+from dragoman.commands import model_source
+from dragoman.commands.model_source import Named
 from dragoman.exit_codes import EXIT_OK
-from service.commands import model_source
+from dragoman.loading import load
 
 _TIMEOUT_S: Final = 10.0
 _FIELDS: Final = {
@@ -28,11 +29,12 @@ _FIELDS: Final = {
 def models(arguments: list[str]) -> int:
     """List the models of a folder or of a server."""
     options, let_in = model_source.parse(build_parser(), arguments)
-    listed: Sequence[Manifest | Model]
+    listed: Sequence[Named]
     if options.address:
         listed = _served(options.address, let_in)
     else:
-        listed = [manifest for _, manifest in model_source.manifests(options.models)]
+        manifests = load("service.commands.in_process:manifests")
+        listed = [manifest for _, manifest in manifests(options.models)]
     rows = [{field: getattr(model, field, None) for field in _FIELDS.values()} for model in listed]
     text = json.dumps(rows, indent=2, ensure_ascii=False) if options.json else _table(rows)
     sys.stdout.buffer.write(text.encode() + b"\n")

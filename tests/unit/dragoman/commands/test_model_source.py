@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from dragoman.answers import Model
+from dragoman.commands.model_source import choose
 from dragoman.errors import InvalidRequestError, UnknownLanguagePairError, UnknownModelError
-from service.commands.model_source import choose
 
 
 def model(name: str, source: str, target: str) -> Model:

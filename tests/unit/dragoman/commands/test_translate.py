@@ -8,7 +8,7 @@ import pytest
 from tqdm import tqdm
 
 from dragoman.cli import main
-from service.commands import translate
+from dragoman.commands import translate
 
 BUNDLE = str(Path(__file__).parents[4] / "models" / "en-de" / "bundle")
 

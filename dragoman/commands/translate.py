@@ -15,21 +15,14 @@ from typing import BinaryIO, Final, NamedTuple
 import grpc
 from tqdm import tqdm
 
-from dragoman import access
 from dragoman.access import Access
 from dragoman.answers import Translation
 from dragoman.arguments import Parser, language
-from dragoman.bundle import Bundle
-from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.client import Client
+from dragoman.commands import model_source
 from dragoman.errors import AnswerTooLargeError, DragomanError, InvalidRequestError, UnrecognizedError
 from dragoman.exit_codes import EXIT_OK
-from service.commands import model_source
-from service.queue.mailbox import Mailbox
-from service.registry import capacity
-from service.settings import load
-from service.telemetry.metrics import Metrics
-from service.text.translator import Limits, Translator
+from dragoman.loading import load
 
 EXIT_SOME_FAILED: Final = 1
 
@@ -135,36 +128,9 @@ def _is_too_much(error: DragomanError) -> bool:
 
 @contextmanager
 def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
-    settings = load(other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
-    bundles = model_source.manifests(options.models)
-    manifest = model_source.choose([manifest for _, manifest in bundles], *_meant(options))
-    bundle = Bundle.open(next(path for path, other in bundles if other is manifest))
-    from service.engine.engine import Engine
-
-    engine = Engine(
-        bundle,
-        Mailbox(settings.queue_source_tokens),
-        Metrics(),
-        device=settings.device,
-        threads=settings.decoding_threads(),
-        slots=capacity.slots_of(manifest, settings),
-    )
-    translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
-
-    def translate_lines(lines: list[str]) -> list[Translation]:
-        return [
-            Translation(
-                text=result.text,
-                model=manifest.name,
-                source_tokens=result.source_tokens,
-                target_tokens=result.target_tokens,
-                finish_reason=result.finish_reason.name,
-                segments=result.segments,
-            )
-            for result in translator.translate_offline(engine, lines, html=options.html)
-        ]
-
-    yield translate_lines
+    model, source, target = _meant(options)
+    translator = load("service.commands.in_process:translator")
+    yield translator(options.models, model=model, source=source, target=target, html=options.html)
 
 
 class _Output:

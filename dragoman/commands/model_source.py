@@ -1,17 +1,15 @@
 """Where a command finds its models, in a folder or on a server, and which of them it means."""
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from dragoman import access
 from dragoman.access import Access
 from dragoman.answers import Model
 from dragoman.arguments import server_address
-from dragoman.bundle import Manifest, find_bundles, no_bundles
 from dragoman.client import Client
 from dragoman.errors import (
     DeadlineExceededError,
@@ -20,15 +18,22 @@ from dragoman.errors import (
     UnknownLanguagePairError,
     UnknownModelError,
 )
-from dragoman.language import specificity, translates
-from service.settings import PREFIX, Settings
+from dragoman.language import HasLanguages, specificity, translates
 
-_DEFAULT_MODELS: Final = Settings.model_fields["models"].default
 _CONNECT_TIMEOUT_S: Final = 10.0
 _NAME_FAULTS: Final = ("DNS", "resolving", "lookup")  # in gRPC's account of a failed connection
 _TLS_FAULTS: Final = ("handshake", "certificate", "SSL_ERROR", "Peer name")
 
-_Listed = TypeVar("_Listed", Manifest, Model)
+
+class Named(HasLanguages, Protocol):
+    """A model of a server, or the manifest of a bundle."""
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+
+
+_Listed = TypeVar("_Listed", bound=Named)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,8 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--models",
         type=Path,
         metavar="FOLDER",
-        default=Path(os.environ.get(f"{PREFIX}MODELS") or _DEFAULT_MODELS),
-        help=f"a bundle, or a folder with bundles (default {_DEFAULT_MODELS}; {PREFIX}MODELS)",
+        help="a bundle, or a folder with bundles (default: the models that come with the server; DRAGOMAN_MODELS)",
     )
     place.add_argument(
         "--address",
@@ -56,18 +60,6 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argpar
     if not options.address and (flag := access.given(options)):
         parser.error(f"argument {flag}: needs --address")
     return options, access.of(parser, options)
-
-
-def manifests(folder: Path) -> list[tuple[Path, Manifest]]:
-    """List the bundles of a folder with their manifests, by the names of the models.
-
-    Raises:
-        BundleError: there is none, or a manifest cannot be read.
-    """
-    found = [(path, Manifest.read(path)) for path in find_bundles(folder)]
-    if not found:
-        raise no_bundles(folder)
-    return sorted(found, key=lambda bundle: bundle[1].name)
 
 
 @contextmanager
@@ -136,7 +128,7 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
     return fitting[0]
 
 
-def _described(models: Sequence[Manifest | Model]) -> str:
+def _described(models: Sequence[Named]) -> str:
     return ", ".join(f"{model.name} ({model.source_language} to {model.target_language})" for model in models)
 
 

@@ -183,16 +183,12 @@ def _with_checkpoint(folder: Path, texts: list[str]) -> list[str]:
 def _with_bundle(folder: Path, texts: list[str]) -> list[str]:
     from dragoman.bundle import Bundle
     from export.parity import SLOTS
-    from service.engine.engine import Engine
-    from service.queue.mailbox import Mailbox
-    from service.telemetry.metrics import Metrics
+    from service.engine.offline import OfflineEngine
     from service.text.translator import Translator
 
     bundle = Bundle.open(folder)
     translator = Translator(bundle.manifest, bundle.tokenizer())
-    mailbox = Mailbox(sum(map(len, texts)))  # a text has no more tokens than characters, or hardly
-    engine = Engine(bundle, mailbox, Metrics(), device="cpu", threads=0, slots=SLOTS)
-    return [result.text for result in translator.translate_offline(engine, texts)]
+    return [result.text for result in translator.translate_offline(OfflineEngine(bundle, slots=SLOTS), texts)]
 
 
 @contextmanager

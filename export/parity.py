@@ -9,10 +9,8 @@ from dragoman.tokenizer import Tokenizer
 from model.decoding import greedy
 from model.evaluate import score
 from model.transformer import Transformer
-from service.engine.engine import Engine
-from service.queue.mailbox import Mailbox
+from service.engine.offline import OfflineEngine
 from service.segment import Segment
-from service.telemetry.metrics import Metrics
 
 SLOTS = 32
 MAX_BLEU_LOSS = 0.3
@@ -72,11 +70,9 @@ def decode_with_checkpoint(model: Transformer, sources: Sequence[list[int]], max
 
 def decode_with_engine(bundle: Bundle, sources: Sequence[list[int]]) -> list[list[int]]:
     """Decode each source with the engine, on the CPU, in in-flight batches, under the same limit."""
-    mailbox = Mailbox(sum(map(len, sources)))
-    engine = Engine(bundle, mailbox, Metrics(), device="cpu", threads=0, slots=SLOTS)
     limit = bundle.manifest.max_target_tokens
     segments = [Segment(ids, max_target_tokens=target_limit(len(ids), limit)) for ids in sources]
-    engine.decode(segments)
+    OfflineEngine(bundle, slots=SLOTS).decode(segments)
     return [segment.target_ids for segment in segments]
 
 

@@ -11,8 +11,10 @@ import onnxruntime
 
 from bench.peers.contender import Sentences
 from dragoman.bundle import Bundle, Manifest
-from service.engine.batch import DecodeBatch, Watch
+from service.engine.batch import DecodeBatch
+from service.engine.dry_run import Watch, decode
 from service.engine.encoder_cache import EncoderMemoryCache
+from service.engine.runner import Runner
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceDecoder, DeviceEncoder
 from service.runtime.host import DecoderSession, EncoderSession
@@ -104,16 +106,11 @@ class Batch:
         """
         self._metrics = Metrics()
         self._mailbox = Mailbox(sys.maxsize)
-        metrics = self._metrics.of(graphs.manifest.name)
-        self._batch = DecodeBatch(
-            graphs.manifest,
-            graphs.encoder,
-            graphs.decoder,
-            self._mailbox,
-            metrics,
-            slots=slots,
-            cache=EncoderMemoryCache(cache_bytes, metrics),
-        )
+        metrics, manifest = self._metrics.of(graphs.manifest.name), graphs.manifest
+        self._runner = Runner(manifest, graphs.encoder, graphs.decoder, slots)
+        cache = EncoderMemoryCache(cache_bytes, metrics)
+        self._batch = DecodeBatch(manifest, self._runner, cache, self._mailbox, metrics)
+        self._eos_id = manifest.eos_id
 
     def decode(self, sentences: Sentences) -> list[list[int]]:
         """Target ids of each sentence."""
@@ -123,10 +120,10 @@ class Batch:
         """Decode; gives the number of target tokens, the ends counted."""
         return sum(segment.decoded_tokens for segment in self._decode(sentences))
 
-    def rehearse(self, sentences: Sentences, watch: Watch) -> list[list[int]]:
+    def decode_watched(self, sentences: Sentences, watch: Watch) -> list[list[int]]:
         """Decode, while somebody looks at the logits of each segment after each step."""
         segments = _segments(sentences)
-        self._batch.rehearse([segments], watch)
+        decode(self._runner, self._eos_id, [segments], watch)
         return [segment.target_ids for segment in segments]
 
     @property

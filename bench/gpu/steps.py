@@ -107,7 +107,7 @@ def _watched(opened: Graphs, slots: int) -> tuple[NDArray[np.floating], list[int
     """Logits [steps, vocabulary] and ids of the first of as many sentences as there are slots."""
     company = random_sentences(opened.manifest, [_TOKENS] * slots, [_COMPANY_TOKENS] * slots)
     batch, seen = Batch(opened, slots), list[NDArray[np.floating]]()
-    ids = batch.rehearse(company, _watch(company.sources[0], seen))
+    ids = batch.decode_watched(company, _watch(company.sources[0], seen))
     return np.stack(seen), ids[0]
 
 

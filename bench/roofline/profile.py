@@ -186,7 +186,7 @@ def _decode(step: DecoderStep, slots: SlotTable, memories: list[NDArray[np.gener
     walls_us = []
     for _ in range(tokens):
         walls_us.append(_timed_us(lambda: step.run(len(memories))))
-        slots.advance(len(memories))
+        slots.commit(len(memories))
     return walls_us
 
 

@@ -9,10 +9,8 @@ from dragoman.answers import Translation
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
-from service.queue.mailbox import Mailbox
 from service.registry import capacity
 from service.settings import DEFAULT_MODELS, PREFIX, load
-from service.telemetry.metrics import Metrics
 from service.text.translator import Limits, Translator
 
 
@@ -51,16 +49,10 @@ def translator(
     bundles = manifests(folder)
     manifest = choose([manifest for _, manifest in bundles], model, source, target)
     bundle = Bundle.open(next(path for path, other in bundles if other is manifest))
-    from service.engine.engine import Engine
+    from service.engine.offline import OfflineEngine
 
-    engine = Engine(
-        bundle,
-        Mailbox(settings.queue_source_tokens),
-        Metrics(),
-        device=settings.device,
-        threads=settings.decoding_threads(),
-        slots=capacity.slots_of(manifest, settings),
-    )
+    slots = capacity.slots_of(manifest, settings)
+    engine = OfflineEngine(bundle, device=settings.device, threads=settings.decoding_threads(), slots=slots)
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
 
     def translate(texts: list[str]) -> list[Translation]:

@@ -3,17 +3,20 @@
 import threading
 import time
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.lru import LruStore
-from service.runtime.interfaces import Encoder, Memory
+from service.runtime.interfaces import Memory
 from service.telemetry.metrics import ModelMetrics
 
 # What an entry takes besides its numbers and its key's: objects, and their place in the store. Measured: 420.
 _ENTRY_BYTES: Final = 512
+
+# The memory of each source of a micro-batch; None where the encoder fails on it.
+Encode = Callable[[Sequence[Sequence[int]]], Sequence[Memory | None]]
 
 
 class EncoderMemory(NamedTuple):
@@ -85,17 +88,17 @@ class CachingEncoder:
     """The encoder and what it remembers, as one decode batch uses them."""
 
     def __init__(
-        self, encoder: Encoder, cache: EncoderMemoryCache, metrics: ModelMetrics, unknown_id: int | None = None
+        self, encode: Encode, cache: EncoderMemoryCache, metrics: ModelMetrics, unknown_id: int | None = None
     ) -> None:
         """An encoder with a cache.
 
         Args:
-            encoder: that makes what is not known.
+            encode: makes what is not known; gives None for a source on which it fails.
             cache: of the same bundle.
             metrics: of the model.
             unknown_id: of a piece that the model has no token for; None: nobody counts them.
         """
-        self._encoder = encoder
+        self._encode = encode
         self._cache = cache
         self._metrics = metrics
         self._unknown_id = unknown_id
@@ -109,33 +112,30 @@ class CachingEncoder:
         self._count([found[key] for key in keys if key in found], [])
         return [found[key].values if key in found else None for key in keys]
 
-    def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory]:
-        """Run the encoder over sources, equal ones once; those that have become known meanwhile are looked up.
+    def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory | None]:
+        """Run the encoder over sources that are not known, equal ones once, and keep what it makes.
 
         Args:
             sources: ids of each source, none empty.
 
         Returns:
-            The memory of each source, [its length, decoder_layers * 2 * d_model]; not to be written to. Bit for
-            bit the same whether found or made, since a source's memory does not depend on its neighbours.
+            The memory of each source, [its length, decoder_layers * 2 * d_model], not to be written to; None where
+            the encoder fails on it. Bit for bit the same whether found or made, since a source's memory does not
+            depend on its neighbours.
         """
         if not self._cache.in_use:
-            return [memory.values for memory in self._run(sources)]
+            return [None if memory is None else memory.values for memory in self._run(sources)]
         keys = [self._cache.key(source) for source in sources]
-        found = self._cache.find(keys)
-        missing = {key: source for key, source in zip(keys, sources, strict=True) if key not in found}
-        made = dict(zip(missing, self._run(list(missing.values())), strict=True))
+        unique = dict(zip(keys, sources, strict=True))
+        run = zip(unique, self._run(list(unique.values())), strict=True)
+        made = {key: memory for key, memory in run if memory is not None}
         self._cache.keep(made)
-        memories = found | made
-        given = [memories[key] for key in keys]
-        self._count(given, made.values())
-        return [memory.values for memory in given]
+        self._count([made[key] for key in keys if key in made], made.values())
+        return [made[key].values if key in made else None for key in keys]
 
-    def _run(self, sources: Sequence[Sequence[int]]) -> list[EncoderMemory]:
-        if not sources:
-            return []
+    def _run(self, sources: Sequence[Sequence[int]]) -> list[EncoderMemory | None]:
         start_s = time.monotonic()
-        memories = self._encoder.encode(sources)
+        memories = self._encode(sources)
         run_s = time.monotonic() - start_s
         tokens = sum(map(len, sources))
         self._metrics.encode_duration_seconds.observe(run_s)
@@ -144,7 +144,10 @@ class CachingEncoder:
         unknown = sum(ids.count(self._unknown_id) for ids in sources)
         if unknown:
             self._metrics.unknown_pieces_total.inc(unknown)
-        return [EncoderMemory(memory, run_s * len(ids) / tokens) for memory, ids in zip(memories, sources, strict=True)]
+        return [
+            None if memory is None else EncoderMemory(memory, run_s * len(ids) / tokens)
+            for memory, ids in zip(memories, sources, strict=True)
+        ]
 
     def _count(self, given: Collection[EncoderMemory], made: Collection[EncoderMemory]) -> None:
         saved_s = sum(memory.encode_s for memory in given) - sum(memory.encode_s for memory in made)

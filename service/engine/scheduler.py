@@ -1,14 +1,14 @@
 """Who goes next: decisions about slots, in plain Python, with no clock, array or thread of its own."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final
 
 from service.engine import stopping
+from service.engine.selection import Selection
 from service.segment import FinishReason, Segment, SegmentStatus
 
-_NONE_WANTED: Final[Mapping[int, float]] = MappingProxyType({})
+# The last active slot, whose segment moves to the slot that is released; the same where that is the last one.
+Move = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,12 @@ class StepPlan:
     """What one step will do.
 
     Attributes:
-        released: slots, in order, whose segments were cancelled or are past their deadline.
+        moves: of the slots whose segments were cancelled or are past their deadline, see `Scheduler`.
         admitted: segments to encode, and then to give a slot.
         ended: segments that get no slot, or lose theirs.
     """
 
-    released: list[int]
+    moves: list[Move]
     admitted: list[Segment]
     ended: list[Segment]
 
@@ -31,12 +31,12 @@ class StepResult:
     """What one step did.
 
     Attributes:
-        released: slots, in order, whose segments finished.
+        moves: of the slots whose segments finished, see `Scheduler`.
         progressed: segments to tell somebody about.
         tokens: target tokens decoded.
     """
 
-    released: list[int]
+    moves: list[Move]
     progressed: list[Segment]
     tokens: int
 
@@ -44,13 +44,14 @@ class StepResult:
 class Scheduler:
     """The segments of one decode batch: `active[slot]` is in that slot.
 
-    Slots are kept dense: where one in the middle is released, the last one's segment moves into it. The owner of the
-    slots' rows repeats the moves: for each released slot, in order, the last row goes there.
+    Slots are kept dense: where one is released, the last one's segment moves into it. These moves are told to the owner
+    of the slots' rows, one for each released slot.
     """
 
     def __init__(self, slots: int, eos_id: int) -> None:
         self._slots = slots
         self._eos_id = eos_id
+        self._scored = 0
         self.active: list[Segment] = []
 
     @property
@@ -62,7 +63,7 @@ class Scheduler:
         """Drop segments that nobody waits for any more, and admit the other arrivals."""
         dropped = [slot for slot in expired_or_cancelled(self.active, now_s) if self.active[slot].end_early(now_s)]
         ended = [self.active[slot] for slot in dropped]
-        released = self._release(dropped)
+        moves = self._release(dropped)
         admitted = []
         for segment in arrivals:
             if segment.end_early(now_s):
@@ -71,28 +72,32 @@ class Scheduler:
                 segment.status = SegmentStatus.ENCODING
                 segment.admitted_s = now_s
                 admitted.append(segment)
-        return StepPlan(released, admitted, ended)
+        return StepPlan(moves, admitted, ended)
 
     def admit(self, segment: Segment) -> int:
         """Give a segment, whose memory is known, the next slot; returns the slot."""
         segment.status = SegmentStatus.DECODING
         self.active.append(segment)
+        self._scored += segment.decoding.wants_log_probability
         return len(self.active) - 1
 
-    def commit(
-        self, ids: Sequence[int | None], now_s: float, log_probabilities: Mapping[int, float] = _NONE_WANTED
-    ) -> StepResult:
-        """Append each active segment's next id, and end those that are complete, or failed: these have None.
+    def scored(self) -> list[int]:
+        """Slots whose segments want their log-probabilities."""
+        if not self._scored:
+            return []
+        return [slot for slot, segment in enumerate(self.active) if segment.decoding.wants_log_probability]
+
+    def commit(self, selection: Selection, now_s: float) -> StepResult:
+        """Append each active segment's next token, and end those that are complete, or failed: these have None.
 
         Args:
-            ids: of every slot.
+            selection: the token of every slot.
             now_s: the time of the step.
-            log_probabilities: those of the ids, by slot, where the segments want them.
         """
         done, progressed, tokens = [], [], 0
-        for slot, log_probability in log_probabilities.items():
+        for slot, log_probability in selection.log_probabilities.items():
             self.active[slot].log_probability += log_probability  # before its end shows to another thread
-        for slot, (segment, token) in enumerate(zip(self.active, ids, strict=True)):
+        for slot, (segment, token) in enumerate(zip(self.active, selection.tokens, strict=True)):
             if token is None:
                 segment.fail_alone(now_s)
             else:
@@ -110,14 +115,21 @@ class Scheduler:
                 progressed.append(segment)
         return StepResult(self._release(done), progressed, tokens)
 
-    def _release(self, slots: list[int]) -> list[int]:
+    def clear(self) -> list[Segment]:
+        """Take all segments out of their slots."""
+        active, self.active, self._scored = self.active, [], 0
+        return active
+
+    def _release(self, slots: list[int]) -> list[Move]:
         """Take segments out of their slots, the highest first, so that the last one is never one of them."""
-        order = sorted(slots, reverse=True)
-        for slot in order:
+        moves = []
+        for slot in sorted(slots, reverse=True):
+            self._scored -= self.active[slot].decoding.wants_log_probability
             last = self.active.pop()
             if slot < len(self.active):
                 self.active[slot] = last
-        return order
+            moves.append((len(self.active), slot))
+        return moves
 
 
 def expired_or_cancelled(segments: Iterable[Segment], now_s: float) -> list[int]:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
-from service.engine.batch import DecodeBatch
+from service.engine.dry_run import decode
 from service.engine.engine import Engine
+from service.engine.runner import Runner
 from service.segment import Segment
 
 # Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
@@ -40,7 +41,7 @@ class Decoded(NamedTuple):
 
 
 def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
-    """Decode the golden sentences alone, and then in company, in all batches at a time, each on its own thread.
+    """Decode the golden sentences alone, and then in company, on all threads at a time, each with its own runner.
 
     Not their tokens alone are compared but every bit of the scores, which in some other sentence would choose another
     token. Then the shortest is encoded beside the longest, which pads it. All this also spares the first caller the
@@ -56,12 +57,14 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
     """
     sources = golden_sources(manifest, vocabulary_size)
     try:
-        engine.on_each_thread(DecodeBatch.prepare)
-        alone = engine.on_each_thread(lambda batch: [_decode(batch, [[source]], manifest)[0] for source in sources])[0]
+        engine.on_each_thread(Runner.prepare)
+        alone, *_ = engine.on_each_thread(
+            lambda runner: [_decode(runner, [[source]], manifest)[0] for source in sources]
+        )
         # Each of them in several slots; some in the batch before the others, and all of them until one leaves.
         company = [sources[::-1], sources, sources[1::2]]
-        together = engine.on_each_thread(lambda batch: _decode(batch, company, manifest))
-        changes = engine.on_each_thread(lambda batch: _change_by_padding(batch, sources[0], sources[-1]))
+        together = engine.on_each_thread(lambda runner: _decode(runner, company, manifest))
+        changes = engine.on_each_thread(lambda runner: _change_by_padding(runner, sources[0], sources[-1]))
     except Exception as error:  # of the runtime, whose exceptions share no base class of its own
         raise BundleError(f"model {manifest.name}: cannot be run: {_line(error)}") from error
     expected = alone[::-1] + alone + alone[1::2]
@@ -86,10 +89,9 @@ def golden_sources(manifest: Manifest, vocabulary_size: int) -> list[list[int]]:
     return [[*chance.choices(ids, k=length - 1), manifest.eos_id] for length in lengths]
 
 
-def _change_by_padding(batch: DecodeBatch, short: list[int], long: list[int]) -> float:
+def _change_by_padding(runner: Runner, short: list[int], long: list[int]) -> float:
     """Measure how far a longer neighbour moves a source's encoder memory, relative to its length."""
-    [alone] = batch.encode([short])
-    beside = batch.encode([short, long])[0]
+    alone, beside = np.asarray(runner.encode([short])[0]), np.asarray(runner.encode([short, long])[0])
     if np.array_equal(alone, beside):
         return 0.0
     whole = alone.astype(np.float32)
@@ -97,7 +99,7 @@ def _change_by_padding(batch: DecodeBatch, short: list[int], long: list[int]) ->
     return float(change) if np.isfinite(change) else np.inf
 
 
-def _decode(batch: DecodeBatch, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[Decoded]:
+def _decode(runner: Runner, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[Decoded]:
     """Decode sources, one wave after the other joining; gives what became of all of them, in order."""
     tokens = min(TARGET_TOKENS, manifest.max_target_tokens)
     segments = [[Segment(source, tokens) for source in wave] for wave in waves]
@@ -107,7 +109,7 @@ def _decode(batch: DecodeBatch, waves: Sequence[Sequence[list[int]]], manifest: 
         if manifest.precision in _EXACT_PRECISIONS:
             hashes[segment].update(logits)
 
-    batch.rehearse(segments, watch)
+    decode(runner, manifest.eos_id, segments, watch)
     flat = [segment for wave in segments for segment in wave]
     for segment in flat:
         if segment.error is not None:

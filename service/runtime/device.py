@@ -5,7 +5,6 @@ CPU too, where it is slower, for the host has to do without its own loads and st
 """
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,9 +13,6 @@ import onnxruntime
 from numpy.typing import DTypeLike, NDArray
 
 from dragoman.bundle import (
-    BYTES,
-    COPIED,
-    COPY,
     DECODER,
     ENCODER,
     IDS,
@@ -36,93 +32,12 @@ from dragoman.bundle import (
     present_name,
 )
 from service.runtime.binding import Tensor, bind, encoder_feeds
+from service.runtime.device_memory import Buffer, Copies, DeviceMemory
+from service.runtime.row_state import RowState
 from service.runtime.sessions import DEVICE_LOCK, open_graph
 from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
 
 _NO_CAPTURE: Final = -1
-
-
-class Buffer:
-    """A tensor in a device's memory, whose rows are contiguous."""
-
-    def __init__(self, value: onnxruntime.OrtValue, dtype: DTypeLike, device: str) -> None:
-        self.value = value
-        self.dtype = np.dtype(dtype)
-        self.device = device
-        self.shape: tuple[int, ...] = tuple(value.shape())
-
-    @classmethod
-    def zeros(cls, shape: Sequence[int], dtype: DTypeLike, device: str) -> "Buffer":
-        """Reserve memory and fill it with zeros: what was there before may be NaN, which survives a weight of zero."""
-        buffer = cls.empty(shape, dtype, device)
-        buffer.value.update_inplace(np.zeros(shape, dtype))
-        return buffer
-
-    @classmethod
-    def empty(cls, shape: Sequence[int], dtype: DTypeLike, device: str) -> "Buffer":
-        """Reserve memory, whose content is anything."""
-        return cls(onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, dtype, device, 0), dtype, device)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all rows."""
-        return int(math.prod(self.shape) * self.dtype.itemsize)
-
-    def rows(self, start: int, count: int) -> Tensor:
-        """Where `count` rows from `start` lie."""
-        address = self.value.data_ptr() + start * (self.nbytes // self.shape[0])
-        return Tensor(self.device, self.dtype, (count, *self.shape[1:]), address)
-
-
-class DeviceMemory:
-    """The encoder memory of one source, the first tokens of a row of [batch, source, decoder_layers * 2 * d_model]."""
-
-    def __init__(self, buffer: Buffer, row: int, tokens: int, copies: "Copies") -> None:
-        self._buffer = buffer  # as long as somebody holds this, its numbers stay
-        self._copies = copies
-        whole = buffer.rows(row, 1)
-        self.tensor = whole._replace(shape=(1, tokens, *whole.shape[2:]))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its numbers."""
-        return self.tensor.nbytes
-
-    def copy(self) -> "DeviceMemory":
-        """One in a buffer of its own, on the device."""
-        with DEVICE_LOCK:
-            buffer = Buffer.empty(self.tensor.shape, self.tensor.dtype, self.tensor.device)
-            self._copies.copy(self.tensor, buffer.rows(0, 1))
-        return DeviceMemory(buffer, 0, self.tensor.shape[1], self._copies)
-
-    def __array__(self, dtype: DTypeLike | None = None) -> NDArray[np.generic]:
-        """Its numbers in host memory, [source tokens, decoder_layers * 2 * d_model]."""
-        numbers: NDArray[np.generic] = np.empty(self.tensor.shape[1:], self.tensor.dtype)
-        with DEVICE_LOCK:
-            self._copies.copy(self.tensor, Tensor.of(numbers))
-        return numbers if dtype is None else numbers.astype(dtype)
-
-
-class Copies:
-    """Copies within a device's memory, and from there to the host."""
-
-    def __init__(self, bundle: Bundle, device: str) -> None:
-        """Load the graph.
-
-        Raises:
-            BundleError: it cannot be loaded.
-        """
-        self._session = open_graph(bundle, COPY, device)
-
-    def copy(self, source: Tensor, target: Tensor) -> None:
-        """Copy all bytes of a tensor over another of as many."""
-        binding = bind(self._session, {BYTES: source.as_bytes()}, {COPIED: target.as_bytes()})
-        self._session.run_with_iobinding(binding)
-
-    def close(self) -> None:
-        """End the session."""
-        with DEVICE_LOCK:
-            del self._session
 
 
 class DeviceEncoder:
@@ -197,6 +112,7 @@ class DeviceSlots:
         ids: int64 [slots], twice: a step reads one, writes the other, and the commit swaps them
         lengths, memory_lengths: int32 [slots]
         logits: [slots, vocabulary_size]
+        rows: ids and lengths that the device should have of each row; the ids and memory lengths it has, unless stale
     """
 
     def __init__(self, manifest: Manifest, slots: int, decoder: DeviceDecoder) -> None:
@@ -208,7 +124,7 @@ class DeviceSlots:
             decoder: on whose device.
         """
         self._decoder = decoder
-        self._start_id = manifest.start_id
+        self.rows = RowState(slots, manifest.start_id)
         self.target_capacity = np.array(manifest.max_target_tokens, np.int32)
         self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
         dtype, layers = KEY_VALUE_TYPES[manifest.precision], manifest.decoder_layers
@@ -227,23 +143,7 @@ class DeviceSlots:
             self._device_memory_lengths = reserve(of=np.int32)
         self.turn = 0  # which of the ids the next step reads
         self.divided = False  # a run of the current step has failed
-        self._row_of = np.arange(slots)
-        # What the device should have, by row; the ids and memory lengths it has, unless they are stale.
-        self._row_ids = np.full(slots, manifest.start_id, np.int64)
-        self._row_next_ids = self._row_ids.copy()
-        self._row_lengths = np.zeros(slots, np.int32)
-        self._row_memory_lengths = np.ones(slots, np.int32)
         self._stale = True
-
-    @property
-    def lengths(self) -> NDArray[np.int32]:
-        """Tokens in the cache, [slots], a copy."""
-        return self._row_lengths[self._row_of]
-
-    @property
-    def memory_lengths(self) -> NDArray[np.int32]:
-        """Source tokens, [slots], a copy."""
-        return self._row_memory_lengths[self._row_of]
 
     @property
     def cache_bytes(self) -> int:
@@ -252,17 +152,16 @@ class DeviceSlots:
 
     def row_of(self, slot: int) -> int:
         """The row that belongs to a slot."""
-        return int(self._row_of[slot])
+        return int(self.rows.row_of[slot])
 
     def first_rows(self, slots: int) -> int:
         """How many rows hold those of the first slots."""
-        return int(self._row_of[:slots].max()) + 1
+        return int(self.rows.row_of[:slots].max()) + 1
 
     def fill(self, slot: int, memory: DeviceMemory) -> None:
         """Begin a segment: its encoder memory into a row of the slot, those behind it being free."""
         # The first of the free rows, so that a step has few.
-        free = slot + int(self._row_of[slot:].argmin())
-        self._row_of[[slot, free]] = self._row_of[[free, slot]]
+        self.rows.swap(slot, slot + int(self.rows.row_of[slot:].argmin()))
         row, tokens = self.row_of(slot), memory.tensor.shape[1]
         if tokens > self.source_capacity:
             raise ValueError(f"a memory of {tokens} tokens in a slot of {self.source_capacity}")
@@ -272,23 +171,19 @@ class DeviceSlots:
         binding = bind(place, inputs, {name: buffer.rows(row, 1) for name, buffer in self.memory.items()})
         with DEVICE_LOCK:
             place.run_with_iobinding(binding)
-        self._row_ids[row] = self._start_id
-        self._row_lengths[row] = 0
-        self._row_memory_lengths[row] = tokens
+        self.rows.begin(slot, tokens)
         self._stale = True
 
-    def advance(self, rows: int) -> None:
-        """Commit a step of the first `rows` slots: what it wrote becomes valid."""
-        active = self._row_of[:rows]
-        self._row_ids[active] = self._row_next_ids[active]
-        self._row_lengths[active] += 1
+    def commit(self, slots: int) -> None:
+        """Make a step of the first slots valid."""
+        self.rows.commit(slots)
         self.turn = 1 - self.turn
         self._stale |= self.divided  # rows without a segment were left out
         self.divided = False
 
     def move(self, source: int, target: int) -> None:
         """Give a slot the row of another, and that the row of the slot, whose segment has left."""
-        self._row_of[[source, target]] = self._row_of[[target, source]]
+        self.rows.swap(source, target)
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """What the slot's next id was chosen from, [vocabulary_size]."""
@@ -301,17 +196,17 @@ class DeviceSlots:
     def upload(self) -> None:
         """Tell the device what the host has decided since the last step; ids that a step chose are there."""
         # A row whose segment has left at its last position has no room for the token that nobody looks at.
-        self._device_lengths.value.update_inplace(np.minimum(self._row_lengths, self.target_capacity - 1))
+        self._device_lengths.value.update_inplace(np.minimum(self.rows.lengths, self.target_capacity - 1))
         if self._stale:
-            self._ids[self.turn].value.update_inplace(self._row_ids)
-            self._device_memory_lengths.value.update_inplace(self._row_memory_lengths)
+            self._ids[self.turn].value.update_inplace(self.rows.ids)
+            self._device_memory_lengths.value.update_inplace(self.rows.memory_lengths)
             self._stale = False
 
     def download(self, slots: slice) -> NDArray[np.int64]:
         """The next ids of some slots, which have run."""
-        rows = self._row_of[slots]
-        self._row_next_ids[rows] = self._ids[1 - self.turn].value.numpy()[rows]
-        return self._row_next_ids[rows]
+        rows = self.rows.row_of[slots]
+        self.rows.next_ids[rows] = self._ids[1 - self.turn].value.numpy()[rows]
+        return self.rows.next_ids[rows]
 
     def rewind(self) -> None:
         """Forget the steps that no segment was in."""

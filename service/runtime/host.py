@@ -104,19 +104,19 @@ class DecoderStep:
         if binding is None:
             binding = self._bindings[start, rows] = self._bind(slice(start, start + rows))
         self._session.run_with_iobinding(binding)
-        return self._slots.next_ids[start : start + rows]
+        return self._slots.rows.next_ids[start : start + rows]
 
     def _bind(self, rows: slice) -> onnxruntime.IOBinding:
         """Bind some rows of every buffer; caches are input and output at once."""
-        slots = self._slots
+        slots, state = self._slots, self._slots.rows
         inputs: dict[str, NDArray[np.generic]] = {
-            IDS: slots.ids[rows],
-            LENGTHS: slots.lengths[rows],
-            MEMORY_LENGTHS: slots.memory_lengths[rows],
+            IDS: state.ids[rows],
+            LENGTHS: state.lengths[rows],
+            MEMORY_LENGTHS: state.memory_lengths[rows],
             TARGET_CAPACITY: slots.target_capacity,
             SOURCE_CAPACITY: slots.source_capacity,
         }
-        outputs: dict[str, NDArray[np.generic]] = {NEXT_IDS: slots.next_ids[rows], LOGITS: slots.logits[rows]}
+        outputs: dict[str, NDArray[np.generic]] = {NEXT_IDS: state.next_ids[rows], LOGITS: slots.logits[rows]}
         layers = slots.caches.shape[0]
         for name, cache in zip(cache_names(layers), slots.caches.reshape(-1, *slots.caches.shape[2:]), strict=True):
             inputs[name] = outputs[present_name(name)] = cache[rows]

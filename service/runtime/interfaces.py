@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
+from service.runtime.row_state import RowState
 
 
 class Memory(Protocol):
@@ -36,19 +37,13 @@ class Encoder(Protocol):
 
 
 class Slots(Protocol):
-    """The decode batch, whose first slots are the active ones."""
+    """The decode batch, whose first slots are the active ones.
 
-    @property
-    def lengths(self) -> NDArray[np.int32]:
-        """Tokens in the cache, [slots]."""
+    Attributes:
+        rows: ids and lengths of each row; not to be written to.
+    """
 
-    @property
-    def memory_lengths(self) -> NDArray[np.int32]:
-        """Source tokens, [slots]."""
-
-    @property
-    def target_capacity(self) -> NDArray[np.int32]:
-        """Tokens that a cache holds, a scalar."""
+    rows: RowState
 
     @property
     def cache_bytes(self) -> int:
@@ -57,8 +52,8 @@ class Slots(Protocol):
     def fill(self, slot: int, memory: Any) -> None:
         """Begin a segment in a slot, those behind it being free, with a memory that the encoder of this kind gave."""
 
-    def advance(self, rows: int) -> None:
-        """Commit a step of the first `rows` slots: what it wrote becomes valid."""
+    def commit(self, slots: int) -> None:
+        """Make a step of the first slots valid."""
 
     def move(self, source: int, target: int) -> None:
         """Let a slot take the place of another, whose segment has left."""

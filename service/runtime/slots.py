@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest, Precision
+from service.runtime.row_state import RowState
 
 # Of keys and values, by the precision of the products.
 KEY_VALUE_TYPES: Final[Mapping[Precision, type[np.generic]]] = {"fp32": np.float32, "int8": np.int8, "fp16": np.float16}
@@ -18,13 +19,12 @@ LOGITS_TYPES: Final[Mapping[Precision, type[np.floating]]] = {
 
 
 class SlotTable:
-    """Buffers of fixed capacity whose first rows are the active slots.
+    """Buffers of fixed capacity whose first rows are the active slots: the row of a slot has its number.
 
-    A row's valid parts are half-open intervals: own keys and values [0, length), memory [0, memory_length).
-    What lies beyond is never read, so nothing is ever cleared.
+    What lies beyond the lengths of a row is never read, so nothing is ever cleared.
 
+        rows: ids and lengths of each row
         caches, memory: [decoder_layers, key and value, slots, heads, capacity, head_dim]
-        ids, next_ids: int64 [slots]      lengths, memory_lengths: int32 [slots]
         logits: [slots, vocabulary_size]
     """
 
@@ -34,16 +34,12 @@ class SlotTable:
         outer = (manifest.decoder_layers, 2, slots, manifest.heads)
         self.caches = np.zeros((*outer, manifest.max_target_tokens, manifest.head_dim), dtype)
         self.memory = np.zeros((*outer, manifest.max_source_tokens, manifest.head_dim), dtype)
-        self.ids = np.zeros(slots, np.int64)
-        self.next_ids = np.zeros(slots, np.int64)
+        self.rows = RowState(slots, manifest.start_id)
         self.logits: NDArray[np.floating] = np.zeros(
             (slots, manifest.vocabulary_size), LOGITS_TYPES[manifest.precision]
         )
-        self.lengths = np.zeros(slots, np.int32)
-        self.memory_lengths = np.zeros(slots, np.int32)
         self.target_capacity = np.array(manifest.max_target_tokens, np.int32)
         self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
-        self._start_id = manifest.start_id
 
     @property
     def cache_bytes(self) -> int:
@@ -56,22 +52,18 @@ class SlotTable:
         length = memory.shape[0]
         parts = memory.reshape(length, layers, kinds, heads, head_dim)
         self.memory[:, :, slot, :, :length] = parts.transpose(1, 2, 3, 0, 4)
-        self.memory_lengths[slot] = length
-        self.lengths[slot] = 0
-        self.ids[slot] = self._start_id
+        self.rows.begin(slot, length)
 
-    def advance(self, rows: int) -> None:
-        """Commit a step of the first `rows` slots: what it wrote becomes valid."""
-        self.ids[:rows] = self.next_ids[:rows]
-        self.lengths[:rows] += 1
+    def commit(self, slots: int) -> None:
+        """Make a step of the first slots valid."""
+        self.rows.commit(slots)
 
     def move(self, source: int, target: int) -> None:
         """Copy what is valid of one row over another."""
-        length, memory_length = self.lengths[source], self.memory_lengths[source]
+        length, memory_length = self.rows.lengths[source], self.rows.memory_lengths[source]
         self.caches[:, :, target, :, :length] = self.caches[:, :, source, :, :length]
         self.memory[:, :, target, :, :memory_length] = self.memory[:, :, source, :, :memory_length]
-        for row in (self.ids, self.lengths, self.memory_lengths):
-            row[target] = row[source]
+        self.rows.copy(source, target)
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """What the slot's next id was chosen from, a view of [vocabulary_size]."""

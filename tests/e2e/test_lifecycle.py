@@ -21,12 +21,13 @@ MEDIUM = " ".join(f"Tom bought {number} books." for number in range(100, 400))
 BREAKING = """
 import sys
 from service.engine.batch import DecodeBatch
+from service.engine.runner import Runner
 step = DecodeBatch.step
 def broken(self):
     raise RuntimeError("broken")
 def break_when_it_waits_for_callers(self, *, wait):
     if wait:
-        DecodeBatch._decode = broken
+        Runner.step = broken
     return step(self, wait=wait)
 DecodeBatch.step = break_when_it_waits_for_callers
 from dragoman.cli import main

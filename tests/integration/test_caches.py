@@ -9,21 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle, find_bundles
 from dragoman.tokenizer import Tokenizer
-from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.engine import Engine
+from service.engine.graphs import open_graphs
 from service.engine.invariants import violations
 from service.options import Decoding
 from service.queue.mailbox import Mailbox
 from service.queue.result_cache import ResultCache
-from service.runtime.host import DecoderSession, EncoderSession
 from service.segment import FinishReason, Segment
 from service.telemetry.metrics import Metrics
 from tests import synthetic
+from tests.engine_harness import OpenBatch, Trace, decode_alone
 from tests.synthetic import Synthetic
 
 REPOSITORY = Path(__file__).parents[2]
@@ -34,57 +33,20 @@ UNBOUNDED = 1_000_000
 TEXTS = 5  # few, so that most come again
 
 
-class Trace(NamedTuple):
-    """What is decoded, and left in the buffers, for one sentence alone and without a cache.
-
-    caches, memory: [layers, key and value, heads, tokens, head_dim]; log_probabilities: added up, after so many tokens.
-    """
-
-    target_ids: list[int]
-    log_probabilities: list[float]
-    caches: NDArray[np.generic]
-    memory: NDArray[np.generic]
-
-
 class Subject:
     """A bundle and its sessions, loaded once."""
 
     def __init__(self, bundle: Bundle, tokenizer: Tokenizer) -> None:
         self.bundle = bundle
-        self.encoder = EncoderSession(bundle, "cpu")
-        self.decoder = DecoderSession(bundle, "cpu")
+        self.graphs = open_graphs(bundle, "cpu")
         self.sources = [[*tokenizer.encode(text), bundle.manifest.eos_id] for text in synthetic.texts()[:TEXTS]]
         self.alone = cache(self._alone)
 
     def segment(self, text: int, limit: int = LIMIT, **fields) -> Segment:
         return Segment(list(self.sources[text]), limit, **fields)
 
-    def batch(
-        self, mailbox: Mailbox, metrics: Metrics, slots: int, cache: EncoderMemoryCache | None = None
-    ) -> DecodeBatch:
-        manifest = self.bundle.manifest
-        own = metrics.of(manifest.name)
-        return DecodeBatch(manifest, self.encoder, self.decoder, mailbox, own, slots=slots, cache=cache)
-
     def _alone(self, text: int) -> Trace:
-        mailbox = Mailbox(UNBOUNDED)
-        batch, segment = (
-            self.batch(mailbox, Metrics(), slots=1),
-            self.segment(text, decoding=Decoding(wants_log_probability=True)),
-        )
-        mailbox.submit([segment])
-        log_probabilities = [segment.log_probability]
-        while mailbox.unfinished:
-            batch.step(wait=False)
-            log_probabilities.append(segment.log_probability)
-        caches, memory = batch._slots.caches, batch._slots.memory
-        tokens = len(segment.target_ids)
-        return Trace(
-            segment.target_ids,
-            log_probabilities,
-            caches[:, :, 0, :, :tokens].copy(),
-            memory[:, :, 0, :, : len(segment.source_ids)].copy(),
-        )
+        return decode_alone(self.bundle.manifest, self.graphs, self.sources[text], LIMIT)
 
 
 @pytest.fixture(scope="module", params=["fp32", "int8", *SHIPPED], ids=lambda p: str(p).removeprefix(str(REPOSITORY)))
@@ -111,7 +73,8 @@ def test_a_known_encoder_memory_leaves_the_same_in_every_row(
 ) -> None:
     metrics, mailbox = Metrics(), Mailbox(UNBOUNDED)
     known = EncoderMemoryCache(room_bytes, metrics.of("known"))
-    batch = subject.batch(mailbox, metrics, slots, known)
+    opened = OpenBatch(subject.bundle.manifest, subject.graphs, mailbox, metrics, slots=slots, cache=known)
+    batch = opened.batch
     segments: dict[Segment, int] = {}
     while arrivals or mailbox.unfinished:
         if arrivals:
@@ -123,9 +86,9 @@ def test_a_known_encoder_memory_leaves_the_same_in_every_row(
         assert violations(snapshot) == []
         for slot, (segment, length) in enumerate(zip(snapshot.active, snapshot.lengths, strict=True)):
             alone = subject.alone(segments[segment])
-            rows = batch._slots
-            np.testing.assert_array_equal(rows.caches[:, :, slot, :, :length], alone.caches[..., :length, :])
-            np.testing.assert_array_equal(rows.memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
+            caches, memory = opened.rows()
+            np.testing.assert_array_equal(caches[:, :, slot, :, :length], alone.caches[..., :length, :])
+            np.testing.assert_array_equal(memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
     for segment, text in segments.items():
         assert segment.target_ids == subject.alone(text).target_ids
     found, made = (metrics.total(f"encoder_memory_cache_{name}_total") for name in ("hits", "misses"))

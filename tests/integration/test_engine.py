@@ -11,21 +11,22 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle, find_bundles
 from dragoman.errors import DeadlineExceededError, InternalError
 from dragoman.tokenizer import Tokenizer
-from service.engine.batch import DecodeBatch
 from service.engine.engine import Engine
+from service.engine.graphs import open_graphs
 from service.engine.invariants import violations
+from service.engine.offline import OfflineEngine
 from service.options import Decoding
 from service.queue.mailbox import Mailbox
-from service.runtime.device import Buffer, DeviceDecoder, DeviceEncoder, DeviceSlots, DeviceStep
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.device import DeviceEncoder, DeviceStep
+from service.runtime.host import DecoderStep, EncoderSession
 from service.segment import FinishReason, Segment, SegmentStatus
 from service.telemetry.metrics import Metrics
 from tests import synthetic
+from tests.engine_harness import OpenBatch, Trace, decode_alone
 from tests.synthetic import Synthetic
 
 REPOSITORY = Path(__file__).parents[2]
@@ -40,18 +41,6 @@ property_test = settings(max_examples=60, deadline=None, suppress_health_check=[
 without_shrinking = settings(property_test, max_examples=30, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
-class Trace(NamedTuple):
-    """What the engine decodes, and leaves in its buffers, for one sentence alone.
-
-    caches, memory: [layers, key and value, heads, tokens, head_dim]; log_probabilities: added up, after so many tokens.
-    """
-
-    target_ids: list[int]
-    log_probabilities: list[float]
-    caches: NDArray[np.generic]
-    memory: NDArray[np.generic]
-
-
 class Subject:
     """A bundle and its sessions, loaded once; makes batches as the engine does.
 
@@ -61,13 +50,13 @@ class Subject:
     def __init__(self, bundle: Bundle, tokenizer: Tokenizer, *, resident: bool = False) -> None:
         self.bundle = bundle
         self.resident = resident
-        self._on_host = EncoderSession(bundle, "cpu"), DecoderSession(bundle, "cpu")
-        self._sessions = (DeviceEncoder(bundle, "cpu"), DeviceDecoder(bundle, "cpu")) if resident else self._on_host
+        self._on_host = open_graphs(bundle, "cpu")
+        self._graphs = open_graphs(bundle, "cpu", resident=True) if resident else self._on_host
         self.texts = [tokenizer.encode(text) for text in synthetic.texts()]
         self.alone = cache(self._alone)
 
-    def batch(self, mailbox: Mailbox, metrics: Metrics, slots: int) -> DecodeBatch:
-        return DecodeBatch(self.bundle.manifest, *self._sessions, mailbox, metrics.of("m"), slots=slots)
+    def batch(self, mailbox: Mailbox, metrics: Metrics, slots: int) -> OpenBatch:
+        return OpenBatch(self.bundle.manifest, self._graphs, mailbox, metrics, slots=slots)
 
     def source(self, drawn: int | Sequence[int]) -> tuple[int, ...]:
         """A text of the test data by its number, or any ids."""
@@ -76,35 +65,7 @@ class Subject:
         return (*ids, manifest.eos_id)
 
     def _alone(self, source: tuple[int, ...]) -> Trace:
-        mailbox = Mailbox(UNBOUNDED)
-        batch = DecodeBatch(self.bundle.manifest, *self._on_host, mailbox, Metrics().of("m"), slots=1)
-        segment = Segment(list(source), LIMIT, decoding=Decoding(wants_log_probability=True))
-        mailbox.submit([segment])
-        log_probabilities = [segment.log_probability]
-        while not segment.finished:
-            batch.step(wait=False)
-            log_probabilities.append(segment.log_probability)
-        caches, memory = rows_of(batch)
-        tokens = len(segment.target_ids)
-        return Trace(
-            segment.target_ids,
-            log_probabilities,
-            caches[:, :, 0, :, :tokens].copy(),
-            memory[:, :, 0, :, : len(source)].copy(),
-        )
-
-
-def rows_of(batch: DecodeBatch) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-    """[layers, key and value, slots, heads, capacity, head_dim]: own keys and values, and those of the sources."""
-    slots = batch._slots
-    if not isinstance(slots, DeviceSlots):
-        return slots.caches, slots.memory
-    return by_slot(slots, slots.caches), by_slot(slots, slots.memory)
-
-
-def by_slot(slots: DeviceSlots, buffers: dict[str, Buffer]) -> NDArray[np.generic]:
-    stacked = np.stack([buffer.value.numpy() for buffer in buffers.values()])
-    return stacked.reshape(-1, 2, *stacked.shape[1:])[:, :, slots._row_of]
+        return decode_alone(self.bundle.manifest, self._on_host, source, LIMIT)
 
 
 @pytest.fixture(scope="session")
@@ -180,7 +141,8 @@ class Rehearsal:
         self.plan = plan
         self.metrics = Metrics()
         self.mailbox = Mailbox(UNBOUNDED)
-        self.batches = [subject.batch(self.mailbox, self.metrics, plan.slots) for _ in range(plan.batches)]
+        self.opened = [subject.batch(self.mailbox, self.metrics, plan.slots) for _ in range(plan.batches)]
+        self.batches = [opened.batch for opened in self.opened]
         self.told: dict[Segment, list[int]] = {}
         self.segments = [self._segment(visit) for visit in plan.visits]
 
@@ -202,11 +164,11 @@ class Rehearsal:
         for step in range(steps):
             self._come_and_go(step)
             turns = self.plan.turns
-            batch = self.batches[(turns[step] if step < len(turns) else step) % len(self.batches)]
-            batch.step(wait=False)
+            opened = self.opened[(turns[step] if step < len(turns) else step) % len(self.opened)]
+            opened.batch.step(wait=False)
             for each in self.batches:
                 assert violations(each.snapshot()) == []
-            self._compare_rows(batch)
+            self._compare_rows(opened)
             if step > 60 and not self.mailbox.unfinished:
                 break
         self._check_ends()
@@ -220,10 +182,10 @@ class Rehearsal:
                 self.mailbox.cancel([segment])
                 segment.on_progress = lambda segment, told=already_told: pytest.fail("told after it was cancelled")
 
-    def _compare_rows(self, batch: DecodeBatch) -> None:
+    def _compare_rows(self, opened: OpenBatch) -> None:
         """A row holds, bit for bit, what it would hold if its sentence were alone."""
-        caches, memory = rows_of(batch)
-        snapshot = batch.snapshot()
+        caches, memory = opened.rows()
+        snapshot = opened.batch.snapshot()
         for slot, (segment, length) in enumerate(zip(snapshot.active, snapshot.lengths, strict=True)):
             alone = self.subject.alone(tuple(segment.source_ids))
             np.testing.assert_array_equal(caches[:, :, slot, :, :length], alone.caches[..., :length, :])
@@ -311,13 +273,11 @@ def poisoned(rehearsal: Rehearsal, after_tokens: dict[Segment, int | None]) -> I
 
     def poisoned_run(step: DecoderStep | DeviceStep, rows: int, start: int = 0) -> object:
         ids = run[type(step)](step, rows, start)
-        active = [
-            segment for batch in rehearsal.batches if batch._decoder_step is step for segment in batch.snapshot().active
-        ]
-        for segment in active[start : start + rows]:
-            probe = rows == 1 and step._slots.memory_lengths[start] != len(segment.source_ids)
-            if after_tokens.get(segment) == len(segment.target_ids) and not probe:
-                raise PlantedError
+        for snapshot in [opened.batch.snapshot() for opened in rehearsal.opened if opened.step is step]:
+            for slot, segment in enumerate(snapshot.active[start : start + rows], start):
+                probe = rows == 1 and snapshot.memory_lengths[slot] != len(segment.source_ids)
+                if after_tokens.get(segment) == len(segment.target_ids) and not probe:
+                    raise PlantedError
         return ids
 
     with pytest.MonkeyPatch.context() as patch:
@@ -446,10 +406,10 @@ def test_running_threads_decode_what_the_engine_decodes_alone(subject, slots: in
         check_like_alone(subject, segment)
 
 
-def test_offline_decoding_gives_the_same_whatever_the_threads_and_portions(subject) -> None:
+def test_offline_decoding_gives_the_same_whatever_the_threads_and_slots(subject) -> None:
     expected = [subject.alone(subject.source(text)).target_ids for text in range(16)]
-    for threads, slots, limit in ((1, 3, UNBOUNDED), (2, 4, UNBOUNDED), (2, 4, 40)):
-        engine = make_engine(subject, Mailbox(limit), threads, slots)
+    for threads, slots in ((1, 3), (2, 4), (1, 32)):
+        engine = OfflineEngine(subject.bundle, threads=threads, slots=slots, resident=subject.resident)
         segments = [Segment(list(subject.source(text)), LIMIT) for text in range(16)]
         engine.decode(segments)
         assert [segment.target_ids for segment in segments] == expected

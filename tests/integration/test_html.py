@@ -7,9 +7,7 @@ from turbohtml import TokenType, tokenize
 
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
-from service.engine.engine import Engine
-from service.queue.mailbox import Mailbox
-from service.telemetry.metrics import Metrics
+from service.engine.offline import OfflineEngine
 from service.text.translator import Translator
 
 BUNDLE = Path(__file__).parents[2] / "models" / "en-de" / "bundle"
@@ -23,7 +21,7 @@ def bundle() -> Bundle:
 
 def translate(bundle: Bundle, texts: list[str], *, html: bool = True) -> list[str]:
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path))
-    engine = Engine(bundle, Mailbox(100_000), Metrics(), device="cpu", threads=1, slots=16)
+    engine = OfflineEngine(bundle, threads=1, slots=16)
     return [result.text for result in translator.translate_offline(engine, texts, html=html)]
 
 

@@ -27,6 +27,7 @@ from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.slots import SlotTable
 from service.telemetry.metrics import Metrics
 from tests import synthetic
+from tests.engine_harness import look_up_or_encode
 
 REPOSITORY = Path(__file__).parents[2]
 DEFAULT = REPOSITORY / "models" / "en-de"
@@ -88,7 +89,7 @@ class Subject:
         for _ in range(STEPS):
             table.decoder_step.run(1)
             logits.append(table.slots.logits[0].copy())
-            table.slots.advance(1)
+            table.slots.commit(1)
         length = len(self.sources[source])
         return Trace(np.stack(logits), table.caches(0, STEPS).copy(), table.memory(0, length).copy())
 
@@ -119,19 +120,19 @@ class Table:
         """Decode one token of every row."""
         if self.rows:
             self.compare_logits(len(self.rows))
-            self.slots.advance(len(self.rows))
+            self.slots.commit(len(self.rows))
 
     def compare_logits(self, rows: int, start: int = 0) -> None:
         """Run some rows, without a commit."""
         ids = self.decoder_step.run(rows, start)
         for row in range(start, start + rows):
-            expected = self.subject.alone(self.rows[row]).logits[self.slots.lengths[row]]
+            expected = self.subject.alone(self.rows[row]).logits[self.slots.rows.lengths[row]]
             assert_same_bits(self.slots.logits[row], expected, f"logits, row {row} of {rows} from {start}")
             assert ids[row - start] == expected.argmax()
 
     def compare_buffers(self) -> None:
         for row, source in enumerate(self.rows):
-            alone, length = self.subject.alone(source), int(self.slots.lengths[row])
+            alone, length = self.subject.alone(source), int(self.slots.rows.lengths[row])
             where = f"row {row} of {len(self.rows)}"
             assert_same_bits(self.caches(row, length), alone.caches[..., :length, :], f"caches, {where}")
             assert_same_bits(self.memory(row, len(self.subject.sources[source])), alone.memory, f"memory, {where}")
@@ -267,10 +268,10 @@ def test_a_sentence_is_encoded_the_same_among_any_number(subject: Subject) -> No
 def test_a_sentence_is_encoded_the_same_fresh_or_remembered(subject: Subject) -> None:
     metrics = Metrics()
     kept = EncoderMemoryCache(2**30, metrics.of("m"))
-    encoder = CachingEncoder(subject.encoder, kept, metrics.of("m"))
+    encoder = CachingEncoder(subject.encoder.encode, kept, metrics.of("m"))
     everything = list(range(len(subject.sources)))
     for company in (everything[::2], everything, everything[::-1]):
-        memories = encoder.encode([subject.sources[source] for source in company])
+        memories = look_up_or_encode(encoder, [subject.sources[source] for source in company])
         for source, memory in zip(company, memories, strict=True):
             assert_same_bits(memory, subject.encoded_alone(source), f"source {source}")
     distinct = len({tuple(ids) for ids in subject.sources})

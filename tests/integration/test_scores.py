@@ -5,11 +5,9 @@ import torch
 
 from model.data import pad
 from model.transformer import Transformer
-from service.engine.engine import Engine
+from service.engine.offline import OfflineEngine
 from service.options import Decoding
-from service.queue.mailbox import Mailbox
 from service.segment import FinishReason, Segment
-from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.synthetic import Synthetic
 
@@ -20,7 +18,7 @@ def decode(subject: Synthetic, limit: int) -> list[Segment]:
         Segment([*subject.tokenizer.encode(text), eos_id], limit, decoding=Decoding(wants_log_probability=True))
         for text in synthetic.texts()
     ]
-    Engine(subject.bundle, Mailbox(10_000), Metrics(), device="cpu", threads=1, slots=4).decode(segments)
+    OfflineEngine(subject.bundle, threads=1, slots=4).decode(segments)
     return segments
 
 

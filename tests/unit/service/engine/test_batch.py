@@ -10,15 +10,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.errors import DeadlineExceededError, InternalError
-from service.engine import batch
+from service.engine import batch, selection
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
+from service.engine.graphs import Graphs
 from service.engine.invariants import violations
 from service.options import Decoding, Priority
 from service.queue.mailbox import Mailbox
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.segment import FinishReason, Segment, SegmentStatus
 from service.telemetry.metrics import Metrics
+from tests.engine_harness import OpenBatch
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
 
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
@@ -29,7 +31,11 @@ class House(NamedTuple):
 
     mailbox: Mailbox
     metrics: Metrics
-    batch: DecodeBatch
+    opened: OpenBatch
+
+    @property
+    def batch(self) -> DecodeBatch:
+        return self.opened.batch
 
     def submit(self, *segments: Segment) -> None:
         self.mailbox.submit(segments)
@@ -62,8 +68,8 @@ class Sessions(NamedTuple):
     def house(self, slots: int, room: int = 10_000, cache_bytes: int = 0) -> House:
         mailbox, metrics = Mailbox(room), Metrics()
         manifest, cache = self.synthetic.bundle.manifest, EncoderMemoryCache(cache_bytes, metrics.of("m"))
-        batch = DecodeBatch(manifest, self.encoder, self.decoder, mailbox, metrics.of("m"), slots=slots, cache=cache)
-        return House(mailbox, metrics, batch)
+        graphs = Graphs(self.encoder, self.decoder)
+        return House(mailbox, metrics, OpenBatch(manifest, graphs, mailbox, metrics, slots=slots, cache=cache))
 
     def long(self, count: int) -> list[list[int]]:
         """Sources whose translations take many steps."""
@@ -395,11 +401,11 @@ def test_a_run_that_fails_once_harms_nobody(
 def test_a_segment_that_no_run_of_the_decoder_bears_is_alone_no_proof_that_the_engine_is_broken(
     sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, slots = DecoderStep.run, house.batch._slots
+    run, slots = DecoderStep.run, house.opened.slots
     poisonous, sound = Segment([*range(5, 12), 2], 8), Segment(sources[0], 8)
 
     def fail_on_the_poison(step: DecoderStep, rows: int, start: int = 0) -> object:
-        if slots.memory_lengths[start : start + rows].max() == len(poisonous.source_ids):
+        if slots.rows.memory_lengths[start : start + rows].max() == len(poisonous.source_ids):
             raise PlantedError
         return run(step, rows, start)
 
@@ -440,17 +446,14 @@ def test_log_probabilities_are_added_up_for_who_asks_and_for_nobody_else(
 def test_nothing_is_computed_while_nobody_asks(
     house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    computed, looked = list[int](), list[int]()
-    compute, look = batch.log_probability, DecodeBatch._log_probabilities
-    monkeypatch.setattr(batch, "log_probability", lambda *row: computed.append(1) or compute(*row))
-    monkeypatch.setattr(DecodeBatch, "_log_probabilities", lambda *step: looked.append(1) or look(*step))
+    computed, compute = list[int](), selection.log_probability
+    monkeypatch.setattr(selection, "log_probability", lambda *row: computed.append(1) or compute(*row))
     house.submit(Segment(sources[0], 4), Segment(sources[1], 20))
     house.step()
-    assert (computed, looked) == ([], [])
+    assert computed == []
     house.submit(asking(sources[2], 2))
     house.exhaust()
     assert len(computed) == 2
-    assert len(looked) == 3  # and once to see that nobody asks any more
 
 
 def test_a_run_that_fails_adds_nothing(

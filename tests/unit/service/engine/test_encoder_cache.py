@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from service.engine.encoder_cache import CachingEncoder, EncoderMemory, EncoderMemoryCache
 from service.runtime.host import EncoderSession
+from service.runtime.interfaces import Memory
 from service.telemetry.metrics import Metrics
+from tests.engine_harness import look_up_or_encode
 from tests.synthetic import Synthetic
 
 pytestmark = pytest.mark.torch
@@ -149,81 +151,95 @@ def session(request: pytest.FixtureRequest) -> EncoderSession:
 @pytest.fixture
 def subject(session: EncoderSession) -> Subject:
     cache, metrics = cache_of(PLENTY)
-    return Subject(CachingEncoder(session, cache, metrics.of("en-de")), cache, metrics, session)
+    return Subject(CachingEncoder(session.encode, cache, metrics.of("en-de")), cache, metrics, session)
 
 
 SOURCES = [[5, 6, 2], [7, 2], [5, 6, 2], [8, 9, 10, 11, 2]]
 
 
 def test_a_known_source_does_not_run(subject: Subject) -> None:
-    first = subject.encoder.encode(SOURCES[:2])
+    first = look_up_or_encode(subject.encoder, SOURCES[:2])
     assert subject.counts() == (0, 2, 1)
-    second = subject.encoder.encode(SOURCES[:2])
+    second = look_up_or_encode(subject.encoder, SOURCES[:2])
     assert subject.counts() == (2, 2, 1)
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_equal_sources_run_once(subject: Subject) -> None:
-    memories = subject.encoder.encode(SOURCES)
+    memories = look_up_or_encode(subject.encoder, SOURCES)
     assert subject.counts() == (1, 3, 1)
     np.testing.assert_array_equal(memories[0], memories[2])
     assert subject.metrics.total("source_tokens_total") == 3 + 2 + 5
 
 
 def test_source_tokens_are_those_that_the_encoder_read(subject: Subject) -> None:
-    subject.encoder.encode(SOURCES)
-    subject.encoder.encode([*SOURCES, [9, 2]])
+    look_up_or_encode(subject.encoder, SOURCES)
+    look_up_or_encode(subject.encoder, [*SOURCES, [9, 2]])
     assert subject.metrics.total("source_tokens_total") == 3 + 2 + 5 + 2
 
 
 def test_padding_is_what_a_run_computes_beside_its_tokens(subject: Subject) -> None:
-    subject.encoder.encode(SOURCES)  # runs of 3, 2 and 5 tokens, each filled up to 5
+    look_up_or_encode(subject.encoder, SOURCES)  # runs of 3, 2 and 5 tokens, each filled up to 5
     assert subject.metrics.total("encoder_padding_tokens_total") == 2 + 3
-    subject.encoder.encode([[9, 2]])
+    look_up_or_encode(subject.encoder, [[9, 2]])
     assert subject.metrics.total("encoder_padding_tokens_total") == 2 + 3
 
 
 def test_unknown_pieces_are_counted_where_they_are_encoded(session: EncoderSession) -> None:
     cache, metrics = cache_of(PLENTY)
-    encoder = CachingEncoder(session, cache, metrics.of("en-de"), unknown_id=3)
+    encoder = CachingEncoder(session.encode, cache, metrics.of("en-de"), unknown_id=3)
     for _ in range(2):  # the second time nothing is encoded
-        encoder.encode([[3, 3, 2], [5, 3, 2], [5, 2]])
+        look_up_or_encode(encoder, [[3, 3, 2], [5, 3, 2], [5, 2]])
     assert metrics.total("unknown_pieces_total", model="en-de") == 3
 
 
 @given(data=st.data())
 def test_found_or_made_a_memory_is_bit_for_bit_the_same(session: EncoderSession, data: st.DataObject) -> None:
     cache, metrics = cache_of(data.draw(st.sampled_from([3_000, PLENTY])))
-    encoder = CachingEncoder(session, cache, metrics.of("en-de"))
+    encoder = CachingEncoder(session.encode, cache, metrics.of("en-de"))
     source = st.lists(st.integers(3, 6), max_size=5).map(lambda ids: [*ids, 2])
     for sources in data.draw(st.lists(st.lists(source, min_size=1, max_size=5), max_size=5)):
-        for ids, memory in zip(sources, encoder.encode(sources), strict=True):
+        for ids, memory in zip(sources, look_up_or_encode(encoder, sources), strict=True):
             [alone] = session.encode([ids])
             np.testing.assert_array_equal(memory, alone)
 
 
 def test_hits_save_what_the_run_took(subject: Subject) -> None:
-    subject.encoder.encode(SOURCES[:2])
+    look_up_or_encode(subject.encoder, SOURCES[:2])
     run_s = subject.metrics.total("encode_duration_seconds_sum")
     assert value(subject.metrics, "saved_seconds_total") == 0
-    subject.encoder.encode([SOURCES[0]])
+    look_up_or_encode(subject.encoder, [SOURCES[0]])
     assert value(subject.metrics, "saved_seconds_total") == pytest.approx(run_s * 3 / 5)
 
 
 def test_without_room_nothing_is_remembered_or_counted(session: EncoderSession) -> None:
     cache, metrics = cache_of(0)
-    subject = Subject(CachingEncoder(session, cache, metrics.of("en-de")), cache, metrics, session)
+    subject = Subject(CachingEncoder(session.encode, cache, metrics.of("en-de")), cache, metrics, session)
     for _ in range(2):
-        subject.encoder.encode(SOURCES[:2])
+        look_up_or_encode(subject.encoder, SOURCES[:2])
     assert subject.counts() == (0, 0, 2)
     assert cache.size_bytes == 0
 
 
 def test_a_run_that_fails_leaves_nothing(subject: Subject) -> None:
-    subject.encoder.encode([[5, 2]])
+    look_up_or_encode(subject.encoder, [[5, 2]])
     before_bytes = subject.cache.size_bytes
     with pytest.raises(Exception, match=r"(?i)indices|bounds|gather"):
-        subject.encoder.encode([[6, 2], [1_000_000, 2]])
+        look_up_or_encode(subject.encoder, [[6, 2], [1_000_000, 2]])
     assert subject.cache.size_bytes == before_bytes
     assert subject.cache.find([subject.cache.key([6, 2])]) == {}
+
+
+def test_a_source_on_which_the_encoder_fails_is_not_kept_and_the_others_are(session: EncoderSession) -> None:
+    cache, metrics = cache_of(PLENTY)
+
+    def fails_on_six(sources: Sequence[Sequence[int]]) -> list[Memory | None]:
+        return [None if ids[0] == 6 else memory for ids, memory in zip(sources, session.encode(sources), strict=True)]
+
+    encoder = CachingEncoder(fails_on_six, cache, metrics.of("en-de"))
+    sources = [[5, 2], [6, 2], [7, 2]]
+    made = encoder.encode(sources)
+    assert [memory is None for memory in made] == [False, True, False]
+    assert [memory is None for memory in encoder.recall(sources)] == [False, True, False]
+    assert (value(metrics, "misses_total"), value(metrics, "hits_total")) == (2, 2)

@@ -13,10 +13,10 @@ from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, InternalError
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
-from service.runtime.host import DecoderStep, EncoderSession
+from service.runtime.host import DecoderStep
 from service.segment import FinishReason, Segment
 from service.telemetry.metrics import Metrics
-from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
+from tests.synthetic import Synthetic
 
 PATIENCE_S = 60
 THREADS = 2
@@ -84,48 +84,6 @@ def test_slots_that_no_memory_holds_are_named(make: Make) -> None:
 
 def test_no_number_of_threads_means_one_a_core(make: Make) -> None:
     assert len(make(threads=0).batches) == len(os.sched_getaffinity(0))
-
-
-def test_offline_decoding_ends_every_segment(make: Make, mailbox: Mailbox) -> None:
-    engine = make()
-    segments = [Segment([source, 2], MAX_TARGET_TOKENS) for source in range(3, 30)]
-    engine.decode(segments)
-    assert {segment.finish_reason for segment in segments} <= {FinishReason.EOS, FinishReason.LENGTH}
-    assert mailbox.unfinished == 0
-    engine.decode([])
-    engine.decode(again := [Segment([source, 2], MAX_TARGET_TOKENS) for source in range(3, 30)])
-    assert [segment.target_ids for segment in again] == [segment.target_ids for segment in segments]
-
-
-@pytest.mark.parametrize("limit_source_tokens", [1, 5, 7])
-def test_offline_decoding_is_portioned_to_the_mailbox(fp32: Synthetic, limit_source_tokens: int) -> None:
-    mailbox = Mailbox(limit_source_tokens)
-    engine = Engine(fp32.bundle, mailbox, Metrics(), device="cpu", threads=1, slots=SLOTS)
-    segments = [Segment([5] * length + [2], 2) for length in (1, 2, 9, 1, 1)]
-    engine.decode(segments)
-    assert all(segment.finished for segment in segments)
-
-
-def test_offline_decoding_raises_what_a_step_raises(make: Make, gate: Gate) -> None:
-    gate.error = PlantedError()
-    gate.opened.set()
-    with pytest.raises(PlantedError):
-        make().decode([Segment([5, 2], 4)])
-
-
-def test_offline_decoding_raises_the_error_of_a_segment(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    encode = EncoderSession.encode
-
-    def fail_on_seven(encoder: EncoderSession, sources: list[list[int]]):
-        if [7, 2] in sources:
-            raise PlantedError
-        return encode(encoder, sources)
-
-    monkeypatch.setattr(EncoderSession, "encode", fail_on_seven)
-    segments = [Segment([source, 2], 4) for source in range(3, 10)]
-    with pytest.raises(InternalError, match="fails on this text"):
-        make().decode(segments)
-    assert [segment.source_ids for segment in segments if segment.error is not None] == [[7, 2]]
 
 
 def test_a_thread_that_stalls_is_left_behind(fp32: Synthetic, mailbox: Mailbox, gate: Gate) -> None:

@@ -7,12 +7,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, mu
 
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.engine.repetition import FEWEST_TOKENS
-from service.engine.scheduler import Scheduler
+from service.engine.scheduler import Move, Scheduler
+from service.engine.selection import Selection
 from service.options import Decoding
 from service.segment import FinishReason, Segment, SegmentStatus
 
 EOS = 2
 NOW_S = 100.0
+
+
+def chosen(ids: list[int | None], log_probabilities: dict[int, float] | None = None) -> Selection:
+    return Selection(ids, range(len(ids)), log_probabilities or {})
 
 
 def running(*limits: int) -> tuple[Scheduler, list[Segment]]:
@@ -28,7 +33,7 @@ def running(*limits: int) -> tuple[Scheduler, list[Segment]]:
 def test_admission_takes_the_next_slot() -> None:
     scheduler, segments = Scheduler(2, EOS), [Segment([EOS], 9), Segment([EOS], 9)]
     plan = scheduler.plan(segments, NOW_S)
-    assert plan.released == plan.ended == []
+    assert plan.moves == plan.ended == []
     assert plan.admitted == segments
     assert {(segment.status, segment.admitted_s) for segment in segments} == {(SegmentStatus.ENCODING, NOW_S)}
     assert scheduler.free == 2  # planned is not admitted
@@ -40,43 +45,43 @@ def test_admission_takes_the_next_slot() -> None:
 def test_a_token_is_appended_and_told_only_to_who_wants_it() -> None:
     scheduler, (silent, talkative) = running(9, 9)
     talkative.wants_deltas = True
-    result = scheduler.commit([7, 8], NOW_S)
+    result = scheduler.commit(chosen([7, 8]), NOW_S)
     assert (silent.target_ids, talkative.target_ids) == ([7], [8])
-    assert (result.released, result.progressed, result.tokens) == ([], [talkative], 2)
+    assert (result.moves, result.progressed, result.tokens) == ([], [talkative], 2)
 
 
 def test_the_end_of_sentence_is_no_token() -> None:
     scheduler, [segment] = running(9)
-    result = scheduler.commit([EOS], NOW_S)
+    result = scheduler.commit(chosen([EOS]), NOW_S)
     assert segment.target_ids == []
     assert (segment.finish_reason, segment.finished_s) == (FinishReason.EOS, NOW_S)
-    assert (result.released, result.progressed, result.tokens) == ([0], [segment], 0)
+    assert (result.moves, result.progressed, result.tokens) == ([(0, 0)], [segment], 0)
 
 
 def test_the_limit_ends_a_segment_with_its_last_token() -> None:
     scheduler, [segment] = running(2)
-    assert scheduler.commit([7], NOW_S).released == []
-    assert scheduler.commit([8], NOW_S).released == [0]
+    assert scheduler.commit(chosen([7]), NOW_S).moves == []
+    assert scheduler.commit(chosen([8]), NOW_S).moves == [(0, 0)]
     assert (segment.target_ids, segment.finish_reason) == ([7, 8], FinishReason.LENGTH)
 
 
 def test_the_first_token_has_its_time() -> None:
     scheduler, [segment] = running(9)
-    scheduler.commit([7], NOW_S)
-    scheduler.commit([8], NOW_S + 1)
+    scheduler.commit(chosen([7]), NOW_S)
+    scheduler.commit(chosen([8]), NOW_S + 1)
     assert segment.first_token_s == NOW_S
 
 
 def test_one_id_a_segment_is_demanded() -> None:
     scheduler, _ = running(9, 9)
     with pytest.raises(ValueError, match="zip"):
-        scheduler.commit([7], NOW_S)
+        scheduler.commit(chosen([7]), NOW_S)
 
 
 def test_the_last_segments_move_into_the_gaps() -> None:
     scheduler, (a, b, c, d, e) = running(1, 9, 1, 9, 9)
-    result = scheduler.commit([7] * 5, NOW_S)
-    assert result.released == [2, 0]
+    result = scheduler.commit(chosen([7] * 5), NOW_S)
+    assert result.moves == [(4, 2), (3, 0)]
     assert scheduler.active == [d, b, e]
     assert a.finished
     assert c.finished
@@ -89,12 +94,12 @@ def test_a_passed_deadline_ends_a_segment(arrived: bool) -> None:
     if not arrived:
         scheduler.plan([segment], NOW_S - 1)
         scheduler.admit(segment)
-        scheduler.commit([7], NOW_S - 1)
+        scheduler.commit(chosen([7]), NOW_S - 1)
     plan = scheduler.plan([segment] if arrived else [], NOW_S)
     assert isinstance(segment.error, DeadlineExceededError)
     assert segment.finish_reason is FinishReason.DEADLINE
     assert ("first token" if arrived else "token 2") in segment.error.message
-    assert (plan.released, plan.ended, plan.admitted) == ([] if arrived else [0], [segment], [])
+    assert (plan.moves, plan.ended, plan.admitted) == ([] if arrived else [(0, 0)], [segment], [])
 
 
 def test_a_deadline_to_come_ends_nothing() -> None:
@@ -114,8 +119,8 @@ def test_what_was_cancelled_after_its_deadline_ended_by_it(late_s: float, reason
 
 def test_a_segment_on_which_a_graph_fails_ends_alone_and_without_a_token() -> None:
     scheduler, (sound, poisonous) = running(9, 9)
-    result = scheduler.commit([7, None], NOW_S)
-    assert (result.released, result.progressed, result.tokens) == ([1], [poisonous], 1)
+    result = scheduler.commit(chosen([7, None]), NOW_S)
+    assert (result.moves, result.progressed, result.tokens) == ([(1, 1)], [poisonous], 1)
     assert isinstance(poisonous.error, InternalError)
     assert (poisonous.target_ids, poisonous.finish_reason, poisonous.first_token_s) == ([], None, None)
     assert scheduler.active == [sound]
@@ -123,8 +128,8 @@ def test_a_segment_on_which_a_graph_fails_ends_alone_and_without_a_token() -> No
 
 def test_log_probabilities_are_added_up_with_the_ids() -> None:
     scheduler, (first, other, last) = running(9, 9, 2)
-    scheduler.commit([7, 7, 7], NOW_S, {0: -0.5, 2: -0.25})
-    scheduler.commit([EOS, 7, 7], NOW_S, {0: -0.125, 2: -2.0})
+    scheduler.commit(chosen([7, 7, 7], {0: -0.5, 2: -0.25}), NOW_S)
+    scheduler.commit(chosen([EOS, 7, 7], {0: -0.125, 2: -2.0}), NOW_S)
     assert [segment.log_probability for segment in (first, other, last)] == [-0.625, 0.0, -2.25]
     assert (first.decoded_tokens, last.decoded_tokens) == (2, 2)
 
@@ -142,7 +147,7 @@ def test_whoever_sees_the_end_sees_all_of_its_log_probability() -> None:
     scheduler = Scheduler(2, EOS)
     for segment in (Watched([EOS], 9), Watched([EOS], 1)):
         scheduler.admit(segment)
-    scheduler.commit([EOS, 7], NOW_S, {0: -0.5, 1: -0.25})
+    scheduler.commit(chosen([EOS, 7], {0: -0.5, 1: -0.25}), NOW_S)
     assert seen == [-0.5, -0.25]
 
 
@@ -151,7 +156,7 @@ def test_a_segment_that_goes_round_in_circles_ends(stops: bool) -> None:
     scheduler, [segment] = running(50)
     segment.decoding = Decoding(stops_at_repetition=stops)
     while not segment.finished:
-        scheduler.commit([7], NOW_S)
+        scheduler.commit(chosen([7]), NOW_S)
     assert segment.finish_reason is (FinishReason.REPETITION if stops else FinishReason.LENGTH)
     assert segment.target_ids == [7] * (FEWEST_TOKENS if stops else 50)  # nothing is taken back
 
@@ -160,7 +165,7 @@ def test_the_limit_comes_first() -> None:
     scheduler, [segment] = running(FEWEST_TOKENS)
     segment.decoding = Decoding(stops_at_repetition=True)
     for _ in range(FEWEST_TOKENS):
-        scheduler.commit([7], NOW_S)
+        scheduler.commit(chosen([7]), NOW_S)
     assert segment.finish_reason is FinishReason.LENGTH
 
 
@@ -168,7 +173,7 @@ def test_what_its_source_repeats_a_segment_may_repeat() -> None:
     scheduler, [segment] = running(99)
     segment.decoding, segment.source_ids = Decoding(stops_at_repetition=True), [5] * 20 + [EOS]
     while not segment.finished:
-        scheduler.commit([7], NOW_S)
+        scheduler.commit(chosen([7]), NOW_S)
     assert (segment.finish_reason, len(segment.target_ids)) == (FinishReason.REPETITION, 41)
 
 
@@ -190,7 +195,7 @@ def test_a_deadline_that_moves_while_it_is_looked_at_loses_nobody(later_s: float
     segment = Moving([EOS], 9, deadline_s=[NOW_S - 1, later_s])
     scheduler.admit(segment)
     plan = scheduler.plan([], NOW_S)
-    assert (plan.released, plan.ended, scheduler.active) == ([], [], [segment])
+    assert (plan.moves, plan.ended, scheduler.active) == ([], [], [segment])
     assert not segment.finished
 
 
@@ -241,7 +246,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         free = self.scheduler.free
         arrivals, self.waiting = self.waiting[:free], self.waiting[free:]
         plan = self.scheduler.plan(arrivals, self.now_s)
-        self._release(plan.released)
+        self._release(plan.moves)
         self._note_ends(plan.ended)
         for segment in plan.admitted:
             assert self.scheduler.admit(segment) == len(self.rows)
@@ -250,18 +255,18 @@ class SchedulerMachine(RuleBasedStateMachine):
     def _decode(self, ids: list[int | None]) -> None:
         active = list(self.scheduler.active)
         before = [list(segment.target_ids) for segment in active]
-        result = self.scheduler.commit(ids, self.now_s)
-        self._release(result.released)
+        result = self.scheduler.commit(chosen(ids), self.now_s)
+        self._release(result.moves)
         self._note_ends([segment for segment in result.progressed if segment.finished])
         for segment, token, tokens in zip(active, ids, before, strict=True):
             assert segment.target_ids == (tokens if token in (EOS, None) else [*tokens, token])
 
-    def _release(self, slots: list[int]) -> None:
+    def _release(self, moves: list[Move]) -> None:
         """What is asked of the owner of the rows."""
-        for slot in slots:
-            last = self.rows.pop()
-            if slot < len(self.rows):
-                self.rows[slot] = last
+        for source, target in moves:
+            assert source == len(self.rows) - 1
+            self.rows[target] = self.rows[source]
+            self.rows.pop()
 
     def _note_ends(self, segments: list[Segment]) -> None:
         for segment in segments:

@@ -101,10 +101,11 @@ def test_a_decoder_that_mixes_slots_up_is_found_on_its_thread(
     make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, run = make(threads=2), DecoderStep.run
+    threads = engine.on_each_thread(lambda runner: threading.get_ident())
 
     def mixing(step: DecoderStep, rows: int, start: int = 0) -> np.ndarray:
         ids = run(step, rows, start)
-        if step is engine.batches[1]._decoder_step and rows > 6:
+        if threading.get_ident() == threads[1] and rows > 6:
             ids[[2, 6]] = ids[[6, 2]]
         return ids
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
-from service.runtime.device import Buffer, DeviceDecoder, DeviceEncoder, DeviceMemory, DeviceSlots, DeviceStep
+from service.runtime.device import DeviceDecoder, DeviceEncoder, DeviceSlots, DeviceStep
+from service.runtime.device_memory import Buffer, DeviceMemory
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.sessions import DEVICE_LOCK
 from service.runtime.slots import SlotTable
@@ -69,18 +70,16 @@ class Pair:
             assert self.table.logits_of(slot).tobytes() == self.host.logits[slot].tobytes()
 
     def advance(self) -> None:
-        self.host.advance(self.active)
-        self.table.advance(self.active)
+        self.host.commit(self.active)
+        self.table.commit(self.active)
 
     def compare(self) -> None:
         """All that is valid of the active slots."""
-        active = slice(self.active)
-        np.testing.assert_array_equal(self.table.lengths[active], self.host.lengths[active])
-        np.testing.assert_array_equal(self.table.memory_lengths[active], self.host.memory_lengths[active])
+        assert self.table.rows.lengths_of(self.active) == self.host.rows.lengths_of(self.active)
         for slot in range(self.active):
             pairs = (
-                (self.table.caches, self.host.caches, self.host.lengths),
-                (self.table.memory, self.host.memory, self.host.memory_lengths),
+                (self.table.caches, self.host.caches, self.host.rows.lengths),
+                (self.table.memory, self.host.memory, self.host.rows.memory_lengths),
             )
             for buffers, expected, lengths in pairs:
                 row, length = row_of(buffers, self.table.row_of(slot)), lengths[slot]
@@ -128,8 +127,8 @@ def test_a_copied_memory_is_in_a_buffer_of_its_own(sessions: Sessions) -> None:
 def test_remembered_memories_stay_on_the_device_and_are_counted(sessions: Sessions) -> None:
     metrics = Metrics()
     cache = EncoderMemoryCache(1_000_000, metrics.of("m"))
-    encoder = CachingEncoder(sessions.encoder, cache, metrics.of("m"))
-    made, found = encoder.encode(SOURCES), encoder.encode(SOURCES)
+    encoder = CachingEncoder(sessions.encoder.encode, cache, metrics.of("m"))
+    made, found = encoder.encode(SOURCES), encoder.recall(SOURCES)
     assert metrics.total("encoder_memory_cache_hits_total") == len(SOURCES) + 1
     kept = {id(memory): memory for memory in found}.values()
     assert len(kept) == len(SOURCES) - 1, "equal sources are kept once"
@@ -187,7 +186,7 @@ def test_whoever_comes_and_goes_the_bits_are_those_of_the_host(
             pair.join(SOURCES[number % len(SOURCES)])
         elif act == "leave" and pair.active:
             pair.leave(number % pair.active)
-        elif act == "step" and pair.active and pair.host.lengths[: pair.active].max() < MAX_TARGET_TOKENS:
+        elif act == "step" and pair.active and pair.host.rows.lengths[: pair.active].max() < MAX_TARGET_TOKENS:
             pair.run()
             pair.advance()
         pair.compare()
@@ -205,7 +204,7 @@ def test_a_row_that_was_left_when_full_does_no_harm_to_its_neighbours(sessions: 
     for _ in range(4):
         pair.run()
         pair.advance()
-    assert pair.table.lengths[0] == MAX_TARGET_TOKENS
+    assert pair.table.rows.lengths_of(1)[0][0] == MAX_TARGET_TOKENS
     pair.leave(0)
     assert pair.table.row_of(0) == 2
     for _ in range(4):
@@ -261,12 +260,12 @@ def test_all_bindings_are_there_once_a_step_is_prepared(sessions: Sessions, slot
 def test_what_was_recorded_of_a_run_that_failed_is_not_repeated(pair: Pair) -> None:
     pair.run()
     [(key, (_, first))] = pair.step._bindings.items()
-    sound_ids = pair.table._row_ids.copy()
-    pair.table._row_ids[:], pair.table._stale = NO_ID, True
+    sound_ids = pair.table.rows.ids.copy()
+    pair.table.rows.ids[:], pair.table._stale = NO_ID, True
     with pytest.raises(Exception, match=r"(?i)indices|bounds|gather"):
         pair.step.run(SLOTS)
     assert key not in pair.step._bindings
-    pair.table._row_ids[:], pair.table._stale, pair.table.divided = sound_ids, True, False
+    pair.table.rows.ids[:], pair.table._stale, pair.table.divided = sound_ids, True, False
     pair.run()
     second = pair.step._bindings[key][1]
     assert second.get_run_config_entry("gpu_graph_id") != first.get_run_config_entry("gpu_graph_id")
@@ -325,15 +324,15 @@ def test_once_a_run_has_failed_slots_run_one_by_one_until_the_commit(pair: Pair)
     pair.advance()
     expected = pair.host_step.run(SLOTS).tolist()
     poisoned = pair.table.row_of(3)
-    sound_id = pair.table._row_ids[poisoned]
-    pair.table._row_ids[poisoned], pair.table._stale = NO_ID, True
+    sound_id = pair.table.rows.ids[poisoned]
+    pair.table.rows.ids[poisoned], pair.table._stale = NO_ID, True
     with pytest.raises(Exception, match=r"(?i)indices|bounds|gather"):
         pair.step.run(SLOTS)
     assert pair.step.run(3).tolist() == expected[:3]
     assert pair.step.run(2, start=4).tolist() == expected[4:]
     with pytest.raises(Exception, match=r"(?i)indices|bounds|gather"):
         pair.step.run(1, start=3)
-    pair.table._row_ids[poisoned] = sound_id
+    pair.table.rows.ids[poisoned] = sound_id
     pair.advance()
     pair.leave(3)
     for _ in range(3):
@@ -346,5 +345,5 @@ def test_only_steps_with_a_new_segment_upload_the_ids(pair: Pair) -> None:
     """What the device has chosen itself it has; were it asked again, this would put an id there that is none."""
     pair.run()
     pair.advance()
-    pair.table._row_ids[:] = NO_ID
+    pair.table.rows.ids[:] = NO_ID
     pair.run()

@@ -63,25 +63,27 @@ def test_a_step_writes_one_cell_a_row_and_the_next_ids(table: SlotTable, decoder
     step = DecoderStep(decoder, table)
     rows = 3
     step.run(rows)
-    table.advance(rows)
-    before = {name: getattr(table, name).copy() for name in ("caches", "memory", "ids", "lengths", "memory_lengths")}
+    table.commit(rows)
+    state = table.rows
+    kept = table.memory, state.ids, state.lengths, state.memory_lengths
+    caches, before = table.caches.copy(), [array.copy() for array in kept]
     next_ids = step.run(rows)
-    assert np.shares_memory(next_ids, table.next_ids)
+    assert np.shares_memory(next_ids, table.rows.next_ids)
     assert next_ids.shape == (rows,)
     np.testing.assert_array_equal(next_ids, table.logits[:rows].argmax(axis=1))
     written = np.zeros(table.caches.shape, bool)
     written[:, :, :rows, :, 1] = True
     assert (table.caches[written] != 0).any()
-    np.testing.assert_array_equal(table.caches[~written], before.pop("caches")[~written])
-    for name, array in before.items():
-        np.testing.assert_array_equal(getattr(table, name), array)
+    np.testing.assert_array_equal(table.caches[~written], caches[~written])
+    for array, copied in zip(kept, before, strict=True):
+        np.testing.assert_array_equal(array, copied)
 
 
 def test_a_step_of_some_rows_is_theirs_of_the_whole_step(table: SlotTable, decoder: DecoderSession) -> None:
     step = DecoderStep(decoder, table)
     step.run(SLOTS)
-    ids, logits, caches = table.next_ids.copy(), table.logits.copy(), table.caches.copy()
-    for buffer in (table.next_ids, table.logits, table.caches):
+    ids, logits, caches = table.rows.next_ids.copy(), table.logits.copy(), table.caches.copy()
+    for buffer in (table.rows.next_ids, table.logits, table.caches):
         buffer[:] = 0
     np.testing.assert_array_equal(step.run(2, start=1), ids[1:3])
     np.testing.assert_array_equal(table.logits[1:3], logits[1:3])
@@ -105,8 +107,8 @@ def test_what_lies_beyond_the_lengths_is_not_read(bundle: Bundle, table: SlotTab
     litter = 77 if bundle.manifest.precision == "int8" else np.nan
     littered.caches[:], littered.memory[:] = litter, litter
     for name in ("ids", "lengths", "memory_lengths"):
-        getattr(littered, name)[:] = getattr(table, name)
-    for slot, length in enumerate(table.memory_lengths):
+        getattr(littered.rows, name)[:] = getattr(table.rows, name)
+    for slot, length in enumerate(table.rows.memory_lengths):
         littered.memory[:, :, slot, :, :length] = table.memory[:, :, slot, :, :length]
     assert DecoderStep(decoder, littered).run(SLOTS).tolist() == expected
 

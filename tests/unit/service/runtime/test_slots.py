@@ -42,30 +42,30 @@ def test_memory_is_laid_out_as_the_decoder_reads_it(shape: Manifest) -> None:
 
 def test_a_filled_slot_begins_with_the_start_id_and_an_empty_cache(shape: Manifest) -> None:
     table = SlotTable(shape, slots=2)
-    table.ids[:], table.lengths[:] = 5, 7  # of an earlier segment
+    table.rows.ids[:], table.rows.lengths[:] = 5, 7  # of an earlier segment
     table.fill(1, memory_of(4))
-    assert table.ids.tolist() == [5, 9]
-    assert table.lengths.tolist() == [7, 0]
-    assert table.memory_lengths.tolist() == [0, 4]
+    assert table.rows.ids.tolist() == [5, 9]
+    assert table.rows.lengths.tolist() == [7, 0]
+    assert table.rows.memory_lengths.tolist() == [1, 4]
 
 
-def test_to_advance_is_to_commit_the_next_ids(shape: Manifest) -> None:
+def test_a_commit_takes_the_next_ids(shape: Manifest) -> None:
     table = SlotTable(shape, slots=3)
-    table.next_ids[:] = 4, 5, 6
-    table.advance(2)
-    assert table.ids.tolist() == [4, 5, 0]
-    assert table.lengths.tolist() == [1, 1, 0]
+    table.rows.next_ids[:] = 4, 5, 6
+    table.commit(2)
+    assert table.rows.ids.tolist() == [4, 5, 9]
+    assert table.rows.lengths.tolist() == [1, 1, 0]
 
 
 def test_a_move_copies_what_is_valid_and_nothing_else(shape: Manifest) -> None:
     table = SlotTable(shape, slots=3)
     table.fill(2, memory_of(4))
     table.caches[:, :, 2] = 1.0
-    table.lengths[2], table.ids[2] = 3, 77
+    table.rows.lengths[2], table.rows.ids[2] = 3, 77
     untouched = -1.0
     table.caches[:, :, 0], table.memory[:, :, 0] = untouched, untouched
     table.move(2, 0)
-    assert (table.ids[0], table.lengths[0], table.memory_lengths[0]) == (77, 3, 4)
+    assert (table.rows.ids[0], table.rows.lengths[0], table.rows.memory_lengths[0]) == (77, 3, 4)
     np.testing.assert_array_equal(table.memory[:, :, 0, :, :4], table.memory[:, :, 2, :, :4])
     assert (table.caches[:, :, 0, :, :3] == 1.0).all()
     assert (table.caches[:, :, 0, :, 3:] == untouched).all()
@@ -90,12 +90,16 @@ def test_rows_travel_whole(shape: Manifest, moves: list[tuple[int, int]]) -> Non
     table = SlotTable(shape, slots=4)
     for slot in range(4):
         table.fill(slot, np.full_like(memory_of(slot + 1), slot))
-        table.caches[:, :, slot], table.lengths[slot], table.ids[slot] = slot, slot + 2, slot
+        table.caches[:, :, slot], table.rows.lengths[slot], table.rows.ids[slot] = slot, slot + 2, slot
     holds = list(range(4))
     for source, target in moves:
         table.move(source, target)
         holds[target] = holds[source]
     for slot, held in enumerate(holds):
-        assert (table.ids[slot], table.lengths[slot], table.memory_lengths[slot]) == (held, held + 2, held + 1)
+        assert (table.rows.ids[slot], table.rows.lengths[slot], table.rows.memory_lengths[slot]) == (
+            held,
+            held + 2,
+            held + 1,
+        )
         assert (table.caches[:, :, slot, :, : held + 2] == held).all()
         assert (table.memory[:, :, slot, :, : held + 1] == held).all()

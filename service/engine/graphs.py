@@ -1,0 +1,68 @@
+"""The graphs of a bundle on a device, and the runners of as many threads as are to drive them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dragoman.bundle import Bundle
+from dragoman.errors import BundleError
+from service import cores
+from service.engine.runner import Graph, Runner
+from service.runtime.device import DeviceDecoder, DeviceEncoder
+from service.runtime.host import DecoderSession, EncoderSession
+from service.runtime.interfaces import Decoder, Encoder
+
+
+class Graphs(NamedTuple):
+    """The opened graphs of a bundle, which all threads share."""
+
+    encoder: Encoder
+    decoder: Decoder
+
+
+def open_graphs(bundle: Bundle, device: str, *, resident: bool = False) -> Graphs:
+    """Load the graphs.
+
+    Args:
+        bundle: what to run.
+        device: cpu or cuda.
+        resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
+
+    Raises:
+        BundleError: a graph cannot be loaded on the device.
+    """
+    if resident or device != "cpu":
+        return Graphs(DeviceEncoder(bundle, device), DeviceDecoder(bundle, device))
+    return Graphs(EncoderSession(bundle, device), DecoderSession(bundle, device))
+
+
+def open_runners(
+    bundle: Bundle,
+    graphs: Graphs,
+    *,
+    device: str,
+    threads: int,
+    slots: int,
+    on_failure: Callable[[Graph], None] = lambda graph: None,
+) -> list[Runner]:
+    """Reserve the slots of each thread.
+
+    Args:
+        bundle: what to run.
+        graphs: of the bundle.
+        device: on which they are.
+        threads: how many; 0: one per core, or one on a GPU.
+        slots: of each thread.
+        on_failure: told of each run that fails.
+
+    Raises:
+        BundleError: there is no memory for the slots.
+    """
+    count = threads or (cores.available() if device == "cpu" else 1)
+    manifest = bundle.manifest
+    try:
+        return [Runner(manifest, *graphs, slots, on_failure) for _ in range(count)]
+    except MemoryError as error:
+        raise BundleError(
+            f"model {manifest.name}: no memory for {slots} slots on each of {count} threads, for sources of "
+            f"{manifest.max_source_tokens} and translations of {manifest.max_target_tokens} tokens"
+        ) from error

@@ -1,0 +1,154 @@
+"""The graphs over the slots of one thread: encode, admit, step, release; no queue, no metrics.
+
+A run that fails is run again in halves, until each segment on which it fails stands alone. Where every segment fails,
+the shortest source there is has to pass, or the engine is broken.
+"""
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from dragoman.bundle import Manifest
+from service.engine.isolation import run_isolated
+from service.runtime.interfaces import Decoder, Encoder, Memory
+
+Graph = Literal["encoder", "decoder"]
+
+_log = structlog.get_logger()
+
+
+class Runner:
+    """Slots, the first of which hold a segment each; belongs to one thread at a time."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        encoder: Encoder,
+        decoder: Decoder,
+        slots: int,
+        on_failure: Callable[[Graph], None] = lambda graph: None,
+    ) -> None:
+        """Reserve the slots.
+
+        Args:
+            manifest: of the bundle.
+            encoder: of the same bundle; other runners may share it.
+            decoder: likewise.
+            slots: how many.
+            on_failure: told of each run that fails.
+
+        Raises:
+            MemoryError: there is no memory for them.
+        """
+        self._encoder = encoder
+        self._slots, self._step = decoder.new_step(manifest, slots)
+        self._probe_ids = [manifest.eos_id]  # the shortest source there is: if it fails, everything does
+        self.slots = slots
+        self.active = 0
+        self._on_failure = on_failure
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes reserved for keys and values, own ones and the sources'."""
+        return self._slots.cache_bytes
+
+    @property
+    def lengths(self) -> tuple[list[int], list[int]]:
+        """Tokens in the cache and source tokens, of each active slot."""
+        return self._slots.rows.lengths_of(self.active)
+
+    def prepare(self) -> None:
+        """Do what first runs do, on the thread that will run; no slot is active."""
+        self._step.prepare()
+
+    def close(self) -> None:
+        """Give back what was prepared; there is no run after it."""
+        self._step.close()
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory | None]:
+        """Run the encoder over a micro-batch.
+
+        Args:
+            sources: ids of each source, none empty.
+
+        Returns:
+            The memory of each source, [its tokens, decoder_layers * 2 * d_model]; None where the encoder fails on it.
+
+        Raises:
+            Exception: the encoder fails whatever the source: the engine is broken.
+        """
+        memories: list[Memory | None] = [None] * len(sources)
+
+        def run(start: int, stop: int) -> None:
+            memories[start:stop] = self._encoder.encode(sources[start:stop])
+
+        self._isolate(run, len(sources), "encoder", self._encode_probe)
+        return memories
+
+    def admit(self, memory: Memory) -> int:
+        """Begin a segment in the next slot, with its encoder memory; gives the slot."""
+        self._slots.fill(self.active, memory)
+        self.active += 1
+        return self.active - 1
+
+    def step(self) -> list[int | None]:
+        """Decode one token of every active slot; nothing has changed where that raises.
+
+        Returns:
+            The next ids; None for a slot on which the decoder fails.
+
+        Raises:
+            Exception: the decoder fails whatever the slot: the engine is broken.
+        """
+        ids: list[int | None] = [None] * self.active
+
+        def run(start: int, stop: int) -> None:
+            ids[start:stop] = self._step.run(stop - start, start).tolist()
+
+        self._isolate(run, self.active, "decoder", self._decode_probe)
+        self._slots.commit(self.active)
+        return ids
+
+    def logits_of(self, slot: int) -> NDArray[np.floating]:
+        """What the slot's next id was chosen from, [vocabulary_size]; good until the next step."""
+        return self._slots.logits_of(slot)
+
+    def release(self, moves: Sequence[tuple[int, int]]) -> None:
+        """Take segments out of their slots.
+
+        Args:
+            moves: for each, in order, the last active slot and the slot that it moves to; the same: it leaves itself.
+        """
+        for source, target in moves:
+            if source != target:
+                self._slots.move(source, target)
+            self.active -= 1
+
+    def clear(self) -> None:
+        """Take all segments out of their slots."""
+        self.active = 0
+
+    def _isolate(self, run: Callable[[int, int], None], count: int, graph: Graph, probe: Callable[[], None]) -> None:
+        """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound."""
+
+        def note(error: Exception) -> None:
+            # Not its message: what a runtime says may hold a caller's data.
+            where = traceback.format_tb(error.__traceback__)[-1]
+            _log.error("a run failed", graph=graph, error=type(error).__name__, at=where)
+            self._on_failure(graph)
+
+        if len(run_isolated(run, 0, count, note)) == count:
+            probe()
+
+    def _encode_probe(self) -> None:
+        self._encoder.encode([self._probe_ids])
+
+    def _decode_probe(self) -> None:
+        """Take a step that must succeed, in the row of a segment that is lost anyway."""
+        [memory] = self._encoder.encode([self._probe_ids])
+        self._slots.fill(0, memory)
+        self._step.run(1)

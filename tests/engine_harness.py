@@ -1,0 +1,107 @@
+"""A decode batch without threads, its buffers in sight, and what a sentence leaves in them alone."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.bundle import Manifest
+from service.engine.batch import DecodeBatch
+from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
+from service.engine.graphs import Graphs
+from service.engine.runner import Runner
+from service.options import Decoding
+from service.queue.mailbox import Mailbox
+from service.runtime.device import DeviceSlots
+from service.runtime.device_memory import Buffer
+from service.runtime.interfaces import Memory, Slots, Step
+from service.segment import Segment
+from service.telemetry.metrics import Metrics
+
+
+class OpenBatch:
+    """A decode batch.
+
+    Attributes:
+        batch: it itself.
+        slots: its buffers.
+        step: its decoder.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        graphs: Graphs,
+        mailbox: Mailbox,
+        metrics: Metrics,
+        *,
+        slots: int,
+        cache: EncoderMemoryCache | None = None,
+    ) -> None:
+        own = metrics.of("m")
+        self._decoder = graphs.decoder
+        runner = Runner(manifest, graphs.encoder, self, slots, lambda graph: own.failed_runs_total[graph].inc())
+        self.batch = DecodeBatch(manifest, runner, cache or EncoderMemoryCache(0, own), mailbox, own)
+
+    def new_step(self, manifest: Manifest, slots: int) -> tuple[Slots, Step]:
+        """As the decoder that it stands for, and keep what that gives."""
+        self.slots, self.step = self._decoder.new_step(manifest, slots)
+        return self.slots, self.step
+
+    def close(self) -> None:
+        self._decoder.close()
+
+    def rows(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+        """[layers, key and value, slots, heads, capacity, head_dim]: own keys and values, and those of the sources."""
+        if not isinstance(self.slots, DeviceSlots):
+            return self.slots.caches, self.slots.memory
+        return _by_slot(self.slots, self.slots.caches), _by_slot(self.slots, self.slots.memory)
+
+
+def _by_slot(slots: DeviceSlots, buffers: dict[str, Buffer]) -> NDArray[np.generic]:
+    stacked = np.stack([buffer.value.numpy() for buffer in buffers.values()])
+    return stacked.reshape(-1, 2, *stacked.shape[1:])[:, :, slots.rows.row_of]
+
+
+class Trace(NamedTuple):
+    """What the engine decodes, and leaves in its buffers, for one sentence alone.
+
+    caches, memory: [layers, key and value, heads, tokens, head_dim]; log_probabilities: their sum after each step, the
+    first before any.
+    """
+
+    target_ids: list[int]
+    log_probabilities: list[float]
+    caches: NDArray[np.generic]
+    memory: NDArray[np.generic]
+
+
+def decode_alone(manifest: Manifest, graphs: Graphs, source: Sequence[int], limit: int) -> Trace:
+    """Decode a sentence in a batch of one slot."""
+    mailbox = Mailbox(len(source))
+    opened = OpenBatch(manifest, graphs, mailbox, Metrics(), slots=1)
+    segment = Segment(list(source), limit, decoding=Decoding(wants_log_probability=True))
+    mailbox.submit([segment])
+    log_probabilities = [segment.log_probability]
+    while not segment.finished:
+        opened.batch.step(wait=False)
+        log_probabilities.append(segment.log_probability)
+    caches, memory = opened.rows()
+    return Trace(
+        segment.target_ids,
+        log_probabilities,
+        caches[:, :, 0, :, : len(segment.target_ids)].copy(),
+        memory[:, :, 0, :, : len(source)].copy(),
+    )
+
+
+def look_up_or_encode(encoder: CachingEncoder, sources: Sequence[Sequence[int]]) -> list[Memory]:
+    """Memories of sources as a decode batch gets them: looked up, and made where they are not known."""
+    memories = encoder.recall(sources)
+    unknown = [place for place, memory in enumerate(memories) if memory is None]
+    if unknown:
+        made = encoder.encode([sources[place] for place in unknown])
+        for place, memory in zip(unknown, made, strict=True):
+            memories[place] = memory
+    return memories

@@ -1,0 +1,97 @@
+"""The graphs over the slots of one thread, on the synthetic model."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from service.engine.graphs import open_graphs
+from service.engine.runner import Runner
+from service.runtime.device import DeviceStep
+from service.runtime.host import DecoderStep, EncoderSession
+from tests.synthetic import Synthetic
+
+pytestmark = pytest.mark.torch
+
+SOURCES = [[5, 6, 2], [7, 2], [8, 9, 10, 2]]
+
+
+class PlantedError(Exception):
+    """What a test makes a run raise."""
+
+
+@pytest.fixture(params=[False, True], ids=["on the host", "on a device"])
+def make(fp32: Synthetic, request: pytest.FixtureRequest) -> Callable[[int], Runner]:
+    graphs = open_graphs(fp32.bundle, "cpu", resident=request.param)
+    return lambda slots: Runner(fp32.bundle.manifest, *graphs, slots)
+
+
+def alone(make: Callable[[int], Runner], source: list[int], steps: int) -> list[int | None]:
+    runner = make(1)
+    [memory] = runner.encode([source])
+    runner.admit(memory)
+    return [runner.step()[0] for _ in range(steps)]
+
+
+def test_what_leaves_and_comes_changes_nothing_for_the_others(make: Callable[[int], Runner]) -> None:
+    runner, memories = make(3), make(1).encode(SOURCES)
+    assert [runner.admit(memory) for memory in memories] == [0, 1, 2]
+    seen = [runner.step() for _ in range(2)]
+    runner.release([(2, 0)])  # the last takes the place of the first
+    assert runner.active == 2
+    assert runner.lengths == ([2, 2], [len(SOURCES[2]), len(SOURCES[1])])
+    assert runner.admit(memories[0]) == 2
+    later = [runner.step() for _ in range(2)]
+    for slot, source in enumerate(SOURCES):
+        assert [step[slot] for step in seen] == alone(make, source, 2)
+    assert [step[0] for step in later] == alone(make, SOURCES[2], 4)[2:]
+    assert [step[1] for step in later] == alone(make, SOURCES[1], 4)[2:]
+    assert [step[2] for step in later] == alone(make, SOURCES[0], 2)
+
+
+def test_the_chosen_ids_are_those_of_the_greatest_logits(make: Callable[[int], Runner]) -> None:
+    runner = make(3)
+    for memory in runner.encode(SOURCES):
+        runner.admit(memory)
+    ids = runner.step()
+    assert [int(np.argmax(runner.logits_of(slot))) for slot in range(3)] == ids
+
+
+def test_a_source_on_which_the_encoder_fails_has_no_memory_and_the_failure_is_told(
+    fp32: Synthetic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    runner = Runner(fp32.bundle.manifest, *open_graphs(fp32.bundle, "cpu"), 1, told.append)
+    encode = EncoderSession.encode
+
+    def fail_on_seven(encoder: EncoderSession, sources: list[list[int]]) -> object:
+        if [7, 2] in sources:
+            raise PlantedError
+        return encode(encoder, sources)
+
+    monkeypatch.setattr(EncoderSession, "encode", fail_on_seven)
+    with capture_logs() as log:
+        memories = runner.encode(SOURCES)
+    assert [memory is None for memory in memories] == [False, True, False]
+    assert told == ["encoder"] * len(log)
+    assert len(log) > 0
+
+
+def test_a_decoder_that_fails_on_everything_changes_nothing(
+    make: Callable[[int], Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = make(2)
+    for memory in runner.encode(SOURCES[:2]):
+        runner.admit(memory)
+
+    def fail(*_: object) -> None:
+        raise PlantedError
+
+    with monkeypatch.context() as patch:
+        for kind in (DecoderStep, DeviceStep):
+            patch.setattr(kind, "run", fail)
+        with capture_logs(), pytest.raises(PlantedError):
+            runner.step()
+    assert runner.active == 2
+    assert runner.lengths[0] == [0, 0]

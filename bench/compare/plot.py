@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
+from bench import plotting
 from bench.compare.inprocess import Outcome
 
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
@@ -18,25 +19,28 @@ def plot(outcomes: Sequence[Outcome], file: Path) -> None:
         outcomes: at least one.
         file: the PNG.
     """
-    figure = Figure(figsize=(9, 0.55 * len(outcomes) + 1.4), layout="constrained")
-    axes = figure.subplots()
-    for place, outcome in enumerate(reversed(outcomes)):
-        middle, low, high = times_as_fast(outcome)
-        color = "tab:green" if middle >= 1 else "tab:red"
-        spread = [[middle - low], [high - middle]]
-        axes.errorbar(middle, place, xerr=spread, fmt="o", color=color, capsize=4, linewidth=2)
-        axes.annotate(f"{middle:.2f}", (middle, place), xytext=(0, 8), textcoords="offset points", ha="center")
-    axes.set_xscale("log")
-    axes.axvline(1, color="black", linewidth=1)
-    axes.xaxis.set_major_locator(FixedLocator(_TICKS))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.grid(axis="x", alpha=0.3)
-    axes.set_yticks(range(len(outcomes)), [_label(outcome) for outcome in reversed(outcomes)])
-    axes.set_ylim(-0.6, len(outcomes) - 0.2)
-    axes.margins(x=0.1)
-    axes.set_xlabel("Dragoman, times as fast as the peer: median and range of the rounds (right of 1: faster)")
-    figure.savefig(file, dpi=120)
+    with plotting.picture(file, (9, 0.55 * len(outcomes) + 1.4)) as figure:
+        axes = figure.subplots()
+        for place, outcome in enumerate(reversed(outcomes)):
+            _point(axes, place, outcome)
+        axes.set_xscale("log")
+        axes.axvline(1, color=plotting.GREY, linewidth=1)
+        axes.xaxis.set_major_locator(FixedLocator(_TICKS))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.grid(visible=False, axis="y")
+        axes.set_yticks(range(len(outcomes)), [_label(outcome) for outcome in reversed(outcomes)])
+        axes.set_ylim(-0.6, len(outcomes) - 0.2)
+        axes.margins(x=0.1)
+        axes.set_xlabel("Dragoman, times as fast as the peer: median and range of the rounds (right of 1: faster)")
+
+
+def _point(axes: Axes, place: int, outcome: Outcome) -> None:
+    middle, low, high = times_as_fast(outcome)
+    color = plotting.GREEN if middle >= 1 else plotting.RED
+    spread = [[middle - low], [high - middle]]
+    axes.errorbar(middle, place, xerr=spread, fmt="o", color=color, capsize=4, linewidth=2)
+    axes.annotate(f"{middle:.2f}", (middle, place), xytext=(0, 8), textcoords="offset points", ha="center")
 
 
 def times_as_fast(outcome: Outcome) -> tuple[float, float, float]:

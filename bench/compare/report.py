@@ -1,16 +1,13 @@
 """What a comparison found, as a Markdown table for people and as JSON with everything."""
 
-import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 from typing import Any
 
 from bench.compare.inprocess import Outcome, describe
-from bench.processor import processor
+from bench.machine import installed, machine
 
 _PACKAGES = ("dragoman", "onnxruntime", "ctranslate2", "transformers", "torch")
 _HEAD = "| model | part | unit | Dragoman | peer | ratio (spread) | equal sentences, target tokens | settings |"
@@ -19,16 +16,16 @@ _HEAD = "| model | part | unit | Dragoman | peer | ratio (spread) | equal senten
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
     """A table of medians, and of the ratios of neighbouring rounds with their spread."""
     rows = [_row(outcome) for outcome in outcomes]
-    machine = _machine()
-    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
-    where = f"{machine['cores']} cores of {machine['processor']}; {versions}; {machine['date'][:10]}"
-    return "\n".join([f"{where}.", "", _HEAD, "|---" * (_HEAD.count("|") - 1) + "|", *rows])
+    where = _where()
+    versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
+    first = f"{where['cores']} cores of {where['processor']}; {versions}; {where['date'][:10]}."
+    return "\n".join([first, "", _HEAD, "|---" * (_HEAD.count("|") - 1) + "|", *rows])
 
 
 def as_dict(outcomes: Sequence[Outcome], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything: machine, arguments, every setting that was tried, every round."""
     return {
-        **_machine(),
+        **_where(),
         "arguments": dict(arguments),
         "outcomes": [{**asdict(outcome), "ratio": asdict(outcome.ratio)} for outcome in outcomes],
     }
@@ -54,18 +51,9 @@ def _agreement(outcome: Outcome) -> str:
     return f"{found.equal / found.sentences:.0%}, {ours:,} and {theirs:,}"
 
 
-def _machine() -> dict[str, Any]:
+def _where() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "processor": processor(),
-        "cores": len(os.sched_getaffinity(0)),
-        "python": platform.python_version(),
-        "versions": {name: number for name in _PACKAGES if (number := _version(name))},
+        **machine(),
+        "versions": {name: number for name in _PACKAGES if (number := installed(name))},
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -3,12 +3,12 @@
 import ctypes
 import subprocess
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 import onnxruntime
 
 from bench.gpu.setup import Figures, Task
+from bench.machine import installed
 from service.runtime import cuda
 
 _PACKAGES: Final = (
@@ -32,7 +32,7 @@ def libraries(task: Task) -> Figures:
         "missing": None,
         "onnxruntime": onnxruntime.__version__,
         "providers": onnxruntime.get_available_providers(),
-        "packages": [{"package": name, "version": _version(name)} for name in _PACKAGES],
+        "packages": [{"package": name, "version": installed(name) or "not installed"} for name in _PACKAGES],
     }
     if task.setup.device == "cuda":
         figures["gpu"] = _gpu()
@@ -57,13 +57,6 @@ def _gpu() -> dict[str, str]:
         return nvidia_smi(*_OF_THE_GPU)
     except (OSError, subprocess.CalledProcessError) as error:
         return {"nvidia-smi": f"missing: {error}"}
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _library(name: str, ask: Callable[[ctypes.CDLL], str] | None) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 from bench.files import write_json, write_whole
 from bench.load import compare_runs
 from bench.load.channels import NoServerError
-from bench.load.environment import describe_environment
 from bench.load.options import as_json, load_settings, parse
 from bench.load.ramp import run_ramp
 from bench.load.report import to_text
 from bench.load.run import run_load
 from bench.load.slo import judge, to_line
 from bench.load.texts import DataFile, DataFileError, read_data_file
+from bench.machine import environment
 from dragoman import access
 from dragoman.access import Access
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
@@ -94,7 +94,7 @@ def _with_context(
     return {
         "date": started.isoformat(timespec="seconds"),
         "settings": as_json(arguments),
-        "environment": describe_environment(),
+        "environment": environment(),
         "num_texts": len(data.texts),
         "num_broken_lines": len(data.broken_lines),
         **measured,

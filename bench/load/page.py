@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from bench import plotting
 from bench.load import plots
 from bench.load.comparison import Verdict, compare, conclusion, different_settings
 from bench.load.ramp import describe
@@ -15,11 +16,11 @@ Report = Mapping[str, Any]
 
 # Title, field of the series, its name for people, color and unit.
 _SERVER_PLOTS: Final = (
-    ("Batch occupancy", "slots_per_step", "segments per decode step, mean", plots.BLUE, "segments"),
-    ("Queue", "queue_segments", "segments waiting", plots.AMBER, "segments"),
-    ("Decoding", "target_tokens_per_second", "target tokens decoded", plots.GREEN, "tokens/s"),
-    ("Processor of the server", "cpu_cores", "cores busy", plots.GREY, "cores"),
-    ("Memory of the server", "resident_mib", "resident", plots.VIOLET, "MiB"),
+    ("Batch occupancy", "slots_per_step", "segments per decode step, mean", plotting.BLUE, "segments"),
+    ("Queue", "queue_segments", "segments waiting", plotting.AMBER, "segments"),
+    ("Decoding", "target_tokens_per_second", "target tokens decoded", plotting.GREEN, "tokens/s"),
+    ("Processor of the server", "cpu_cores", "cores busy", plotting.GREY, "cores"),
+    ("Memory of the server", "resident_mib", "resident", plotting.VIOLET, "MiB"),
 )
 
 

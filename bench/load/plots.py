@@ -5,43 +5,33 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import MaxNLocator
 
-BLUE, GREEN, AMBER, RED, GREY, VIOLET = "#2563eb", "#16a34a", "#d97706", "#dc2626", "#64748b", "#7c3aed"
+from bench.plotting import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GREY,
+    PERCENTILES,
+    RED,
+    VIOLET,
+    Timeline,
+    floats,
+    legend,
+    middles,
+    scale,
+    styled,
+)
+
 # Of codes of errors, in the order in which they appear.
-_CODES = (AMBER, RED, VIOLET, "#0891b2", "#be185d", GREY)
-# From the darkest, the median, to the lightest.
-_PERCENTILES = {"p50_ms": "#1e3a8a", "p95_ms": BLUE, "p99_ms": "#93c5fd"}
-STYLE: Final[dict[str, Any]] = {
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "text.color": "#334155",
-    "axes.edgecolor": "#cbd5e1",
-    "axes.labelcolor": "#475569",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e2e8f0",
-    "grid.linewidth": 0.8,
-    "xtick.color": "#64748b",
-    "ytick.color": "#64748b",
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "lines.linewidth": 1.6,
-    "svg.fonttype": "path",
-}
-_SIZE, WIDE = (6.2, 2.9), (12.6, 2.9)
-# Beyond this ratio of the largest to the smallest figure small ones drown in a linear axis.
-_LOG_FROM = 20.0
-
-Timeline = Mapping[str, Any]
+_CODES: Final = (AMBER, RED, VIOLET, "#0891b2", "#be185d", GREY)
+_SIZE: Final = (6.2, 2.9)
+WIDE: Final = (12.6, 2.9)
 
 
 class Drawing:
@@ -62,9 +52,9 @@ _numbers = itertools.count()
 
 @contextmanager
 def drawing(x_label: str, y_label: str, size: tuple[float, float] = _SIZE) -> Iterator[Drawing]:
-    """An empty plot, which becomes text when the block is left."""
+    """Give an empty plot, which becomes text when the block is left."""
     # Several plots of one page may not share the ids of their parts.
-    with matplotlib.rc_context(cast(Any, STYLE | {"svg.hashsalt": f"plot {next(_numbers)}"})):
+    with styled({"svg.hashsalt": f"plot {next(_numbers)}"}):
         figure = Figure(figsize=size, layout="constrained")
         drawn = Drawing(figure.subplots())
         drawn.axes.set_xlabel(x_label)
@@ -76,7 +66,7 @@ def drawing(x_label: str, y_label: str, size: tuple[float, float] = _SIZE) -> It
 
 
 def latency_over_time(timelines: Mapping[str, Timeline], size: tuple[float, float] = _SIZE) -> str:
-    """Percentiles of every interval; of several runs the p95 of each.
+    """Draw percentiles of every interval; of several runs the p95 of each.
 
     Args:
         timelines: by the name of the run.
@@ -86,7 +76,7 @@ def latency_over_time(timelines: Mapping[str, Timeline], size: tuple[float, floa
         drawn: list[float] = []
         if len(timelines) == 1:
             [timeline] = timelines.values()
-            lines = [(name.removesuffix("_ms"), timeline, name, color) for name, color in _PERCENTILES.items()]
+            lines = [(name.removesuffix("_ms"), timeline, name, color) for name, color in PERCENTILES.items()]
         else:
             colors = (BLUE, AMBER)
             lines = [
@@ -103,7 +93,7 @@ def latency_over_time(timelines: Mapping[str, Timeline], size: tuple[float, floa
 
 
 def rates_over_time(timeline: Timeline) -> str:
-    """Requests a second: due, answered, rejected, failed."""
+    """Draw requests a second: due, answered, rejected, failed."""
     with drawing("seconds", "requests/s") as plot:
         at_s = middles(timeline)
         per_second = {name: np.array(timeline[name]) / timeline["bin_s"] for name in ("offered", "answered")}
@@ -120,7 +110,7 @@ def rates_over_time(timeline: Timeline) -> str:
 
 
 def errors_over_time(timeline: Timeline) -> str:
-    """Requests a second that were not answered, stacked by code."""
+    """Draw requests a second that were not answered, stacked by code."""
     with drawing("seconds", "not answered/s") as plot:
         bottom = np.zeros(len(timeline["t_s"]))
         for (code, counts), color in zip(timeline["errors"].items(), itertools.cycle(_CODES), strict=False):
@@ -132,7 +122,7 @@ def errors_over_time(timeline: Timeline) -> str:
 
 
 def quantiles(runs: Mapping[str, tuple[Sequence[tuple[float, float]], int]]) -> str:
-    """How long the slowest one in two, in ten, in a hundred take.
+    """Draw how long the slowest one in two, in ten, in a hundred take.
 
     Args:
         runs: by name: pairs of a percentile and milliseconds, and of how many answers they are.
@@ -153,11 +143,11 @@ def quantiles(runs: Mapping[str, tuple[Sequence[tuple[float, float]], int]]) -> 
 
 
 def ramp(steps: Sequence[Mapping[str, Any]], target_ms: float) -> str:
-    """Percentiles against the rate, and which rates held."""
+    """Draw percentiles against the rate, and which rates held."""
     with drawing("requests/s", "latency, ms") as plot:
         answered = sorted((step for step in steps if step["completed"]), key=lambda step: float(step["rate"]))
         rates, drawn = [step["rate"] for step in answered], [target_ms]
-        for name, color in _PERCENTILES.items():
+        for name, color in PERCENTILES.items():
             values = [step[name.replace("_ms", "_e2el_ms")] for step in answered]
             drawn += values
             plot.axes.plot(rates, values, color=color, label=name.removesuffix("_ms"), zorder=2)
@@ -172,7 +162,7 @@ def ramp(steps: Sequence[Mapping[str, Any]], target_ms: float) -> str:
 
 
 def server_line(t_s: Sequence[float], values: Sequence[float | None], name: str, color: str, y_label: str) -> str:
-    """One figure of the server over time.
+    """Draw one figure of the server over time.
 
     Args:
         t_s: [intervals] when each ended.
@@ -191,43 +181,6 @@ def server_line(t_s: Sequence[float], values: Sequence[float | None], name: str,
     return plot.svg
 
 
-def middles(timeline: Timeline) -> list[float]:
-    """Seconds: the middle of each interval."""
-    return [begin_s + timeline["bin_s"] / 2 for begin_s in timeline["t_s"]]
-
-
-def floats(values: Sequence[float | None]) -> list[float]:
-    """A gap is NaN."""
-    return [math.nan if value is None else value for value in values]
-
-
 def _nines(percentile: float) -> float:
     """0 at 0, 1 at 90, 2 at 99."""
     return -math.log10(1 - percentile / 100) if percentile < 100 else 5.0
-
-
-def scale(axes: Axes, drawn: Sequence[float]) -> None:
-    """From 0, or logarithmic where small figures would drown."""
-    positive = [value for value in drawn if value > 0]  # NaN is not
-    if not positive or max(positive) / min(positive) <= _LOG_FROM:
-        axes.set_ylim(0, max(positive, default=1.0) * 1.08)
-        axes.yaxis.set_major_locator(MaxNLocator(5))
-        return
-    axes.set_yscale("log")
-    low, high = (math.log10(bound(positive)) for bound in (min, max))
-    ticks = [base * 10**power for power in range(math.floor(low), math.ceil(high) + 1) for base in (1, 2, 5)]
-    axes.set_yticks([tick for tick in ticks if 0.8 * min(positive) <= tick <= 1.3 * max(positive)])
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_ylim(0.8 * min(positive), 1.3 * max(positive))
-
-
-def legend(axes: Axes) -> None:
-    """Above the plot, where it hides nothing."""
-    handles, labels = axes.get_legend_handles_labels()
-    if handles:
-        place = (-0.01, 1.0)
-        axes.legend(
-            handles, labels, loc="lower left", bbox_to_anchor=place, ncols=6, columnspacing=1.2, handlelength=1.3
-        )

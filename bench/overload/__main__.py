@@ -18,10 +18,10 @@ from typing import Any
 
 from bench.arguments import add_serve, count, input_file, make_parser, output_file, positive, whole
 from bench.files import write_json
-from bench.load.environment import describe_environment
 from bench.load.report import GENERATOR_WARNING
 from bench.load.texts import DataFileError, read_data_file
 from bench.log import log_with_time
+from bench.machine import environment
 from bench.overload.drive import Plan, drive
 from bench.overload.targets import as_table, check
 from bench.server_process import ServerError
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
     except DataFileError as error:
         parser.error(str(error))
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    environment = describe_environment()
+    where = environment()
     try:
         storm = drive(_plan(arguments, texts), log_with_time())
     except ServerError as error:
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
     checks = check(storm.figures)
     print(_outcomes(storm.report))
     print(as_table(checks))
-    context = {"date": started, "settings": vars(arguments), "environment": environment}
+    context = {"date": started, "settings": vars(arguments), "environment": where}
     report = {**context, **storm.report, "checks": [one._asdict() for one in checks]}
     write_json(arguments.json, report)
     if arguments.plot:

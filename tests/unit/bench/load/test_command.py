@@ -153,13 +153,20 @@ def test_command_prints_the_report_and_writes_it_with_all_settings(
     assert sorted(os.listdir(tmp_path)) == ["data.txt", "out.json"]
 
 
+@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
 def test_html_without_its_extra_fails_before_the_load(
-    server: Any, data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    missing: str,
+    server: Any,
+    data: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("page", "plots"):  # as if matplotlib were not installed, and nobody had imported it
-        monkeypatch.delitem(sys.modules, f"bench.load.{name}", raising=False)
-        monkeypatch.delattr(bench.load, name, raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for package, name in ((bench.load, "page"), (bench.load, "plots"), (bench, "plotting")):
+        # As if it were not installed, and nobody had imported it.
+        monkeypatch.delitem(sys.modules, f"{package.__name__}.{name}", raising=False)
+        monkeypatch.delattr(package, name, raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
     arguments = ["--address", server.address, "--data", data, "--concurrency", "1", "--requests", "1"]
     assert cli.main(["load-test", *arguments, "--html", str(tmp_path / "page.html")]) == 2
     assert 'dragoman load-test needs the extra "bench"' in capsys.readouterr().err

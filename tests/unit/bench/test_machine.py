@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.processor import processor
+from bench.machine import environment, installed, machine, processor
 
 XEON = """processor : 0
 model name : Some Xeon
@@ -29,3 +29,16 @@ def test_the_instructions_are_named(tmp_path: Path, text: str, expected: str) ->
 
 def test_elsewhere_there_is_a_name(tmp_path: Path) -> None:
     assert isinstance(processor(tmp_path / "missing"), str)
+
+
+def test_a_load_says_where_it_was_made() -> None:
+    found = environment()
+    assert set(found) == {"dragoman", "grpcio", "system", "python", "processor", "cores"}
+    assert machine().items() <= found.items()
+    assert isinstance(found["cores"], int)
+    assert found["cores"] >= 1
+
+
+def test_a_package_that_is_not_installed_has_no_version() -> None:
+    assert installed("grpcio") == environment()["grpcio"]
+    assert installed("no-such-package-anywhere") is None

@@ -1,0 +1,53 @@
+"""One line for what is wrong with the arguments of a command."""
+
+import argparse
+
+import pytest
+
+from dragoman.arguments import Parser, language, server_address
+
+
+@pytest.mark.parametrize("arguments", [["--no-such-flag"], ["--number=x"], []])
+def test_an_error_is_one_line_and_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser("dragoman x")
+    parser.add_argument("--number", type=int)
+    parser.add_argument("place")
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args(arguments)
+    assert ended.value.code == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("dragoman x: ")
+
+
+def test_an_error_of_several_lines_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        Parser("dragoman x").error("two\n  lines")
+    assert capsys.readouterr().err == "dragoman x: two lines\n"
+
+
+@pytest.mark.parametrize("code", ["en", "en-US", "zh-Hant-TW", "yue"])
+def test_a_language(code: str) -> None:
+    assert language(code) == code
+
+
+@pytest.mark.parametrize("code", ["", "English", "de_DE", "e", "en-"])
+def test_no_language(code: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="BCP-47") as refused:
+        language(code)
+    assert repr(code) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["localhost:50051", "[::1]:1", "dns:///host:1", "dns:host", "ipv4:1.2.3.4:5", "unix:/tmp/socket", "xds:///name"],
+)
+def test_an_address(address: str) -> None:
+    assert server_address(address) == address
+
+
+@pytest.mark.parametrize("address", ["", "localhost", "http://localhost:1", "localhost:x", ":1"])
+def test_no_address(address: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="must be") as refused:
+        server_address(address)
+    assert repr(address) in str(refused.value)

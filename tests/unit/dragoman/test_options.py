@@ -1,0 +1,83 @@
+"""The keyword arguments of a call, and the fields that they become."""
+
+import inspect
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman import Options
+from dragoman.options import config_of, request_of, shows_options
+from dragoman.v1 import translation_pb2 as pb
+
+OPTIONS = {
+    "source_language": "en",
+    "target_language": "de",
+    "model": "en-de",
+    "mime_type": "text/html",
+    "max_target_tokens": 7,
+    "mean_log_probability": True,
+    "request_id": "a",
+    "priority": "bulk",
+}
+
+
+def test_every_option_becomes_its_field_in_both_kinds_of_calls() -> None:
+    assert OPTIONS.keys() == Options.__annotations__.keys()
+    request = request_of(["a", "b"], all_or_nothing=True, **OPTIONS)
+    config = config_of(in_order=True, **OPTIONS)
+    assert (list(request.contents), request.all_or_nothing, config.in_order) == (["a", "b"], True, True)
+    for message in (request, config):
+        assert (message.source_language_code, message.target_language_code) == ("en", "de")
+        assert (message.model, message.mime_type, message.request_id) == ("en-de", "text/html", "a")
+        assert (message.options.max_target_tokens, message.options.mean_log_probability) == (7, True)
+        assert message.priority == pb.PRIORITY_BULK
+
+
+def test_without_options_every_field_has_its_default() -> None:
+    assert request_of("a", all_or_nothing=False) == pb.TranslateTextRequest(contents=["a"], options={})
+    assert not request_of("a", all_or_nothing=False).options.HasField("max_target_tokens")
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
+def test_one_text_is_a_list_of_one_and_several_stay_as_they_are(texts: list[str]) -> None:
+    assert list(request_of(texts, all_or_nothing=False).contents) == texts
+    assert list(request_of(tuple(texts), all_or_nothing=False).contents) == texts
+    for text in texts:
+        assert list(request_of(text, all_or_nothing=False).contents) == [text]
+
+
+@pytest.mark.parametrize("tokens", [-1, 2**32])
+def test_a_number_out_of_range_is_named(tokens: int) -> None:
+    with pytest.raises(ValueError, match=f"max_target_tokens must be 0 to {2**32 - 1}, is {tokens}"):
+        config_of(in_order=False, max_target_tokens=tokens)
+
+
+def test_a_misspelt_option_is_told_what_was_meant() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'modell'; did you mean 'model'"):
+        config_of(in_order=False, modell="x")
+    with pytest.raises(TypeError, match="'all_or_nothin'; did you mean 'all_or_nothing'"):
+        request_of("a", all_or_nothing=False, all_or_nothin=True)
+
+
+def test_an_option_of_a_wrong_type_is_named_and_one_that_is_none_is_left_out() -> None:
+    with pytest.raises(TypeError, match="source_language: must be str, is int"):
+        config_of(in_order=False, source_language=3)
+    assert not config_of(in_order=False, max_target_tokens=None).options.HasField("max_target_tokens")
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [(b"a", "contents: .* is bytes"), (3, "contents: .* is int"), (["a", 5], "contents.1.: .* is int")],
+)
+def test_what_is_no_text_is_named(texts: object, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        request_of(texts, all_or_nothing=False)
+
+
+def test_the_options_stand_in_the_signature() -> None:
+    @shows_options
+    def call(text: str, *, timeout_s: float = 1.0, **options: object) -> None: ...
+
+    shown = inspect.signature(call).parameters
+    assert list(shown) == ["text", "timeout_s", *Options.__annotations__]

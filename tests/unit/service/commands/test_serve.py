@@ -1,0 +1,91 @@
+"""The command line of the server, up to the moment at which it would start."""
+
+import json
+import resource
+from collections.abc import Iterator
+
+import pytest
+
+from dragoman.cli import main
+from service.commands.serve import build_parser
+from service.settings import GROUPS, Settings
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"DRAGOMAN_{name.upper()}", raising=False)
+
+
+def test_every_setting_is_a_flag_and_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [_flag(name, field.default) for name, field in Settings.model_fields.items()]
+    assert main(["serve", *flags, "--print-config"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed.pop("kv_cache")["models"]["en-de"]["bytes"] > 0
+    assert printed == json.loads(Settings.model_construct().model_dump_json())
+
+
+def _flag(name: str, value: object) -> str:
+    flag = name.replace("_", "-")
+    return f"--{'' if value else 'no-'}{flag}" if isinstance(value, bool) else f"--{flag}={value}"
+
+
+def test_where_clients_find_a_server_is_no_setting_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SERVER", "127.0.0.1:1")
+    assert main(["serve", "--print-config"]) == 0
+
+
+def test_a_switch_is_turned_off_by_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--no-coalesce", "--print-config"]) == 0
+    assert json.loads(capsys.readouterr().out)["coalesce"] is False
+
+
+def test_help_has_groups_and_lists_choices(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    text = capsys.readouterr().out
+    assert GROUPS.keys() <= Settings.model_fields.keys()
+    assert all(f"\n{title}:\n" in text for title in GROUPS.values())
+    assert all(choices in text for choices in ("--device {cpu,cuda}", "--log-requests {all,errors,none}"))
+    assert "--coalesce, --no-coalesce" in text
+
+
+@pytest.mark.parametrize("host", ["*", "a..b", "a" * 64])
+@pytest.mark.parametrize("flag", ["--address", "--metrics-address"])
+def test_an_address_that_no_host_can_have_is_one_line(flag: str, host: str, capsys) -> None:
+    assert main(["serve", flag, f"{host}:50051"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert "must be host:port" in captured.err
+
+
+@pytest.mark.parametrize("arguments", [["--slots", "0"], ["--device", "tpu"], ["--no-such-flag"], ["surplus"]])
+def test_a_bad_command_line_gives_one_line_and_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    try:
+        code = main(["serve", *arguments])
+    except SystemExit as left:
+        code = left.code
+    assert code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("dragoman serve: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_a_flag_that_is_not_given_leaves_the_variable_in_force() -> None:
+    assert vars(build_parser().parse_args(["--slots", "7"])) == {"slots": "7", "print_config": False}
+
+
+@pytest.fixture
+def _few_descriptors() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (63, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("_few_descriptors")
+def test_too_few_descriptors_are_told_before_anything_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve"]) == 2
+    line = capsys.readouterr().err
+    assert line == "dragoman serve: at least 64 file descriptors are needed, the limit is 63 (ulimit -n)\n"

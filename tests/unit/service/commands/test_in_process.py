@@ -1,0 +1,64 @@
+"""Bundles that are read, and a model that translates, without a server."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.bundle import Manifest
+from dragoman.errors import BundleError, UnknownModelError
+from service.commands.in_process import manifests, translator
+from service.settings import DEFAULT_MODELS
+
+BUNDLE = Path(__file__).parents[4] / "models" / "en-de" / "bundle"
+
+
+@pytest.fixture(autouse=True)
+def _no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DRAGOMAN_MODELS", raising=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, manifest: Manifest) -> Path:
+    for place, name in (("a", "second"), ("b/c", "first")):
+        (tmp_path / place).mkdir(parents=True)
+        text = manifest.model_copy(update={"name": name}).model_dump_json()
+        (tmp_path / place / "bundle.json").write_text(text)
+    return tmp_path
+
+
+def test_bundles_are_listed_by_the_names_of_their_models(folder: Path) -> None:
+    assert [(path, found.name) for path, found in manifests(folder)] == [
+        (folder / "b/c", "first"),
+        (folder / "a", "second"),
+    ]
+
+
+def test_without_a_folder_it_is_that_of_the_environment_else_the_default(folder: Path, monkeypatch) -> None:
+    assert [path for path, _ in manifests(None)] == [path for path, _ in manifests(DEFAULT_MODELS)]
+    monkeypatch.setenv("DRAGOMAN_MODELS", str(folder))
+    assert len(manifests(None)) == 2
+
+
+def test_no_bundle_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="there is no bundle"):
+        manifests(tmp_path)
+
+
+def test_a_model_translates_and_says_how_it_went() -> None:
+    translate = translator(BUNDLE, model="", source="en", target="de", html=False)
+    morning, empty = translate(["Good morning.", " "])
+    assert (morning.text, morning.model, morning.finish_reason) == ("Guten Morgen!", "en-de", "EOS")
+    assert (morning.segments, morning.error) == (1, None)
+    assert morning.source_tokens > 0
+    assert morning.target_tokens > 0
+    assert (empty.text, empty.segments) == (" ", 0)
+
+
+def test_html_keeps_its_tags() -> None:
+    [translation] = translator(BUNDLE, model="en-de", source="", target="", html=True)(["<p>Good morning.</p>"])
+    assert translation.text == "<p>Guten Morgen!</p>"
+
+
+def test_no_model_is_named(folder: Path) -> None:
+    with pytest.raises(UnknownModelError, match="no model 'x'; there are: first, second"):
+        translator(folder, model="x", source="", target="", html=False)

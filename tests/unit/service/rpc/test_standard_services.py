@@ -1,0 +1,35 @@
+"""Health and reflection as they are described; that tools can use them is in e2e/test_health_reflection.py."""
+
+import pytest
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+from dragoman.v1 import translation_pb2
+from service.rpc.standard_services import POOL
+
+
+@pytest.mark.parametrize(
+    ("service", "methods"),
+    [
+        ("dragoman.v1.Translation", ["TranslateText", "StreamTranslateText", "BatchTranslateText", "ListModels"]),
+        ("grpc.health.v1.Health", ["Check", "List", "Watch"]),
+        ("grpc.reflection.v1.ServerReflection", ["ServerReflectionInfo"]),
+        ("grpc.reflection.v1alpha.ServerReflection", ["ServerReflectionInfo"]),
+    ],
+)
+def test_every_service_has_its_methods(service: str, methods: list[str]) -> None:
+    assert sorted(method.name for method in POOL.FindServiceByName(service).methods) == sorted(methods)
+
+
+def test_messages_of_reflection_are_the_same_in_both_versions() -> None:
+    for message in reflection_pb2.DESCRIPTOR.message_types_by_name.values():
+        other = POOL.FindMessageTypeByName(f"grpc.reflection.v1.{message.name}")
+        fields = [(field.name, field.number, field.type, field.label) for field in message.fields]
+        assert [(field.name, field.number, field.type, field.label) for field in other.fields] == fields
+
+
+@pytest.mark.parametrize("module", [translation_pb2, health_pb2, reflection_pb2])
+def test_what_the_stubs_know_is_described(module) -> None:
+    for name, message in module.DESCRIPTOR.message_types_by_name.items():
+        described = POOL.FindMessageTypeByName(f"{module.DESCRIPTOR.package}.{name}")
+        assert {field.name for field in message.fields} <= {field.name for field in described.fields}

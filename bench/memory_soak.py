@@ -12,7 +12,6 @@ what is resident shows, too, the holes between blocks of all sizes that the allo
 import os
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -26,6 +25,7 @@ from bench.files import write_json
 from bench.memory.allocator import allocated_mib
 from bench.memory.process import resident_mib
 from bench.memory.trend import growth, settled
+from bench.sentences import random_lengths, random_sentences
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
@@ -33,14 +33,11 @@ from service import cores
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.registry.allocator import share_one_heap
-from service.segment import Segment
 from service.settings import MEGABYTE
 from service.telemetry.metrics import Metrics
 
 SAMPLES: Final = 200
 CANCELLED_SHARE: Final = 0.01
-# Lengths as sentences have them: half below ten tokens, one in a thousand above a hundred.
-_MEDIAN_TOKENS, _SPREAD = 9.0, 0.75
 # Segments that wait beside those in slots: enough that no slot stays empty.
 _WAITING_PER_SLOT = 2
 _PAUSE_S = 0.001
@@ -158,8 +155,8 @@ def _fill(mailbox: Mailbox, manifest: Manifest, soak: Soak) -> None:
     """Decode the longest segments there are, in all slots."""
     random = np.random.default_rng(soak.seed)
     count = soak.threads * soak.slots * (1 + _WAITING_PER_SLOT)
-    sources = np.full(count, manifest.max_source_tokens)
-    mailbox.submit(list(_segments(manifest, random, sources, np.full(count, manifest.max_target_tokens))))
+    sources, limits = [manifest.max_source_tokens] * count, [manifest.max_target_tokens] * count
+    mailbox.submit(random_sentences(manifest, sources, limits, random).segments())
     mailbox.wait_idle()
 
 
@@ -173,9 +170,9 @@ def _feed(mailbox: Mailbox, metrics: Metrics, manifest: Manifest, soak: Soak) ->
     with tqdm(total=soak.segments, unit=" segments", disable=not sys.stderr.isatty()) as bar:
         for place, start in enumerate(range(0, soak.segments, portion)):
             count = min(portion, soak.segments - start)
-            sources = random_lengths(random, count, manifest.max_source_tokens)
-            limits = random_lengths(random, count, manifest.max_target_tokens)
-            for segment in _segments(manifest, random, sources, limits):
+            sources = random_lengths(random, count, manifest.max_source_tokens).tolist()
+            limits = random_lengths(random, count, manifest.max_target_tokens).tolist()
+            for segment in random_sentences(manifest, sources, limits, random).segments():
                 while mailbox.unfinished >= most_unfinished:
                     time.sleep(_PAUSE_S)
                 mailbox.submit([segment])
@@ -184,27 +181,6 @@ def _feed(mailbox: Mailbox, metrics: Metrics, manifest: Manifest, soak: Soak) ->
             bar.update(count)
             samples[place] = _sample(start + count, metrics)
     return samples
-
-
-def _segments(
-    manifest: Manifest, random: np.random.Generator, sources: NDArray[np.int64], limits: NDArray[np.int64]
-) -> Iterator[Segment]:
-    """Random ids, for sources and limits of targets of these lengths."""
-    for source, limit in zip(sources.tolist(), limits.tolist(), strict=True):
-        ids = random.integers(0, manifest.vocabulary_size, source - 1).tolist()
-        yield Segment([*ids, manifest.eos_id], limit)
-
-
-def random_lengths(random: np.random.Generator, count: int, limit: int) -> NDArray[np.int64]:
-    """Lengths as those of sentences.
-
-    Args:
-        random: where chance comes from.
-        count: how many.
-        limit: of each.
-    """
-    drawn = random.lognormal(np.log(_MEDIAN_TOKENS), _SPREAD, count)
-    return np.clip(np.rint(drawn), 1, limit).astype(np.int64)
 
 
 def _sample(segments: int, metrics: Metrics) -> Sample:

@@ -8,7 +8,8 @@ from statistics import median
 
 from bench.compare.search import Ratio, Trial, best_of, in_turn
 from bench.log import Log
-from bench.peers.contender import Contender, Program, Sentences, Settings
+from bench.peers.contender import Contender, Program, Settings
+from bench.sentences import Sentences, equal_sentences
 
 # A thread pool may spin for a while after its work, and would take a core from whoever is measured next.
 PAUSE_S = 0.3
@@ -51,8 +52,7 @@ class Agreement:
     @classmethod
     def of(cls, ours: Sequence[list[int]], theirs: Sequence[list[int]]) -> "Agreement":
         """Compare target ids, sentence by sentence."""
-        equal = sum(one == other for one, other in zip(ours, theirs, strict=True))
-        return cls(len(ours), equal, (sum(map(len, ours)), sum(map(len, theirs))))
+        return cls(len(ours), equal_sentences(ours, theirs), (sum(map(len, ours)), sum(map(len, theirs))))
 
 
 @dataclass(frozen=True)

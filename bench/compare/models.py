@@ -7,9 +7,9 @@ from bench.exported import exported
 from bench.load.texts import read_data_file
 from bench.peers import random_model
 from bench.peers.checkpoint import Checkpoint
-from bench.peers.contender import Sentences
 from bench.peers.convert import convert
 from bench.peers.ours import ended_by_model
+from bench.sentences import Sentences
 from dragoman.bundle import Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 

@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 import onnx
 
-from bench.gpu.decoding import Batch, Graphs, equal_share
+from bench.decoding import Batch, Graphs
 from bench.gpu.encoder import difference
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task, read_pairs
-from bench.peers.contender import Sentences
+from bench.sentences import Sentences, equal_sentences
 from dragoman.bundle import COPY, DECODER, ENCODER, MEMORY, PLACE, Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 from service.runtime.binding import encoder_feeds
@@ -58,7 +58,7 @@ def parity(task: Task) -> Figures:
     sentences = real_sentences(fp16, texts)
     expected = Batch(Graphs.on_host(fp32), _SLOTS).decode(sentences)
     actual = Batch(Graphs.resident(fp16, task.setup.device), _SLOTS).decode(sentences)
-    share, tokenizer = equal_share(expected, actual), Tokenizer.open(fp16.path)
+    share, tokenizer = equal_sentences(expected, actual) / len(sentences), Tokenizer.open(fp16.path)
     return {
         "sentences": len(sentences),
         "equal_share": share,

@@ -7,9 +7,9 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from bench.gpu.decoding import random_sentences
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
+from bench.sentences import random_sentences
 from dragoman.bundle import ENCODER, MEMORY, Bundle
 from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import open_graph, open_session

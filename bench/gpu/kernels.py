@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import onnxruntime
 
-from bench.gpu.decoding import Batch, Graphs, random_sentences
+from bench.decoding import Batch, Graphs
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
+from bench.sentences import random_sentences
 from dragoman.bundle import DECODER, ENCODER, MEMORY, Bundle
 from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import PROVIDERS, open_graph

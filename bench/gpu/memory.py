@@ -5,13 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from bench.gpu.decoding import Batch, Graphs, random_sentences
+from bench.decoding import Batch, Graphs
 from bench.gpu.libraries import nvidia_smi
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
 from bench.memory.process import resident_mib
 from bench.memory.trend import growth
-from bench.memory_soak import random_lengths
+from bench.sentences import random_lengths, random_sentences
 from dragoman.bundle import Bundle
 from service.settings import MEGABYTE
 
@@ -31,7 +31,7 @@ def memory(task: Task) -> Figures:
         limits = random_lengths(random, portion, manifest.max_target_tokens).tolist()
         if number == 1:  # with the longest there are: buffers are as large as they get
             lengths[0], limits[0] = manifest.max_source_tokens, manifest.max_target_tokens
-        batch.decode(random_sentences(manifest, lengths, limits, seed=number))
+        batch.decode(random_sentences(manifest, lengths, limits, random))
         rows.append({"segments": portion * number, "mib": used_mib(device)})
         task.note({"rows": rows})
     missing = segments - portion * len(rows)

@@ -6,7 +6,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-from bench.peers.contender import Sentences
+from bench.sentences import Sentences
 from dragoman.tokenizer import JOINT, SOURCE
 
 # A CPU has no arithmetic in fp16 there.

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from bench.decoding import Batch, Graphs
 from bench.gpu.accuracy import real_sentences
-from bench.gpu.decoding import Batch, Graphs, random_sentences
 from bench.gpu.floor import StepBytes, copy_bytes_per_s, step_bytes
 from bench.gpu.models import CONFIGS, TOKENS, bundle_folder, peer_folder
 from bench.gpu.peer import Peer
 from bench.gpu.setup import Figures, Task, left_out, read_pairs, slot_counts
-from bench.peers.contender import Sentences
+from bench.sentences import Sentences, random_sentences
 from dragoman.bundle import Bundle
 
 ROUNDS: Final = 2

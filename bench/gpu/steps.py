@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.gpu.decoding import Batch, Graphs, equal_share, random_sentences
+from bench.decoding import Batch, Graphs
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task, left_out, slot_counts
-from bench.peers.contender import Sentences
+from bench.sentences import Sentences, equal_sentences, random_sentences
 from dragoman.bundle import Bundle, Manifest
 from service.runtime.device import DeviceSlots
 from service.runtime.interfaces import Decoder, Step
@@ -28,7 +28,7 @@ def graphs(task: Task) -> Figures:
     sentences = coming_and_going(bundle.manifest, task.setup.steps)
     recorded = Batch(Graphs.resident(bundle, device).endless(CAPACITY), SLOTS)
     plain = Batch(Graphs.resident(bundle, device, capture=False).endless(CAPACITY), SLOTS)
-    share = equal_share(recorded.decode(sentences), plain.decode(sentences))
+    share = equal_sentences(recorded.decode(sentences), plain.decode(sentences)) / len(sentences)
     return {
         "steps": recorded.steps.count,
         "sentences": len(sentences),
@@ -58,7 +58,7 @@ def nan(task: Task) -> Figures:
     opened = Graphs.resident(bundle, device).endless(CAPACITY)
     sentences = coming_and_going(bundle.manifest, task.setup.steps // 4)
     filled = [replace(opened, decoder=Filled(opened.decoder, number)) for number in (0.0, np.nan)]
-    share = equal_share(*(Batch(graphs, SLOTS).decode(sentences) for graphs in filled))
+    share = equal_sentences(*(Batch(graphs, SLOTS).decode(sentences) for graphs in filled)) / len(sentences)
     return {
         "sentences": len(sentences),
         "equal_share": share,

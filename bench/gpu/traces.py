@@ -4,9 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Final
 
-from bench.gpu.decoding import Batch, Graphs, random_sentences
+from bench.decoding import Batch, Graphs
 from bench.gpu.models import bundle_folder
 from bench.gpu.setup import Figures, Task
+from bench.sentences import random_sentences
 from dragoman.bundle import Bundle
 from service.runtime.device import DeviceEncoder
 

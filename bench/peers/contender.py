@@ -4,32 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from bench.sentences import Sentences
+
 Settings = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """What both sides translate.
-
-    Attributes:
-        sources: ids of each sentence, with the end-of-sentence id.
-        limits: target tokens that each may have at most.
-    """
-
-    sources: Sequence[list[int]]
-    limits: Sequence[int]
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    def pick(self, count: int) -> "Sentences":
-        """So many of them at most, taken at even distances."""
-        count = min(count, len(self))
-        return self.take([index * len(self) // count for index in range(count)])
-
-    def take(self, places: Sequence[int]) -> "Sentences":
-        """Those at these places."""
-        return Sentences([self.sources[place] for place in places], [self.limits[place] for place in places])
 
 
 class Contender(Protocol):

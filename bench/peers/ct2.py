@@ -7,8 +7,9 @@ from typing import Any
 import ctranslate2
 
 from bench.peers.checkpoint import Checkpoint
-from bench.peers.contender import Program, Sentences, Settings
+from bench.peers.contender import Program, Settings
 from bench.peers.convert import vocabulary
+from bench.sentences import Sentences
 from service import cores
 
 NAME = "ctranslate2"

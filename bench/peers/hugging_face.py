@@ -8,7 +8,8 @@ import transformers
 from torch import Tensor, nn
 
 from bench.peers.checkpoint import Array, Checkpoint
-from bench.peers.contender import Program, Sentences, Settings
+from bench.peers.contender import Program, Settings
+from bench.sentences import Sentences
 from service import cores
 
 NAME = "transformers"

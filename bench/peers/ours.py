@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from bench.peers.contender import Program, Sentences, Settings
+from bench.peers.contender import Program, Settings
+from bench.sentences import Sentences
 from dragoman.bundle import Bundle
 from service import cores
 from service.engine.offline import OfflineEngine
@@ -33,13 +34,9 @@ def program(folder: Path, *, quick: bool = False) -> Program:
 def ended_by_model(folder: Path, sentences: Sentences) -> list[int]:
     """The places of the sentences whose translation the model ends by itself, in one run over all."""
     bundle = Bundle.open(folder)
-    segments = _segments(sentences)
+    segments = sentences.segments()
     OfflineEngine(bundle).decode(segments)
     return [place for place, segment in enumerate(segments) if segment.finish_reason is FinishReason.EOS]
-
-
-def _segments(sentences: Sentences) -> list[Segment]:
-    return [Segment(ids, limit) for ids, limit in zip(sentences.sources, sentences.limits, strict=True)]
 
 
 class _InProcess:
@@ -49,7 +46,7 @@ class _InProcess:
         self._engine = OfflineEngine(bundle, threads=settings["threads"], slots=settings["slots"])
 
     def translate(self, sentences: Sentences) -> list[list[int]]:
-        segments = _segments(sentences)
+        segments = sentences.segments()
         self._engine.decode(segments)
         return [segment.target_ids for segment in segments]
 

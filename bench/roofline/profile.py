@@ -8,30 +8,27 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.decoding import Batch, Graphs
 from bench.roofline.costs import Array, Cost, Keys, cost
 from bench.roofline.peaks import ROUNDED_OFF_US, ProfilerCost
+from bench.sentences import Sentences, random_sentences
 from dragoman.bundle import DECODER, ENCODER, Bundle
-from service.engine.engine import Engine
-from service.queue.mailbox import Mailbox
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.sessions import open_graph
 from service.runtime.slots import SlotTable
-from service.segment import Segment
-from service.telemetry.metrics import Metrics
 
 # An operator takes some time, whatever the clock says.
 LEAST_US = 0.1
 # Rounds that do not count, and of every other round the part of the runs.
 WARM_UP_ROUNDS, WARM_UP_PART = 2, 5
 FASTER = 0.25
-NO_ID = -1  # an end-of-sentence id that no row decodes
 
 T = TypeVar("T")
 
@@ -107,12 +104,9 @@ class Profile:
         return sum(each.us for each in self.operators)
 
 
-def random_sources(bundle: Bundle, shape: Shape) -> list[list[int]]:
-    """Sources of random ids: time depends on their number alone."""
-    manifest = bundle.manifest
-    random = np.random.default_rng(0)
-    ids = random.integers(0, manifest.vocabulary_size, (shape.rows, shape.source - 1)).tolist()
-    return [[*source, manifest.eos_id] for source in ids]
+def sentences_of(bundle: Bundle, shape: Shape, limit: int = 1) -> Sentences:
+    """Draw a sentence for each row: time depends on the number of its tokens alone."""
+    return random_sentences(bundle.manifest, [shape.source] * shape.rows, [limit] * shape.rows)
 
 
 def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder: Path) -> Profile:
@@ -124,7 +118,7 @@ def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
         profiler: what the profiler adds to the time of every operator.
         folder: where the profiler may write.
     """
-    sources = random_sources(bundle, shape)
+    sources = sentences_of(bundle, shape).sources
 
     def a_round(encoder: EncoderSession) -> list[float]:
         return [_timed_us(lambda: encoder.encode(sources)) for _ in range(shape.target)]
@@ -145,7 +139,7 @@ def profile_decoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
         profiler: what the profiler adds to the time of every operator.
         folder: where the profiler may write.
     """
-    memories = EncoderSession(bundle, "cpu").encode(random_sources(bundle, shape))
+    memories = EncoderSession(bundle, "cpu").encode(sentences_of(bundle, shape).sources)
     slots = SlotTable(bundle.manifest, shape.rows)
 
     def a_round(step: DecoderStep) -> list[float]:
@@ -202,27 +196,19 @@ def engine_python_us(bundle: Bundle, shape: Shape) -> float | None:
     Returns:
         Microseconds a step with all rows active and nobody coming or going; None where no step was such.
     """
-    sources = random_sources(bundle, shape)
-    # Nobody leaves before the limit, so that every step but the first and the last has all rows.
-    bundle = replace(bundle, manifest=bundle.manifest.model_copy(update={"eos_id": NO_ID}))
-    mailbox, metrics = Mailbox(shape.rows * shape.source), Metrics()
-    engine = Engine(bundle, mailbox, metrics, device="cpu", threads=1, slots=shape.rows)
-    [batch] = engine.batches
+    # No sentence ends before its limit, so that every step but the first and the last has all rows.
+    batch = Batch(Graphs.on_host(bundle).endless(), shape.rows)
     limit = min(max(shape.target, 8), bundle.manifest.max_target_tokens)
     beyond: list[float] = []
     for _ in range(-(-shape.runs // limit)):
-        mailbox.submit([Segment(source, limit) for source in sources])
-        batch.step(wait=False)
+        batch.submit(sentences_of(bundle, shape, limit))
+        batch.step()
         while batch.active:
-            before_s, full = _decode_seconds(metrics), batch.active == shape.rows
-            wall_us = _timed_us(lambda: batch.step(wait=False))
+            before, full = batch.steps, batch.active == shape.rows
+            wall_us = _timed_us(batch.step)
             if full and batch.active == shape.rows:
-                beyond.append(wall_us - (_decode_seconds(metrics) - before_s) * 1e6)
+                beyond.append(wall_us - (batch.steps - before).seconds * 1e6)
     return statistics.median(beyond) if beyond else None
-
-
-def _decode_seconds(metrics: Metrics) -> float:
-    return metrics.total("decode_step_duration_seconds_sum")
 
 
 def summarize(events: Iterable[dict[str, Any]], keys: Keys, shape: Shape, profiler: ProfilerCost) -> list[Operator]:

@@ -27,8 +27,8 @@ pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
 from bench.compare.models import real_sentences
 from bench.peers import ct2, ours, random_model
 from bench.peers.checkpoint import Checkpoint
-from bench.peers.contender import Sentences
 from bench.peers.convert import convert
+from bench.sentences import Sentences
 
 REPOSITORY = Path(__file__).parents[2]
 CHECKPOINT = REPOSITORY / "models" / "en-de" / "checkpoint"

@@ -4,8 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.memory_soak import SAMPLES, Sample, _segments, main, random_lengths, summarize
-from dragoman.bundle import Bundle
+from bench.memory_soak import SAMPLES, Sample, main, summarize
 
 BUNDLE = Path(__file__).parents[3] / "models" / "en-de" / "bundle"
 
@@ -37,24 +36,6 @@ def test_every_field_has_figures_of_its_own() -> None:
     assert [each["after_first_tenth"] for each in figures.values()] == [1.0, 2.0, 3.0, 4.0]
     assert [each["at_end"] for each in figures.values()] == [5.0, 6.0, 7.0, 8.0]
     assert list(figures) == list(Sample._fields[1:])
-
-
-def test_lengths_are_spread_up_to_the_limit() -> None:
-    lengths = random_lengths(np.random.default_rng(0), 20_000, 128)
-    assert (lengths.min(), lengths.max()) == (1, 128)
-    assert 8 <= np.median(lengths) <= 10
-
-
-def test_segments_are_all_different_and_fit_the_model() -> None:
-    manifest = Bundle.open(BUNDLE).manifest
-    random = np.random.default_rng(0)
-    sources, limits = random_lengths(random, 2000, manifest.max_source_tokens), random_lengths(random, 2000, 7)
-    segments = list(_segments(manifest, random, sources, limits))
-    assert [len(segment.source_ids) for segment in segments] == sources.tolist()
-    assert [segment.max_target_tokens for segment in segments] == limits.tolist()
-    assert {segment.source_ids[-1] for segment in segments} == {manifest.eos_id}
-    longer = [tuple(segment.source_ids) for segment in segments if len(segment.source_ids) > 4]
-    assert len(set(longer)) == len(longer)
 
 
 def test_command_decodes_all_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

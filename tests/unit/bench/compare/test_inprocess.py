@@ -4,7 +4,8 @@ import pytest
 
 from bench.compare import inprocess as compare_inprocess
 from bench.compare.inprocess import OFFLINE, SINGLE, Agreement, Part, compare, describe, sweep
-from bench.peers.contender import Program, Sentences, Settings
+from bench.peers.contender import Program, Settings
+from bench.sentences import Sentences
 
 SENTENCES = Sentences([[5, 2], [6, 7, 2], [8, 2]], [9, 10, 11])
 
@@ -91,11 +92,3 @@ def test_offline_tells_whether_both_did_the_same_work(access_log: list[str]) -> 
     outcome = compare(OFFLINE, "m", sides, SENTENCES, 1, lambda _: None)
     assert outcome.agreement == Agreement(sentences=3, equal=3, target_tokens=(4, 4))
     assert Agreement.of([[5], [6, 7]], [[5], [6]]) == Agreement(2, 1, (3, 2))
-
-
-def test_sentences_are_picked_at_even_distances_with_their_limits() -> None:
-    sentences = Sentences([[place, 2] for place in range(10)], list(range(100, 110)))
-    picked = sentences.pick(4)
-    assert [ids[0] for ids in picked.sources] == [0, 2, 5, 7]
-    assert picked.limits == [100, 102, 105, 107]
-    assert len(sentences.pick(99)) == 10

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.decoding import Graphs
 from bench.gpu import floor, served, speed, steps
 from bench.gpu.accuracy import bleu, parity, placement, real_sentences
-from bench.gpu.decoding import Batch, Graphs, equal_share, random_sentences
 from bench.gpu.encoder import difference, encoder
 from bench.gpu.kernels import kernels, operators, printed
 from bench.gpu.memory import memory
 from bench.gpu.models import checkpoint_folder
 from bench.gpu.setup import Task, left_out, slot_counts
-from bench.peers.contender import Sentences
+from bench.sentences import Sentences
 from dragoman.bundle import Bundle
 from service.runtime.device import DeviceDecoder
 from tests.synthetic import Synthetic
@@ -147,10 +147,6 @@ def test_texts_that_are_too_long_lose_their_beginning(fp32: Synthetic) -> None:
     assert sentences.sources[0][-1] == fp32.bundle.manifest.eos_id
 
 
-def test_share_of_equal_sentences() -> None:
-    assert equal_share([[1, 2], [3], [], [4]], [[1, 2], [3, 3], [], [5]]) == 0.5
-
-
 @pytest.mark.parametrize(("most", "counts"), [(1, [1]), (4, [1, 2, 4]), (1000, [2**power for power in range(10)])])
 def test_slot_counts_double(most: int, counts: list[int]) -> None:
     assert slot_counts(most) == counts
@@ -218,13 +214,6 @@ def test_floor_is_bytes_over_bandwidth() -> None:
 
 def test_copy_is_measured_on_the_device() -> None:
     assert floor.copy_bytes_per_s("cpu") > 0
-
-
-def test_tokens_are_counted_with_their_ends(fp32: Synthetic) -> None:
-    sentences = random_sentences(fp32.bundle.manifest, [5, 7, 9], [20, 20, 2])
-    batch = Batch(Graphs.resident(fp32.bundle, "cpu"), 2)
-    expected = sum(min(len(ids) + 1, limit) for ids, limit in zip(batch.decode(sentences), [20, 20, 2], strict=True))
-    assert batch.count_tokens(sentences) == expected
 
 
 def test_memory_is_sampled_on_the_way(task: Task) -> None:

@@ -9,7 +9,7 @@ from bench.roofline import command as roofline
 from bench.roofline import peaks as roofline_peaks
 from bench.roofline.costs import Array, Cost, Keys, cost
 from bench.roofline.peaks import ProfilerCost
-from bench.roofline.profile import WARM_UP_ROUNDS, Operator, Profile, Shape, random_sources, summarize
+from bench.roofline.profile import WARM_UP_ROUNDS, Operator, Profile, Shape, sentences_of, summarize
 from dragoman.bundle import Bundle
 
 BUNDLE = Path(__file__).parents[4] / "models" / "en-de" / "bundle"
@@ -147,7 +147,7 @@ def test_a_share_of_more_than_twice_a_peak_is_not_shown() -> None:
 
 def test_sources_are_of_one_length_and_end() -> None:
     bundle = Bundle.open(BUNDLE)
-    sources = random_sources(bundle, Shape(rows=3, source=7, target=1, runs=1))
+    sources = sentences_of(bundle, Shape(rows=3, source=7, target=1, runs=1)).sources
     assert [len(source) for source in sources] == [7, 7, 7]
     assert {source[-1] for source in sources} == {bundle.manifest.eos_id}
 

@@ -1,0 +1,80 @@
+"""Sentences as ids, and such that are drawn at random."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.bundle import Manifest
+from service.segment import Segment
+
+_FIRST_ID: Final = 4  # those before it are no pieces of text
+# Lengths as sentences have them: half below ten tokens, one in a thousand above a hundred.
+_MEDIAN_TOKENS: Final = 9.0
+_SPREAD: Final = 0.75
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """What both sides translate.
+
+    Attributes:
+        sources: ids of each sentence, with the end-of-sentence id.
+        limits: target tokens that each may have at most.
+    """
+
+    sources: Sequence[list[int]]
+    limits: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def pick(self, count: int) -> "Sentences":
+        """Take at most `count` of them, at even distances."""
+        count = min(count, len(self))
+        return self.take([index * len(self) // count for index in range(count)])
+
+    def take(self, places: Sequence[int]) -> "Sentences":
+        """Take those at these places."""
+        return Sentences([self.sources[place] for place in places], [self.limits[place] for place in places])
+
+    def segments(self) -> list[Segment]:
+        """Make a segment of each, not yet submitted."""
+        return [Segment(ids, limit) for ids, limit in zip(self.sources, self.limits, strict=True)]
+
+
+def random_sentences(
+    manifest: Manifest, tokens: Sequence[int], limits: Sequence[int], random: np.random.Generator | None = None
+) -> Sentences:
+    """Draw sources of random ids.
+
+    Args:
+        manifest: of the model.
+        tokens: of each source, its end counted.
+        limits: target tokens of each.
+        random: where chance comes from; None: the same ids each time.
+    """
+    random = random or np.random.default_rng(0)
+    sources = [
+        [*random.integers(_FIRST_ID, manifest.vocabulary_size, count - 1).tolist(), manifest.eos_id] for count in tokens
+    ]
+    return Sentences(sources, list(limits))
+
+
+def random_lengths(random: np.random.Generator, count: int, limit: int) -> NDArray[np.int64]:
+    """Draw lengths as those of sentences.
+
+    Args:
+        random: where chance comes from.
+        count: how many.
+        limit: of each.
+    """
+    drawn = random.lognormal(np.log(_MEDIAN_TOKENS), _SPREAD, count)
+    return np.clip(np.rint(drawn), 1, limit).astype(np.int64)
+
+
+def equal_sentences(one: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> int:
+    """Count the sentences whose tokens are all equal."""
+    return sum(list(a) == list(b) for a, b in zip(one, other, strict=True))

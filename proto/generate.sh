@@ -1,12 +1,23 @@
 #!/bin/sh
-# Generates the stubs of dragoman.v1 below OUT (default: the repository) with the grpcio-tools of the `dev` extra.
+# Generates the stubs of dragoman.v1 below OUT (default: the repository).
 # The include path is the folder `proto`, so that the file registers as dragoman/v1/translation.proto: under any
 # other name, a process that also holds a user's own stubs of it would die of duplicate symbols.
-# usage: [PYTHON=python3] proto/generate.sh [OUT]
+# The generator is an old one on purpose: its stubs run with protobuf 5 to 7. Those of later ones refuse each older
+# version, and so would the client. It is kept in .cache, apart from the environment, which has a later one.
+# usage: [PYTHON=python3.11] proto/generate.sh [OUT]
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=${1:-$root}
+python=${PYTHON:-python3}
+generator=grpcio-tools==1.64.3 # for Python 3.11 and 3.12
+tools=$root/.cache/$generator
 cd "$root"
-exec "${PYTHON:-python3}" -m grpc_tools.protoc -Iproto \
+if [ ! -d "$tools" ]; then
+    rm -rf "$tools.partial"
+    "$python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+        --target "$tools.partial" "$generator"
+    mv "$tools.partial" "$tools"
+fi
+PYTHONPATH=$tools exec "$python" -m grpc_tools.protoc -Iproto \
     --python_out="$out" --pyi_out="$out" --grpc_python_out="$out" \
     dragoman/v1/translation.proto

@@ -2,8 +2,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Iterable as _Iterable, Mapping as _Mapping
-from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -51,7 +50,7 @@ class TranslateTextRequest(_message.Message):
     request_id: str
     priority: Priority
     all_or_nothing: bool
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: _Optional[bool] = ...) -> None: ...
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: bool = ...) -> None: ...
 
 class TranslateOptions(_message.Message):
     __slots__ = ("max_target_tokens", "mean_log_probability")
@@ -59,7 +58,7 @@ class TranslateOptions(_message.Message):
     MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     max_target_tokens: int
     mean_log_probability: bool
-    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: _Optional[bool] = ...) -> None: ...
+    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ...) -> None: ...
 
 class TranslateTextResponse(_message.Message):
     __slots__ = ("translations", "request_id")
@@ -91,7 +90,7 @@ class TranslatedText(_message.Message):
     unknown_pieces: int
     split: bool
     text_error: TextError
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: _Optional[bool] = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ...) -> None: ...
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ...) -> None: ...
 
 class TextError(_message.Message):
     __slots__ = ("code", "reason", "message", "metadata", "field")
@@ -152,7 +151,7 @@ class BatchTranslateTextConfig(_message.Message):
     request_id: str
     priority: Priority
     in_order: bool
-    def __init__(self, source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., in_order: _Optional[bool] = ...) -> None: ...
+    def __init__(self, source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., in_order: bool = ...) -> None: ...
 
 class BatchTranslateTextResponse(_message.Message):
     __slots__ = ("translations", "request_id")

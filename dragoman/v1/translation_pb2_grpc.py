@@ -5,8 +5,10 @@ import warnings
 
 from dragoman.v1 import translation_pb2 as dragoman_dot_v1_dot_translation__pb2
 
-GRPC_GENERATED_VERSION = '1.81.1'
+GRPC_GENERATED_VERSION = '1.64.3'
 GRPC_VERSION = grpc.__version__
+EXPECTED_ERROR_RELEASE = '1.65.0'
+SCHEDULED_RELEASE_DATE = 'June 25, 2024'
 _version_not_supported = False
 
 try:
@@ -16,16 +18,19 @@ except ImportError:
     _version_not_supported = True
 
 if _version_not_supported:
-    raise RuntimeError(
+    warnings.warn(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in dragoman/v1/translation_pb2_grpc.py depends on'
+        + f' but the generated code in dragoman/v1/translation_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
+        + f' This warning will become an error in {EXPECTED_ERROR_RELEASE},'
+        + f' scheduled for release on {SCHEDULED_RELEASE_DATE}.',
+        RuntimeWarning
     )
 
 
-class TranslationStub:
+class TranslationStub(object):
     """Translates text with the models that one server holds.
     """
 
@@ -57,7 +62,7 @@ class TranslationStub:
                 _registered_method=True)
 
 
-class TranslationServicer:
+class TranslationServicer(object):
     """Translates text with the models that one server holds.
     """
 
@@ -137,7 +142,7 @@ def add_TranslationServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class Translation:
+class Translation(object):
     """Translates text with the models that one server holds.
     """
 

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -16,10 +17,12 @@ from typing import NamedTuple
 
 import pytest
 from mypy import api
+from packaging.requirements import Requirement
 
 from bench.server_process import running
 
 ROOT = Path(__file__).parents[2]
+PYPROJECT = ROOT / "dragoman" / "pyproject.toml"
 PATIENCE_S = 300
 PACKAGES = ("service", "model", "export", "bench", "models")
 PROGRAM = """
@@ -97,7 +100,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture(scope="module")
 def client_environment(client: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install(tmp_path_factory.mktemp("with_client"), str(client.wheel))
+    """With the oldest version of each package that the client takes."""
+    environment = tmp_path_factory.mktemp("with_client")
+    oldest = environment / "oldest.txt"
+    oldest.write_text("\n".join(oldest_of(tomllib.loads(PYPROJECT.read_text())["project"]["dependencies"])))
+    return install(environment, "--constraint", str(oldest), str(client.wheel))
+
+
+def oldest_of(requirements: list[str]) -> Iterator[str]:
+    for requirement in map(Requirement, requirements):
+        (bound,) = (each.version for each in requirement.specifier if each.operator == ">=")
+        # Of packages with compiled code, the oldest have no wheels for later versions of Python.
+        if sys.version_info < (3, 13):
+            yield f"{requirement.name}=={bound}"
 
 
 @pytest.fixture(scope="module")

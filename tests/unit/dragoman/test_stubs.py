@@ -19,6 +19,8 @@ SERVICE = pb.DESCRIPTOR.services_by_name["Translation"]
 
 @pytest.fixture(scope="module")
 def regenerated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if sys.version_info >= (3, 13):
+        pytest.skip("the generator has no wheel for this Python")
     out = tmp_path_factory.mktemp("stubs")
     subprocess.run([ROOT / "proto" / "generate.sh", out], check=True, env={**os.environ, "PYTHON": sys.executable})
     return out / "dragoman" / "v1"

@@ -13,8 +13,9 @@ import structlog
 from dragoman.address import Address
 from dragoman.errors import DrainingError
 from dragoman.exit_codes import EXIT_OK
-from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
 from service.aio import first_of
+from service.handlers.gate import Gate
+from service.handlers.translation import TranslationHandlers
 from service.registry import allocator
 from service.registry.health import Health
 from service.registry.loading import Load, load
@@ -22,8 +23,8 @@ from service.registry.models import ModelRegistry
 from service.registry.reloading import ModelReloader
 from service.registry.watchdog import Watchdog
 from service.rpc.listener import Listener, cannot_listen
-from service.rpc.servicer import Servicer
 from service.rpc.standard_services import add_health, add_reflection
+from service.rpc.translation import Translation
 from service.settings import Settings
 from service.signals import Signals
 from service.telemetry import logs
@@ -94,11 +95,13 @@ class _Server:
         self._signals = Signals()  # first of all: a signal while the models load must not kill
         self._settings = settings
         self._metrics = metrics
-        self._listener = Listener(settings, metrics, SERVICE, self._add_services, access_log)
-        self._servicer = Servicer(settings, metrics, self._listener.callers, access_log)
+        self._listener = Listener(settings, metrics, SERVICE, self._add_services)
+        self._gate = Gate()
+        handlers = TranslationHandlers(self._gate, settings, metrics, self._listener.callers, access_log)
+        self._translation = Translation(handlers, settings.max_request_bytes)
         self._health = Health()
         metrics.watch_health(lambda: self._health.serving)
-        self._registry = ModelRegistry(metrics, self._health, settings.device, self._servicer.open)
+        self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open)
         self._failures = (self._registry.failed, self._listener.lost)
         self._reloading = ModelReloader(settings, metrics, self._registry, self._health, load)
         self._following: asyncio.Task[None] | None = None
@@ -143,7 +146,7 @@ class _Server:
 
     def _add_services(self, server: Any) -> None:
         """Answer calls of a server; UNAVAILABLE and NOT_SERVING at first."""
-        add_TranslationServicer_to_server(self._servicer, server)
+        self._translation.add_to(server)
         add_health(self._health, server)
         add_reflection(server)
 
@@ -177,13 +180,13 @@ class _Server:
         timeout_s = self._settings.drain_timeout_s
         self._health.leave()
         self._registry.close()
-        self._servicer.close()
+        self._gate.close()
         _log.info("draining", timeout_s=timeout_s)
-        idle, force = (asyncio.create_task(wait) for wait in (self._servicer.idle(), self._signals.force.wait()))
+        idle, force = (asyncio.create_task(wait) for wait in (self._gate.idle(), self._signals.force.wait()))
         await asyncio.wait([idle, force], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if not idle.done():
             when = "told again to" if force.done() else f"{timeout_s:g} s after it had to"
-            self._servicer.abandon(DrainingError(f"not complete when the server stopped, {when}"))
+            self._gate.abandon(DrainingError(f"not complete when the server stopped, {when}"))
         force.cancel()
         # A caller that does not read takes no answer either: its call ends with the connection.
         await asyncio.wait([idle], timeout=_ANSWER_GRACE_S)

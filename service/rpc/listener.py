@@ -12,17 +12,14 @@ import structlog
 
 from dragoman.address import Address
 from service.rpc import accept_loop
-from service.rpc.authentication import Authentication
 from service.rpc.open_calls import OpenCalls
 from service.rpc.port import Port
-from service.rpc.request_parsing import RequestParsing
 from service.security import api_keys, tls
 from service.security.api_keys import KeyStore
 from service.security.callers import Callers
 from service.security.host_connections import HostConnections
 from service.security.watched_files import ReloadableFiles
 from service.settings import Settings
-from service.telemetry.access_log import AccessLog
 from service.telemetry.metrics import Metrics
 
 # A connection must have shown TLS and HTTP/2 by then: ten round trips of a slow line, and short for who holds it open.
@@ -48,9 +45,8 @@ class Listener:
     Args:
         settings: of the server.
         metrics: of the server.
-        service: the full name of the service whose callers are asked for keys.
+        service: the full name of the service whose calls have limits of their own.
         add_services: adds them to a server; called again where another server takes the place of the first.
-        access_log: told of each call that comes without a key; None: nobody is.
 
     Attributes:
         callers: who they are.
@@ -66,7 +62,6 @@ class Listener:
         metrics: Metrics,
         service: str,
         add_services: Callable[[Any], None],
-        access_log: AccessLog | None = None,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
@@ -74,11 +69,7 @@ class Listener:
         self._keys = _keys(settings, metrics)
         keys = self._keys
         self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
-        interceptors: list[Any] = [RequestParsing(service, settings.max_request_bytes)]
-        interceptors.append(OpenCalls(service, settings.host_connections(), metrics))
-        if keys is not None:
-            interceptors.insert(0, Authentication(service, self.callers, metrics, access_log or AccessLog()))
-        self._interceptors = interceptors
+        self._interceptors = [OpenCalls(service, settings.host_connections(), metrics)]
         self._add_services = add_services
         self._port = Port(self._make_server, metrics)
         self.lost = self._port.lost

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from dragoman.errors import ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
 from service.security.api_keys import KeyEntry, KeyStore
@@ -14,16 +14,6 @@ from service.telemetry.metrics import Metrics
 _SCHEME: Final = "bearer "
 
 Metadata = Iterable[tuple[str, str | bytes]]
-
-
-class Context(Protocol):
-    """What is used of `grpc.aio.ServicerContext`, which has no types."""
-
-    def peer(self) -> str:
-        """Say where the call comes from: "ipv4:192.0.2.7:40000", "ipv6:%5B::1%5D:40000", "unix:..."."""
-
-    def invocation_metadata(self) -> Metadata:
-        """Give what came with the call, keys in lower case."""
 
 
 class Caller(NamedTuple):
@@ -51,25 +41,21 @@ class Callers:
         self._keys = keys
         self._quotas: dict[str, _Quota] = {}
 
-    def authenticate(self, metadata: Metadata) -> Caller | None:
-        """Tell whose key came with a call; None where nobody needs one.
+    def identify(self, peer: str, metadata: Metadata) -> Caller:
+        """Tell who calls: a key, or where none is needed a host, whatever its port.
+
+        Args:
+            peer: where the call comes from: "ipv4:192.0.2.7:40000", "ipv6:%5B::1%5D:40000", "unix:...".
+            metadata: what came with it, keys in lower case.
 
         Raises:
-            UnauthenticatedError: there is no key, or nobody's.
+            UnauthenticatedError: a key is needed, and there is none or nobody's.
         """
         if self._keys is None:
-            return None
+            return Caller(host_of_peer(peer))
         ring = self._keys()  # once: another thread may put a new one in its place at any moment
         name = _owner(ring, metadata)
         return Caller(name, ring.entries[name])
-
-    def identify(self, context: Context) -> Caller:
-        """Tell who calls: a key, or where none is needed a host, whatever its port.
-
-        Raises:
-            UnauthenticatedError: there is no key, or nobody's.
-        """
-        return self.authenticate(context.invocation_metadata()) or Caller(host_of_peer(context.peer()))
 
     @contextmanager
     def visit(self, caller: Caller) -> Iterator[None]:

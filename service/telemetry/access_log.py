@@ -17,13 +17,6 @@ Metadata = Iterable[tuple[str, str | bytes]]
 _log = structlog.get_logger()
 
 
-class Context(Protocol):
-    """What is used of `grpc.aio.ServicerContext`, which has no types."""
-
-    def invocation_metadata(self) -> Metadata | None:
-        """Give the metadata that the client sent."""
-
-
 class Tracer(Protocol):
     """What makes spans of a record."""
 
@@ -46,11 +39,16 @@ class AccessLog:
         self._which = which
         self._tracer = tracer
 
-    def enter(self, record: CallStats, context: Context) -> None:
-        """Write down a call that has ended."""
+    def enter(self, record: CallStats, metadata: Metadata = ()) -> None:
+        """Write down a call that has ended.
+
+        Args:
+            record: of the call.
+            metadata: that came with it, where the context of a trace may be.
+        """
         try:
             if self._tracer is not None:
-                record.trace_id = self._tracer.trace(record, context.invocation_metadata() or ())
+                record.trace_id = self._tracer.trace(record, metadata)
             if self._which == "all" or (self._which == "errors" and record.code is not grpc.StatusCode.OK):
                 self._write(record)
         except Exception as error:

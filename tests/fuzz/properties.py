@@ -9,10 +9,10 @@ from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError, to_status
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
+from service.handlers import validation
 from service.options import RequestOptions
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
-from service.rpc import validation
 from service.segment import FinishReason
 from service.settings import Settings
 from service.text.translator import Translator

@@ -12,10 +12,11 @@ from dragoman.address import Address
 from dragoman.bundle import no_bundles
 from dragoman.cli import main
 from dragoman.errors import DrainingError, LoadingError
-from dragoman.v1.translation_pb2_grpc import add_TranslationServicer_to_server
-from service.rpc import servicer
-from service.rpc.servicer import Servicer
+from service.handlers.gate import Gate, too_late
+from service.handlers.translation import TranslationHandlers
+from service.rpc.translation import Translation
 from service.runtime import cuda
+from service.security.callers import Callers
 from service.settings import Settings, SettingsError, load
 from service.telemetry.metrics import Metrics
 
@@ -65,14 +66,15 @@ def test_the_client_alone(monkeypatch, capsys) -> None:
 
 
 async def test_loading_and_draining() -> None:
-    refusing, server = Servicer(Settings(), Metrics()), grpc.aio.server()
-    add_TranslationServicer_to_server(refusing, server)
+    gate, metrics, server = Gate(), Metrics(), grpc.aio.server()
+    handlers = TranslationHandlers(gate, Settings(), metrics, Callers(metrics))
+    Translation(handlers, Settings().max_request_bytes).add_to(server)
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     await server.start()
     async with AsyncClient(address, retries=0) as client:
         with pytest.raises(LoadingError) as loading:
             await client.translate("Good morning.", model="en-de")
-        refusing.close()
+        gate.close()
         with pytest.raises(DrainingError) as draining:
             await client.translate("Good morning.", model="en-de")
     await server.stop(None)
@@ -81,4 +83,4 @@ async def test_loading_and_draining() -> None:
 
 
 def test_late() -> None:
-    assert servicer._too_late(0.5) in PAGE
+    assert too_late(0.5) in PAGE

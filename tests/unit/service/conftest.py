@@ -13,15 +13,18 @@ from sentencepiece import SentencePieceTrainer
 from dragoman import AsyncClient
 from dragoman.bundle import Manifest, Provenance
 from dragoman.tokenizer import JOINT, Tokenizer
-from dragoman.v1.translation_pb2_grpc import TranslationStub, add_TranslationServicer_to_server
+from dragoman.v1.translation_pb2_grpc import TranslationStub
+from service.handlers.gate import Gate
+from service.handlers.translation import TranslationHandlers
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
-from service.rpc.servicer import Servicer
+from service.rpc.translation import Translation
+from service.security.callers import Callers
 from service.settings import Settings
 from service.telemetry.access_log import AccessLog
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
-from tests.unit.service.house import PATIENCE_S, House
+from tests.unit.service.house import PATIENCE_S, House, PlayedEngine
 
 # A busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -85,29 +88,41 @@ def server_settings(request: pytest.FixtureRequest) -> Settings:
 
 
 @pytest.fixture
-async def closed_house(server_settings: Settings) -> AsyncIterator[House]:
-    """A server that has not loaded its models."""
-    metrics, mailbox = Metrics(), Mailbox(server_settings.queue_source_tokens)
+async def closed_played(server_settings: Settings) -> PlayedEngine:
+    """Handlers that have no models."""
+    metrics, mailbox, gate = Metrics(), Mailbox(server_settings.queue_source_tokens), Gate()
     mailbox.register_worker()
+    mailbox.bind(asyncio.get_running_loop())
     access_log, records = AccessLog(), []
-    access_log.enter = lambda record, context: records.append(record)
-    servicer = Servicer(server_settings, metrics, access_log=access_log)
+    access_log.enter = lambda record, metadata: records.append(record)
+    handlers = TranslationHandlers(gate, server_settings, metrics, Callers(metrics), access_log)
+    return PlayedEngine(handlers, gate, mailbox, metrics, records)
+
+
+@pytest.fixture
+def played(closed_played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer) -> PlayedEngine:
+    """Handlers that take calls."""
+    model = ServedModel(manifest, Translator(manifest, tokenizer), closed_played.mailbox)
+    closed_played.gate.open(Catalog([model]))
+    return closed_played
+
+
+@pytest.fixture
+async def closed_house(closed_played: PlayedEngine, server_settings: Settings) -> AsyncIterator[House]:
+    """A server that has not loaded its models."""
     server = grpc.aio.server()
-    add_TranslationServicer_to_server(servicer, server)
+    Translation(closed_played.handlers, server_settings.max_request_bytes).add_to(server)
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     await server.start()
-    mailbox.bind(asyncio.get_running_loop())
     async with (
         AsyncClient(address, timeout_s=PATIENCE_S) as client,
         grpc.aio.insecure_channel(address) as channel,
     ):
-        yield House(servicer, mailbox, metrics, records, client, TranslationStub(channel))
+        yield House(**vars(closed_played), client=client, stub=TranslationStub(channel))
     await server.stop(None)
 
 
 @pytest.fixture
-def house(closed_house: House, manifest: Manifest, tokenizer: Tokenizer) -> House:
+def house(played: PlayedEngine, closed_house: House) -> House:
     """A server that takes calls."""
-    model = ServedModel(manifest, Translator(manifest, tokenizer), closed_house.mailbox)
-    closed_house.servicer.open(Catalog([model]))
     return closed_house

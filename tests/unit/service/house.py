@@ -1,13 +1,14 @@
-"""A real gRPC server around the servicer and a mailbox; the tests themselves play the engine, token by token."""
+"""Handlers and a mailbox, alone or behind a real gRPC server; the tests themselves play the engine, token by token."""
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from dragoman import AsyncClient
 from dragoman.v1.translation_pb2_grpc import TranslationStub
+from service.handlers.gate import Gate
+from service.handlers.translation import TranslationHandlers
 from service.queue.mailbox import Mailbox
-from service.rpc.servicer import Servicer
 from service.segment import FinishReason, Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
@@ -15,15 +16,15 @@ from service.telemetry.metrics import Metrics
 PATIENCE_S = 120
 
 
-class House(NamedTuple):
-    """One server and its parts."""
+@dataclass
+class PlayedEngine:
+    """Handlers and what is behind them, but for the engine."""
 
-    servicer: Servicer
+    handlers: TranslationHandlers
+    gate: Gate
     mailbox: Mailbox
     metrics: Metrics
     records: list[CallStats]
-    client: AsyncClient
-    stub: TranslationStub
 
     async def taken(self, count: int) -> list[Segment]:
         """Takes segments as an engine does, as soon as so many wait."""
@@ -46,6 +47,14 @@ class House(NamedTuple):
 
     def count(self, name: str, *labels: str) -> float:
         return getattr(self.metrics, name).labels(*labels)._value.get()
+
+
+@dataclass
+class House(PlayedEngine):
+    """The same behind a gRPC server."""
+
+    client: AsyncClient
+    stub: TranslationStub
 
 
 async def until(condition: Callable[[], bool]) -> None:

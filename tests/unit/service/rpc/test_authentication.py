@@ -2,18 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import grpc.aio
 import pytest
 
-from dragoman import AsyncClient, UnauthenticatedError
+from dragoman import AsyncClient, LoadingError, UnauthenticatedError
 from dragoman.errors import from_rpc_error
-from dragoman.v1.translation_pb2_grpc import TranslationServicer, add_TranslationServicer_to_server
-from service.rpc.authentication import Authentication
+from service.handlers.gate import Gate
+from service.handlers.translation import TranslationHandlers
+from service.rpc.translation import Translation
 from service.security import api_keys
-from service.security.api_keys import KeyStore
+from service.security.api_keys import KeyEntry, KeyStore
 from service.security.callers import Callers
+from service.settings import Settings
 from service.telemetry.access_log import AccessLog
 from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
@@ -23,14 +25,16 @@ SERVICE = "dragoman.v1.Translation"
 METHODS = ["TranslateText", "StreamTranslateText", "ListModels"]
 
 
-class Reached(TranslationServicer):
-    """Every call that gets here fails with the name of its caller."""
+class Ring(KeyStore):
+    """Says which keys it was asked for."""
 
-    def __init__(self, callers: Callers) -> None:
-        self._callers = callers
+    def __init__(self, entries: Mapping[str, KeyEntry], asked: list[str]) -> None:
+        super().__init__(entries)
+        self._asked = asked
 
-    async def ListModels(self, request, context) -> None:
-        await context.abort(grpc.StatusCode.ABORTED, self._callers.identify(context).name)
+    def find(self, key: str) -> str | None:
+        self._asked.append(key)
+        return super().find(key)
 
 
 @pytest.fixture
@@ -44,23 +48,44 @@ def lines() -> list[str]:
 
 
 @pytest.fixture
-async def address(metrics: Metrics, lines: list[str]) -> AsyncIterator[str]:
-    ring = KeyStore({"alice": api_keys.entry_of("key")})
+def looked_up() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def address(metrics: Metrics, lines: list[str], looked_up: list[str]) -> AsyncIterator[str]:
+    ring = Ring({"alice": api_keys.entry_of("key")}, looked_up)
     callers = Callers(metrics, lambda: ring)
     access_log = AccessLog(Log(lines.append, as_json=True), "all")
-    server = grpc.aio.server(interceptors=[Authentication(SERVICE, callers, metrics, access_log)])
-    add_TranslationServicer_to_server(Reached(callers), server)
+    handlers = TranslationHandlers(Gate(), Settings(), metrics, callers, access_log)
+    server = grpc.aio.server()
+    Translation(handlers, 1_000_000).add_to(server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     yield f"127.0.0.1:{port}"
     await server.stop(None)
 
 
-async def test_a_key_lets_in(address) -> None:
-    for access in ({"api_key": "key"}, {"metadata": {"x-api-key": "key"}}):
-        async with AsyncClient(address, **access) as client:
-            with pytest.raises(Exception, match="alice"):
-                await client.list_models()
+async def test_a_key_lets_in_under_its_name(address, lines) -> None:
+    for metadata in ((("authorization", "Bearer key"),), (("x-api-key", "key"),)):
+        async with grpc.aio.insecure_channel(address) as channel:
+            for method in ("TranslateText", "ListModels"):
+                with pytest.raises(grpc.aio.AioRpcError) as caught:
+                    await channel.unary_unary(f"/{SERVICE}/{method}")(b"", timeout=PATIENCE_S, metadata=metadata)
+                assert isinstance(from_rpc_error(caught.value), LoadingError)  # it was let in
+    logged = [json.loads(line) for line in lines]
+    assert [(line["method"], line["caller"]) for line in logged] == [
+        ("TranslateText", "alice"),
+        ("ListModels", "alice"),
+    ] * 2
+
+
+async def test_a_key_is_looked_up_once_a_call(address, looked_up) -> None:
+    async with grpc.aio.insecure_channel(address) as channel:
+        for _ in range(3):
+            with pytest.raises(grpc.aio.AioRpcError):
+                await channel.unary_unary(f"/{SERVICE}/ListModels")(b"", metadata=(("x-api-key", "key"),))
+    assert len(looked_up) == 3
 
 
 @pytest.mark.parametrize("access", [{}, {"api_key": "wrong"}])
@@ -71,8 +96,8 @@ async def test_without_one_every_method_is_refused_counted_and_logged(address, m
                 await call
             assert "wrong" not in str(caught.value)
     for method in METHODS:
-        assert metrics.requests_total.labels(method, "UNAUTHENTICATED")._value.get() == 1
-    assert metrics.rejected_total.labels("UNAUTHENTICATED")._value.get() == 3
+        assert metrics.total("requests_total", method=method, code="UNAUTHENTICATED") == 1
+    assert metrics.total("rejected_total", reason="UNAUTHENTICATED") == 3
     logged = [json.loads(line) for line in lines]
     assert [line["method"] for line in logged] == METHODS
     assert {(line["code"], line["reason"], line["caller"]) for line in logged} == {

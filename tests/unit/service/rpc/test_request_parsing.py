@@ -9,49 +9,21 @@ import pytest
 from dragoman import DeadlineExceededError, InvalidRequestError
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
-from dragoman.v1.translation_pb2_grpc import TranslationServicer, add_TranslationServicer_to_server
 from service.rpc import request_parsing
-from service.rpc.request_parsing import RequestParsing, parsed
+from service.rpc.translation import Translation
+from service.wire import SERVICE
+from tests.unit.service.house import PATIENCE_S, PlayedEngine
 
-PATIENCE_S = 60
 LIMIT_BYTES = 1000
-SERVICE = "dragoman.v1.Translation"
 UNARY = ["TranslateText", "StreamTranslateText", "ListModels"]
-GOOD = pb.TranslateTextRequest(contents=["a"], model="m").SerializeToString()
-
-
-class Echo(TranslationServicer):
-    """Says what was wrong with the request, as the status; or answers with its texts."""
-
-    async def _texts(self, request, context) -> list[str]:
-        try:
-            return list(getattr(parsed(request), "contents", []))
-        except (InvalidRequestError, DeadlineExceededError) as error:
-            await context.abort(error.code, error.message)
-            raise
-
-    async def TranslateText(self, request, context) -> pb.TranslateTextResponse:
-        texts = await self._texts(request, context)
-        return pb.TranslateTextResponse(translations=[pb.TranslatedText(translated_text=text) for text in texts])
-
-    async def StreamTranslateText(self, request, context) -> None:
-        for text in await self._texts(request, context):
-            await context.write(pb.StreamTranslateTextResponse(text_delta=text))
-
-    async def BatchTranslateText(self, requests, context) -> None:
-        async for request in requests:
-            for text in await self._texts(request, context):
-                await context.write(pb.BatchTranslateTextResponse(request_id=text))
-
-    async def ListModels(self, request, context) -> pb.ListModelsResponse:
-        await self._texts(request, context)
-        return pb.ListModelsResponse()
+CONFIG = pb.BatchTranslateTextRequest(config=pb.BatchTranslateTextConfig(model="en-de")).SerializeToString()
+GOOD = pb.TranslateTextRequest(contents=[" "], model="en-de").SerializeToString()
 
 
 @pytest.fixture
-async def channel() -> AsyncIterator[grpc.aio.Channel]:
-    server = grpc.aio.server(interceptors=[RequestParsing(SERVICE, LIMIT_BYTES)])
-    add_TranslationServicer_to_server(Echo(), server)
+async def channel(played: PlayedEngine) -> AsyncIterator[grpc.aio.Channel]:
+    server = grpc.aio.server()
+    Translation(played.handlers, LIMIT_BYTES).add_to(server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -76,22 +48,24 @@ async def outcome(channel: grpc.aio.Channel, method: str, *messages: bytes, ends
 async def test_a_message_above_the_limit_is_told_the_limit_and_its_own_size(channel, method) -> None:
     kind = pb.BatchTranslateTextRequest if "Batch" in method else pb.TranslateTextRequest
     message = kind(contents=["a" * LIMIT_BYTES]).SerializeToString()
+    before = [CONFIG] if "Batch" in method else []
     with pytest.raises(InvalidRequestError, match=f"at most {LIMIT_BYTES} bytes, is {len(message)}"):
-        await outcome(channel, method, message)
+        await outcome(channel, method, *before, message)
 
 
 async def test_a_message_of_just_the_limit_arrives(channel) -> None:
-    framing = len(pb.TranslateTextRequest(contents=["a" * LIMIT_BYTES]).SerializeToString()) - LIMIT_BYTES
-    message = pb.TranslateTextRequest(contents=["a" * (LIMIT_BYTES - framing)]).SerializeToString()
+    request = pb.TranslateTextRequest(contents=[" " * (LIMIT_BYTES - 100)], model="en-de")
+    request.contents[0] += " " * (LIMIT_BYTES - request.ByteSize())
+    message = request.SerializeToString()
     assert len(message) == LIMIT_BYTES
     assert await outcome(channel, "TranslateText", message)
 
 
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText", "BatchTranslateText"])
 async def test_a_request_arrives(channel, method) -> None:
-    message = pb.BatchTranslateTextRequest(contents=["a"]).SerializeToString() if "Batch" in method else GOOD
-    [answer] = await outcome(channel, method, message)
-    assert b"a" in answer
+    blank = pb.BatchTranslateTextRequest(contents=[" "]).SerializeToString()
+    *_, answer = await outcome(channel, method, *([CONFIG, blank] if "Batch" in method else [GOOD]))
+    assert b"en-de" in answer
 
 
 @pytest.mark.parametrize("method", [*UNARY, "BatchTranslateText"])
@@ -101,6 +75,17 @@ async def test_broken_bytes_are_an_invalid_request(channel, method, message) -> 
         message = b"\x0b" * 200  # what else is broken depends on the fields
     with pytest.raises(InvalidRequestError, match="broken protobuf"):
         await outcome(channel, method, message)
+
+
+@pytest.mark.parametrize("method", [*UNARY, "BatchTranslateText"])
+@pytest.mark.parametrize("message", [b"\xff", b"\x0b" * 200])
+async def test_a_call_that_came_broken_is_counted_and_written_down(channel, played, method, message) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        await outcome(channel, method, message)
+    [record] = played.records
+    assert (record.method, record.reason, record.texts) == (method, "INVALID_REQUEST", 0)
+    assert caught.value.request_id == record.request_id
+    assert played.count("rejected_total", "INVALID_REQUEST") == 1
 
 
 @pytest.mark.parametrize("method", UNARY)
@@ -116,20 +101,10 @@ async def test_a_message_that_never_comes_is_not_waited_for(channel, monkeypatch
         await outcome(channel, method, ends=False)
 
 
-async def test_other_services_are_left_alone() -> None:
-    handler = grpc.unary_unary_rpc_method_handler(lambda request, context: request)
-
-    async def found(details):
-        return handler
-
-    class Details:
-        method = "/grpc.health.v1.Health/Check"
-
-    assert await RequestParsing(SERVICE, LIMIT_BYTES).intercept_service(found, Details()) is handler
-
-
 async def test_many_calls_at_a_time_each_get_their_own(channel) -> None:
-    requests = [pb.TranslateTextRequest(contents=[str(number)]).SerializeToString() for number in range(100)]
+    requests = [
+        pb.TranslateTextRequest(contents=[" " * number], model="en-de").SerializeToString() for number in range(100)
+    ]
     answers = await asyncio.gather(*(outcome(channel, "TranslateText", request) for request in requests))
     texts = [pb.TranslateTextResponse.FromString(answer).translations[0].translated_text for [answer] in answers]
-    assert texts == [str(number) for number in range(100)]
+    assert texts == [" " * number for number in range(100)]

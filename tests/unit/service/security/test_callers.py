@@ -1,5 +1,4 @@
 import time
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 
 import pytest
@@ -11,21 +10,11 @@ from service.security.callers import Callers
 from service.security.rate_limit import NANOSECONDS
 from service.telemetry.metrics import Metrics
 
-
-class Context:
-    def __init__(self, peer: str = "ipv4:192.0.2.7:40000", *metadata: tuple[str, str | bytes]) -> None:
-        self._peer = peer
-        self._metadata = metadata
-
-    def peer(self) -> str:
-        return self._peer
-
-    def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]]:
-        return self._metadata
+HOST = "ipv4:192.0.2.7:1"
 
 
-def bearer(key: str) -> Context:
-    return Context("unix:", ("authorization", f"Bearer {key}"))
+def bearer(key: str) -> list[tuple[str, str]]:
+    return [("authorization", f"Bearer {key}")]
 
 
 def ring(**limits: dict[str, float]) -> KeyStore:
@@ -44,7 +33,7 @@ class TimedCallers:
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
 
     def visit(self, key: str) -> AbstractContextManager[None]:
-        return self.callers.visit(self.callers.identify(bearer(key)))
+        return self.callers.visit(self.callers.identify("unix:", bearer(key)))
 
     def count(self, name: str, outcome: str) -> float:
         return self.metrics.total("api_key_requests_total", key=name, outcome=outcome)
@@ -64,12 +53,12 @@ class TimedCallers:
 )
 def test_without_keys_the_port_does_not_tell_callers_apart_but_the_host_does(first, second, same) -> None:
     callers = Callers(Metrics())
-    assert (callers.identify(Context(first)) == callers.identify(Context(second))) is same
+    assert (callers.identify(first, []) == callers.identify(second, [])) is same
 
 
 def test_without_keys_a_key_is_ignored() -> None:
     callers = Callers(Metrics())
-    caller = callers.identify(Context("ipv4:1.2.3.4:5", ("x-api-key", "a")))
+    caller = callers.identify("ipv4:1.2.3.4:5", [("x-api-key", "a")])
     assert caller.name == "ipv4:1.2.3.4"
     with callers.visit(caller):
         pass
@@ -88,7 +77,7 @@ def test_without_keys_a_key_is_ignored() -> None:
 )
 def test_the_name_of_the_key_is_that_of_the_caller(monkeypatch, metadata) -> None:
     callers = TimedCallers(monkeypatch, a={}, b={}).callers
-    assert callers.identify(Context("ipv4:192.0.2.7:1", *metadata)).name == "a"
+    assert callers.identify(HOST, metadata).name == "a"
 
 
 @pytest.mark.parametrize(
@@ -107,9 +96,8 @@ def test_the_name_of_the_key_is_that_of_the_caller(monkeypatch, metadata) -> Non
 )
 def test_no_key_or_nobodys_is_refused_without_showing_it(monkeypatch, metadata) -> None:
     callers = TimedCallers(monkeypatch, a={}).callers
-    context = Context("ipv4:192.0.2.7:1", *metadata)
     with pytest.raises(UnauthenticatedError) as caught:
-        callers.identify(context)
+        callers.identify(HOST, metadata)
     assert "secret" not in str(caught.value)
     assert not caught.value.metadata
 
@@ -182,5 +170,5 @@ def test_a_key_that_is_removed_while_its_call_is_let_in_is_refused_or_served_but
     for looks in range(4):
         rings = iter([*[old] * looks, *[new] * 9])
         callers = Callers(Metrics(), lambda rings=rings: next(rings))
-        with suppress(UnauthenticatedError), callers.visit(callers.identify(bearer("alice"))):
+        with suppress(UnauthenticatedError), callers.visit(callers.identify("unix:", bearer("alice"))):
             pass

@@ -246,7 +246,7 @@ async def test_a_passed_deadline_fails_the_call(house) -> None:
             await pipeline.write(config=pb.BatchTranslateTextConfig(model="en-de"))
             await pipeline.write("tom")
         assert isinstance(await pipeline.error(), DeadlineExceededError)
-    await house.servicer.idle()
+    await house.gate.idle()
     assert house.mailbox.queued_segments == 0
 
 
@@ -254,7 +254,7 @@ async def test_a_failed_engine_fails_the_call(house) -> None:
     pipeline = await Pipeline.begin(house)
     await pipeline.write("tom")
     await house.taken(1)
-    house.servicer.abandon(InternalError("the engine failed"))
+    house.gate.abandon(InternalError("the engine failed"))
     assert isinstance(await pipeline.error(), InternalError)
 
 
@@ -262,7 +262,7 @@ async def test_closing_answers_what_was_read_and_says_how_far_it_got(house) -> N
     pipeline = await Pipeline.begin(house)
     await pipeline.write("tom", "station")
     segments: list[Segment] = await house.taken(2)
-    house.servicer.close()
+    house.gate.close()
     for segment in segments:
         house.exhaust(segment)
     answers: list[pb.BatchTranslation] = []
@@ -273,14 +273,14 @@ async def test_closing_answers_what_was_read_and_says_how_far_it_got(house) -> N
     assert error.metadata == {"answered_texts": "2"}
     assert error.retry_delay_s
     assert texts_of(answers) == {0: "tom", 1: "station"}
-    await house.servicer.idle()
+    await house.gate.idle()
 
 
 @pytest.mark.parametrize("config", [True, False])
 async def test_closing_ends_a_stream_that_says_nothing(house, config) -> None:
     pipeline = await Pipeline.begin(house) if config else Pipeline(house)
-    await until(lambda: bool(house.servicer._inboxes))
-    house.servicer.close()
+    await until(lambda: house.gate.running == 1)
+    house.gate.close()
     assert isinstance(await pipeline.error(), DrainingError)
 
 
@@ -299,10 +299,10 @@ async def test_one_that_does_not_read_its_answers_is_not_read_from_and_can_be_ab
         seen = written
         await asyncio.sleep(0.2)
     assert not writing.done()
-    house.servicer.close()
-    house.servicer.abandon(DrainingError("took too long"))
+    house.gate.close()
+    house.gate.abandon(DrainingError("took too long"))
     async with asyncio.timeout(PATIENCE_S):
-        await house.servicer.idle()
+        await house.gate.idle()
     assert house.count("requests_total", "BatchTranslateText", "UNAVAILABLE") == 1
     pipeline.call.cancel()
     await asyncio.gather(writing, return_exceptions=True)

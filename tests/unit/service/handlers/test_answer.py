@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, InternalError, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
-from service.rpc.answer import in_messages, listed, pieces, sendable, translated, whole
-from service.rpc.validation import check_page
+from service.handlers.answer import in_messages, listed, pieces, sendable, translated, whole
+from service.handlers.validation import check_page
 from service.segment import FinishReason
 from service.text.translator import TextResult
 

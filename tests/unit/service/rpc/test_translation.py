@@ -1,4 +1,4 @@
-"""The servicer on a real gRPC server and mailbox; the tests themselves play the engine, token by token."""
+"""The service on a real gRPC server and mailbox; the tests themselves play the engine, token by token."""
 
 import asyncio
 import contextlib
@@ -99,38 +99,8 @@ async def test_a_passed_deadline_withdraws_the_segments(house, method) -> None:
     while not house.count("requests_total", method, "DEADLINE_EXCEEDED"):  # on a busy machine it may not arrive at all
         call = getattr(house.stub, method)(request, timeout=0.2)
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    await house.servicer.idle()
+    await house.gate.idle()
     assert house.mailbox.queued_segments == 0
-
-
-class ContextPastItsDeadline:
-    """Of a call that waited in gRPC for longer than its caller did."""
-
-    def __init__(self, remaining_s: float) -> None:
-        self.aborted_with: tuple[grpc.StatusCode, str] | None = None
-        self._remaining_s = remaining_s
-
-    def time_remaining(self) -> float:
-        return self._remaining_s
-
-    def peer(self) -> str:
-        return "ipv4:127.0.0.1:1"
-
-    def invocation_metadata(self) -> tuple[()]:
-        return ()
-
-    async def abort(self, code: grpc.StatusCode, details: str, *_: object) -> None:
-        self.aborted_with = code, details
-
-
-@pytest.mark.parametrize("remaining_s", [-0.001, 0.0, 0.0001])
-async def test_a_deadline_that_had_passed_is_told_in_words_and_not_as_zero_seconds(house, remaining_s) -> None:
-    context = ContextPastItsDeadline(remaining_s)
-    await house.servicer.TranslateText(request_of("tom"), context)
-    assert context.aborted_with == (
-        grpc.StatusCode.DEADLINE_EXCEEDED,
-        "the deadline of the call had passed before its work began",
-    )
 
 
 async def test_the_engine_may_tell_of_the_deadline_first(house) -> None:
@@ -206,7 +176,7 @@ async def test_all_or_nothing_fails_where_the_engine_fails_on_a_text(house, meth
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call
     assert isinstance(from_rpc_error(caught.value), TextFailedError)
-    await house.servicer.idle()
+    await house.gate.idle()
     assert other.cancel_requested
 
 
@@ -293,12 +263,12 @@ async def test_calls_are_refused_while_loading(closed_house) -> None:
 async def test_closing_refuses_what_is_new_and_finishes_what_runs(house) -> None:
     running = translate(house, "tom")
     [segment] = await house.taken(1)
-    house.servicer.close()
+    house.gate.close()
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await house.stub.TranslateText(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
     assert house.count("rejected_total", "DRAINING") == 1
-    idle = asyncio.create_task(house.servicer.idle())
+    idle = asyncio.create_task(house.gate.idle())
     await asyncio.sleep(0)
     assert not idle.done()
     house.exhaust(segment)
@@ -310,11 +280,11 @@ async def test_abandoned_calls_are_answered(house) -> None:
     request = pb.TranslateTextRequest(contents=["tom"], model="en-de")
     calls = [house.stub.TranslateText(request), house.stub.StreamTranslateText(request)]
     await house.taken(2)
-    house.servicer.abandon(DrainingError("took too long"))
+    house.gate.abandon(DrainingError("took too long"))
     for call in calls:
         assert await call.code() is grpc.StatusCode.UNAVAILABLE
         assert await call.details() == "took too long"
-    await house.servicer.idle()
+    await house.gate.idle()
 
 
 async def test_a_fault_of_ours_is_internal_and_its_log_holds_no_text(house, monkeypatch) -> None:
@@ -390,7 +360,7 @@ async def test_time_to_the_first_token_is_observed_once_a_segment(house) -> None
 @pytest.mark.parametrize("text", ["tom", "tom " * 20_000])
 async def test_a_model_is_needed_from_its_choice_to_the_last_end(house, monkeypatch, text: str) -> None:
     """Else its engine could be stopped while a text is prepared for it, which a large one is on another thread."""
-    [model] = house.servicer._catalog
+    [model] = house.gate.catalog()
     open_text, needed = Translator.open, []
 
     def note(*arguments: object):

@@ -1,0 +1,41 @@
+"""What a message asks for, as the options of a call."""
+
+from typing import Final
+
+from dragoman.v1 import translation_pb2 as pb
+from service.handlers.context import CallContext
+from service.handlers.validation import HTML, Order
+from service.options import Decoding, Priority, RequestOptions
+
+_PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
+
+
+def options_of(
+    asked: pb.TranslateTextRequest | pb.BatchTranslateTextConfig,
+    order: Order,
+    context: CallContext,
+    *,
+    default: Priority = Priority.INTERACTIVE,
+    wants_deltas: bool = False,
+    all_or_nothing: bool = False,
+) -> RequestOptions:
+    """Give the options of a valid request.
+
+    Args:
+        asked: the message that has them.
+        order: what it means.
+        context: of the call.
+        default: the priority of a call that asks for none.
+        wants_deltas: whether progress is told after each step too.
+        all_or_nothing: whether a text that cannot be translated ends the call.
+    """
+    return RequestOptions(
+        decoding=Decoding(wants_log_probability=asked.options.mean_log_probability),
+        max_target_tokens=order.max_target_tokens,
+        deadline_s=context.deadline_s,
+        wants_deltas=wants_deltas,
+        client=context.caller.name,
+        priority=_PRIORITY.get(asked.priority, default),
+        html=asked.mime_type == HTML,
+        all_or_nothing=all_or_nothing,
+    )

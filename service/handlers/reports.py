@@ -1,0 +1,46 @@
+"""What is counted and written down of each call at its end."""
+
+import time
+from functools import cache
+
+from dragoman.errors import DragomanError
+from service.security.callers import Metadata
+from service.telemetry.access_log import AccessLog
+from service.telemetry.call_stats import CallStats
+from service.telemetry.metrics import Metrics
+
+
+class Reports:
+    """Enters each end in the metrics and in the access log; lives on the event loop.
+
+    Args:
+        metrics: of the server.
+        access_log: told of each call.
+    """
+
+    def __init__(self, metrics: Metrics, access_log: AccessLog) -> None:
+        # Found once, not a call: each look-up takes a lock.
+        self._counts = cache(metrics.requests_total.labels)
+        self._durations = cache(metrics.request_duration_seconds.labels)
+        self._refusals = cache(metrics.rejected_total.labels)
+        self._access_log = access_log
+
+    def refused(self, error: DragomanError) -> None:
+        """Count a call that was not let in."""
+        self._refusals(error.reason).inc()
+
+    def ended(self, record: CallStats, metadata: Metadata) -> None:
+        """Enter the end of a call: one count, one duration, one line of the log."""
+        self._enter(record, metadata)
+        self._durations(record.method).observe(record.duration_s)
+
+    def unauthenticated(self, method: str, host: str, metadata: Metadata, error: DragomanError) -> None:
+        """Enter a call that ended at its headers; its duration would say nothing."""
+        self.refused(error)
+        record = CallStats(method, caller=host, code=error.code, reason=error.reason)
+        self._enter(record, metadata)
+
+    def _enter(self, record: CallStats, metadata: Metadata) -> None:
+        record.duration_s = time.monotonic() - record.began_s
+        self._counts(record.method, record.code.name).inc()
+        self._access_log.enter(record, metadata)

@@ -1,0 +1,284 @@
+"""The methods of dragoman.v1.Translation: validate, let in, await, answer."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from copy import copy
+from typing import NoReturn
+
+from dragoman.errors import DeadlineExceededError, DragomanError, RequestCancelledError, UnauthenticatedError
+from dragoman.v1 import translation_pb2 as pb
+from service.calls import admission
+from service.calls.call import Call
+from service.calls.limits import refuse_any
+from service.calls.text_worker import TextWorker, unexpected
+from service.calls.window import Window
+from service.handlers import validation
+from service.handlers.answer import listed, pieces, sendable, translated, whole
+from service.handlers.batch import Batch
+from service.handlers.context import CallContext
+from service.handlers.gate import Gate
+from service.handlers.inbox import Inbox
+from service.handlers.options import options_of
+from service.handlers.reports import Reports
+from service.options import Priority, RequestOptions
+from service.registry.catalog import ServedModel
+from service.security.callers import Caller, Callers, Metadata
+from service.security.hosts import host_of_peer
+from service.settings import Settings
+from service.telemetry.access_log import AccessLog
+from service.telemetry.call_stats import CallStats
+from service.telemetry.metrics import Metrics
+
+
+class TranslationHandlers:
+    """Functions of a request and the context of its call, which return or yield messages.
+
+    A transport identifies the caller by the headers, then reads the request, calls one of them and sends what it gives,
+    with `delivery.deliver` where that is several messages. Each raises a DragomanError that names the request; a call
+    is counted and written down at its end, however that comes.
+    """
+
+    def __init__(
+        self, gate: Gate, settings: Settings, metrics: Metrics, callers: Callers, access_log: AccessLog | None = None
+    ) -> None:
+        """Handlers that take calls when the gate is open.
+
+        Args:
+            gate: of the server.
+            settings: of the server.
+            metrics: of the server.
+            callers: who they are, and how much they may.
+            access_log: told of each call at its end; None: nobody is.
+        """
+        self._gate = gate
+        self._settings = settings
+        self._metrics = metrics
+        self._callers = callers
+        self._reports = Reports(metrics, access_log or AccessLog())
+        self._worker = TextWorker(settings)
+        # No token is shorter than a byte: one stream alone does not fill the queue of an idle engine.
+        self._window = Window(settings.max_contents, settings.queue_source_tokens)
+
+    def identify(self, method: str, peer: str, metadata: Metadata) -> Caller:
+        """Tell who calls, by the headers of the call: before any message is read, and once.
+
+        Args:
+            method: its name, such as "TranslateText".
+            peer: where it comes from, as gRPC writes it.
+            metadata: what came with it, keys in lower case.
+
+        Raises:
+            UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over, and written down.
+        """
+        try:
+            return self._callers.identify(peer, metadata)
+        except UnauthenticatedError as error:
+            self._reports.unauthenticated(method, host_of_peer(peer), metadata, error)
+            raise
+
+    def refuse(self, method: str, context: CallContext, error: DragomanError) -> NoReturn:
+        """End a call whose request is none.
+
+        Raises:
+            DragomanError: the error, or what ends any call now.
+        """
+        with self._opened(method, context):
+            self._gate.catalog()
+            raise error
+        raise AssertionError("the error was raised")
+
+    async def translate(self, request: pb.TranslateTextRequest, context: CallContext) -> pb.TranslateTextResponse:
+        """Translate all texts and answer once.
+
+        Raises:
+            DragomanError: why there is no answer.
+        """
+        with self._opened("TranslateText", context, request.request_id) as record:
+            model, options = self._screened(request, context, record, wants_deltas=False)
+            async with self._running(model, options, context, record) as call:
+                await call.add(request.contents)
+                await call.done()
+                results = (await call.results(range(call.count))).values()
+                errors = [result for result in results if isinstance(result, DragomanError)]
+                if options.all_or_nothing:
+                    refuse_any(errors)
+                record.failed_texts = len(errors)
+            translations = [translated(result, model.manifest.name) for result in results]
+            answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
+            return whole(answer, self._settings.max_answer_bytes)
+
+    async def stream(
+        self, request: pb.TranslateTextRequest, context: CallContext
+    ) -> AsyncGenerator[pb.StreamTranslateTextResponse, None]:
+        """Translate all texts and yield the text as it is decoded.
+
+        Raises:
+            DragomanError: why there are no more answers.
+        """
+        with self._opened("StreamTranslateText", context, request.request_id) as record:
+            model, options = self._screened(request, context, record, wants_deltas=True)
+            async with self._running(model, options, context, record) as call:
+                await call.add(request.contents)
+                unanswered = set(range(call.count))
+                moved = unanswered.copy()
+                while True:
+                    for number in sorted(moved & unanswered):
+                        finished = call.finished(number)  # asked first: what comes later is the next round's
+                        for piece in self._new_pieces(call, number):
+                            yield pb.StreamTranslateTextResponse(content_index=number, text_delta=piece)
+                        if finished:
+                            result = await self._streamed(call, number, options, model, record)
+                            yield pb.StreamTranslateTextResponse(
+                                content_index=number, result=result, request_id=record.request_id
+                            )
+                            unanswered.remove(number)
+                    if not unanswered:
+                        return
+                    moved = await call.moved()
+
+    async def batch(
+        self, requests: AsyncIterator[pb.BatchTranslateTextRequest], context: CallContext
+    ) -> AsyncGenerator[pb.BatchTranslateTextResponse, None]:
+        """Translate texts while more of them come, and answer each when it is finished, or in their order.
+
+        Args:
+            requests: first the config, then texts; raises a DragomanError for a message that is none.
+            context: of the call.
+
+        Raises:
+            DragomanError: why there are no more answers.
+        """
+        inbox = Inbox(requests)
+        with self._opened("BatchTranslateText", context) as record, self._gate.closing(inbox.close):
+            self._gate.catalog()
+            async with self._gate.limited(context):
+                first = await inbox.next() or pb.BatchTranslateTextRequest()
+            catalog = self._gate.catalog()  # it may have been a long time
+            _name(record, first.config.request_id)
+            order = validation.check_config(first, catalog)
+            record.admitted = True
+            record.model = order.model.manifest.name
+            options = options_of(first.config, order, context, default=Priority.BULK)
+            async with self._running(order.model, options, context, record, self._window) as call:
+                await context.accept()
+                batch = Batch(inbox, call, record, self._settings, in_order=first.config.in_order)
+                async with batch.reading():
+                    while (ready := await batch.ready()) is not None:
+                        for answers in await batch.answers(ready):
+                            yield batch.message(answers)
+                            batch.answered(answers)
+
+    async def list_models(self, request: pb.ListModelsRequest, context: CallContext) -> pb.ListModelsResponse:
+        """List the models and their limits.
+
+        Raises:
+            DragomanError: why there is no list.
+        """
+        with self._opened("ListModels", context) as record:
+            catalog = self._gate.catalog()
+            validation.check_page(request)
+            record.admitted = True
+            return listed((model.manifest for model in catalog), request)
+
+    @contextmanager
+    def _opened(self, method: str, context: CallContext, request_id: str = "") -> Iterator[CallStats]:
+        """Begin a call, and turn every end of it into one error, one count, one duration and one line of the log.
+
+        Args:
+            method: its name.
+            context: of the call.
+            request_id: what its caller calls it; ignored where that is no name.
+
+        Yields:
+            The record of the call, to be filled.
+
+        Raises:
+            DragomanError: how it ended; of its own, with the id of the request.
+        """
+        record = CallStats(method, caller=context.caller.name)
+        _name(record, request_id)
+        failure: DragomanError | None = None
+        self._gate.enter()
+        try:
+            with self._callers.visit(context.caller):
+                yield record
+        except (asyncio.CancelledError, GeneratorExit):  # a transport cancels for both, or reads on no more
+            record.code = (DeadlineExceededError if context.late else RequestCancelledError).code
+            raise
+        except Exception as error:
+            failure = copy(error if isinstance(error, DragomanError) else unexpected(error))
+            failure.request_id = record.request_id
+            record.code, record.reason = failure.code, failure.reason
+            if not record.admitted and isinstance(error, DragomanError):
+                self._reports.refused(failure)
+        finally:
+            # Before the status leaves: a client that does not read keeps it from leaving.
+            self._gate.leave()
+            self._reports.ended(record, context.metadata)
+        if failure is not None:
+            try:
+                raise failure
+            finally:
+                del failure  # else it and this frame would keep each other
+
+    @asynccontextmanager
+    async def _running(
+        self,
+        model: ServedModel,
+        options: RequestOptions,
+        context: CallContext,
+        record: CallStats,
+        window: Window | None = None,
+    ) -> AsyncIterator[Call]:
+        """Run a call that is let in, until its deadline; withdraw what is unfinished at the end, however that comes.
+
+        Raises:
+            DeadlineExceededError: the deadline of the call passed meanwhile.
+            DragomanError: what the server abandons its calls with.
+        """
+        with model.held():
+            async with (
+                self._gate.limited(context),
+                Call(model, options, self._worker, self._metrics, record, window=window) as call,
+            ):
+                yield call
+
+    def _screened(
+        self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats, *, wants_deltas: bool
+    ) -> tuple[ServedModel, RequestOptions]:
+        """Check a request, and whether it has prospects: before anything is set up for it, refusals are to be cheap.
+
+        Raises:
+            DragomanError: the request is refused.
+        """
+        catalog = self._gate.catalog()
+        record.texts = len(request.contents)
+        order = validation.check(request, catalog, self._settings, one_answer=not wants_deltas)
+        record.model = order.model.manifest.name
+        options = options_of(request, order, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
+        admission.precheck(order.model.intake, options, request.contents)
+        return order.model, options
+
+    def _new_pieces(self, call: Call, number: int) -> Iterator[str]:
+        """Yield all of a text that is settled and was not yet sent, in pieces that fit a message."""
+        while delta := call.delta(number):
+            yield from pieces(delta, self._settings.max_answer_bytes)
+
+    async def _streamed(
+        self, call: Call, number: int, options: RequestOptions, model: ServedModel, record: CallStats
+    ) -> pb.TranslatedText:
+        """Give the translation of a text that is finished, or its error; raises that where all or nothing is wanted."""
+        [made] = (await call.results([number])).values()
+        result = sendable(made, self._settings.max_answer_bytes)
+        if isinstance(result, DragomanError):
+            if options.all_or_nothing:
+                raise result
+            record.failed_texts += 1
+        return translated(result, model.manifest.name)
+
+
+def _name(record: CallStats, request_id: str) -> None:
+    """Call it as the caller does, if that is a name."""
+    if validation.is_request_id(request_id):
+        record.request_id = request_id

@@ -46,15 +46,17 @@ class Health:
         return dict(self._serving)
 
     async def follow(self, name: str) -> AsyncIterator[bool | None]:
-        """Say whether a server or model serves, and again whenever that changes, until the end."""
+        """Say whether a server or model serves, and again whenever that changes; at the end, the last of it."""
         told: list[bool | None] = []
-        while not self._ended:
+        while True:
             news, serving = self._news, self.is_serving(name)
-            if [serving] == told:
-                await news.wait()
-            else:
+            if [serving] != told:
                 yield serving
                 told = [serving]
+            elif self._ended:
+                return
+            else:
+                await news.wait()
 
     def serve(self, models: Iterable[str]) -> None:
         """Note that these models are served now, and no others."""

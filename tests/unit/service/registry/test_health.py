@@ -81,3 +81,20 @@ async def test_a_follower_is_told_at_once_and_of_changes_until_the_end() -> None
     health.end()
     with pytest.raises(StopAsyncIteration):
         await anext(following)
+
+
+async def test_one_who_takes_news_slowly_hears_how_it_ended() -> None:
+    health = Health()
+    health.serve(["en-de"])
+    news = health.follow("")
+    assert await anext(news) is True
+    health.leave()
+    health.end()
+    assert [serving async for serving in news] == [False]
+
+
+async def test_one_who_comes_after_the_end_hears_that() -> None:
+    health = Health()
+    health.leave()
+    health.end()
+    assert [serving async for serving in health.follow("")] == [False]

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dragoman.arguments import Parser
@@ -97,3 +98,15 @@ def output_file(text: str) -> Path:
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise argparse.ArgumentTypeError(f"cannot write a file {text}")
     return path
+
+
+def some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return a reader of names with commas between, all of them known."""
+
+    def read(text: str) -> list[str]:
+        chosen = text.split(",")
+        if unknown := [name for name in chosen if name not in known]:
+            raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; there are {', '.join(known)}")
+        return chosen
+
+    return read

@@ -10,7 +10,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from bench.arguments import add_bundle, add_json, make_parser, whole
 from bench.files import write_json
+from bench.machine import now
 from bench.memory.process import resident_mib
 from bench.memory.trend import growth
 from bench.server_process import ServerError, running, serve_command
@@ -86,7 +86,7 @@ def run(bundle: Path, count: int, *, in_order: bool) -> dict[str, Any]:
         BundleError: there is no good bundle.
         DragomanError: the call failed.
     """
-    date = datetime.now(UTC).isoformat(timespec="seconds")
+    date = now()
     times = np.zeros(count, np.uint8)  # how often each text was answered
     samples: list[Sample] = []
     errors, portion = 0, count // SAMPLES

@@ -9,7 +9,6 @@ lately come from the page cache: only the first start after boot is colder.
 import json
 import sys
 import time
-from datetime import UTC, datetime
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import grpc
 
 from bench.arguments import add_serve, count, make_parser
 from bench.load.texts import read_data_file
+from bench.machine import now
 from bench.memory.process import peak_resident_mib, resident_mib
 from bench.server_process import Running, ServerError, running, serve_command
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
@@ -62,7 +62,7 @@ def measure(command: list[str], texts: list[str]) -> dict[str, Any]:
     Raises:
         ServerError: The server ended or was not ready in time.
     """
-    date = datetime.now(UTC).isoformat(timespec="seconds")
+    date = now()
     with running(command) as server:
         report = _measure_running(server, texts)
     return {"date": date, "command": command, **report, "exit_code": server.process.returncode}

@@ -1,6 +1,7 @@
-"""The machine that a figure comes from, and the versions of what ran on it."""
+"""Where and when a figure was taken: the machine, the versions of what ran on it, the date."""
 
 import platform
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,11 @@ def environment() -> dict[str, str | int]:
         "system": f"{platform.system()} {platform.release()}",
         **machine(),
     }
+
+
+def now() -> str:
+    """Return the date and the time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def installed(package: str) -> str | None:

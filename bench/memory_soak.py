@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from tqdm import tqdm
 
 from bench.arguments import add_bundle, add_json, count, make_parser, whole
 from bench.files import write_json
+from bench.machine import now
 from bench.memory.allocator import allocated_mib
 from bench.memory.process import resident_mib
 from bench.memory.trend import growth, settled
@@ -122,7 +122,7 @@ def run(bundle: Bundle, soak: Soak) -> dict[str, Any]:
         BundleError: a graph cannot be loaded.
     """
     share_one_heap()  # as the server does
-    date = datetime.now(UTC).isoformat(timespec="seconds")
+    date = now()
     mailbox, metrics = Mailbox(sys.maxsize), Metrics()
     engine = Engine(
         bundle,

@@ -21,10 +21,10 @@ is switched off. In process tokenizing is left out; served, both sides tokenize 
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from bench.arguments import count, input_file, make_parser, output_file
+from bench.arguments import count, input_file, make_parser, output_file, some_of
 from bench.compare.inprocess import Outcome
 from bench.compare.report import as_dict, as_markdown
 from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
@@ -85,9 +85,9 @@ def build_parser() -> Parser:
     add("--model-folder", type=Path, default=Path("models/en-de"), metavar="DIR", help="default model (%(default)s)")
     for name, known in (("parts", PARTS), ("models", MODELS), ("peers", PEERS)):
         text = ",".join(known)
-        add(f"--{name}", type=_some_of(known), default=known, metavar="NAME,...", help=f"some of {text} (all)")
+        add(f"--{name}", type=some_of(known), default=known, metavar="NAME,...", help=f"some of {text} (all)")
     served = ("default",)  # searching rates takes minutes a model
-    add("--served-models", type=_some_of(MODELS), default=served, metavar="NAME,...", help="as servers (default)")
+    add("--served-models", type=some_of(MODELS), default=served, metavar="NAME,...", help="as servers (default)")
     add("--precision", choices=("int8", "fp32"), default="int8", help="transformers run in fp32 (%(default)s)")
     add("--rounds", type=count, default=5, metavar="N", help="measurements of each side (%(default)s)")
     add("--quick", action="store_true", help="fewer settings and shorter measurements")
@@ -96,18 +96,6 @@ def build_parser() -> Parser:
     add("--plot", type=output_file, metavar="OUT", help="draw the ratios into this PNG")
     add("--results", type=output_file, metavar="OUT", help="append the table to this file")
     return parser
-
-
-def _some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
-    """A parser of comma-separated names."""
-
-    def parse(text: str) -> list[str]:
-        chosen = text.split(",")
-        if unknown := [name for name in chosen if name not in known]:
-            raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; there are {', '.join(known)}")
-        return chosen
-
-    return parse
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
 from bench.compare.inprocess import Outcome, describe
-from bench.machine import installed, machine
+from bench.machine import installed, machine, now
 
 _PACKAGES = ("dragoman", "onnxruntime", "ctranslate2", "transformers", "torch")
 _HEAD = "| model | part | unit | Dragoman | peer | ratio (spread) | equal sentences, target tokens | settings |"
@@ -53,7 +52,7 @@ def _agreement(outcome: Outcome) -> str:
 
 def _where() -> dict[str, Any]:
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "date": now(),
         **machine(),
         "versions": {name: number for name in _PACKAGES if (number := installed(name))},
     }

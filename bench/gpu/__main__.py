@@ -30,11 +30,12 @@ import argparse
 import signal
 import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bench.arguments import count, make_parser, output_file, positive
+from bench.arguments import count, make_parser, output_file, positive, some_of
+from bench.gpu.parts import names, parts
+from bench.machine import now
 from dragoman.arguments import Parser
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_INTERRUPTED, EXIT_OK
 
@@ -75,7 +76,6 @@ def main(argv: list[str]) -> int:
 
 
 def _run(arguments: argparse.Namespace, work: Path) -> int:
-    from bench.gpu.parts import parts
     from bench.gpu.report import Report, section
     from bench.gpu.run import MissingDeviceError, run
     from bench.gpu.setup import Setup, read_pairs
@@ -89,8 +89,7 @@ def _run(arguments: argparse.Namespace, work: Path) -> int:
         return _refuse(str(error))
     work.mkdir(parents=True, exist_ok=True)
     setup.write(work / "setup.json")
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    report = Report({"date": date, "device": setup.device}, arguments.json, arguments.markdown)
+    report = Report({"date": now(), "device": setup.device}, arguments.json, arguments.markdown)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process is left behind
     chosen = parts(arguments.sizes, arguments.parts)
     try:
@@ -111,8 +110,8 @@ def build_parser() -> Parser:
     parser = make_parser("python -m bench.gpu", __doc__)
     add = parser.add_argument
     add("--device", choices=("cuda", "cpu"), default="cuda", help="(%(default)s)")
-    add("--parts", type=_names, metavar="NAME,...", help="only these, and libraries (default: all)")
-    add("--sizes", type=_sizes, metavar="SIZE,...", help=f"of the models of speed ({_defaults('sizes')})")
+    add("--parts", type=some_of(names()), metavar="NAME,...", help="only these, and libraries (default: all)")
+    add("--sizes", type=some_of(_SIZES), metavar="SIZE,...", help=f"of the models of speed ({_defaults('sizes')})")
     add("--seconds", type=positive, default=510.0, metavar="S", help="of all parts together (%(default)g)")
     add("--checkpoint", type=Path, default=Path("models/en-de/checkpoint"), metavar="DIR", help="(%(default)s)")
     add("--data", type=Path, default=Path("tests/data/en-de.tsv"), metavar="FILE", help="pairs (%(default)s)")
@@ -134,24 +133,6 @@ def _defaults(name: str) -> str:
         ",".join(value) if isinstance(value := _DEFAULTS[device][name], tuple) else value for device in ("cuda", "cpu")
     )
     return f"{cuda}; on a CPU {cpu}"
-
-
-def _sizes(text: str) -> list[str]:
-    return _words(text, _SIZES)
-
-
-def _names(text: str) -> list[str]:
-    from bench.gpu.parts import names
-
-    return _words(text, names())
-
-
-def _words(text: str, known: list[str] | tuple[str, ...]) -> list[str]:
-    words = text.split(",")
-    for word in words:
-        if word not in known:
-            raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(known)}")
-    return words
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import onnx
 
 from bench.decoding import Batch, Graphs
 from bench.gpu.encoder import difference
-from bench.gpu.models import bundle_folder
+from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task, read_pairs
 from bench.sentences import Sentences, equal_sentences
 from dragoman.bundle import COPY, DECODER, ENCODER, MEMORY, PLACE, Bundle, target_limit
@@ -27,7 +27,7 @@ _ENCODED: Final = 64
 
 def placement(task: Task) -> Figures:
     """For each served graph its first provider, and the copies between devices in it: 0 is what is wanted."""
-    bundle, device = Bundle.open(bundle_folder(task, "fp16")), task.setup.device
+    bundle, device = open_bundle(task), task.setup.device
     rows = [_placement(bundle, name, device) for name in (ENCODER, DECODER, PLACE, COPY)]
     return {
         "rows": rows,
@@ -53,7 +53,7 @@ def _placement(bundle: Bundle, name: str, device: str) -> Figures:
 
 def parity(task: Task) -> Figures:
     """The tokens of the fp16 bundle on the device beside those of the fp32 bundle on the CPU, and the encoders'."""
-    fp32, fp16 = (Bundle.open(bundle_folder(task, precision)) for precision in ("fp32", "fp16"))
+    fp32, fp16 = (open_bundle(task, precision) for precision in ("fp32", "fp16"))
     texts, references = read_pairs(task.setup.data, task.setup.sentences)
     sentences = real_sentences(fp16, texts)
     expected = Batch(Graphs.on_host(fp32), _SLOTS).decode(sentences)

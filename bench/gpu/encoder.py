@@ -7,10 +7,10 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from bench.gpu.models import bundle_folder
+from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task
 from bench.sentences import random_sentences
-from dragoman.bundle import ENCODER, MEMORY, Bundle
+from dragoman.bundle import ENCODER, MEMORY
 from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import open_graph, open_session
 
@@ -23,7 +23,7 @@ _KERNELS: Final = {"unset": {}, "16 (MATH)": {"sdpa_kernel": "16"}, "1 (FLASH)":
 
 def encoder(task: Task) -> Figures:
     """Encode a short source alone and beside a long one; the largest difference, by `sdpa_kernel`."""
-    bundle, device = Bundle.open(bundle_folder(task, "fp16")), task.setup.device
+    bundle, device = open_bundle(task), task.setup.device
     sources = random_sentences(bundle.manifest, [SHORT, min(LONG, bundle.manifest.max_source_tokens)], [1, 1]).sources
     served = padding_difference(open_graph(bundle, ENCODER, device), sources)
     figures: Figures = {"rows": [_row("as served", *served)]}

@@ -14,10 +14,10 @@ from typing import Any, Final
 import onnxruntime
 
 from bench.decoding import Batch, Graphs
-from bench.gpu.models import bundle_folder
+from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task
 from bench.sentences import random_sentences
-from dragoman.bundle import DECODER, ENCODER, MEMORY, Bundle
+from dragoman.bundle import DECODER, ENCODER, MEMORY
 from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import PROVIDERS, open_graph
 
@@ -32,7 +32,7 @@ def kernels(task: Task) -> Figures:
         `attention`: the lines that onnxruntime prints of each attention node; `rows`: the operators of both graphs.
     """
     os.environ["ORT_ENABLE_ATTENTION_KERNEL_DEBUG_INFO"] = "1"  # read as sessions open
-    bundle, device = Bundle.open(bundle_folder(task, "fp16")), task.setup.device
+    bundle, device = open_bundle(task), task.setup.device
     sentences = random_sentences(bundle.manifest, [TOKENS] * ROWS, [TARGET_TOKENS] * ROWS)
     with tempfile.TemporaryDirectory() as name, printed() as lines:
         folder = Path(name)

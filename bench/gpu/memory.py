@@ -7,12 +7,11 @@ import numpy as np
 
 from bench.decoding import Batch, Graphs
 from bench.gpu.libraries import nvidia_smi
-from bench.gpu.models import bundle_folder
+from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task
 from bench.memory.process import resident_mib
 from bench.memory.trend import growth
 from bench.sentences import random_lengths, random_sentences
-from dragoman.bundle import Bundle
 from service.settings import MEGABYTE
 
 SAMPLES: Final = 20
@@ -22,7 +21,7 @@ _CACHE_MB: Final = 64
 
 def memory(task: Task) -> Figures:
     """Decode random segments, portion after portion; memory in use after each, and how fast it grew."""
-    bundle, device, segments = Bundle.open(bundle_folder(task, "fp16")), task.setup.device, task.setup.segments
+    bundle, device, segments = open_bundle(task), task.setup.device, task.setup.segments
     manifest, random = bundle.manifest, np.random.default_rng(0)
     batch = Batch(Graphs.resident(bundle, device), min(_SLOTS, task.setup.most_slots), _CACHE_MB * MEGABYTE)
     rows, portion = list[Figures](), -(-segments // SAMPLES)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from bench.exported import exported
 from bench.gpu.setup import Figures, Task, read_pairs
 from bench.peers import random_model
+from dragoman.bundle import Bundle
 
 # Twice as wide and deep as "base": 12+12 layers, about 0.5 billion parameters.
 LARGE: Final[dict[str, Any]] = random_model.BASE | {
@@ -35,6 +36,11 @@ def fp32(task: Task) -> Figures:
 def bundle_folder(task: Task, precision: str) -> Path:
     """Where the bundle of a size lies."""
     return task.folder / f"bundle-{precision}"
+
+
+def open_bundle(task: Task, precision: str = "fp16") -> Bundle:
+    """Open the bundle of a size."""
+    return Bundle.open(bundle_folder(task, precision))
 
 
 def peer(task: Task) -> Figures:

@@ -7,7 +7,7 @@ from typing import Final
 from bench.decoding import Batch, Graphs
 from bench.gpu.accuracy import real_sentences
 from bench.gpu.floor import StepBytes, copy_bytes_per_s, step_bytes
-from bench.gpu.models import CONFIGS, TOKENS, bundle_folder, peer_folder
+from bench.gpu.models import CONFIGS, TOKENS, open_bundle, peer_folder
 from bench.gpu.peer import Peer
 from bench.gpu.setup import Figures, Task, left_out, read_pairs, slot_counts
 from bench.sentences import Sentences, random_sentences
@@ -24,7 +24,7 @@ _FIRST: Final = (256, 1, 64, 1024, 16)
 
 def speed(task: Task) -> Figures:
     """Measure at 1, 2, 4, ... slots, ours and the peer's in turn; what there is no time for is named in `left_out`."""
-    bundle = Bundle.open(bundle_folder(task, "fp16"))
+    bundle = open_bundle(task)
     sentences = _sentences(task, bundle)
     opened = Graphs.resident(bundle, task.setup.device)
     floor = step_bytes(bundle, [len(ids) for ids in sentences.sources], _target_tokens(task, opened, sentences))

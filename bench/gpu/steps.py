@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.decoding import Batch, Graphs
-from bench.gpu.models import bundle_folder
+from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task, left_out, slot_counts
 from bench.sentences import Sentences, equal_sentences, random_sentences
-from dragoman.bundle import Bundle, Manifest
+from dragoman.bundle import Manifest
 from service.runtime.device import DeviceSlots
 from service.runtime.interfaces import Decoder, Step
 from service.segment import Segment
@@ -24,7 +24,7 @@ _COMPANY_TOKENS: Final = 16  # that are decoded of each sentence to compare its 
 
 def graphs(task: Task) -> Figures:
     """Decode sentences that come and go, up to the last position of the caches, with CUDA graphs and without."""
-    bundle, device = Bundle.open(bundle_folder(task, "fp16")), task.setup.device
+    bundle, device = open_bundle(task), task.setup.device
     sentences = coming_and_going(bundle.manifest, task.setup.steps)
     recorded = Batch(Graphs.resident(bundle, device).endless(CAPACITY), SLOTS)
     plain = Batch(Graphs.resident(bundle, device, capture=False).endless(CAPACITY), SLOTS)
@@ -54,7 +54,7 @@ def coming_and_going(manifest: Manifest, steps: int) -> Sentences:
 
 def nan(task: Task) -> Figures:
     """Decode the same with caches that hold zeros at first, and with caches full of NaN."""
-    bundle, device = Bundle.open(bundle_folder(task, "fp16")), task.setup.device
+    bundle, device = open_bundle(task), task.setup.device
     opened = Graphs.resident(bundle, device).endless(CAPACITY)
     sentences = coming_and_going(bundle.manifest, task.setup.steps // 4)
     filled = [replace(opened, decoder=Filled(opened.decoder, number)) for number in (0.0, np.nan)]
@@ -88,7 +88,7 @@ class Filled:
 
 def bits(task: Task) -> Figures:
     """Decode one sentence in the company of others, in 1, 2, 4, ... slots: which logits differ from those alone?"""
-    bundle, device = Bundle.open(bundle_folder(task, "fp16")), task.setup.device
+    bundle, device = open_bundle(task), task.setup.device
     opened, rows = Graphs.resident(bundle, device).endless(), list[Figures]()
     alone, alone_ids = _watched(opened, 1)
     counts = slot_counts(task.setup.most_slots)

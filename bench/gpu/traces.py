@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Final
 
 from bench.decoding import Batch, Graphs
-from bench.gpu.models import bundle_folder
+from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task
 from bench.sentences import random_sentences
-from dragoman.bundle import Bundle
 from service.runtime.device import DeviceEncoder
 
 TOKENS: Final = 12
@@ -21,7 +20,7 @@ def traces(task: Task) -> Figures:
     Returns:
         `rows`: by graph and kernel, how often and how long; `order`: those of the encoder, then those of the steps.
     """
-    bundle, device, slots = Bundle.open(bundle_folder(task, "fp16")), task.setup.device, task.setup.served_slots
+    bundle, device, slots = open_bundle(task), task.setup.device, task.setup.served_slots
     graphs = Graphs.resident(bundle, device, capture=False).endless()
     sentences = random_sentences(bundle.manifest, [TOKENS] * slots, [TARGET_TOKENS] * slots)
     encoder, batch = DeviceEncoder(bundle, device), Batch(graphs, slots)

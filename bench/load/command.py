@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from bench.files import write_json, write_whole
@@ -16,7 +15,7 @@ from bench.load.report import to_text
 from bench.load.run import run_load
 from bench.load.slo import judge, to_line
 from bench.load.texts import DataFile, DataFileError, read_data_file
-from bench.machine import environment
+from bench.machine import environment, now
 from dragoman import access
 from dragoman.access import Access
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
@@ -44,7 +43,7 @@ def main(argv: list[str]) -> int:
         parser.error(str(error))
     _warn_of_broken_lines(data)
     to_page = _page_writer(arguments)
-    started = datetime.now(UTC)
+    started = now()
     try:
         measured = _measure(arguments, let_in, data.texts)
     except NoServerError as error:
@@ -89,10 +88,10 @@ def _warn_of_broken_lines(data: DataFile) -> None:
 
 
 def _with_context(
-    measured: dict[str, Any], started: datetime, arguments: argparse.Namespace, data: DataFile
+    measured: dict[str, Any], started: str, arguments: argparse.Namespace, data: DataFile
 ) -> dict[str, Any]:
     return {
-        "date": started.isoformat(timespec="seconds"),
+        "date": started,
         "settings": as_json(arguments),
         "environment": environment(),
         "num_texts": len(data.texts),

@@ -96,7 +96,7 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
 
     Returns:
         The report of the step at the highest rate that held, or of the last where none did, and with it
-        `highest_rate`, `next_rate` and `next_why`, which log where and why it ended, and all `steps`.
+        `highest_rate`, `next_rate` and `next_why`, which say where and why it ended, and all `steps`.
 
     Raises:
         NoServerError: no server could be asked for its models, or for its metrics.
@@ -113,7 +113,7 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
 
 
 def summarize_steps(steps: list[dict[str, Any]], p95_ms: float) -> dict[str, Any]:
-    """What the steps log together.
+    """Sum up what the steps found.
 
     Args:
         steps: of a ramp, in order.

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.load.figures import latencies_ms
 from bench.load.samples import Outcome, Table
 
 _FEWEST_BINS, _MOST_BINS = 8, 40
@@ -59,8 +60,7 @@ def timeline(table: Table, width_s: float | None = None) -> dict[str, Any]:
 
 def _latencies(table: Table, due: NDArray[np.int64], bins: int) -> dict[str, list[float | None]]:
     """Percentile -> [bins] milliseconds."""
-    latency_ms = (table.ended_s - table.due_s)[table.answered] * 1e3
-    places = due[table.answered]
+    latency_ms, places = latencies_ms(table), due[table.answered]
     order = np.argsort(places, kind="stable")
     parts = np.split(latency_ms[order], np.searchsorted(places[order], np.arange(1, bins)))
     return {

@@ -12,7 +12,6 @@ others. Several texts a request keep it from being what is measured.
 
 import argparse
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from bench.files import write_json
 from bench.load.report import GENERATOR_WARNING
 from bench.load.texts import DataFileError, read_data_file
 from bench.log import log_with_time
-from bench.machine import environment
+from bench.machine import environment, now
 from bench.overload.drive import Plan, drive
 from bench.overload.targets import as_table, check
 from bench.server_process import ServerError
@@ -46,7 +45,7 @@ def main(argv: list[str]) -> int:
         texts = read_data_file(arguments.data).texts
     except DataFileError as error:
         parser.error(str(error))
-    started = datetime.now(UTC).isoformat(timespec="seconds")
+    started = now()
     where = environment()
     try:
         storm = drive(_plan(arguments, texts), log_with_time())

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import grpc
 import numpy as np
 
 from bench.load.drive import Watch, put
@@ -21,7 +20,8 @@ from bench.overload.cores import Cores, apart
 from bench.overload.phases import Phase, answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
 from bench.overload.targets import Figures
 from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
-from dragoman.v1 import translation_pb2, translation_pb2_grpc
+from dragoman import Client
+from dragoman.v1 import translation_pb2
 
 STEADY_SHARE = 0.8
 _DELAY_FLAG = "--max-delay-s"
@@ -167,8 +167,8 @@ def _listed(cores: Sequence[int]) -> str:
 
 
 def _requests(plan: Plan, address: str) -> list[bytes]:
-    with grpc.insecure_channel(address) as channel:
-        models = translation_pb2_grpc.TranslationStub(channel).ListModels(translation_pb2.ListModelsRequest()).models
+    with Client(address) as client:
+        models = client.list_models()
     template = translation_pb2.TranslateTextRequest(model=models[0].name)
     return serialize_requests(list(plan.texts), plan.texts_per_request, template)
 

@@ -14,12 +14,12 @@ import argparse
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from bench.arguments import add_bundle, add_json, make_parser
 from bench.files import write_json
+from bench.machine import now
 from bench.roofline.costs import Peak
 from bench.roofline.peaks import measure_peaks, measure_profiler
 from bench.roofline.profile import Operator, Profile, Shape, engine_python_us, profile_decoder, profile_encoder
@@ -96,7 +96,7 @@ def measure(bundle: Bundle, shape: Shape) -> dict[str, Any]:
     Raises:
         BundleError: a graph cannot be loaded.
     """
-    date = datetime.now(UTC).isoformat(timespec="seconds")
+    date = now()
     peaks, profiler = measure_peaks(), measure_profiler()
     with tempfile.TemporaryDirectory() as folder:
         profiles = [profile(bundle, shape, profiler, Path(folder)) for profile in (profile_encoder, profile_decoder)]

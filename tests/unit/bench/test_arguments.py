@@ -45,3 +45,10 @@ def test_flags_cannot_be_shortened_and_an_error_is_one_line(capsys: pytest.Captu
 def test_what_is_out_of_its_bounds_is_refused(kind: Callable[[str], object], text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         kind(text)
+
+
+def test_names_are_some_of_those_that_there_are() -> None:
+    read = arguments.some_of(["offline", "single"])
+    assert read("single,offline") == ["single", "offline"]
+    with pytest.raises(argparse.ArgumentTypeError, match=r"^no 'served'; there are offline, single$"):
+        read("offline,served")

@@ -1,8 +1,9 @@
+import re
 from pathlib import Path
 
 import pytest
 
-from bench.machine import environment, installed, machine, processor
+from bench.machine import environment, installed, machine, now, processor
 
 XEON = """processor : 0
 model name : Some Xeon
@@ -42,3 +43,7 @@ def test_a_load_says_where_it_was_made() -> None:
 def test_a_package_that_is_not_installed_has_no_version() -> None:
     assert installed("grpcio") == environment()["grpcio"]
     assert installed("no-such-package-anywhere") is None
+
+
+def test_the_time_is_in_utc_to_the_second() -> None:
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", now())

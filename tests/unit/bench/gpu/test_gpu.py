@@ -51,7 +51,7 @@ def test_parts_and_sizes_that_do_not_exist_are_named(flag: list[str], capsys: py
     with pytest.raises(SystemExit) as ended:
         gpu.main(flag)
     assert ended.value.code == 2
-    assert f"{flag[1].split(',')[-1]!r} is none of" in capsys.readouterr().err
+    assert f"no {flag[1].split(',')[-1]!r}; there are" in capsys.readouterr().err
 
 
 def test_chosen_parts_run_and_are_written(

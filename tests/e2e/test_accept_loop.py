@@ -11,8 +11,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import Client, DragomanError
-from tests.e2e.conftest import PATIENCE_S, ServerProcess
 from tests.http2 import Connection, End, call_headers
+from tests.server_process import PATIENCE_S, ServerProcess
 
 UNIMPLEMENTED = End(status="12", reset=None, closed=False)
 ODD_PATHS = {

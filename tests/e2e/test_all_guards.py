@@ -15,7 +15,7 @@ from dragoman import Client
 from dragoman.access import API_KEY_VARIABLE
 from tests.certificates import Authority, Files
 from tests.e2e.bundles import copy_bundle
-from tests.e2e.conftest import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess
+from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess
 
 
 class GuardedServer:

@@ -10,7 +10,7 @@ import google.rpc
 import pytest
 
 from tests.clients.languages import LANGUAGES, Language
-from tests.e2e.conftest import REPOSITORY, ServerProcess
+from tests.server_process import REPOSITORY, ServerProcess
 
 PATIENCE_S = 600
 CACHE = REPOSITORY / ".cache" / "clients"

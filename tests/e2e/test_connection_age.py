@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator
 
 from dragoman import Client
-from tests.e2e.conftest import PATIENCE_S
 from tests.e2e.relay import Relay
+from tests.server_process import PATIENCE_S
 
 
 def test_a_client_connects_again_after_a_while_and_loses_no_call(launch) -> None:

@@ -12,8 +12,8 @@ from dragoman import QueueFullError
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
-from tests.e2e.conftest import ServerProcess
 from tests.e2e.relay import Relay
+from tests.server_process import ServerProcess
 
 PATIENCE_S = 120
 LIMIT_SOURCE_TOKENS = 200_000  # the default

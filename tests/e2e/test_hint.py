@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import main
-from tests.e2e.conftest import BUNDLE, PATIENCE_S, REPOSITORY
+from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY
 
 
 def free_address() -> str:

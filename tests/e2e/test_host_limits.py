@@ -9,9 +9,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import Client
 from service.security import api_keys
-from tests.e2e.conftest import PATIENCE_S, ServerProcess
 from tests.e2e.relay import Relay
 from tests.http2 import PREFACE
+from tests.server_process import PATIENCE_S, ServerProcess
 
 CONNECTIONS, OF_ONE_HOST = 40, 10
 

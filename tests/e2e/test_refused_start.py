@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_S, REPOSITORY
+from tests.server_process import PATIENCE_S, REPOSITORY
 
 
 def serve(*arguments: str, before: str = ":") -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.e2e.bundles import copy_bundle
-from tests.e2e.conftest import BUNDLE, PATIENCE_S, ServerProcess
+from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
 
 RELOADS = 3
 SENTENCES = [f"Tom bought {number} books." for number in range(100, 108)]

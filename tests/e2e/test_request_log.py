@@ -142,12 +142,12 @@ def test_nobody_waits_for_a_log_that_nobody_reads(launch) -> None:
     """The reader stops, the pipe is full, then the reader leaves: calls are answered, and what is lost is counted."""
     server = launch()
     server.wait_until_serving()
-    server.pause_reading()
+    server.reader.pause()
     with Client(server.address, timeout_s=PATIENCE_S) as client:
         for _ in range(300):  # more lines than a pipe takes
             assert client.list_models()
         assert server.metric("log_lines_dropped_total") == 0  # they wait
-        server.stop_reading()
+        server.reader.leave()
         while not server.metric("log_lines_dropped_total"):
             assert client.list_models()
         translation = client.translate("Good morning.", model="en-de")

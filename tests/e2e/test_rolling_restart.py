@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from dragoman import Client, LoadingError, ServerUnavailableError
-from tests.e2e.conftest import PATIENCE_S, ServerProcess
+from tests.server_process import PATIENCE_S, ServerProcess
 
 CALLERS = 4
 SENTENCES = [f"Tom bought {number} books." for number in range(100, 116)]

@@ -19,7 +19,7 @@ from dragoman import Client
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.certificates import Authority, Files
-from tests.e2e.conftest import PATIENCE_S, ServerProcess
+from tests.server_process import PATIENCE_S, ServerProcess
 
 MAX_CONNECTIONS = 40
 LIMITS = (f"--max-connections={MAX_CONNECTIONS}", f"--max-host-connections={MAX_CONNECTIONS}")

@@ -15,7 +15,7 @@ from dragoman import Client, ServerUnavailableError
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.certificates import Authority, Files
-from tests.e2e.conftest import PATIENCE_S, REPOSITORY, ServerProcess
+from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
 
 LONG = " ".join(f"Tom bought {number} books." for number in range(100, 400))
 

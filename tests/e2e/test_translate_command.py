@@ -11,7 +11,7 @@ import pytest
 
 from tests.certificates import Authority, Files
 from tests.e2e.bundles import copy_bundle
-from tests.e2e.conftest import BUNDLE, REPOSITORY, ServerProcess
+from tests.server_process import BUNDLE, REPOSITORY, ServerProcess
 
 TEXTS = ["Good morning.", "", "Where is the station? I have never been to Berlin.", "  😀 \t"]
 

@@ -16,7 +16,7 @@ from service.registry.catalog import Catalog, ServedModel
 from service.segment import FinishReason
 from service.settings import Settings
 from service.text.translator import Translator
-from tests.e2e.conftest import BUNDLE
+from tests.server_process import BUNDLE
 
 # gRPC peers begin to refuse trailing metadata at 8 KiB; base64 makes 4 bytes of 3.
 _STATUS_BYTES = 6_144

@@ -3,7 +3,7 @@
 import time
 
 from dragoman import Client
-from tests.e2e.conftest import PATIENCE_S, ServerProcess
+from tests.server_process import PATIENCE_S, ServerProcess
 
 
 def check_at_rest(server: ServerProcess) -> None:

@@ -10,10 +10,10 @@ import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from tests.e2e.conftest import ServerProcess
 from tests.fuzz.calls import draw
 from tests.fuzz.rest import check_at_rest
 from tests.fuzz.sender import Sender, sending
+from tests.server_process import ServerProcess
 
 _CALLS_AT_A_TIME = 32
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.e2e.conftest import BUNDLE, ServerProcess
 from tests.fuzz.calls import draw
 from tests.fuzz.rest import check_at_rest
 from tests.fuzz.sender import sending
 from tests.fuzz.wire import attack
+from tests.server_process import BUNDLE, ServerProcess
 
 
 @pytest.fixture(scope="module")

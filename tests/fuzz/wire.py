@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 from dragoman import Client
-from tests.e2e.conftest import PATIENCE_S, ServerProcess
 from tests.fuzz.frames import draw
 from tests.fuzz.rest import check_at_rest
+from tests.server_process import PATIENCE_S, ServerProcess
 
 _AT_A_TIME = 8
 _PATIENCE_WITH_SERVER_S = 0.2  # a server that does not read or answer may be waiting for more

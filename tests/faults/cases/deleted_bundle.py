@@ -22,7 +22,7 @@ class DeletedBundle(Fault):
         arena.hold(server.stop() == 0, "exit code 0")
         server.launch()
         code = server.exit_code()
-        words = [line for line in server.last_words() if not line.startswith("{")]
+        words = [line for line in server.log if not line.startswith("{")]
         server.restore_bundle()
         arena.hold(code == 2, f"exit code 2 without a bundle: {code}")
         arena.hold(len(words) == 1 and str(server.bundle.parent) in words[0], f"one line on what is missing: {words}")

@@ -9,7 +9,7 @@ from tests.faults.cases.failing_step import hold_answers, poison
 from tests.faults.fault import Fault
 from tests.faults.server import until
 
-_PIPE_BYTES = 4096
+_PIPE_BYTES = 4096  # of a pipe whose reader pauses
 _LINE_BYTES = 100  # at least: so many lines are more than the pipe takes
 _LINES_AFTER = 20
 _LINES = _PIPE_BYTES // _LINE_BYTES + _LINES_AFTER
@@ -22,19 +22,18 @@ class UnreadLog(Fault):
 
     def inject(self, arena: Arena) -> None:
         server = arena.server
-        pump = server.pump
-        fcntl.fcntl(pump.pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        pump.pause()
+        reader = server.reader
+        reader.pause()
         try:
             failed = server.metric("failed_runs_total")
             poison(arena, _PIPE_BYTES // _LINE_BYTES)
-            until(lambda: _unread_bytes(pump.pipe) > 0, "the pipe is written to", 20)
-            arena.see("bytes that nobody reads", _unread_bytes(pump.pipe))
+            until(lambda: _unread_bytes(reader.pipe) > 0, "the pipe is written to", 20)
+            arena.see("bytes that nobody reads", _unread_bytes(reader.pipe))
             poison(arena, _LINES_AFTER)
             arena.load.more(50, timeout_s=10)
             arena.see("lines that had to be logged", server.metric("failed_runs_total") - failed, _LINES)
         finally:
-            pump.go_on()
+            reader.go_on()
         hold_answers(arena, arena.hit.figures().sent)
 
 

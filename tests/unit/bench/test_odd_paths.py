@@ -1,7 +1,7 @@
 import pytest
 
 from bench import odd_paths
-from tests.e2e.conftest import BUNDLE
+from tests.server_process import BUNDLE
 
 
 def test_a_short_attack_costs_the_probe_no_call(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,14 +40,19 @@ EncoderSession.encode = fail_on_long
 # The decoder fails wherever a segment of more than 100 source tokens is in a slot.
 FAILING_IN_A_SLOT = (
     """
-from service.runtime.host import DecoderStep
-run = DecoderStep.run
-def fail_on_long(self, rows, start=0):
-    ids = run(self, rows, start)
-    if self._slots.memory_lengths[start : start + rows].max() > 100:
-        raise RuntimeError("poisonous")
-    return ids
-DecoderStep.run = fail_on_long
+from service.runtime.host import DecoderSession
+new_step = DecoderSession.new_step
+def failing_step(self, *arguments):
+    slots, step = new_step(self, *arguments)
+    run = step.run
+    def fail_on_long(rows, start=0):
+        ids = run(rows, start)
+        if slots.rows.memory_lengths[start : start + rows].max() > 100:
+            raise RuntimeError("poisonous")
+        return ids
+    step.run = fail_on_long
+    return slots, step
+DecoderSession.new_step = failing_step
 """
     + MAIN
 )

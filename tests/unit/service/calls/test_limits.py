@@ -1,0 +1,41 @@
+"""Texts that are too large, and the one error of several."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.errors import FieldViolation, InternalError, InvalidRequestError
+from service.calls.limits import bad_texts, invalid, raise_if_any, refuse_any
+from service.settings import Settings
+
+LIMIT_BYTES = 12
+SETTINGS = Settings(max_text_bytes=LIMIT_BYTES)
+
+
+@given(st.lists(st.text("aé你😀", max_size=14), max_size=6), st.integers(0, 99))
+def test_texts_over_the_limit_are_found_by_their_numbers(texts: list[str], first: int) -> None:
+    bad = bad_texts(iter(texts), SETTINGS, first)
+    sizes = {number: len(text.encode()) for number, text in enumerate(texts, first)}
+    assert bad.keys() == {number for number, size in sizes.items() if size > LIMIT_BYTES}
+    for number, error in bad.items():
+        expected = FieldViolation(f"contents[{number}]", f"must be at most {LIMIT_BYTES} bytes, is {sizes[number]}")
+        assert error.violations == [expected]
+
+
+def test_a_call_is_refused_for_all_its_bad_texts_at_once() -> None:
+    refuse_any([])
+    errors = list(bad_texts(["a" * 13, "a", "b" * 14], SETTINGS).values())
+    with pytest.raises(InvalidRequestError, match=r"contents\[0\]: .* \(and 1 more\)") as refused:
+        refuse_any(errors)
+    assert [violation.field for violation in refused.value.violations] == ["contents[0]", "contents[2]"]
+
+
+def test_an_error_of_another_kind_comes_first() -> None:
+    with pytest.raises(InternalError, match="ours"):
+        refuse_any([invalid([FieldViolation("contents[0]", "x")]), InternalError("ours")])
+
+
+def test_nothing_wrong_is_no_error() -> None:
+    raise_if_any([])
+    with pytest.raises(InvalidRequestError, match="a: b"):
+        raise_if_any([FieldViolation("a", "b")])

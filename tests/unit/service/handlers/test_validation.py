@@ -1,0 +1,197 @@
+"""Each field of a request against its limit, alone and together with others that are wrong as well."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.bundle import Manifest
+from dragoman.errors import InvalidRequestError, UnknownLanguagePairError, UnknownModelError
+from dragoman.language import is_code
+from dragoman.v1 import translation_pb2 as pb
+from service.handlers.validation import (
+    check,
+    check_config,
+    check_contents,
+    check_page,
+    is_request_id,
+)
+from service.queue.mailbox import Mailbox
+from service.registry.catalog import Catalog, ServedModel
+from service.settings import Settings
+from service.text.translator import Translator
+
+SETTINGS = Settings(max_contents=3, max_text_bytes=90_000, max_answer_bytes=65_536)
+TEXT_BYTES = SETTINGS.max_unary_text_bytes
+# Of each field, what is wrong with it. A bad number of tokens is found once there is a model.
+WRONG = {
+    "source_language_code": "English",
+    "target_language_code": "de_DE",
+    "mime_type": "text/markdown",
+    "request_id": "two words",
+    "priority": 9,
+}
+RULES = {
+    "source_language_code": "BCP-47",
+    "target_language_code": "BCP-47",
+    "mime_type": 'must be "text/plain", "text/html" or empty, is \'text/markdown\'',
+    "request_id": "must be 1 to 128 letters, digits and any of \"._:-\", is 'two words'",
+    "priority": "must be one of PRIORITY_UNSPECIFIED, PRIORITY_INTERACTIVE, PRIORITY_BULK, is 9",
+}
+CODES = st.text("abcdeEN-_1 ", max_size=8)
+
+
+@pytest.fixture(scope="session")
+def catalog(manifest: Manifest, tokenizer) -> Catalog:
+    names = {"en-de": ("en", "de"), "de-en": ("de", "en")}
+    manifests = [
+        manifest.model_copy(update={"name": name, "source_language": source, "target_language": target})
+        for name, (source, target) in names.items()
+    ]
+    return Catalog([ServedModel(each, Translator(each, tokenizer), Mailbox(9)) for each in manifests])
+
+
+def request(*texts: str, **fields: object) -> pb.TranslateTextRequest:
+    return pb.TranslateTextRequest(contents=texts or ("a",), **{"model": "en-de", **fields})
+
+
+def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> dict[str, str]:
+    """Gives what is wrong with a request, by field."""
+    with pytest.raises(InvalidRequestError) as refused:
+        check(asked, catalog, SETTINGS, **options)
+    violations = refused.value.violations
+    assert len({field for field, _ in violations}) == len(violations)
+    return dict(violations)
+
+
+def test_a_good_request_has_its_model_and_the_limit_of_its_segments(catalog: Catalog, manifest: Manifest) -> None:
+    order = check(request(), catalog, SETTINGS)
+    assert (order.model.manifest.name, order.max_target_tokens) == ("en-de", manifest.max_target_tokens)
+    by_languages = request(model="", source_language_code="DE", target_language_code="en", mime_type="text/html")
+    assert check(by_languages, catalog, SETTINGS).model.manifest.name == "de-en"
+    assert check(request(options={"max_target_tokens": 3}), catalog, SETTINGS).max_target_tokens == 3
+
+
+@given(st.sets(st.sampled_from(sorted(WRONG))), st.booleans(), st.booleans())
+def test_all_that_is_wrong_is_named_at_once_and_nothing_else(catalog, fields: set[str], count, tokens) -> None:
+    asked = request(*["a"] * (4 if count else 1), **{field: WRONG[field] for field in fields})
+    # With a language that is none there may be no model, and so no limit of tokens.
+    tokens = tokens and not fields & {"source_language_code", "target_language_code"}
+    if tokens:
+        asked.options.max_target_tokens = 10_000
+    expected = {field: RULES[field] for field in fields}
+    expected |= {"contents": "must hold 1 to 3 texts, holds 4"} if count else {}
+    expected |= {"options.max_target_tokens": "must be at most 32 for model en-de, is 10000"} if tokens else {}
+    if not expected:
+        assert check(asked, catalog, SETTINGS).model.manifest.name == "en-de"
+        return
+    found = wrong(catalog, asked)
+    assert found.keys() == expected.keys()
+    assert all(expected[field] in found[field] for field in found)
+
+
+@given(CODES, CODES, st.sampled_from(["", "en-de", "x"]))
+def test_a_request_is_served_or_refused_for_a_reason_that_it_has(catalog, source: str, target: str, model) -> None:
+    asked = request(model=model, source_language_code=source, target_language_code=target)
+    bad = {
+        field
+        for field, code in (("source_language_code", source), ("target_language_code", target))
+        if (code and not is_code(code)) or not (code or model)
+    }
+    kind, of_it = outcome(asked, catalog)
+    if bad:
+        assert (kind, of_it) == (InvalidRequestError, bad)
+    elif model == "x":
+        assert kind is UnknownModelError
+    else:
+        assert kind in (None, UnknownLanguagePairError)
+        assert kind or model in ("", of_it)
+
+
+def outcome(asked: pb.TranslateTextRequest, catalog: Catalog) -> tuple[type[Exception] | None, object]:
+    """Gives the kind of the error with the fields that it names, or None with the name of the model."""
+    try:
+        return None, check(asked, catalog, SETTINGS).model.manifest.name
+    except InvalidRequestError as error:
+        return type(error), {field for field, _ in error.violations}
+
+
+@given(st.integers(0, 6))
+def test_the_number_of_texts_is_bounded(catalog, count: int) -> None:
+    asked = pb.TranslateTextRequest(contents=["a"] * count, model="en-de")
+    if 1 <= count <= SETTINGS.max_contents:
+        check(asked, catalog, SETTINGS)
+    else:
+        assert wrong(catalog, asked) == {"contents": f"must hold 1 to 3 texts, holds {count}"}
+
+
+@pytest.mark.parametrize("character", ["a", "é", "你", "😀"])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_texts_that_are_answered_in_one_message_are_bounded_to_the_byte(catalog, character: str, parts: int) -> None:
+    size = len(character.encode())
+    text = character * (TEXT_BYTES // parts // size)
+    largest = [text] * parts
+    largest[-1] += "a" * (TEXT_BYTES - sum(len(each.encode()) for each in largest))
+    check(request(*largest), catalog, SETTINGS, one_answer=True)
+    largest[0] += "a"
+    found = wrong(catalog, request(*largest), one_answer=True)
+    assert found.keys() == {"contents"}
+    assert f"must be at most {TEXT_BYTES} bytes together, are {TEXT_BYTES + 1}" in found["contents"]
+    check(request(*largest), catalog, SETTINGS)  # as a stream
+
+
+def test_a_text_that_will_not_be_translated_needs_no_room_in_the_answer(catalog) -> None:
+    check(request("a" * (SETTINGS.max_text_bytes + 1), "a"), catalog, SETTINGS, one_answer=True)
+
+
+@given(st.text("aZ09._:- é/", max_size=130))
+def test_the_name_of_a_request(text: str) -> None:
+    allowed = set("aZ09._:-")
+    assert is_request_id(text) is (0 < len(text) <= 128 and set(text) <= allowed)
+
+
+def test_a_bad_value_is_repeated_in_part_only(catalog) -> None:
+    found = wrong(catalog, request(mime_type="x" * 5_000))
+    assert len(found["mime_type"]) < 200
+    assert "xxx…" in found["mime_type"]
+
+
+def test_the_first_message_of_a_batch_holds_the_config_and_nothing_else(catalog) -> None:
+    config = {"model": "en-de", "options": {"max_target_tokens": 5}}
+    order = check_config(pb.BatchTranslateTextRequest(config=config), catalog)
+    assert (order.model.manifest.name, order.max_target_tokens) == ("en-de", 5)
+    for asked, field in (
+        (pb.BatchTranslateTextRequest(contents=["a"]), "config"),
+        (pb.BatchTranslateTextRequest(config=config, contents=["a"]), "contents"),
+        (pb.BatchTranslateTextRequest(), "config"),
+    ):
+        with pytest.raises(InvalidRequestError) as refused:
+            check_config(asked, catalog)
+        assert [name for name, _ in refused.value.violations] == [field]
+
+
+def test_what_is_wrong_with_a_config_is_named_with_its_path(catalog) -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        check_config(pb.BatchTranslateTextRequest(config={"model": "en-de", **WRONG}), catalog)
+    assert {field for field, _ in refused.value.violations} == {f"config.{field}" for field in WRONG}
+
+
+@given(st.integers(0, 6), st.booleans())
+def test_a_further_message_of_a_batch_holds_texts_and_no_config(count: int, config: bool) -> None:
+    asked = pb.BatchTranslateTextRequest(contents=["a"] * count, config={} if config else None)
+    bad = ["config"] * config + ["contents"] * (not 1 <= count <= SETTINGS.max_contents)
+    if not bad:
+        check_contents(asked, SETTINGS)
+        return
+    with pytest.raises(InvalidRequestError) as refused:
+        check_contents(asked, SETTINGS)
+    assert [field for field, _ in refused.value.violations] == bad
+
+
+@given(st.integers(-(2**31), 2**31 - 1), st.text(max_size=9))
+def test_a_page_has_any_token_and_a_size_that_is_not_negative(size: int, token: str) -> None:
+    asked = pb.ListModelsRequest(page_size=size, page_token=token)
+    if size >= 0:
+        check_page(asked)
+        return
+    with pytest.raises(InvalidRequestError, match=f"page_size: must not be negative, is {size}"):
+        check_page(asked)

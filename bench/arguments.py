@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dragoman.arguments import Parser
+from service.settings import DEFAULT_MODELS
 
 
 def make_parser(program: str, description: str | None) -> Parser:
@@ -25,8 +26,9 @@ def make_parser(program: str, description: str | None) -> Parser:
 
 def add_bundle(parser: argparse.ArgumentParser) -> None:
     """Add `--bundle`."""
-    default = Path("models/en-de/bundle")
-    parser.add_argument("--bundle", type=Path, default=default, metavar="DIR", help="(%(default)s)")
+    default = DEFAULT_MODELS / "en-de" / "bundle"
+    help_ = "what is measured; by default the model that comes with the server"
+    parser.add_argument("--bundle", type=Path, default=default, metavar="DIR", help=help_)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

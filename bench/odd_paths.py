@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bench.arguments import count, make_parser, not_negative, positive
+from bench.arguments import add_bundle, count, make_parser, not_negative, positive
 from bench.beside import beside
 from bench.server_process import NOTHING_FREE, running, serve_command
 from dragoman import Client
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     add("--seconds", type=positive, default=60.0, metavar="S", help="length of the attack (%(default)s)")
     add("--quiet-s", type=not_negative, default=10.0, metavar="S", help="time before and after it (%(default)s)")
     add("--per-second", type=count, default=1000, metavar="N", help="frames per second (%(default)s)")
-    add("--bundle", default="models", metavar="DIR", help="what is served (%(default)s)")
+    add_bundle(parser)
     arguments = parser.parse_args(argv)
     with running(serve_command("--models", arguments.bundle, *NOTHING_FREE)) as server:
         probes, attack, sent = _drive(server.address, arguments.quiet_s, arguments.seconds, arguments.per_second)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench import arguments
+from service.settings import DEFAULT_MODELS
 
 
 def given(*argv: str) -> object:
@@ -16,7 +17,7 @@ def given(*argv: str) -> object:
 
 
 def test_what_is_left_out_has_a_default_and_the_rest_is_of_the_server(tmp_path: Path) -> None:
-    assert vars(given()) == {"bundle": Path("models/en-de/bundle"), "json": None, "serve": []}
+    assert vars(given()) == {"bundle": DEFAULT_MODELS / "en-de" / "bundle", "json": None, "serve": []}
     out = tmp_path / "x.json"
     read = vars(given(f"--bundle={tmp_path}", f"--json={out}", "--", "--threads", "2"))
     assert read == {"bundle": tmp_path, "json": out, "serve": ["--threads", "2"]}

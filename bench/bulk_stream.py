@@ -34,7 +34,7 @@ _ENDINGS = (".", " yesterday.", " in the garden.", " before dinner.", "!", " bec
 
 
 class Sample(NamedTuple):
-    """What things are like after so many answers.
+    """The state after a number of answers.
 
     Attributes:
         texts: answered so far.
@@ -115,9 +115,9 @@ def run(bundle: Path, count: int, *, in_order: bool) -> dict[str, Any]:
 
 
 def sentences(count: int) -> Iterator[str]:
-    """Short sentences that all differ, a number in each."""
+    """Yield short sentences that all differ, a number in each."""
     for number in range(count):
-        # Lengths without a common factor: what stands side by side changes all the time.
+        # Lengths without a common factor: the same words rarely stand side by side.
         words = (part[number % len(part)] for part in (_SUBJECTS, _VERBS, _OBJECTS, _ENDINGS))
         subject, verb, things, ending = words
         yield f"{subject} {verb} {number} {things}{ending}"
@@ -129,7 +129,7 @@ def _growth(samples: list[Sample], field: str) -> float | None:
 
 
 def to_text(report: dict[str, Any]) -> str:
-    """The figures for people."""
+    """Write the figures for people."""
     order = "in order" if report["in_order"] else "as ready"
     return (
         f"{report['count']} texts, {order}: {report['answered_once']} answered exactly once, "

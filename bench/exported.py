@@ -1,4 +1,4 @@
-"""Bundles for measurements, made by `dragoman export` in a process of its own: what measures needs no torch."""
+"""Bundles for measurements, made by `dragoman export` in a process of its own: the measuring process needs no torch."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ _LANGUAGES = ("--source-language=en", "--target-language=de")  # of all that is 
 
 
 def exported(checkpoint: Path, precision: str, work: Path, data: Path | None = None) -> Path:
-    """The bundle of a checkpoint, made if it is not in the folder.
+    """Return the bundle of a checkpoint, made if it is not in the folder.
 
     Args:
         checkpoint: folder of the checkpoint.

@@ -44,12 +44,12 @@ _PAUSE_S = 0.001
 
 
 class Sample(NamedTuple):
-    """What memory is like after so many segments.
+    """The memory after a number of segments.
 
     Attributes:
         segments: submitted so far.
         resident_mib: of the process.
-        allocated_mib: by the C library's allocator, for whoever asked it and has not given back.
+        allocated_mib: from the C library's allocator, and not given back.
         cache_mib: of encoder memories that are kept; allocated, too.
         python_blocks: of Python's own allocator for small objects.
     """
@@ -189,7 +189,7 @@ def _sample(segments: int, metrics: Metrics) -> Sample:
 
 
 def summarize(samples: NDArray[np.float64]) -> dict[str, dict[str, float | None]]:
-    """How memory went on after the first tenth.
+    """Compute how memory changed after the first tenth.
 
     Args:
         samples: `Sample`s in rows, in order; the last one is the end.
@@ -212,7 +212,7 @@ def _trend(work: list[float], sizes: list[float]) -> dict[str, float | None]:
 
 
 def to_text(report: dict[str, Any]) -> str:
-    """The figures for people."""
+    """Write the figures for people."""
     lines = [
         f"{report['segments']} segments, {report['target_tokens']:.0f} target tokens, {report['duration_s']:.1f} s",
         f"{'':14}{'after 1st tenth':>16}{'largest after it':>18}{'at the end':>12}{'per 10,000 segments':>21}",

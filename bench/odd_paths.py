@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
 def _drive(
     address: str, quiet_s: float, seconds: float, per_second: int
 ) -> tuple[list[Probe], tuple[float, float], int]:
-    """Probes, with an attack in their midst.
+    """Probe a server, and attack it meanwhile.
 
     Returns:
         The probe's calls, from when to when the attack lasted, and its frames.
@@ -114,7 +114,7 @@ def _connected(address: str) -> socket.socket:
 
 
 def _headers(stream: int) -> bytes:
-    """A HEADERS frame that begins and ends a call, not compressed."""
+    """Make a HEADERS frame that begins and ends a call, not compressed."""
     fields = {
         b":method": b"POST",
         b":scheme": b"http",

@@ -2,7 +2,7 @@
 
     python -m bench.reload_soak [--bundle models/en-de/bundle] [--reloads 20] [--json OUT] [-- arguments of serve]
 
-Between two reloads the new model translates sentences that nobody has asked for before, so that its slots and caches
+Between two reloads the new model translates sentences that were never asked for before, so that its slots and caches
 hold something when it goes. The first reloads may cost memory, since two models are there at a time; after that,
 nothing may grow.
 """

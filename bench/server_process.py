@@ -16,7 +16,7 @@ from typing import IO
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-# Loads repeat their texts: with what the server could remember switched off, nothing is free.
+# Loads repeat their texts: all caches are off, so that each text is translated.
 NOTHING_FREE = ("--encoder-cache-mb", "0", "--result-cache-mb", "0", "--no-coalesce")
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
@@ -82,7 +82,7 @@ def running(command: Sequence[str], cores: Collection[int] | None = None) -> Ite
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now; all are held at once, so no two are equal."""
+    """Find ports that are free now; all are held at once, so no two are equal."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [held.getsockname()[1] for held in sockets]
     for held in sockets:

@@ -11,7 +11,7 @@ from bench.log import Log
 from bench.peers.contender import Contender, Program, Settings
 from bench.sentences import Sentences, equal_sentences
 
-# A thread pool may spin for a while after its work, and would take a core from whoever is measured next.
+# A thread pool may spin for a while after its work, and would take a core from the next program.
 PAUSE_S = 0.3
 WARM_UP = 64
 
@@ -90,14 +90,14 @@ class Outcome:
 
 
 def sentences_per_second(contender: Contender, sentences: Sentences) -> float:
-    """All at once."""
+    """Measure all sentences at once."""
     start_s = time.perf_counter()
     contender.translate(sentences)
     return len(sentences) / (time.perf_counter() - start_s)
 
 
 def median_latency_ms(contender: Contender, sentences: Sentences) -> float:
-    """One after another."""
+    """Measure one sentence after another."""
     latencies_ms = []
     for source, limit in zip(sentences.sources, sentences.limits, strict=True):
         start_s = time.perf_counter()
@@ -168,7 +168,7 @@ def compare(
 
 
 def describe(settings: Settings) -> str:
-    """Settings in a line."""
+    """Write settings in a line."""
     return " ".join(f"{name}={value}" for name, value in settings.items()) or "-"
 
 

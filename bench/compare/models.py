@@ -43,10 +43,10 @@ class Model:
 
 
 def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
-    """The sentences of a file that the model ends by itself.
+    """Return the sentences of a file that the model ends by itself.
 
-    Some sentence may lead the model into a loop up to its limit, which the programs set in different ways; those
-    are left out, and so is what is too long to be one segment.
+    A sentence may lead the model into a loop up to its limit, which the programs set in different ways. Such a sentence
+    is left out, and so is one that is too long to be one segment.
 
     Args:
         bundle: folder of the bundle.
@@ -72,7 +72,7 @@ def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
 
 
 def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model:
-    """The committed model on real sentences.
+    """Prepare the committed model on real sentences.
 
     Args:
         folder: with its `checkpoint` and its int8 `bundle`.
@@ -91,7 +91,7 @@ def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model
 
 
 def base_model(precision: str, work: Path) -> Model:
-    """6+6 layers of random weights on sentences of a fixed length.
+    """Prepare 6+6 layers of random weights on sentences of a fixed length.
 
     Args:
         precision: of the bundle.
@@ -113,6 +113,6 @@ def base_model(precision: str, work: Path) -> Model:
 
 
 def converted(checkpoint: Checkpoint, work: Path) -> Path:
-    """The CTranslate2 model of a checkpoint, made if it is not in the folder."""
+    """Return the CTranslate2 model of a checkpoint, made if it is not in the folder."""
     out = work / "ctranslate2"
     return out if out.exists() else convert(checkpoint, out)

@@ -13,7 +13,7 @@ _HEAD = "| model | part | unit | Dragoman | peer | ratio (spread) | equal senten
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """A table of medians, and of the ratios of neighbouring rounds with their spread."""
+    """Write a table of medians, and of the ratios of neighbouring rounds with their spread."""
     rows = [_row(outcome) for outcome in outcomes]
     where = _where()
     versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
@@ -42,7 +42,7 @@ def _row(outcome: Outcome) -> str:
 
 
 def _agreement(outcome: Outcome) -> str:
-    """How far both sides wrote the same; a dash where nobody looked."""
+    """Say how far both sides wrote the same; a dash where they were not compared."""
     found = outcome.agreement
     if found is None:
         return "-"

@@ -1,4 +1,4 @@
-"""The arithmetic of a comparison: the best of a sweep, ratios of figures taken in turn, who holds the highest rate."""
+"""The arithmetic of a comparison: the best of a sweep, ratios of figures taken in turn, the fastest candidate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Trial:
 
 
 def best_of(trials: Sequence[Trial], *, higher_is_better: bool) -> Trial:
-    """The best trial; of equals the first."""
+    """Return the best trial; of equals the first."""
     return (max if higher_is_better else min)(trials, key=lambda trial: trial.figure)
 
 
@@ -63,10 +63,10 @@ def in_turn(measures: Sequence[Callable[[], float]], rounds: int) -> list[list[f
 def survivors(
     candidates: Sequence[T], holds: Callable[[T, float], bool], rate: float, growth: float
 ) -> tuple[T, float]:
-    """The candidate that holds the highest rate of a ladder, and the highest rate that it held.
+    """Find the candidate that holds the highest rate of a ladder, and the highest rate that it held.
 
-    All start at `rate`; each rung is `growth` times the one before, and who fails a rung leaves. Where none holds
-    the first rung, the ladder goes down until one does, and ends there.
+    All start at `rate`; each rung is `growth` times the one before, and a candidate that fails a rung leaves. Where
+    none holds the first rung, the ladder goes down until one does, and ends there.
 
     Args:
         candidates: at least one.

@@ -16,10 +16,10 @@ from bench.peers.servers import Server
 from bench.server_process import ServerError, running
 from dragoman.v1 import translation_pb2
 
-# p95 from the scheduled arrival stays below so many idle latencies.
+# Bound of the p95, from the scheduled arrival, as a multiple of the idle latency.
 FACTOR = 5.0
 UNIT = "requests/s"
-# A p95 within so many bounds is a near miss.
+# A p95 within this multiple of the bound is a near miss.
 _NEAR = 2.0
 # Clients at once that keep a server busy, to see where to begin.
 _MANY = 32

@@ -26,7 +26,7 @@ _ENCODED: Final = 64
 
 
 def placement(task: Task) -> Figures:
-    """For each served graph its first provider, and the copies between devices in it: 0 is what is wanted."""
+    """Return for each served graph its first provider, and the copies between devices in it, which should be 0."""
     bundle, device = open_bundle(task), task.setup.device
     rows = [_placement(bundle, name, device) for name in (ENCODER, DECODER, PLACE, COPY)]
     return {
@@ -52,7 +52,7 @@ def _placement(bundle: Bundle, name: str, device: str) -> Figures:
 
 
 def parity(task: Task) -> Figures:
-    """The tokens of the fp16 bundle on the device beside those of the fp32 bundle on the CPU, and the encoders'."""
+    """Compare the tokens and memories of the fp16 bundle on the device with those of the fp32 bundle on the CPU."""
     fp32, fp16 = (open_bundle(task, precision) for precision in ("fp32", "fp16"))
     texts, references = read_pairs(task.setup.data, task.setup.sentences)
     sentences = real_sentences(fp16, texts)
@@ -70,7 +70,7 @@ def parity(task: Task) -> Figures:
 
 
 def _encoders(fp32: Bundle, fp16: Bundle, device: str, sentences: Sentences) -> Figures:
-    """How much the memories differ, see `encoder.difference`: in the mean, and at most."""
+    """Return how much the memories differ, see `encoder.difference`: in the mean, and at most."""
     feeds = encoder_feeds(sentences.sources, fp32.manifest.pad_id)
     sessions = open_graph(fp32, ENCODER, "cpu"), open_graph(fp16, ENCODER, device)
     [expected], [actual] = (session.run([MEMORY], feeds) for session in sessions)
@@ -81,7 +81,7 @@ def _encoders(fp32: Bundle, fp16: Bundle, device: str, sentences: Sentences) -> 
 
 
 def real_sentences(bundle: Bundle, texts: Sequence[str]) -> Sentences:
-    """Texts as ids, those that are too long without their beginning."""
+    """Encode texts; one that is too long loses its beginning."""
     manifest, tokenizer = bundle.manifest, Tokenizer.open(bundle.path)
     sources = [[*tokenizer.encode(text), manifest.eos_id] for text in texts]
     return Sentences(
@@ -91,7 +91,7 @@ def real_sentences(bundle: Bundle, texts: Sequence[str]) -> Sentences:
 
 
 def bleu(translations: Sequence[str], references: Sequence[str]) -> float | None:
-    """BLEU; None where sacrebleu is not installed."""
+    """Return BLEU; None where sacrebleu is not installed."""
     try:
         import sacrebleu
     except ModuleNotFoundError:

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-_MARGIN = 1.5  # a round may take so many times as long as the longest before it
+_MARGIN = 1.5  # times the longest round so far: what the next one may take
 
 T = TypeVar("T")
 
 
 def limit_s(left_s: float, shares: Sequence[float]) -> float:
-    """Seconds that the next part may take: what the parts before it have left over goes to all that follow.
+    """Return the seconds that the next part may take: what the parts before it have left over goes to all that follow.
 
     Args:
         left_s: of the whole run.
@@ -32,7 +32,7 @@ class Clock:
 
     @classmethod
     def of(cls, seconds: float) -> "Clock":
-        """One that ends so many seconds from now."""
+        """Make a clock that ends in this number of seconds."""
         return cls(time.monotonic() + seconds)
 
     @property
@@ -41,7 +41,7 @@ class Clock:
         return self.end_s - time.monotonic()
 
     def rounds(self, of: Sequence[T]) -> Iterator[T]:
-        """Those of some rounds for which there is time, if the next takes about as long as the longest before it."""
+        """Yield rounds while there is time for another, if it takes about as long as the longest before it."""
         longest_s = 0.0
         for each in of:
             start_s = time.monotonic()

@@ -39,7 +39,7 @@ def _row(kernel: str, short: float, long: float) -> Figures:
 
 
 def padding_difference(session: onnxruntime.InferenceSession, sources: Sequence[list[int]]) -> list[float]:
-    """For each source, how much its memory differs alone and beside the others, see `difference`."""
+    """Return for each source how much its memory differs alone and beside the others, see `difference`."""
 
     def encode(sources: Sequence[list[int]]) -> list[NDArray[np.floating]]:
         [memory] = session.run([MEMORY], encoder_feeds(sources, 0))
@@ -51,7 +51,7 @@ def padding_difference(session: onnxruntime.InferenceSession, sources: Sequence[
 
 
 def difference(expected: NDArray[np.floating], actual: NDArray[np.floating]) -> float:
-    """The largest difference, by the largest number there is; infinite where one of them is no number."""
+    """Return the largest difference over the largest number; infinite where one of them is no number."""
     one, other = expected.astype(np.float64), actual.astype(np.float64)
     found = float(np.abs(one - other).max() / np.abs(one).max())
     return found if np.isfinite(found) else float("inf")

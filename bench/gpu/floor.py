@@ -22,7 +22,7 @@ _COPY_REPEATS: Final = 10
 
 
 def copy_bytes_per_s(device: str) -> float:
-    """Bytes a second, read and written, of one large operator that does next to nothing, on the device."""
+    """Measure the bytes a second, read and written, of one large operator that does next to nothing, on the device."""
     session = open_session(idle_graph(1, 1).SerializeToString(), Path("copy.onnx"), device)
     shape = [COPY_FLOATS[device], 1, 1]
     source, target = (onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, np.float32, device, 0) for _ in range(2))
@@ -51,12 +51,12 @@ class StepBytes:
     row: float
 
     def least_ms(self, rows: float, bytes_per_s: float) -> float:
-        """Milliseconds of a step at a bandwidth: no step of so many rows can be faster."""
+        """Return the milliseconds of a step at a bandwidth: no step of that number of rows can be faster."""
         return (self.weights + rows * self.row) / bytes_per_s * 1e3
 
 
 def step_bytes(bundle: Bundle, source_tokens: Sequence[int], target_tokens: Sequence[int]) -> StepBytes:
-    """What the steps of these sentences read.
+    """Count what the steps of these sentences read.
 
     Args:
         bundle: what is run.
@@ -71,7 +71,7 @@ def step_bytes(bundle: Bundle, source_tokens: Sequence[int], target_tokens: Sequ
 
 
 def weight_bytes(bundle: Bundle) -> int:
-    """Bytes of the decoder's weights that a step reads throughout; of a table of embeddings it reads a few rows."""
+    """Count the bytes of the decoder's weights that a step reads; of a table of embeddings it reads a few rows."""
     graph = onnx.load(bundle.decoder).graph
     read = {name for node in graph.node for name in node.input[node.op_type == "Gather" :]}
     return sum(
@@ -82,5 +82,5 @@ def weight_bytes(bundle: Bundle) -> int:
 
 
 def position_bytes(manifest: Manifest) -> int:
-    """Bytes of the keys and values of one position in all layers."""
+    """Count the bytes of the keys and values of one position in all layers."""
     return manifest.decoder_layers * 2 * manifest.d_model * np.dtype(KEY_VALUE_TYPES[manifest.precision]).itemsize

@@ -57,7 +57,7 @@ def _events(session: onnxruntime.InferenceSession) -> list[dict[str, Any]]:
 
 
 def operators(graph: str, events: Iterable[dict[str, Any]]) -> list[Figures]:
-    """The operators of a graph by type and device, with all nodes, runs and microseconds of each; the longest first.
+    """List the operators of a graph by type and device, with nodes, runs and microseconds of each; the longest first.
 
     Args:
         graph: its name.
@@ -90,7 +90,7 @@ def operators(graph: str, events: Iterable[dict[str, Any]]) -> list[Figures]:
 
 @contextmanager
 def printed() -> Iterator[list[str]]:
-    """What this process prints in the block, libraries in C++ too, as lines that are there once the block is left."""
+    """Collect the lines that this process prints in the block, libraries in C++ too; they are there after the block."""
     c_library, lines = ctypes.CDLL(None), list[str]()
     sys.stdout.flush()
     with tempfile.TemporaryFile() as file:

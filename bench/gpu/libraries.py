@@ -25,7 +25,7 @@ _OF_THE_GPU: Final = ("name", "driver_version", "memory.total", "compute_cap")
 
 
 def libraries(task: Task) -> Figures:
-    """What is there, and, in `missing`, why nothing can run on the device, in one line; None where it can."""
+    """List what is installed, and, in `missing`, why nothing can run on the device, in one line; None where it can."""
     if task.setup.device == "cuda" and (reason := cuda.missing()):
         return {"missing": reason}
     figures: Figures = {
@@ -41,7 +41,7 @@ def libraries(task: Task) -> Figures:
 
 
 def nvidia_smi(*fields: str) -> dict[str, str]:
-    """What the driver says of the first GPU, by field.
+    """Ask the driver about the first GPU, by field.
 
     Raises:
         OSError: there is no nvidia-smi.
@@ -60,7 +60,7 @@ def _gpu() -> dict[str, str]:
 
 
 def _library(name: str, ask: Callable[[ctypes.CDLL], str] | None) -> str:
-    """The version of a shared library, or why it cannot be loaded."""
+    """Return the version of a shared library, or why it cannot be loaded."""
     try:
         library = ctypes.CDLL(name)
         return ask(library) if ask else "loaded"

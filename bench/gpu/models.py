@@ -34,7 +34,7 @@ def fp32(task: Task) -> Figures:
 
 
 def bundle_folder(task: Task, precision: str) -> Path:
-    """Where the bundle of a size lies."""
+    """Return where the bundle of a size lies."""
     return task.folder / f"bundle-{precision}"
 
 
@@ -56,12 +56,12 @@ def peer(task: Task) -> Figures:
 
 
 def peer_folder(task: Task) -> Path:
-    """Where the converted model lies."""
+    """Return where the converted model lies."""
     return task.folder / _PEER
 
 
 def checkpoint_folder(task: Task) -> Path:
-    """Where the checkpoint of a size lies; a random one is made, unless it is there."""
+    """Return where the checkpoint of a size lies; a random one is made, unless it is there."""
     if task.size not in CONFIGS:
         return task.setup.checkpoint
     folder = task.folder / "checkpoint"

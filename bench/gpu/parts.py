@@ -54,7 +54,7 @@ _PREPARATIONS = {
 
 
 def parts(sizes: Sequence[str], chosen: Sequence[str] | None = None) -> list[Part]:
-    """The parts of a run behind `LIBRARIES`.
+    """Return the parts of a run after `LIBRARIES`.
 
     Args:
         sizes: of the models whose speed is measured.
@@ -68,11 +68,11 @@ def parts(sizes: Sequence[str], chosen: Sequence[str] | None = None) -> list[Par
 
 
 def names() -> list[str]:
-    """What `chosen` may hold."""
+    """Return the names that `chosen` may hold."""
     return list(dict.fromkeys(part.name.split()[0] for part in parts(["default"])))
 
 
 def preparations(wanted: Sequence[Part]) -> dict[tuple[str, str], Part]:
-    """What makes the models of some parts: size and kind -> what makes it, the default model's first."""
+    """Return the parts that make the models of other parts, by size and kind, the default model's first."""
     keys = dict.fromkeys((part.size, kind) for part in wanted for kind in (*part.needs, *part.wants))
     return {(size, kind): Part(f"model {size} {kind}", _PREPARATIONS[kind], 0, size, needs=()) for size, kind in keys}

@@ -46,7 +46,7 @@ class Report:
         return {**self._head, "parts": parts}
 
     def as_markdown(self) -> str:
-        """An overview of all parts, and a section for each that has figures."""
+        """Write an overview of all parts, and a section for each that has figures."""
         overview = [
             {"part": name, "seconds": round(outcome.seconds), "outcome": verdict(outcome)}
             for name, outcome in self.outcomes.items()
@@ -57,7 +57,7 @@ class Report:
 
 
 def verdict(outcome: Outcome) -> str:
-    """What became of a part, in one line."""
+    """Say what became of a part, in one line."""
     if outcome.error:
         return f"FAILED: {outcome.error}"
     broken = not_held(outcome.figures)
@@ -67,12 +67,12 @@ def verdict(outcome: Outcome) -> str:
 
 
 def not_held(figures: Figures) -> list[str]:
-    """The checks of a part that found something else."""
+    """List the checks of a part that did not hold."""
     return [name for name, held in figures.get("checks", {}).items() if not held]
 
 
 def section(name: str, outcome: Outcome) -> str:
-    """A part in Markdown: its checks, its figures, its tables."""
+    """Write a part in Markdown: its checks, its figures, its tables."""
     lines = [f"## {name}", "", f"{verdict(outcome)} ({outcome.seconds:.0f} s)", ""]
     for key, value in outcome.figures.items():
         if key == "checks" or value is None:
@@ -89,7 +89,7 @@ def _is_table(value: Any) -> bool:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Rows as a Markdown table; a figure that a row does not have is left empty."""
+    """Write rows as a Markdown table; a figure that a row does not have is left empty."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = [_row(columns), _row(["---"] * len(columns))]
     return lines + [_row([_text(row.get(column, "")) for column in columns]) for row in rows]

@@ -82,5 +82,5 @@ class Process:
 
 
 def _describe(code: int) -> str:
-    """An exit code for people."""
+    """Write an exit code for people."""
     return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

@@ -36,13 +36,13 @@ _FIGURES: Final = (
 
 
 def load_test(task: Task) -> Figures:
-    """A closed loop of twice the server's slots; every answer is compared with the one given alone."""
+    """Run a closed loop of twice the server's slots; every answer is compared with the one given alone."""
     with running(_serve(task, bundle_folder(task, "fp16"))) as server:
         return _load(task, server)
 
 
 def reload(task: Task) -> Figures:
-    """The same while the server reloads its model as fast as it can: no call may fail, no answer may change."""
+    """Run that load while the server reloads its model as fast as it can: no call may fail, no answer may change."""
     with tempfile.TemporaryDirectory() as folder:
         bundle = Path(folder) / "bundle"
         shutil.copytree(bundle_folder(task, "fp16"), bundle)

@@ -50,7 +50,7 @@ class Setup:
 
     @classmethod
     def read(cls, file: Path) -> "Setup":
-        """What `write` has written."""
+        """Read what `write` has written."""
         fields = json.loads(file.read_text())
         return cls(**fields | {name: Path(fields[name]) for name in ("checkpoint", "data", "work")})
 
@@ -78,17 +78,17 @@ class Task:
 
 
 def left_out(name: str, numbers: Sequence[int]) -> str | None:
-    """What there was no time for, for people; None where there was."""
+    """Name what was left out for lack of time, for people; None where nothing was."""
     return f"{name} {', '.join(map(str, sorted(numbers)))}" if numbers else None
 
 
 def slot_counts(most: int) -> list[int]:
-    """1, 2, 4, ... up to `most`."""
+    """Return 1, 2, 4, ... up to `most`."""
     return [2**power for power in range(most.bit_length())]
 
 
 def read_pairs(path: Path, limit: int) -> tuple[list[str], list[str]]:
-    """The first sources and targets of source<TAB>target lines, at most `limit`.
+    """Read the first sources and targets of source<TAB>target lines, at most `limit`.
 
     Raises:
         DataFileError: the file cannot be read, or no line of it is a pair.

@@ -18,7 +18,7 @@ SENTENCES_PER_SLOT: Final = 8
 FEWEST_SENTENCES: Final = 24
 _RANDOM_SENTENCES: Final = 512
 _SLOTS: Final = 32  # where it does not matter how fast it is
-# Which slot counts say most: these come first, in case that time runs out.
+# The most telling slot counts come first, in case that time runs out.
 _FIRST: Final = (256, 1, 64, 1024, 16)
 
 
@@ -57,7 +57,7 @@ def _sweep(task: Task, measure: "Measurement", peer: "Rival", figures: Figures) 
 
 
 def in_order_of_value(most: int) -> list[int]:
-    """1, 2, 4, ... up to `most`, those first that say most."""
+    """Return 1, 2, 4, ... up to `most`, the most telling ones first."""
     counts = slot_counts(most)
     first = [count for count in _FIRST if count in counts]
     return [*first, *(count for count in reversed(counts) if count not in first)]
@@ -71,7 +71,7 @@ def _sentences(task: Task, bundle: Bundle) -> Sentences:
 
 
 def _target_tokens(task: Task, opened: Graphs, sentences: Sentences) -> Sequence[int]:
-    """Tokens of each translation, the end counted; a random model goes on to the limit."""
+    """Count the tokens of each translation, its end counted; a random model goes on to the limit."""
     if task.size in CONFIGS:
         return sentences.limits
     decoded = Batch(opened, min(_SLOTS, task.setup.most_slots)).decode(sentences)
@@ -79,7 +79,7 @@ def _target_tokens(task: Task, opened: Graphs, sentences: Sentences) -> Sequence
 
 
 def cycled(sentences: Sentences, slots: int) -> Sentences:
-    """As many sentences as keep so many slots busy for a while, from the beginning again where they run out."""
+    """Repeat sentences until they keep the slots busy for a while."""
     count = max(FEWEST_SENTENCES, SENTENCES_PER_SLOT * slots)
     return sentences.take([index % len(sentences) for index in range(count)])
 
@@ -98,7 +98,7 @@ class Rival:
             self.error = "no converted model: see its preparation"
 
     def rate(self, sentences: Sentences, slots: int) -> float | None:
-        """Target tokens a second in batches of so many; None once it has failed."""
+        """Measure target tokens a second in batches of `slots`; None once it has failed."""
         if self._peer is None:
             return None
         try:
@@ -125,11 +125,11 @@ class Measurement:
         self._bytes_per_s = bytes_per_s
 
     def at(self, slots: int, peer: Callable[[Sentences, int], float | None]) -> Figures:
-        """Of each side the faster of two rounds, in turn, after one that does not count.
+        """Measure each side twice, in turn, after a round that does not count; the faster round counts.
 
         Args:
             slots: of one engine thread, and sentences in a batch of the peer.
-            peer: gives the peer's tokens a second on the sentences at so many slots, None where there is none.
+            peer: measures the peer's tokens a second on sentences, in batches of a size; None where there is none.
 
         Returns:
             Tokens a second; and the mean time of our steps, the rows they had, and the least time that such steps take.

@@ -38,7 +38,7 @@ def graphs(task: Task) -> Figures:
 
 
 def coming_and_going(manifest: Manifest, steps: int) -> Sentences:
-    """Sentences of all lengths of sources and, one in four up to the end of the caches, of targets.
+    """Draw sentences with sources of all lengths; one target in four goes up to the end of the caches.
 
     Args:
         manifest: of the model.
@@ -104,7 +104,7 @@ def _same_ids(rows: list[Figures]) -> Figures:
 
 
 def _watched(opened: Graphs, slots: int) -> tuple[NDArray[np.floating], list[int]]:
-    """Logits [steps, vocabulary] and ids of the first of as many sentences as there are slots."""
+    """Decode a sentence a slot; gives the logits [steps, vocabulary] and ids of the first sentence."""
     company = random_sentences(opened.manifest, [_TOKENS] * slots, [_COMPANY_TOKENS] * slots)
     batch, seen = Batch(opened, slots), list[NDArray[np.floating]]()
     ids = batch.decode_watched(company, _watch(company.sources[0], seen))
@@ -120,7 +120,7 @@ def _watch(source: list[int], seen: list[NDArray[np.floating]]) -> Callable[[Seg
 
 
 def compare(alone: NDArray[np.floating], company: NDArray[np.floating]) -> Figures:
-    """How many logits differ in bits, of how many, and by how much at most."""
+    """Count how many logits differ in bits, of how many, and by how much at most."""
     one, other = alone.astype(np.float64), company.astype(np.float64)
     return {
         "logits": alone.size,

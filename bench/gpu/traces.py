@@ -15,7 +15,7 @@ TARGET_TOKENS: Final = 4  # of which the first two steps are of the warm-up
 
 
 def traces(task: Task) -> Figures:
-    """The kernels of one encoder run, and of a few steps without CUDA graphs, over as many rows as a server has slots.
+    """List the kernels of one encoder run, and of a few steps without CUDA graphs, a row for each slot of a server.
 
     Returns:
         `rows`: by graph and kernel, how often and how long; `order`: those of the encoder, then those of the steps.
@@ -38,7 +38,7 @@ def traces(task: Task) -> Figures:
 
 
 def _kernels(run: Callable[[], object]) -> list[tuple[str, float]]:
-    """Names and microseconds of all that a GPU does in a run, in order; none where there is no GPU."""
+    """Return names and microseconds of all kernels of a run, in order; none where there is no GPU."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 

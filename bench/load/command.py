@@ -101,7 +101,7 @@ def _with_context(
 
 
 def _page_writer(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], str] | None:
-    """Imported before the load, so that a missing extra is known before; not without --html: it takes a second."""
+    """Import the page before the load, so that a missing extra is known; not without --html: it takes a second."""
     if not arguments.html:
         return None
     from bench.load.page import run_page

@@ -66,7 +66,7 @@ def read_run(path: Path) -> dict[str, Any]:
 
 
 def to_text(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """The comparison for people."""
+    """Write the comparison for people."""
     rows = compare(before, after)
     lines = [f"{'':<26}{'first':>12}{'second':>12}{'ratio':>8}  verdict"]
     lines += [

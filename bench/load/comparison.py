@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]:
-    """Every figure that both runs have.
+    """Compare every figure that both runs have.
 
     Args:
         before: the report of the first run.
@@ -74,9 +74,9 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]:
 
 
 def _same_loop(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether both are closed loops, or neither is; the steps of a ramp are open loops.
+    """Return whether both are closed loops, or neither is; the steps of a ramp are open loops.
 
-    In a closed loop nobody waits for a turn and the rate is what the server can do; in an open one the rate is given.
+    In a closed loop no request waits to be sent and the rate is what the server can do; in an open one it is given.
     """
     modes = {before["mode"], after["mode"]}
     return "closed" not in modes or modes == {"closed"}
@@ -94,7 +94,7 @@ def _row(figure: _Figure, before: float, after: float) -> Row:
 
 
 def different_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """What else differs: the name of the setting or of the property of the machine, and both values."""
+    """List the settings and the properties of the machine that differ: name, and both values."""
     return [
         (name, before[part].get(name), after[part].get(name))
         for part in ("settings", "environment")
@@ -104,7 +104,7 @@ def different_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
 
 
 def conclusion(rows: list[Row]) -> str:
-    """All verdicts in one sentence."""
+    """Put all verdicts into one sentence."""
     if any(row.verdict == "not comparable" for row in rows):
         return (
             "One run is a closed loop and the other is not: they measure different things, and no figure is compared."

@@ -24,14 +24,14 @@ PRIORITIES = ("interactive", "bulk")
 
 
 def summarize(samples: Samples, goodput_ms: float | None = None) -> dict[str, Any]:
-    """The figures of the requests that count, ready for JSON; a figure of no request at all is None.
+    """Compute the figures of the requests that count, ready for JSON; a figure of no request at all is None.
 
     Latencies are of the requests that were answered, from the moment each was due, and percentiles are taken
     from all of them. Throughputs are over `duration`, from the end of the warm-up to the last answer or error.
 
     Args:
         samples: what was seen.
-        goodput_ms: an answer is good within so many milliseconds; None: whenever it comes.
+        goodput_ms: the longest latency of a good answer, in milliseconds; None: any.
     """
     table = samples.table()
     duration_s = max(float(table.ended_s.max(initial=0.0)), 0.0)
@@ -49,12 +49,12 @@ def summarize(samples: Samples, goodput_ms: float | None = None) -> dict[str, An
 
 
 def latencies_ms(table: Table) -> NDArray[np.float64]:
-    """[answered requests] milliseconds from the moment each was due to its answer."""
+    """Return [answered requests] milliseconds from the moment each was due to its answer."""
     return (table.ended_s - table.due_s)[table.answered] * 1e3
 
 
 def _figures(table: Table, duration_s: float, goodput_ms: float | None) -> dict[str, Any]:
-    """The figures that are of all requests as well as of those of one priority."""
+    """Compute the figures that are of all requests as well as of those of one priority."""
     requests, completed = len(table.due_s), int(table.answered.sum())
     source_tokens, target_tokens = int(table.source_tokens.sum()), int(table.target_tokens.sum())
     latency_ms = latencies_ms(table)
@@ -93,7 +93,7 @@ def _spread(times_ms: NDArray[np.float64], name: str) -> dict[str, float | None]
 
 
 def _quantiles(table: Table) -> list[list[float]]:
-    """Pairs of a percentile and the latency in milliseconds there."""
+    """Return pairs of a percentile and the latency in milliseconds there."""
     latency_ms = latencies_ms(table)
     if not latency_ms.size:
         return []
@@ -102,7 +102,7 @@ def _quantiles(table: Table) -> list[list[float]]:
 
 
 def _lateness(send_delay_s: NDArray[np.float64], latency_ms: NDArray[np.float64]) -> dict[str, Any]:
-    """How far the generator itself was behind; the latencies include it.
+    """Compute how far the generator itself was behind; the latencies include it.
 
     Args:
         send_delay_s: [requests] from when each was due to when it was sent.
@@ -122,7 +122,7 @@ def _lateness(send_delay_s: NDArray[np.float64], latency_ms: NDArray[np.float64]
 
 
 def _errors(table: Table) -> dict[str, Any]:
-    """Requests that were not answered: how many by code, and by code and reason with the first message."""
+    """Count requests that were not answered by code, and by code and reason with the first message."""
     by_code: dict[str, int] = {}
     details = []
     counts = np.bincount(table.ending, minlength=len(table.endings)).tolist()
@@ -133,7 +133,10 @@ def _errors(table: Table) -> dict[str, Any]:
 
 
 def _streaming(table: Table, gaps_s: NDArray[np.float64]) -> dict[str, Any]:
-    """Of streams: `ttft` is the time from when a request was due to its first text, `itl` that between two pieces."""
+    """Compute the times of streams.
+
+    `ttft` is the time from when a request was due to its first text, `itl` that between two pieces.
+    """
     first_s = (table.first_text_s - table.due_s)[~np.isnan(table.first_text_s)]
     if not first_s.size:
         return {}
@@ -141,7 +144,7 @@ def _streaming(table: Table, gaps_s: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _by_priority(table: Table, duration_s: float, goodput_ms: float | None) -> dict[str, Any]:
-    """Each priority alone, where there are both."""
+    """Compute the figures of each priority, where there are both."""
     if not table.bulk.any() or table.bulk.all():
         return {}
     rows = (~table.bulk, table.bulk)

@@ -62,7 +62,7 @@ def unary(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
 
 
 def streamed(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
-    """Translations piece by piece."""
+    """Make calls whose translations come piece by piece."""
     call = channel.unary_stream(STREAM_TRANSLATE_TEXT)
 
     async def ask(request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
@@ -176,7 +176,7 @@ class Generator:
 
 
 def _first_error(translations: Sequence[translation_pb2.TranslatedText]) -> Ending | None:
-    """An answer that lacks a translation is none: how the first text without one ended."""
+    """Say how the first text without a translation ended: an answer that lacks one is none."""
     for translation in translations:
         if translation.HasField("text_error"):
             error = errors.from_text_error(translation.text_error)

@@ -21,7 +21,7 @@ class Send(Protocol):
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """Sends a request at each arrival, however many are unanswered: users who do not know of each other.
+    """Sends a request at each arrival, however many are unanswered, as users do who do not know of each other.
 
     Attributes:
         arrivals_s: [requests] when each is due, in seconds since the start, ascending.
@@ -41,14 +41,14 @@ class OpenLoop:
                 group.create_task(send(due_s))
 
     def offered_rate(self, from_s: float, to_s: float) -> float:
-        """Requests due per second in [from_s, to_s)."""
+        """Return the requests due per second in [from_s, to_s)."""
         due = (self.arrivals_s >= from_s) & (self.arrivals_s < to_s)
         return float(due.sum() / (to_s - from_s)) if to_s > from_s else 0.0
 
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """Sends a request when the one before is answered, as so many patient users do.
+    """Sends a request when the one before is answered, as a number of patient users do.
 
     Attributes:
         concurrency: How many requests are unanswered at any moment.

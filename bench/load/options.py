@@ -56,7 +56,7 @@ def build_parser() -> Parser:
 
 
 def load_settings(arguments: argparse.Namespace, let_in: Access) -> LoadSettings:
-    """The load that the arguments ask for; of a ramp, without its rate."""
+    """Return the load that the arguments ask for; of a ramp, without its rate."""
     return LoadSettings(
         address=arguments.address,
         access=let_in,
@@ -83,7 +83,7 @@ def load_settings(arguments: argparse.Namespace, let_in: Access) -> LoadSettings
 
 
 def as_json(arguments: argparse.Namespace) -> dict[str, Any]:
-    """All settings, for the report, which others may read: without the API key."""
+    """Return all settings, for the report, which others may read: without the API key."""
     return {name: _plain(value) for name, value in vars(arguments).items() if name != "api_key"}
 
 
@@ -162,7 +162,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _contradiction(arguments: argparse.Namespace) -> str | None:
-    """What cannot be meant together, in one line."""
+    """Name arguments that contradict each other, in one line."""
     for name in ("rate", "ramp"):
         if getattr(arguments, name) and arguments.requests:
             return f"argument --requests: not allowed with argument --{name}; give --duration"
@@ -180,7 +180,7 @@ def _contradiction(arguments: argparse.Namespace) -> str | None:
 
 
 def _goodput_ms(arguments: argparse.Namespace) -> float | None:
-    """As asked; else the p95 that is asked for: an answer within it is a good one."""
+    """Return the bound of a good answer: as asked for, else the target of the p95."""
     if arguments.goodput_ms or arguments.ramp:
         bound_ms: float = arguments.goodput_ms or arguments.p95_ms
         return bound_ms
@@ -188,7 +188,7 @@ def _goodput_ms(arguments: argparse.Namespace) -> float | None:
 
 
 def _parsed(parse_text: Callable[[str], T]) -> Callable[[str], T]:
-    """The same, its error as argparse wants it."""
+    """Wrap a parser, so that its error is one of argparse."""
 
     def parse_argument(text: str) -> T:
         try:

@@ -35,7 +35,7 @@ class Workload:
 
 
 def make_loop(settings: LoadSettings) -> OpenLoop | ClosedLoop:
-    """When requests are sent."""
+    """Make the loop of a load, which says when requests are sent."""
     if settings.rate is not None and settings.duration_s is not None:
         return OpenLoop(poisson_arrivals(settings.rate, settings.warmup_s + settings.duration_s, settings.seed))
     return ClosedLoop(
@@ -52,7 +52,7 @@ def make_workload(
     loop: OpenLoop | ClosedLoop,
     models: Sequence[translation_pb2.Model],
 ) -> Workload:
-    """What is sent.
+    """Draw and serialize what is sent.
 
     Args:
         settings: of the load.
@@ -70,7 +70,7 @@ def make_workload(
 
 
 def _template(settings: LoadSettings, models: Sequence[translation_pb2.Model]) -> translation_pb2.TranslateTextRequest:
-    """The requests without their texts."""
+    """Make a request without its texts."""
     chosen = settings.model or settings.source_language or settings.target_language
     return translation_pb2.TranslateTextRequest(
         source_language_code=settings.source_language,
@@ -80,7 +80,7 @@ def _template(settings: LoadSettings, models: Sequence[translation_pb2.Model]) -
 
 
 def _draw_texts(settings: LoadSettings, texts: Sequence[str], loop: OpenLoop | ClosedLoop) -> list[str]:
-    """The texts that are sent in turn."""
+    """Draw the texts that are sent in turn."""
     count = _requests(settings, loop) * settings.texts_per_request
     if settings.words:
         words = settings.words.draw(settings.verify_texts or count, settings.seed)
@@ -96,7 +96,7 @@ def _draw_texts(settings: LoadSettings, texts: Sequence[str], loop: OpenLoop | C
 
 
 def _requests(settings: LoadSettings, loop: OpenLoop | ClosedLoop) -> int:
-    """How many requests there will be, about."""
+    """Estimate how many requests there will be."""
     if isinstance(loop, OpenLoop):
         return max(len(loop.arrivals_s), 1)
     return settings.requests if settings.requests and not settings.warmup_s else _DRAWN_REQUESTS

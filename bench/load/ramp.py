@@ -12,7 +12,7 @@ from bench.log import Log
 # From step to step until one fails, and how near the highest rate is to the truth.
 GROWTH: Final = 1.5
 PRECISION: Final = 0.05
-# At a lower rate than this many requests a step there is no telling.
+# Fewer requests in a step say nothing.
 FEWEST_REQUESTS: Final = 10
 
 
@@ -26,7 +26,7 @@ class _NoRateError(Exception):
 
 @dataclass
 class Ramp:
-    """A search for the highest rate, as far as it is.
+    """A search for the highest rate, and what it has found so far.
 
     Attributes:
         settings: of each step but the rate and the seed.
@@ -43,7 +43,7 @@ class Ramp:
     steps: list[dict[str, Any]]
 
     def holds(self, rate: float) -> bool:
-        """One step."""
+        """Run one step, and return whether the rate holds."""
         if rate * (self.settings.duration_s or 0.0) < FEWEST_REQUESTS:
             raise _NoRateError
         seed = self.settings.seed + len(self.steps)
@@ -57,7 +57,7 @@ class Ramp:
 
 
 def why_not(report: dict[str, Any], p95_ms: float) -> str | None:
-    """Why a load did not hold, in a few words; None where it did.
+    """Say why a load did not hold, in a few words; None where it did.
 
     Args:
         report: of the load.
@@ -77,7 +77,7 @@ def why_not(report: dict[str, Any], p95_ms: float) -> str | None:
 
 
 def describe(step: dict[str, Any]) -> str:
-    """How a step went, in a line without its rate."""
+    """Say how a step went, in a line without its rate."""
     if step["p95_e2el_ms"] is None:
         return f"failed: {step['why']}"
     latency = f"p50 {step['p50_e2el_ms']:.1f}, p95 {step['p95_e2el_ms']:.1f}, p99 {step['p99_e2el_ms']:.1f} ms"

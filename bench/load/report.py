@@ -18,7 +18,7 @@ HIGH_CACHE_SHARE = 0.5
 
 
 def cache_warning(report: Mapping[str, Any]) -> str | None:
-    """What a reader must know who takes the figures for those of the engine; None where there is nothing."""
+    """Warn where the figures are of the result cache more than of the engine; None where they are not."""
     share = report.get("result_cache_share")
     if share is None or share < HIGH_CACHE_SHARE:
         return None
@@ -29,19 +29,19 @@ def cache_warning(report: Mapping[str, Any]) -> str | None:
 
 
 def cache_share(report: Mapping[str, Any]) -> str:
-    """Which share of the answers came from the server's result cache."""
+    """Say which share of the answers came from the server's result cache."""
     share = report.get("result_cache_share")
     return "unknown, only --metrics-address tells" if share is None else f"{100 * share:.3g} %"
 
 
 def to_text(report: dict[str, Any]) -> str:
-    """All lines."""
+    """Write all lines."""
     parts = (_ramp_lines, _run_lines if "duration" in report else _nothing, _verify_lines, _slo_lines)
     return "\n".join(line for part in parts for line in part(report))
 
 
 def _ramp_lines(report: dict[str, Any]) -> list[str]:
-    """The steps, and where and why they ended."""
+    """Write the steps, and where and why they ended."""
     if report["mode"] != "ramp":
         return []
     lines = [_line(f"{step['rate']:.1f} requests/s", describe(step)) for step in report["steps"]]
@@ -64,7 +64,7 @@ def _run_lines(report: dict[str, Any]) -> list[str]:
 
 
 def outcomes(report: dict[str, Any]) -> str:
-    """What became of the requests, and how many of each."""
+    """Count what became of the requests."""
     said = [f"{report[name]} {name}" for name in ("rejected", "cancelled", "failed", "unfinished") if report.get(name)]
     return ", ".join([f"{report['completed']} answered", *said])
 
@@ -108,7 +108,7 @@ def _latency_lines(report: dict[str, Any]) -> list[str]:
 
 
 def _stream_lines(report: dict[str, Any]) -> list[str]:
-    """Where translations were streamed."""
+    """Write the times of streams, where translations were streamed."""
     parts = {"ttft": "first text", "itl": "between pieces"}
     return [
         _line(f"{text} {name}", f"{report[f'{name}_{field}_ms']:.1f} ms")
@@ -119,7 +119,7 @@ def _stream_lines(report: dict[str, Any]) -> list[str]:
 
 
 def _priority_lines(report: dict[str, Any]) -> list[str]:
-    """Where there were requests of both priorities."""
+    """Write a line for each priority, where there were requests of both."""
     lines = []
     for name, part in report.get("by_priority", {}).items():
         said = f"{outcomes(part)}, {part['request_goodput']:.2f} good/s"
@@ -137,7 +137,7 @@ def _error_lines(report: dict[str, Any]) -> list[str]:
 
 
 def _verify_lines(report: dict[str, Any]) -> list[str]:
-    """What `bench.load.verify` found, where it was asked."""
+    """Write what `bench.load.verify` found, where it was asked."""
     if "verify_texts" not in report:
         return []
     compared, different = report["verify_compared"], report["verify_different"]

@@ -22,7 +22,7 @@ from bench.load.timeline import timeline
 from bench.load.verify import Verifier
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 
-# The metrics page is asked for at most so often, and so many times: each one costs the server some milliseconds.
+# The least interval of metrics pages, and about how many are read: each one costs the server some milliseconds.
 _SCRAPE_INTERVAL_S, _SCRAPES = 0.5, 60
 
 
@@ -135,7 +135,7 @@ def _load_figures(
     settings: LoadSettings,
     ended_s: float,
 ) -> dict[str, Any]:
-    """What was asked of the server; `summarize` has what it did."""
+    """Describe what was asked of the server; `summarize` describes what it did."""
     to_s = min(ended_s, settings.warmup_s + (settings.duration_s or 0.0))
     ended = samples.completed + samples.unanswered + samples.warmup_requests
     return {

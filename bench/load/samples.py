@@ -86,7 +86,7 @@ class Table:
         return self.with_outcome(Outcome.ANSWERED)
 
     def only(self, rows: NDArray[np.bool_]) -> Table:
-        """Some of the requests.
+        """Take some of the requests.
 
         Args:
             rows: [requests] which.
@@ -95,7 +95,7 @@ class Table:
         return Table(**columns, endings=self.endings)
 
     def with_outcome(self, outcome: Outcome) -> NDArray[np.bool_]:
-        """[requests] of which that became."""
+        """Return [requests] which had this outcome."""
         became = np.array([ending.outcome is outcome for ending in self.endings], dtype=np.bool_)
         return became[self.ending]
 
@@ -178,7 +178,7 @@ class Samples:
                 column.append(0)
 
     def table(self) -> Table:
-        """All rows so far, in a copy."""
+        """Copy all rows so far."""
         return Table(
             due_s=np.array(self._due_s) - self.warmup_s,
             sent_s=np.array(self._sent_s) - self.warmup_s,

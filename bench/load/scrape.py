@@ -35,14 +35,14 @@ class NoMetricsError(Exception):
 
 
 class Scraper:
-    """Asks for the page every so many seconds, from a thread."""
+    """Asks for the page again and again, from a thread."""
 
     def __init__(self, address: str, interval_s: float) -> None:
         """Ask nothing yet.
 
         Args:
             address: of the metrics, host:port.
-            interval_s: between two pages.
+            interval_s: seconds between two pages.
         """
         self.pages: list[Page] = []
         self._address = address
@@ -77,7 +77,7 @@ class Scraper:
 
 
 def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
-    """What the pages say about each interval between two of them, in columns, ready for JSON.
+    """Compute what the pages say about each interval between two of them, in columns, ready for JSON.
 
     Args:
         pages: in order.
@@ -93,7 +93,7 @@ def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
 
 
 def result_cache_share(pages: Sequence[Page], start_s: float) -> float | None:
-    """Which share of the segments that were asked for came from the result cache, from 0 to 1.
+    """Compute which share of the requested segments came from the result cache, from 0 to 1.
 
     A segment that shared the decoding of an identical one did not. All callers of the server count.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 def highest_rate(holds: Callable[[float], bool], guess: float, *, growth: float, precision: float) -> float:
-    """The highest rate that holds, by bisection on a logarithmic scale.
+    """Find the highest rate that holds, by bisection on a logarithmic scale.
 
     Args:
         holds: whether a rate holds; taken to be true up to some rate and false beyond.

@@ -23,14 +23,14 @@ class LoadSettings:
         model: Sent with each request; empty, and no language either: the first model of the server.
         timeout_s: When a request that is not answered fails with DEADLINE_EXCEEDED.
         seed: Of the arrivals of the open loop.
-        verify_texts: Only so many distinct texts are sent, each first alone, and every later answer is compared
+        verify_texts: How many distinct texts are sent, each first alone, and every later answer is compared
             with that one; 0: all texts, and nothing is compared.
         words: How many words each text has; None: the texts are sent as they are.
         repeat_share: Share of the texts that are asked for again and again.
         repeat_zipf: By which exponent of Zipf's law they are.
         bulk_share: Share of the requests that are of the priority bulk.
         stream: Whether translations are streamed.
-        goodput_ms: An answer is good within so many milliseconds; None: whenever it comes.
+        goodput_ms: The longest latency of a good answer, in milliseconds; None: any.
         metrics_address: Of the server's metrics, to follow them; empty: they are not asked for.
         access: What the server asks of its callers.
     """

@@ -66,7 +66,7 @@ class Target:
 
 
 def judge(report: Mapping[str, Any], targets: Sequence[Target]) -> list[dict[str, Any]]:
-    """Each target, what was measured, and whether that is a hit; what was not measured is a miss.
+    """Compare each target with what was measured; what was not measured is a miss.
 
     Args:
         report: of a run.
@@ -82,7 +82,7 @@ def _judge(measured: float | None, target: Target) -> dict[str, Any]:
 
 
 def to_line(verdict: Mapping[str, Any]) -> str:
-    """A verdict for people."""
+    """Write a verdict for people."""
     measured = "nothing was measured" if verdict["measured"] is None else f"{verdict['measured']:.6g}"
     bound = "at most" if verdict["at_most"] else "at least"
     return f"{'met' if verdict['met'] else 'missed'}: {verdict['name']} {measured}, {bound} {verdict['target']:g}"

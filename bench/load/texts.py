@@ -65,7 +65,7 @@ def open_data_file(path: Path) -> BufferedIOBase:
 
 
 def _source(line: bytes, is_tsv: bool) -> str | None:
-    """The text of a line, or None when the line is broken."""
+    """Return the text of a line, or None when the line is broken."""
     source, tab, _ = line.partition(b"\t") if is_tsv else (line, b"\t", b"")
     if not tab or not source.strip():
         return None
@@ -78,7 +78,7 @@ def _source(line: bytes, is_tsv: bool) -> str | None:
 def serialize_requests(
     texts: list[str], texts_per_request: int, template: translation_pb2.TranslateTextRequest
 ) -> list[bytes]:
-    """Packs all texts into requests, once, so that sending one costs no Python later.
+    """Pack all texts into requests, once, so that sending one costs no Python later.
 
     Args:
         texts: Taken in order; the last request is filled up from the beginning.
@@ -94,11 +94,11 @@ def serialize_requests(
 
 
 def with_priority(request: bytes, priority: translation_pb2.Priority) -> bytes:
-    """A serialized request of another priority."""
+    """Return a serialized request with another priority."""
     return request + translation_pb2.TranslateTextRequest(priority=priority).SerializeToString()
 
 
 def _contents(texts: list[str], start: int, count: int) -> bytes:
-    """The field `contents` alone: serialized messages that are joined are one merged message."""
+    """Serialize the field `contents` alone: serialized messages that are joined are one merged message."""
     contents = [texts[index % len(texts)] for index in range(start, start + count)]
     return translation_pb2.TranslateTextRequest(contents=contents).SerializeToString()

@@ -9,14 +9,14 @@ from bench.load.figures import latencies_ms
 from bench.load.samples import Outcome, Table
 
 _FEWEST_BINS, _MOST_BINS = 8, 40
-# Percentiles of fewer say little.
+# Percentiles of fewer requests say little.
 _REQUESTS_A_BIN = 20
 _WIDTHS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 PERCENTILES = (50, 95, 99)
 
 
 def bin_width_s(duration_s: float, requests: int) -> float:
-    """A round width: at most forty of it make up the duration, and fewer where there are few requests.
+    """Choose a round width: at most forty of it make up the duration, and fewer where there are few requests.
 
     Args:
         duration_s: of a long one there may be more: no width is above an hour.
@@ -27,7 +27,7 @@ def bin_width_s(duration_s: float, requests: int) -> float:
 
 
 def timeline(table: Table, width_s: float | None = None) -> dict[str, Any]:
-    """The requests in intervals of equal width, in columns, ready for JSON.
+    """Count the requests in intervals of equal width, in columns, ready for JSON.
 
     Requests count where they were due, answers and errors where they came. Latencies are those of the answered
     requests that were due in the interval: None where there is none.

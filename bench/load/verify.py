@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 
 def distinct(texts: Sequence[str], limit: int) -> list[str]:
-    """The first `limit` texts that are not equal, in order."""
+    """Return the first `limit` texts that are not equal, in order."""
     return list(dict.fromkeys(texts))[:limit]
 
 
@@ -47,7 +47,7 @@ class Verifier:
     """
 
     def __init__(self, texts: Sequence[str], texts_per_request: int) -> None:
-        """Knows which texts each request holds.
+        """Learn nothing yet; know which texts each request holds.
 
         Args:
             texts: As they were given to `serialize_requests`.
@@ -104,7 +104,7 @@ class Verifier:
                     self.examples.append({"text": text, "alone": alone._asdict(), "under_load": loaded._asdict()})
 
     def figures(self) -> dict[str, Any]:
-        """For the report."""
+        """Return the figures for the report."""
         return {
             "verify_texts": self.learnt,
             "verify_unanswered": self.unanswered,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_WORDS = 10_000
-# So many texts are asked for again and again, and at most every second one there is.
+# How many texts are asked for again and again: this number, and at most every second one there is.
 POPULAR_TEXTS = 1000
 
 _KINDS: dict[str, int] = {"fixed": 1, "uniform": 2, "lognormal": 2}
@@ -52,7 +52,7 @@ class WordCounts:
         return cls(kind, *values)  # type: ignore[arg-type]  # one of _KINDS
 
     def draw(self, count: int, seed: int) -> NDArray[np.int64]:
-        """[count] numbers of words, each from 1 to MAX_WORDS."""
+        """Draw [count] numbers of words, each from 1 to MAX_WORDS."""
         random = np.random.default_rng(seed)
         match self.kind:
             case "fixed":
@@ -66,7 +66,7 @@ class WordCounts:
 
 
 def texts_of_lengths(texts: Sequence[str], words: NDArray[np.int64], seed: int) -> list[str]:
-    """Texts of given lengths: each begins where a text of the file begins, and goes on through those that follow.
+    """Make texts of given lengths: each begins where a text of the file begins, and goes on through the next ones.
 
     Args:
         texts: of the file, at least one word in all of them together.
@@ -84,14 +84,14 @@ def texts_of_lengths(texts: Sequence[str], words: NDArray[np.int64], seed: int) 
 
 
 def zipf_weights(count: int, exponent: float) -> NDArray[np.float64]:
-    """[count] how often each of so many is asked for: that of rank k as k ** -exponent; in all 1."""
+    """Return [count] how often each text is asked for, that of rank k in proportion to k ** -exponent; the sum is 1."""
     weights: NDArray[np.float64] = np.arange(1, count + 1, dtype=np.float64) ** -exponent
     weights /= weights.sum()
     return weights
 
 
 def repeated(texts: int, count: int, share: float, exponent: float, seed: int) -> NDArray[np.int64]:
-    """Which text each of so many draws is: some are asked for again and again, the others in turn.
+    """Choose the text of each draw: some are asked for again and again, the others in turn.
 
     Args:
         texts: how many there are; the first of them, POPULAR_TEXTS or half, are the popular ones.
@@ -114,6 +114,6 @@ def repeated(texts: int, count: int, share: float, exponent: float, seed: int) -
 
 
 def bulk_requests(requests: int, share: float, seed: int) -> frozenset[int]:
-    """The numbers of the requests that are of the priority bulk: each one is with the probability `share`."""
+    """Choose the requests of the priority bulk, each with the probability `share`; gives their numbers."""
     chosen = np.random.default_rng(seed).random(requests) < share
     return frozenset(np.flatnonzero(chosen).tolist())

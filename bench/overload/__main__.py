@@ -109,7 +109,7 @@ def _plan(arguments: argparse.Namespace, texts: list[str]) -> Plan:
 
 
 def _outcomes(report: dict[str, Any]) -> str:
-    """What became of the requests, by code, and whether the generator kept pace."""
+    """Say what became of the requests, by code, and whether the generator kept pace."""
     counts = ", ".join(f"{count:,} {name}" for name, count in report["outcomes"].items() if count)
     lines = [f"requests: {counts}"]
     lines += [f"  {one['count']:,} {one['code']} {one['reason']}: {one['message']}" for one in report["errors"]]

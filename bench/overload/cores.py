@@ -1,4 +1,4 @@
-"""Who runs on which core: a generator on the cores of a server would take from it what it is to measure. Linux only."""
+"""Cores for the servers and for the generator, which must not share them. Linux only."""
 
 import os
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def apart() -> Iterator[Cores]:
     """Keep this thread, and those that it starts, to the last core, for the time of the block.
 
     Yields:
-        Where who runs; where there is but one core, it is of both.
+        The cores; where there is only one, both have it.
     """
     allowed = os.sched_getaffinity(0)
     cores = tuple(sorted(allowed))

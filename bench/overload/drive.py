@@ -137,7 +137,7 @@ def _figures(seen: _Seen) -> Figures:
 
 
 def _described(plan: Plan, seen: _Seen) -> dict[str, Any]:
-    """What is known beside the figures that have targets."""
+    """Describe all that has no target."""
     table = seen.samples.table()
     in_storm = due_in(table, seen.phases[1])
     found = summarize(seen.samples)
@@ -174,12 +174,12 @@ def _requests(plan: Plan, address: str) -> list[bytes]:
 
 
 def _busy(plan: Plan, seconds: float) -> ClosedLoop:
-    """Clients that keep every slot of the server busy."""
+    """Make clients that keep every slot of the server busy."""
     return ClosedLoop(max(4, math.ceil(_BUSY_TEXTS / plan.texts_per_request)), 0.0, seconds, None)
 
 
 def _peak(plan: Plan, server: Running, requests: Sequence[bytes]) -> float:
-    """Answer a second of busy clients."""
+    """Measure the answers a second of busy clients."""
     _put(plan, server, requests, _busy(plan, _WARMUP_S))
     [phase] = in_a_row([("busy", 0.0, plan.peak_s)])
     peak = answers_per_second(_put(plan, server, requests, _busy(plan, plan.peak_s)).table(), phase)
@@ -195,14 +195,14 @@ def _steady(plan: Plan, server: Running, requests: Sequence[bytes], rate: float)
 
 
 def _delay_flags(plan: Plan, steady_ms: float) -> list[str]:
-    """How long a request may wait, where nobody has set it."""
+    """Say how long a request may wait, where the arguments do not."""
     return [] if _DELAY_FLAG in plan.serve else [_DELAY_FLAG, f"{plan.delay_share * steady_ms / 1e3:.4f}"]
 
 
 def _storm(
     plan: Plan, server: Running, requests: Sequence[bytes], peak: float
 ) -> tuple[Samples, list[Phase], list[Resident]]:
-    """What was seen of three phases, the storm in their middle, and of the memory of the server."""
+    """Run three phases, the storm in their middle, and watch the memory of the server."""
     _put(plan, server, requests, _busy(plan, _WARMUP_S))
     below = STEADY_SHARE * peak
     phases = in_a_row(

@@ -10,7 +10,7 @@ from bench.load.arrivals import poisson_arrivals
 from bench.load.figures import latencies_ms
 from bench.load.samples import Table
 
-# Recovered is who answers nine of ten requests of a second in time: at a steady load it is 19 of 20.
+# A server has recovered when it answers nine of ten requests of a second in time: at a steady load it is 19 of 20.
 _RECOVERED_SHARE, _WINDOW_S, _STRIDE_S = 0.9, 1.0, 0.1
 
 
@@ -37,13 +37,13 @@ class Phase:
 
 
 def in_a_row(parts: Sequence[tuple[str, float, float]]) -> list[Phase]:
-    """Phases that follow each other, from name, rate and seconds of each."""
+    """Make phases that follow each other, from name, rate and seconds of each."""
     ends = np.cumsum([seconds for _, _, seconds in parts]).tolist()
     return [Phase(name, rate, end_s - seconds, end_s) for (name, rate, seconds), end_s in zip(parts, ends, strict=True)]
 
 
 def arrivals(phases: Sequence[Phase], seed: int) -> NDArray[np.float64]:
-    """[requests] when each is due: of each phase a Poisson process.
+    """Draw [requests] when each is due: in each phase a Poisson process.
 
     Args:
         phases: in a row.
@@ -57,24 +57,24 @@ def arrivals(phases: Sequence[Phase], seed: int) -> NDArray[np.float64]:
 
 
 def due_in(table: Table, phase: Phase) -> Table:
-    """The requests that were due in a phase."""
+    """Take the requests that were due in a phase."""
     return table.only((table.due_s >= phase.from_s) & (table.due_s < phase.to_s))
 
 
 def answers_per_second(table: Table, phase: Phase) -> float:
-    """Answers that came in a phase, whenever they were due."""
+    """Count the answers a second that came in a phase, whenever they were due."""
     came = table.answered & (table.ended_s >= phase.from_s) & (table.ended_s < phase.to_s)
     return float(came.sum()) / phase.duration_s
 
 
 def p95_ms(table: Table) -> float | None:
-    """Latency of those that were answered; None where none was."""
+    """Return the p95 of the latency of answered requests; None where none was answered."""
     latency_ms = latencies_ms(table)
     return float(np.percentile(latency_ms, 95)) if latency_ms.size else None
 
 
 def recovery_s(table: Table, end_s: float, bound_ms: float) -> float | None:
-    """How long after a storm the server is as it was before.
+    """Find how long after a storm the server is as it was before.
 
     Args:
         table: of the whole load.

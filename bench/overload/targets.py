@@ -50,7 +50,7 @@ class Check(NamedTuple):
 
 
 def check(figures: Figures) -> list[Check]:
-    """All targets, in the order in which they are asked."""
+    """Check all targets, in the order in which they are asked."""
     return [_goodput(figures), _latency(figures), _answered(figures), _recovery(figures), _memory(figures)]
 
 
@@ -91,7 +91,7 @@ def _memory(figures: Figures) -> Check:
 
 
 def as_table(checks: Sequence[Check]) -> str:
-    """Lines for people."""
+    """Write lines for people."""
     rows = [("", "target", "measured", ""), *((*one[:3], "pass" if one.passed else "FAIL") for one in checks)]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return "\n".join(

@@ -50,20 +50,20 @@ class Checkpoint:
         return self.weights.get("output.weight", self.target_embedding)
 
     def positions(self, side: str) -> Array:
-        """The rows added to the embeddings of a side ("source" or "target"), from position 0: [positions, d_model]."""
+        """Return [positions, d_model] what is added to the embeddings of a side, "source" or "target"."""
         rows, offset = self.config["max_positions"], self.config["position_offset"]
         learned = self.weights.get(f"{side}_positions.table")
         table = _sinusoids(rows + offset, self.config) if learned is None else learned
         return table[offset:]
 
     def tokenizer_files(self) -> tuple[Path, Path]:
-        """The SentencePiece models of source and target, which may be one."""
+        """Return the SentencePiece models of source and target, which may be one."""
         joint = self.folder / JOINT
         return (joint, joint) if joint.is_file() else (self.folder / SOURCE, self.folder / TARGET)
 
 
 def _sinusoids(rows: int, config: dict[str, Any]) -> Array:
-    """Section 3.5 of arXiv:1706.03762, or with all sines before all cosines as tensor2tensor has it."""
+    """Compute the table of section 3.5 of arXiv:1706.03762, or of tensor2tensor: all sines before all cosines."""
     width = config["d_model"]
     half = width // 2
     halves = config["positions"] == "sinusoidal_halves"

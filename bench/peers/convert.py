@@ -34,7 +34,7 @@ def convert(checkpoint: Checkpoint, out: Path) -> Path:
 
 
 def vocabulary(file: Path) -> list[str]:
-    """The pieces of a SentencePiece model, by id: what CTranslate2 takes and gives instead of ids."""
+    """Return the pieces of a SentencePiece model, by id: CTranslate2 takes and gives pieces instead of ids."""
     processor = SentencePieceProcessor(model_file=str(file))
     return [processor.id_to_piece(index) for index in range(processor.get_piece_size())]
 

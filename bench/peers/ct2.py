@@ -17,7 +17,7 @@ _COMPUTE_TYPES = {"fp32": "float32", "int8": "int8"}
 
 
 def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool = False) -> Program:
-    """A converted model, and the settings worth a try.
+    """Make a side of a converted model, and the settings worth a try.
 
     Args:
         model: folder that `convert` wrote.
@@ -64,7 +64,7 @@ class Ids:
         )
 
     def translate(self, sources: Sequence[list[int]], limit: int, **batching: Any) -> list[list[int]]:
-        """Greedily.
+        """Decode greedily.
 
         Args:
             sources: ids of each sentence, with the end-of-sentence id.

@@ -18,7 +18,7 @@ _GIVEN = {"norm": "pre", "norm_epsilon": 1e-5, "embedding_norm": False, "share_e
 
 
 def program(checkpoint: Checkpoint, *, quick: bool = False) -> Program:
-    """The checkpoint's weights in a model of that library, and the settings worth a try.
+    """Make a side of the checkpoint's weights in a model of that library, and the settings worth a try.
 
     Args:
         checkpoint: with normalization before each part, as the class that holds it has.
@@ -36,7 +36,7 @@ def program(checkpoint: Checkpoint, *, quick: bool = False) -> Program:
 
 
 def load(checkpoint: Checkpoint) -> Any:
-    """A PegasusForConditionalGeneration with the checkpoint's weights: pre-norm, positions from a table.
+    """Load the checkpoint's weights into a PegasusForConditionalGeneration: pre-norm, positions from a table.
 
     Raises:
         ValueError: the class cannot hold the checkpoint.
@@ -75,7 +75,7 @@ class _InProcess:
         return target
 
     def close(self) -> None:
-        """The model is shared with those that come after."""
+        """Do nothing: the next side shares the model."""
 
     @torch.inference_mode()
     def _generate(self, sources: list[list[int]], limit: int) -> list[list[int]]:
@@ -117,7 +117,7 @@ def _config(config: dict[str, Any]) -> Any:
 
 
 def _state(checkpoint: Checkpoint) -> dict[str, Array]:
-    """The weights under that class's names."""
+    """Return the weights under that class's names."""
     config, weights = checkpoint.config, checkpoint.weights
     embedding = weights["source_embedding.weight"]
     state = {
@@ -167,6 +167,6 @@ def _split(packed: Array, parts: int) -> list[Array]:
 
 
 def _both(to: str, of: str) -> Iterator[tuple[str, str]]:
-    """A module's weight and bias, there and here."""
+    """Yield the names of a module's weight and bias, there and here."""
     for kind in ("weight", "bias"):
         yield f"{to}.{kind}", f"{of}.{kind}"

@@ -13,7 +13,7 @@ NAME = "dragoman"
 
 
 def program(folder: Path, *, quick: bool = False) -> Program:
-    """The engine on a bundle, and the settings worth a try.
+    """Make a side of the engine on a bundle, and the settings worth a try.
 
     Args:
         folder: of the bundle.
@@ -32,7 +32,7 @@ def program(folder: Path, *, quick: bool = False) -> Program:
 
 
 def ended_by_model(folder: Path, sentences: Sentences) -> list[int]:
-    """The places of the sentences whose translation the model ends by itself, in one run over all."""
+    """Find the places of the sentences whose translation the model ends by itself, in one run over all."""
     bundle = Bundle.open(folder)
     segments = sentences.segments()
     OfflineEngine(bundle).decode(segments)

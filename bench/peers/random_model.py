@@ -71,14 +71,14 @@ def write_checkpoint(folder: Path, config: dict[str, Any], tokens: int, seed: in
 
 
 def sentences(config: dict[str, Any], tokens: int, count: int, seed: int) -> list[str]:
-    """Texts of so many tokens each, the end-of-sentence id counted; always the same for a seed."""
+    """Draw texts of `tokens` tokens each, the end-of-sentence id counted; always the same for a seed."""
     random = np.random.default_rng([seed, 1])
     words = _words(config)
     return [_sentence(words, tokens, random) for _ in range(count)]
 
 
 def random_weights(config: dict[str, Any], random: np.random.Generator) -> dict[str, Array]:
-    """All weights of a pre-norm checkpoint with one embedding for both sides, by name."""
+    """Draw all weights of a pre-norm checkpoint with one embedding for both sides, by name."""
     width, inner = config["d_model"], config["d_ff"]
     weights: dict[str, Array] = {}
 
@@ -130,7 +130,7 @@ def _words(config: dict[str, Any]) -> list[str]:
 
 
 def _word(index: int) -> str:
-    """Four letters, another word for each index."""
+    """Make a word of four letters, another one for each index."""
     letters = []
     for _ in range(4):
         index, letter = divmod(index, len(_LETTERS))
@@ -143,7 +143,7 @@ def _sentence(words: list[str], tokens: int, random: np.random.Generator) -> str
 
 
 def _train_tokenizer(file: Path, words: list[str], config: dict[str, Any]) -> None:
-    """A SentencePiece model whose pieces are exactly these words."""
+    """Train a SentencePiece model whose pieces are exactly these words."""
     with file.open("wb") as writer:
         SentencePieceTrainer.train(
             sentence_iterator=iter(words),

@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
 def _load(
     arguments: argparse.Namespace, bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
 ) -> LoadedModel:
-    """A served model that CTranslate2 decodes, in the batches of a static batcher."""
+    """Load a model that CTranslate2 decodes, in the batches of a static batcher."""
     mailbox = Mailbox(settings.queue_source_tokens, SegmentStats(metrics.of(bundle.manifest.name)))
     mailbox.bind(loop)
     model = Ids(

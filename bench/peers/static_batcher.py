@@ -1,4 +1,4 @@
-"""A static dynamic batcher in the place of the engine: collects up to so many segments or for so long, runs, answers.
+"""A static batcher in the place of the engine: collects segments up to a number or for a time, runs, answers.
 
 This is what inference servers do around a library that translates closed batches: while a batch runs, nothing joins
 it and nothing leaves it. Behind the same mailbox as the engine, so that everything else of the server is the same.
@@ -23,7 +23,7 @@ Translate = Callable[[Sequence[list[int]], int], list[list[int]]]
 class StaticBatcher:
     """Threads that each run one batch at a time; one after another collects the next.
 
-    A thread that ends ends all: whoever waits gets an InternalError, and `ended` says why.
+    A thread that ends ends all: each waiting caller gets an InternalError, and `ended` says why.
     """
 
     def __init__(self, mailbox: Mailbox, translate: Translate, *, size: int, wait_s: float, workers: int) -> None:
@@ -64,7 +64,7 @@ class StaticBatcher:
             self._end([segment for segment in batch if not segment.finished])
 
     def _collect(self) -> list[Segment] | None:
-        """The next batch; None once the batcher is to stop. One thread collects: two would halve each other's."""
+        """Collect the next batch; None once the batcher is to stop. One thread at a time collects: batches fill up."""
         with self._collecting:
             batch = self._mailbox.take(self._worker, self._size, wait=True)
             if not batch:
@@ -76,7 +76,7 @@ class StaticBatcher:
             return batch
 
     def _decode(self, batch: Sequence[Segment]) -> None:
-        """Run a batch without those whom nobody waits for any more, and answer."""
+        """Run a batch without cancelled and expired segments, and answer."""
         start_s = time.monotonic()
         dead = [segment for segment in batch if segment.end_early(start_s)]
         self._mailbox.deliver(dead)

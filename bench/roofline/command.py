@@ -69,7 +69,7 @@ def build_parser() -> Parser:
 
 
 def _shape(arguments: argparse.Namespace, bundle: Bundle) -> Shape:
-    """The arguments, in bounds.
+    """Check the bounds of the arguments.
 
     Raises:
         ValueError: one is not; the message names it.
@@ -113,7 +113,7 @@ def measure(bundle: Bundle, shape: Shape) -> dict[str, Any]:
 
 
 def describe(profile: Profile, peaks: Mapping[Peak, float]) -> dict[str, Any]:
-    """The figures of one graph."""
+    """Compute the figures of one graph."""
     operators = profile.operators
     at_peak_us = {
         group: sum(each.cost.least_s(peaks) * 1e6 for each in operators if each.cost.group == group)
@@ -148,7 +148,7 @@ def _figures(operator: Operator, wall_us: float, peaks: Mapping[Peak, float]) ->
 
 
 def to_text(report: Mapping[str, Any]) -> str:
-    """The figures for people, microseconds of one run throughout."""
+    """Write the figures for people, microseconds of one run throughout."""
     peaks = report["peaks_per_s"]
     lines = [
         f"{report['bundle']}, {report['precision']}: {report['rows']} rows, {report['source']} source and "

@@ -65,16 +65,16 @@ class Cost:
     bytes: float
 
     def __add__(self, other: "Cost") -> "Cost":
-        """The cost of both, which have one label."""
+        """Add up two costs that have one label."""
         return replace(self, multiply_adds=self.multiply_adds + other.multiply_adds, bytes=self.bytes + other.bytes)
 
     def least_s(self, peaks: Mapping[Peak, float]) -> float:
-        """Seconds that it takes at the measured peaks: for its multiply-adds or its bytes, whatever takes longer."""
+        """Return the seconds that it takes at the measured peaks: for multiply-adds or for bytes, the longer time."""
         return max(self.multiply_adds / peaks[self.peak], self.bytes / peaks["copy"])
 
 
 def cost(operator: str, inputs: list[Array], outputs: list[Array], keys: Keys) -> Cost:
-    """The cost of one run of an operator.
+    """Compute the cost of one run of an operator.
 
     Args:
         operator: its name in the graph, after the runtime's own optimizations.
@@ -100,7 +100,7 @@ def _product(operator: str, inputs: list[Array], outputs: list[Array], peak: Pea
 
 
 def _attention(operator: str, inputs: list[Array], outputs: list[Array], keys: Keys) -> Cost:
-    """Queries [rows, queries, width], perhaps packed with new keys and values, against what each row holds."""
+    """Compute the cost of queries [rows, queries, width], perhaps packed with new keys and values, in each row."""
     rows, queries, width = outputs[0].shape
     packed = inputs[0].shape[-1] > width
     seen = keys.own if packed else keys.source

@@ -44,7 +44,7 @@ class ProfilerCost(NamedTuple):
     per_array_us: float
 
     def us(self, arrays: int) -> float:
-        """Microseconds for an operator of so many inputs and results."""
+        """Return the microseconds for an operator of a number of inputs and results."""
         return self.base_us + arrays * self.per_array_us
 
 
@@ -81,12 +81,12 @@ def _idle_us(inputs: int) -> float:
             profiled.run(None, feeds)
         events = json.loads(Path(profiled.end_profiling()).read_text())
     seen_us = [event["dur"] + ROUNDED_OFF_US for event in events if event["cat"] == "Node"]
-    # The run as a whole takes time too; spread over so many operators it is next to nothing.
+    # The run as a whole takes time too; spread over all operators it is next to nothing.
     return statistics.fmean(seen_us) - statistics.median(walls_s) * 1e6 / IDLE_OPERATORS
 
 
 def idle_graph(operators: int, inputs: int) -> onnx.ModelProto:
-    """A chain of operators that pass on what they get, from `value_0`, fp32 [any size, 1, 1].
+    """Make a chain of operators that pass on what they get, from `value_0`, fp32 [any size, 1, 1].
 
     Args:
         operators: in the chain.
@@ -98,7 +98,7 @@ def idle_graph(operators: int, inputs: int) -> onnx.ModelProto:
 
 
 def _int8_product() -> onnx.ModelProto:
-    """The operator of an int8 bundle."""
+    """Make a graph of the operator of an int8 bundle."""
     random = np.random.default_rng(0)
     largest = LARGEST_SUM // 2
     weight = random.integers(-largest, largest, (INNER, COLUMNS), dtype=np.int8, endpoint=True)
@@ -125,7 +125,7 @@ def _model(
     target: tuple[str, Sequence[int | str]],
     constants: dict[str, NDArray[np.generic]],
 ) -> onnx.ModelProto:
-    """A graph from one array, given as name, type and shape, to one of fp32."""
+    """Make a graph from one array, given as name, type and shape, to one of fp32."""
     graph = helper.make_graph(
         nodes,
         "measured",
@@ -153,7 +153,7 @@ def _copy_s() -> float:
 
 
 def _best_s(run: Callable[[], object]) -> float:
-    """Seconds of the fastest of several runs: whatever else the machine does only adds to it."""
+    """Return the seconds of the fastest of several runs: other work of the machine only adds to them."""
     return min(_timed_s(run) for _ in range(REPEATS))
 
 

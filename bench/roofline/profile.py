@@ -51,7 +51,7 @@ class Shape:
 
     @property
     def rounds(self) -> int:
-        """How many rounds make so many runs."""
+        """The number of rounds that make up the runs."""
         return WARM_UP_ROUNDS + -(-self.runs // self.target)
 
     @property
@@ -60,7 +60,7 @@ class Shape:
         return self.target // WARM_UP_PART
 
     def typical(self, us: Sequence[float]) -> float:
-        """Microseconds of a run when nothing else wants the processor: at each token the faster rounds' time.
+        """Estimate the microseconds of a run on an idle processor: at each token the faster rounds' time.
 
         Args:
             us: of every run, in order.
@@ -156,7 +156,7 @@ def profile_decoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
 def _in_turn(
     a_round: Callable[[T], list[float]], plain: T, profiled: T, end: Callable[[], str], rounds: int
 ) -> tuple[list[float], list[dict[str, Any]]]:
-    """Rounds without the profiler and with it: microseconds of each run without, and what the profiler saw.
+    """Run rounds without the profiler and with it; gives microseconds of each run without, and the profiler's events.
 
     Args:
         a_round: runs the one or the other; gives the microseconds of each run.
@@ -174,7 +174,7 @@ def _in_turn(
 
 
 def _decode(step: DecoderStep, slots: SlotTable, memories: list[NDArray[np.generic]], tokens: int) -> list[float]:
-    """Decode all rows from their start; microseconds of each step."""
+    """Decode all rows from their start; gives the microseconds of each step."""
     for row, memory in enumerate(memories):
         slots.fill(row, memory)
     walls_us = []
@@ -191,10 +191,10 @@ def _timed_us(run: Callable[[], object]) -> float:
 
 
 def engine_python_us(bundle: Bundle, shape: Shape) -> float | None:
-    """What a step of the engine takes beyond the run of its graph: scheduling, commit, delivery, metrics.
+    """Measure what a step of the engine takes beyond the run of its graph: scheduling, commit, delivery, metrics.
 
     Returns:
-        Microseconds a step with all rows active and nobody coming or going; None where no step was such.
+        Microseconds of a step with all rows active, in which no sentence begins or ends; None where no step was such.
     """
     # No sentence ends before its limit, so that every step but the first and the last has all rows.
     batch = Batch(Graphs.on_host(bundle).endless(), shape.rows)
@@ -243,7 +243,7 @@ def _call(arguments: dict[str, Any], keys: Keys) -> Cost:
 
 
 def _runs(events: Iterable[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
-    """The operators of each run; the profiler notes a run when it has ended."""
+    """Yield the operators of each run; the profiler notes a run when it has ended."""
     nodes: list[dict[str, Any]] = []
     for event in events:
         if event["cat"] == "Node" and event["name"].endswith("_kernel_time"):

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from dragoman.errors import DragomanError
 from dragoman.tokenizer import Tokenizer
 from service.segment import FinishReason, Segment
-from service.text.inline_tags import TaggedText
+from service.text.piece import Protection
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
 _WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
@@ -25,13 +25,13 @@ class Part(NamedTuple):
     Attributes:
         kept: what stays as it is.
         segment: what is to be decoded behind it; None: nothing.
-        tagged: of HTML, the segment's text and tags; None for plain text.
+        protection: what was taken out of the segment's text; None: nothing.
         split: whether a sentence was longer than the model takes, and was split inside.
     """
 
     kept: str
     segment: Segment | None = None
-    tagged: TaggedText | None = None
+    protection: Protection | None = None
     split: bool = False
 
 
@@ -62,11 +62,11 @@ class TextResult(NamedTuple):
 
 class _Awaited(NamedTuple):
     segment: Segment
-    tagged: TaggedText | None
+    protection: Protection | None
 
     @property
     def weight(self) -> int:
-        return 1 + (0 if self.tagged is None else len(self.tagged.marks))
+        return 1 + (0 if self.protection is None else self.protection.weight)
 
 
 class Document:
@@ -155,7 +155,7 @@ class Document:
             if part.kept:
                 self._waiting.append(part.kept)
             if part.segment is not None:
-                self._waiting.append(_Awaited(part.segment, part.tagged))
+                self._waiting.append(_Awaited(part.segment, part.protection))
                 segments.append(part.segment)
         self.complete = last
         return segments
@@ -235,10 +235,10 @@ class Document:
         """Hand out what is settled of the segment in front.
 
         A character that is written in bytes reads as U+FFFD until its last byte is there, and a blank at the
-        end may turn out to be the last. Where tags go, the whole text decides.
+        end may turn out to be the last. Where goes back what was taken out, the whole text decides.
         """
         part = self._waiting[0] if self._waiting else ""
-        if isinstance(part, str) or part.tagged is not None:
+        if isinstance(part, str) or part.protection is not None:
             return ""
         text = self._tokenizer.decode(list(part.segment.target_ids)).strip().rstrip("\ufffd").rstrip()
         text = text[self._begun :]
@@ -246,9 +246,9 @@ class Document:
         return text
 
     def _translation(self, part: _Awaited) -> str:
-        # Blanks that a model writes at an end would come on top of the separators.
+        # Blanks that a model writes at an end would come on top of what is kept there.
         text = self._tokenizer.decode(part.segment.target_ids).strip()
-        return text if part.tagged is None else part.tagged.fill(text)
+        return text if part.protection is None else part.protection.restore(text)
 
     def _count(self, segment: Segment) -> None:
         self._segments += 1

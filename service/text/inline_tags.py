@@ -41,7 +41,12 @@ class TaggedText(NamedTuple):
     text: str
     marks: Sequence[InlineTag] = ()
 
-    def fill(self, translation: str) -> str:
+    @property
+    def weight(self) -> int:
+        """How many marks there are."""
+        return len(self.marks)
+
+    def restore(self, translation: str) -> str:
         """Write a translation as HTML, the marks in it."""
         pieces: list[str] = []
         done = 0

@@ -6,12 +6,13 @@ byte. The tag of a block or of a line break ends a sentence. Other tags do not: 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from turbohtml import Token, TokenType, tokenize
 
 from service.text.inline_tags import InlineTag, TaggedText
+from service.text.piece import Piece
 
 # What stands inside a line; all other elements end a sentence.
 _INLINE: Final = frozenset(
@@ -48,26 +49,31 @@ class Block(NamedTuple):
     raw: Sequence[str]
     marks: Sequence[InlineTag]
 
-    def pieces(self, separators: Sequence[str], segments: Sequence[str]) -> Iterator[str | TaggedText]:
-        """Yield, in turn, the source of each separator of the text, and each segment with its marks.
+    def protect(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """Give the pieces of the text as HTML: what is kept with its tags, and what is translated without them.
 
         Args:
-            separators: of the text; one more than there are segments.
-            segments: of the text.
+            pieces: of the text.
         """
-        stop = done = 0
-        for separator, segment in zip(separators, [*segments, ""], strict=True):
-            begun, start = stop, stop + len(separator)
-            stop = start + len(segment)
-            first = done
+        begun = start = done = 0
+        inside = False
+        for piece in pieces:
+            start += len(piece.kept)
+            inside |= piece.inside
+            if not piece.text:
+                continue
+            before, stop = done, start + len(piece.text)
             while done < len(self.marks) and self.marks[done].place + bool(self.marks[done].width) <= start:
                 done += 1
-            yield self._verbatim(begun, start, self.marks[first:done], escaped=bool(segment))
-            if segment:
-                first = done
-                while done < len(self.marks) and self.marks[done].place < stop:
-                    done += 1
-                yield TaggedText(segment, [mark._replace(place=mark.place - start) for mark in self.marks[first:done]])
+            kept = self._verbatim(begun, start, self.marks[before:done], escaped=True)
+            first = done
+            while done < len(self.marks) and self.marks[done].place < stop:
+                done += 1
+            marks = [mark._replace(place=mark.place - start) for mark in self.marks[first:done]]
+            yield Piece(kept, piece.text, inside, TaggedText(piece.text, marks))
+            begun = start = stop
+            inside = False
+        yield Piece(self._verbatim(begun, start, self.marks[done:], escaped=False), inside=inside)
 
     def _verbatim(self, start: int, stop: int, marks: Sequence[InlineTag], *, escaped: bool) -> str:
         pieces: list[str] = []
@@ -76,6 +82,20 @@ class Block(NamedTuple):
             start = mark.place
         rest = self.raw[start:stop]
         return "".join([*pieces, *([_BARE.get(source, source) for source in rest] if escaped else rest)])
+
+
+def protect(blocks: Iterable[str | Block], split: Callable[[str], Iterable[Piece]]) -> Iterator[Piece]:
+    """Split the texts of HTML, and take the tags out of each piece.
+
+    Args:
+        blocks: as :func:`parse` gives them.
+        split: gives the pieces of a text.
+    """
+    for block in blocks:
+        if isinstance(block, str):
+            yield Piece(block)
+        else:
+            yield from block.protect(split(block.text))
 
 
 def parse(html: str) -> Iterator[str | Block]:

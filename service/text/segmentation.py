@@ -1,4 +1,4 @@
-"""Text to segments and separators, and back; pure.
+"""Text to pieces: what is to be translated, and what is kept between; pure.
 
 A text is split at sentence ends, because models are trained on sentences; where they are, sentencex tells, by the
 rules and abbreviations of the language. Only a sentence that does not fit is split further: at the clause boundary
@@ -12,11 +12,13 @@ A line break or another control character always ends a segment, so none is ever
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import sentencex
+
+from service.text.piece import Piece
 
 # sentencex takes quadratic time for some texts: it sees this number of characters at a time.
 _WINDOW: Final = 1_000
@@ -46,36 +48,8 @@ _WORD_GAP: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r"[^\W_]")
 
 
-class Split(NamedTuple):
-    """A text in pieces: ``separators[0] + segments[0] + separators[1] + ... + separators[-1]``.
-
-    Attributes:
-        separators: what stands before, between and after the segments; one more than there are segments.
-        segments: what is to be translated; each holds a letter or digit and no blank at its ends.
-        inside: whether a sentence did not fit and was split inside.
-    """
-
-    separators: list[str]
-    segments: list[str]
-    inside: bool
-
-
-class Piece(NamedTuple):
-    """A part of a text: what is kept, and the segment behind it.
-
-    Attributes:
-        separator: what is kept.
-        segment: what is to be translated; "" where only something kept has been found so far.
-        inside: whether it is part of a sentence that did not fit.
-    """
-
-    separator: str
-    segment: str
-    inside: bool
-
-
-def pieces(text: str, language: str, fits: Callable[[str], bool]) -> Iterator[Piece]:
-    """Split a text into segments that fit, one after the other: each takes little time, whatever the text holds.
+def split(text: str, language: str, fits: Callable[[str], bool]) -> Iterator[Piece]:
+    """Split a text into pieces that fit, one after the other: each takes little time, whatever the text holds.
 
     Args:
         text: any text, without lone surrogates.
@@ -84,7 +58,8 @@ def pieces(text: str, language: str, fits: Callable[[str], bool]) -> Iterator[Pi
             refuses a single character.
 
     Yields:
-        The text, without a gap and in its order.
+        The text, without a gap and in its order. What is to be translated holds a letter or digit and no blank at its
+        ends; each piece was the last of which `fits` was asked.
     """
     end = 0
     for sentence in _sentences(text, language.partition("-")[0].lower()):
@@ -95,37 +70,7 @@ def pieces(text: str, language: str, fits: Callable[[str], bool]) -> Iterator[Pi
             else:
                 yield Piece(text[end:stop], "", inside)
             end = stop
-    yield Piece(text[end:], "", inside=False)
-
-
-def split(text: str, language: str, fits: Callable[[str], bool]) -> Split:
-    """Split a text into segments that fit, all at once; the arguments are those of :func:`pieces`.
-
-    Returns:
-        The pieces: :func:`join` of them is the text itself.
-    """
-    separators, segments, kept = [], [], ""
-    inside = False
-    for piece in pieces(text, language, fits):
-        kept += piece.separator
-        inside = inside or piece.inside
-        if piece.segment:
-            separators.append(kept)
-            segments.append(piece.segment)
-            kept = ""
-    return Split([*separators, kept], segments, inside)
-
-
-def join(separators: Sequence[str], segments: Sequence[str]) -> str:
-    """Put translated segments back between the separators of their text.
-
-    Raises:
-        ValueError: there is not exactly one separator more than there are segments.
-    """
-    pieces = [separators[0]]
-    for segment, separator in zip(segments, separators[1:], strict=True):
-        pieces += (segment, separator)
-    return "".join(pieces)
+    yield Piece(text[end:])
 
 
 def _sentences(text: str, language: str) -> Iterator[tuple[int, int]]:

@@ -11,9 +11,8 @@ from service.segment import Segment
 from service.settings import Settings
 from service.text import markup, segmentation
 from service.text.document import Document, Part, TextResult
-
-# The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
-_CHARACTERS_PER_TOKEN: Final = 16
+from service.text.piece import Piece
+from service.text.segment_encoder import SegmentEncoder
 
 OnProgress = Callable[[Segment], None]
 
@@ -72,15 +71,17 @@ class Translator:
         """
         decoding = options.decoding._replace(stops_at_repetition=self._limits.stop_repetition)
         options = options._replace(decoding=decoding)
+        encoder = SegmentEncoder(self._tokenizer, self._manifest.max_source_tokens - 1)  # one place is for the end
+        split = partial(segmentation.split, language=self._language, fits=encoder.fits)
         if options.html:
             blocks = list(markup.parse(text))
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
-            parts = self._parts_of_html(blocks, options, on_progress)
+            pieces = markup.protect(blocks, split)
         else:
             text_bytes = len(text.encode())
-            parts = self._parts(text, options, on_progress)
+            pieces = split(text)
         return Document(
-            parts,
+            self._parts(pieces, encoder, options, on_progress),
             self._tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
@@ -119,36 +120,15 @@ class Translator:
         engine.decode([segment for document in documents for segment in document.segments])
         return [document.result() for document in documents]
 
-    def _parts(self, text: str, options: RequestOptions, on_progress: OnProgress) -> Iterator[Part]:
-        """Split a plain text and encode its segments, one after the other."""
-        ids: dict[str, list[int]] = {}
-        for kept, segment, inside in segmentation.pieces(text, self._language, partial(self._fits, ids=ids)):
-            encoded = ids.get(segment)
-            if encoded:
-                yield Part(kept, self._segment(segment, encoded, options, on_progress), split=inside)
-            else:  # nothing that the model could see, such as a filler character
-                yield Part(kept + segment, split=inside)
-            ids.clear()
-
-    def _parts_of_html(
-        self, blocks: Iterable[str | markup.Block], options: RequestOptions, on_progress: OnProgress
+    def _parts(
+        self, pieces: Iterable[Piece], encoder: SegmentEncoder, options: RequestOptions, on_progress: OnProgress
     ) -> Iterator[Part]:
-        """Split the texts of HTML and encode their segments, block by block."""
-        for block in blocks:
-            if isinstance(block, str):
-                yield Part(block)
-                continue
-            ids: dict[str, list[int]] = {}
-            split = segmentation.split(block.text, self._language, partial(self._fits, ids=ids))
-            yield Part("", split=split.inside)
-            for piece in block.pieces(split.separators, split.segments):
-                if isinstance(piece, str):
-                    yield Part(piece)
-                elif ids[piece.text]:
-                    segment = self._segment(piece.text, ids[piece.text], options, on_progress)
-                    yield Part("", segment, piece)
-                else:
-                    yield Part(piece.fill(piece.text))
+        """Make segments of the pieces of a text, one after the other."""
+        for kept, text, inside, protection in pieces:
+            if text and (ids := encoder.ids(text)):
+                yield Part(kept, self._segment(text, ids, options, on_progress), protection, inside)
+            else:  # nothing that the model could see, such as a filler character
+                yield Part(kept + (text if protection is None else protection.restore(text)), split=inside)
 
     def _segment(self, text: str, ids: list[int], options: RequestOptions, on_progress: OnProgress) -> Segment:
         return Segment(
@@ -167,14 +147,3 @@ class Translator:
         longest = self._manifest.max_target_tokens
         limit = target_limit(source_tokens, longest, self._limits.factor, self._limits.offset)
         return min(asked, limit) if asked else limit
-
-    def _fits(self, piece: str, ids: dict[str, list[int]]) -> bool:
-        """Tell whether a piece is short enough, and keep its ids if it was not hopelessly long."""
-        limit = self._manifest.max_source_tokens - 1  # one place is for the end-of-sentence id
-        if len(piece) > limit * _CHARACTERS_PER_TOKEN:
-            return False
-        encoded = self._tokenizer.encode(piece)
-        fits = len(encoded) <= limit
-        if fits or len(piece) == 1:
-            ids[piece] = encoded
-        return fits

@@ -53,7 +53,7 @@ def tagged(html: str) -> TaggedText:
     ],
 )
 def test_marks_go_where_their_words_went(source: str, translation: str, html: str) -> None:
-    assert tagged(source).fill(translation) == html
+    assert tagged(source).restore(translation) == html
 
 
 @st.composite
@@ -68,18 +68,18 @@ def tagged_texts(draw: st.DrawFn) -> TaggedText:
 
 @given(tagged_texts(), TEXTS)
 def test_no_mark_and_no_text_is_lost_and_marks_keep_their_order(source: TaggedText, translation: str) -> None:
-    html = source.fill(translation)
+    html = source.restore(translation)
     place = 0
     for mark in source.marks:
         place = html.index(mark.source, place)
         html = html[:place] + html[place + len(mark.source) :]
-    assert html == TaggedText("").fill(translation)
+    assert html == TaggedText("").restore(translation)
 
 
 @given(tagged_texts())
 def test_a_text_that_is_its_own_translation_keeps_the_places(source: TaggedText) -> None:
     pieces, done = [], 0
     for mark in source.marks:
-        pieces += [TaggedText("").fill(source.text[done : mark.place]), mark.source]
+        pieces += [TaggedText("").restore(source.text[done : mark.place]), mark.source]
         done = mark.place
-    assert source.fill(source.text) == "".join([*pieces, TaggedText("").fill(source.text[done:])])
+    assert source.restore(source.text) == "".join([*pieces, TaggedText("").restore(source.text[done:])])

@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable
+from functools import partial
 from html import unescape
 
 import pytest
@@ -7,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from turbohtml import TokenType, parse_fragment, tokenize
 
-from service.text.inline_tags import TaggedText
-from service.text.markup import Block, parse
+from service.text.markup import Block, parse, protect
+from service.text.piece import Piece
 from service.text.segmentation import split
 
 TAGS = """<b> </b> <i_class=x> </i> <p> </p> <div_> </div> <br> <br/> <img> <li> <td> <table> </table>
@@ -25,15 +26,11 @@ HTML = st.lists(st.one_of(PIECES, BLANKS, st.characters(exclude_categories=["Cs"
 def translated(html: str, translate: Callable[[str], str] = lambda text: text, limit: int = 500) -> str:
     """The HTML with each segment translated so."""
     written = []
-    for part in parse(html):
-        if isinstance(part, str):
-            written.append(part)
-            continue
-        pieces = split(part.text, "en", lambda text: len(text) <= limit)
-        written += [
-            piece.fill(translate(piece.text)) if isinstance(piece, TaggedText) else piece
-            for piece in part.pieces(pieces.separators, pieces.segments)
-        ]
+    for piece in protect(parse(html), partial(split, language="en", fits=lambda text: len(text) <= limit)):
+        written.append(piece.kept)
+        if piece.text:
+            assert piece.protection is not None
+            written.append(piece.protection.restore(translate(piece.text)))
     return "".join(written)
 
 
@@ -63,7 +60,7 @@ def words(html: str) -> str:
 def test_the_sources_of_the_parts_are_the_whole(html: str) -> None:
     assert (
         "".join(
-            part if isinstance(part, str) else "".join(str(piece) for piece in part.pieces([part.text], []))
+            part if isinstance(part, str) else "".join(piece.kept for piece in part.protect([Piece(part.text)]))
             for part in parse(html)
         )
         == html

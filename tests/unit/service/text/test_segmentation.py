@@ -1,11 +1,31 @@
 from collections.abc import Callable
 from itertools import accumulate
+from typing import NamedTuple
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.text.segmentation import join, split
+from service.text import segmentation
+
+
+class Split(NamedTuple):
+    """A text in pieces: a separator before, between and after the segments, one more than there are segments."""
+
+    separators: list[str]
+    segments: list[str]
+    inside: bool
+
+
+def split(text: str, language: str, fits: Callable[[str], bool]) -> Split:
+    separators, segments, inside = [""], [], False
+    for piece in segmentation.split(text, language, fits):
+        separators[-1] += piece.kept
+        inside |= piece.inside
+        if piece.text:
+            segments.append(piece.text)
+            separators.append("")
+    return Split(separators, segments, inside)
 
 
 def at_most(characters: int) -> Callable[[str], bool]:
@@ -26,9 +46,8 @@ LANGUAGES = st.sampled_from(["en", "de", "fr", "es", "ru", "zh", "ja", "ar", "hi
 @example("e\u0301" * 20, "en", 3)
 @example("A\u3000…‘.（,“ 《、\u3000）", "ja", 9)
 def test_identity_translation_reproduces_the_text(text: str, language: str, limit: int) -> None:
-    result = split(text, language, at_most(limit))
-    assert join(result.separators, result.segments) == text
-    assert len(result.separators) == len(result.segments) + 1
+    pieces = segmentation.split(text, language, at_most(limit))
+    assert "".join(piece.kept + piece.text for piece in pieces) == text
 
 
 @given(TEXTS, st.integers(1, 50))
@@ -236,11 +255,6 @@ def test_a_megabyte_of_anything_is_linear(unit: str) -> None:
         measured += len(piece)
         return len(piece) <= 300
 
-    result = split(text, "en", fits)
-    assert join(result.separators, result.segments) == text
+    pieces = segmentation.split(text, "en", fits)
+    assert "".join(piece.kept + piece.text for piece in pieces) == text
     assert measured <= 16 * len(text)
-
-
-def test_join_refuses_the_wrong_number_of_segments() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        join(["", ""], [])

@@ -21,7 +21,7 @@ _OPTIONS: Final = [
 ]
 
 
-class NoServerError(Exception):
+class NoServerError(ConnectionError):
     """No server could be asked; the message says what was tried."""
 
 

@@ -1,0 +1,49 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.load.options import as_json, load_settings, parse
+from bench.load.workload import WordCounts
+from dragoman.access import Access
+
+LOAD = ["--data", "texts.txt", "--rate", "5", "--duration", "2"]
+
+
+def settings(*more: str) -> Any:
+    arguments, _ = parse([*LOAD, *more])
+    return load_settings(arguments, Access())
+
+
+def test_the_load_is_what_the_arguments_ask_for() -> None:
+    asked = settings("--warmup", "1", "--words", "fixed:7", "--stream", "--bulk-share", "0.25", "--seed", "3")
+    assert (asked.rate, asked.duration_s, asked.warmup_s, asked.concurrency, asked.requests) == (5, 2, 1, None, None)
+    assert (asked.words, asked.stream, asked.bulk_share, asked.seed) == (WordCounts("fixed", 7), True, 0.25, 3)
+
+
+@pytest.mark.parametrize(
+    ("more", "goodput_ms"),
+    [
+        ([], None),
+        (["--slo", "p95_ms=80"], 80),
+        (["--slo", "p50_ms=80"], None),
+        (["--goodput-ms", "20", "--slo", "p95_ms=80"], 20),
+    ],
+)
+def test_a_good_answer_is_as_fast_as_asked_or_as_the_target(more: list[str], goodput_ms: float | None) -> None:
+    assert settings(*more).goodput_ms == goodput_ms
+
+
+def test_of_a_ramp_a_good_answer_is_as_fast_as_its_target() -> None:
+    arguments, _ = parse(["--data", "x", "--ramp", "10", "--duration", "2", "--p95-ms", "40"])
+    assert load_settings(arguments, Access()).goodput_ms == 40
+
+
+def test_the_report_has_all_settings_as_they_were_written_but_no_key() -> None:
+    more = ["--words", "uniform:2:9", "--slo", "p95_ms=80", "--slo", "error_rate=0", "--api-key", "secret"]
+    arguments, _ = parse([*LOAD, *more, "--tls-ca", str(Path(__file__))])
+    told = as_json(arguments)
+    assert told["words"] == "uniform:2:9"
+    assert told["slo"] == ["p95_ms=80", "error_rate=0"]
+    assert told["data"] == "texts.txt"
+    assert "secret" not in str(told)

@@ -149,7 +149,7 @@ class Conversation:
         self.engine.start()
         try:
             async with asyncio.timeout(PATIENCE_S):
-                await asyncio.gather(*map(self._call, callers))
+                await asyncio.gather(*map(self.call, callers))
             assert await asyncio.to_thread(self.mailbox.wait_idle, PATIENCE_S)
             await asyncio.sleep(0)
             assert self.cache.flights == self.mailbox.unfinished == 0
@@ -160,7 +160,7 @@ class Conversation:
             assert violations(batch.snapshot()) == []
             assert batch.active == 0
 
-    async def _call(self, caller: Caller) -> None:
+    async def call(self, caller: Caller) -> None:
         for _ in range(caller.rounds):
             await asyncio.sleep(0)
         words: asyncio.Queue[Segment] = asyncio.Queue()
@@ -234,7 +234,7 @@ def test_what_was_decoded_is_not_decoded_again(subject: Subject) -> None:
         tokens = conversation.count("target_tokens")
         assert tokens > 0
         # The engine has stopped: whatever is answered now is remembered.
-        await conversation._call(every[0])
+        await conversation.call(every[0])
         assert conversation.count("target_tokens") == tokens
 
     asyncio.run(twice())

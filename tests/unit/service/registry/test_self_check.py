@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from dragoman.bundle import SOURCE_LENGTHS, Bundle
+from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.registry.self_check import LENGTHS, check, golden_sources
-from service.runtime.binding import encoder_feeds
 from service.runtime.device import DeviceStep
-from service.runtime.host import DecoderStep, EncoderSession
+from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.slots import SlotTable
 from service.segment import Segment
 from service.telemetry.metrics import Metrics
 from tests.synthetic import MAX_SOURCE_TOKENS, VOCABULARY, Synthetic
@@ -116,16 +116,23 @@ def test_a_decoder_that_mixes_slots_up_is_found_on_its_thread(
 
 def with_other_scores(monkeypatch: pytest.MonkeyPatch, ids: Sequence[int]) -> None:
     """Plant a decoder that lowers the logits of some tokens by one bit in the second of several rows; the ids stay."""
-    run = DecoderStep.run
+    new_step = DecoderSession.new_step
 
-    def moving(step: DecoderStep, rows: int, start: int = 0) -> np.ndarray:
-        next_ids = run(step, rows, start)
-        if rows > 1:
-            logits = step._slots.logits[start + 1]
-            logits[ids] = np.nextafter(logits[ids], np.float32(-np.inf))
-        return next_ids
+    def new_moving_step(decoder: DecoderSession, manifest: Manifest, count: int) -> tuple[SlotTable, DecoderStep]:
+        slots, step = new_step(decoder, manifest, count)
+        run = step.run
 
-    monkeypatch.setattr(DecoderStep, "run", moving)
+        def moving(rows: int, start: int = 0) -> np.ndarray:
+            next_ids = run(rows, start)
+            if rows > 1:
+                logits = slots.logits[start + 1]
+                logits[ids] = np.nextafter(logits[ids], np.float32(-np.inf))
+            return next_ids
+
+        monkeypatch.setattr(step, "run", moving)
+        return slots, step
+
+    monkeypatch.setattr(DecoderSession, "new_step", new_moving_step)
 
 
 @pytest.mark.parametrize("token", [0, VOCABULARY - 1])
@@ -173,16 +180,15 @@ def test_a_source_on_which_a_graph_fails_is_one_line(
         run_check(make(), fp32)
 
 
-def with_padding_read(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+def with_padding_read(monkeypatch: pytest.MonkeyPatch, pad_id: int, share: float) -> None:
     """Plant an encoder in which the shortest source beside the longest is partly what it is with its padding read."""
     encode = EncoderSession.encode
 
     def reading(encoder: EncoderSession, sources: Sequence[Sequence[int]]) -> list[np.ndarray]:
         memories = encode(encoder, sources)
         if [len(ids) for ids in sources] == [LENGTHS[0], MAX_SOURCE_TOKENS]:
-            feeds = encoder_feeds(sources, encoder._pad_id)
-            [padded] = encoder._session.run(None, feeds | {SOURCE_LENGTHS: np.int32([MAX_SOURCE_TOKENS] * 2)})
-            memories[0] = memories[0] + np.float32(share) * (padded[0, : LENGTHS[0]] - memories[0])
+            [padded] = encode(encoder, [[*sources[0], *[pad_id] * (MAX_SOURCE_TOKENS - LENGTHS[0])]])
+            memories[0] = memories[0] + np.float32(share) * (padded[: LENGTHS[0]] - memories[0])
         return memories
 
     monkeypatch.setattr(EncoderSession, "encode", reading)
@@ -192,7 +198,7 @@ def with_padding_read(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
 def test_an_encoder_that_reads_padding_is_found(
     make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch, precision: str, share: float
 ) -> None:
-    with_padding_read(monkeypatch, share)
+    with_padding_read(monkeypatch, fp32.bundle.manifest.pad_id, share)
     with pytest.raises(BundleError, match="model synthetic: the encoder reads the padding of a batch"):
         check(make(), fp32.bundle.manifest.model_copy(update={"precision": precision}), VOCABULARY)
 
@@ -200,7 +206,7 @@ def test_an_encoder_that_reads_padding_is_found(
 def test_rounding_in_half_precision_is_no_reading_of_padding(
     make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_padding_read(monkeypatch, 1e-3)
+    with_padding_read(monkeypatch, fp32.bundle.manifest.pad_id, 1e-3)
     check(make(), fp32.bundle.manifest.model_copy(update={"precision": "fp16"}), VOCABULARY)
 
 

@@ -1,0 +1,47 @@
+"""What a model is asked before the work on texts begins."""
+
+import pytest
+
+from dragoman.errors import QueueFullError
+from service.calls.admission import precheck, precheck_parsed
+from service.options import RequestOptions
+from service.queue.mailbox import Mailbox
+
+
+class Asked(Mailbox):
+    """A mailbox that remembers for how many bytes it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(100)
+        self.sizes: list[int] = []
+
+    def precheck(self, options: RequestOptions, text_bytes: int) -> None:
+        self.sizes.append(text_bytes)
+        super().precheck(options, text_bytes)
+
+
+PLAIN, HTML = RequestOptions(), RequestOptions(html=True)
+
+
+def test_a_plain_text_is_asked_for_by_its_bytes_and_once() -> None:
+    asked = Asked()
+    precheck(asked, PLAIN, ["aé", "你"])
+    precheck_parsed(asked, PLAIN, 99)
+    assert asked.sizes == [6]
+
+
+def test_html_is_asked_for_again_once_it_is_known_what_is_text() -> None:
+    asked = Asked()
+    precheck(asked, HTML, ["<p>aé</p>"])
+    precheck_parsed(asked, HTML, 3)
+    assert asked.sizes == [0, 3]
+
+
+@pytest.mark.parametrize("options", [PLAIN, HTML])
+def test_what_a_full_model_refuses_is_refused(options: RequestOptions) -> None:
+    class Full(Asked):
+        def precheck(self, options: RequestOptions, text_bytes: int) -> None:
+            raise QueueFullError("full")
+
+    with pytest.raises(QueueFullError):
+        precheck(Full(), options, ["a"])

@@ -39,7 +39,7 @@ class EncoderMemoryCache:
     """
 
     def __init__(self, limit_bytes: int, metrics: ModelMetrics) -> None:
-        """An empty cache.
+        """Make an empty cache.
 
         Args:
             limit_bytes: what it may hold, keys and books counted; 0: nothing is looked up or kept.
@@ -57,11 +57,11 @@ class EncoderMemoryCache:
 
     @staticmethod
     def key(source_ids: Sequence[int]) -> bytes:
-        """Under what the memory of a source is kept."""
+        """Make the key under which the memory of a source is kept."""
         return array("i", source_ids).tobytes()
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, EncoderMemory]:
-        """Those that are known."""
+        """Find those that are known."""
         with self._lock:
             return {key: memory for key in keys if (memory := self._store.get(key)) is not None}
 
@@ -90,7 +90,7 @@ class CachingEncoder:
     def __init__(
         self, encode: Encode, cache: EncoderMemoryCache, metrics: ModelMetrics, unknown_id: int | None = None
     ) -> None:
-        """An encoder with a cache.
+        """Put a cache before an encoder.
 
         Args:
             encode: makes what is not known; gives None for a source on which it fails.

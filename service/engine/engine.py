@@ -83,7 +83,7 @@ class Engine:
         self._workers.start()
 
     def step_age_s(self) -> float:
-        """Seconds since the oldest step that runs began; 0 where none runs."""
+        """Measure the seconds since the oldest step that runs began; 0 where none runs."""
         return max(batch.step_age_s for batch in self.batches)
 
     def stop(self) -> None:

@@ -11,7 +11,7 @@ FEWEST_TOKENS: Final = 20
 
 
 def ends_in_cycle(target_ids: Sequence[int], fewest_tokens: int = FEWEST_TOKENS) -> bool:
-    """Whether the last tokens, `fewest_tokens` and `FEWEST_ROUNDS` rounds at least, are one cycle.
+    """Tell whether the last tokens, at least `fewest_tokens` and `FEWEST_ROUNDS` rounds, are one cycle.
 
     Asked after each token, it finds a cycle at the first token at which there is one. A sentence without one costs
     a few comparisons a token, and none while it is short.
@@ -33,7 +33,7 @@ def ends_in_cycle(target_ids: Sequence[int], fewest_tokens: int = FEWEST_TOKENS)
 
 
 def fewest_cycle_tokens(source_ids: Sequence[int]) -> int:
-    """How long a cycle the source does not explain: "ha ha ha" translates to "ha ha ha", however long it is.
+    """Count the tokens of a cycle that the source does not explain: "ha ha ha" translates to "ha ha ha".
 
     More than twice as long as the longest cycle in the source: one token of it may become two.
     """
@@ -41,7 +41,7 @@ def fewest_cycle_tokens(source_ids: Sequence[int]) -> int:
 
 
 def _longest_cycle(ids: Sequence[int]) -> int:
-    """Tokens of the longest cycle that goes round twice at least; 0 where there is none."""
+    """Count the tokens of the longest cycle that goes round twice at least; 0 where there is none."""
     longest = 0
     for period in range(1, LONGEST_PERIOD + 1):
         same = 0

@@ -114,7 +114,7 @@ class Runner:
         return ids
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
-        """What the slot's next id was chosen from, [vocabulary_size]; good until the next step."""
+        """Give what the slot's next id was chosen from, [vocabulary_size]; good until the next step."""
         return self._slots.logits_of(slot)
 
     def release(self, moves: Sequence[tuple[int, int]]) -> None:

@@ -19,7 +19,7 @@ class Workers:
     """Threads of one kind; once the last has ended, `ended` has a result, or the first error that ended one."""
 
     def __init__(self, name: str, runs: Sequence[Callable[[], None]]) -> None:
-        """Threads, not yet started.
+        """Make threads, and do not start them yet.
 
         Args:
             name: what their names begin with.

@@ -22,7 +22,7 @@ class Batch:
     """A call between its inbox and its answers; lives on the event loop."""
 
     def __init__(self, inbox: Inbox, call: Call, record: CallStats, settings: Settings, *, in_order: bool) -> None:
-        """A call whose config has been read.
+        """Make a call whose config has been read.
 
         Args:
             inbox: the rest of the caller's messages.

@@ -10,7 +10,7 @@ _SLACK_S = 0.05  # a client whose deadline passes cancels the call, at times bef
 
 
 async def _tell_nobody() -> None:
-    """Where the first answer says that a call was let in."""
+    """Do nothing: the first answer says that the call was accepted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class TranslationHandlers:
     def __init__(
         self, gate: Gate, settings: Settings, metrics: Metrics, callers: Callers, access_log: AccessLog | None = None
     ) -> None:
-        """Handlers that take calls when the gate is open.
+        """Make handlers that take calls when the gate is open.
 
         Args:
             gate: of the server.

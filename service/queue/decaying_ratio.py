@@ -7,7 +7,7 @@ class DecayingRatio:
     """The ratio of two sums in which what is older counts for less, by the e-th part every `memory`."""
 
     def __init__(self, memory: float) -> None:
-        """Nothing seen so far.
+        """Begin with nothing seen.
 
         Args:
             memory: how much of the denominator back a share counts 1/e of the latest.

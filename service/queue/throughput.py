@@ -55,7 +55,7 @@ class Throughput:
             self._known = self._missing <= 0 < source_tokens
 
     def per_second(self, now_s: float) -> float | None:
-        """Source tokens a second; None where that is not known."""
+        """Give the source tokens per second; None where that is not known."""
         if not (self._known and self._trusted(now_s)):
             return None
         # What takes long right now counts before it has ended.

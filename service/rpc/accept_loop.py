@@ -31,7 +31,7 @@ def make_server(interceptors: Sequence[Any], options: Sequence[tuple[str, int]])
 
 
 def why_ended(server: Any) -> BaseException | str | None:
-    """Why a server accepts no calls any more though nobody stopped it; None while it does."""
+    """Say why a server accepts no calls any more though nobody stopped it; None while it does."""
     loop = server._server
     if isinstance(loop, _AcceptLoop) and loop.end is not None:
         return loop.end

@@ -158,7 +158,7 @@ def _ms(seconds: float) -> int:
 
 
 def _places(address: Address) -> list[Any]:
-    """What the host stands for, as getaddrinfo says it.
+    """Look up what the host stands for.
 
     Raises:
         OSError: the host is unknown.

@@ -55,7 +55,7 @@ def _add(server: Any, service: str, handlers: Mapping[str, Any]) -> None:
 
 
 def _health_file() -> FileDescriptorProto:
-    """health.proto as it is from grpc-proto of 2025 on."""
+    """Describe health.proto as it is from grpc-proto of 2025 on."""
     file = FileDescriptorProto.FromString(health_pb2.DESCRIPTOR.serialized_pb)
     if any(message.name == "HealthListRequest" for message in file.message_type):
         return file
@@ -77,13 +77,13 @@ def _health_file() -> FileDescriptorProto:
 
 
 def _reflection_v1_file() -> FileDescriptorProto:
-    """reflection.proto of v1: that of v1alpha under another name."""
+    """Describe reflection.proto of v1: that of v1alpha under another name."""
     alpha = text_format.MessageToString(FileDescriptorProto.FromString(reflection_pb2.DESCRIPTOR.serialized_pb))
     return text_format.Parse(alpha.replace("/v1alpha/", "/v1/").replace(".v1alpha", ".v1"), FileDescriptorProto())
 
 
 def _pool() -> DescriptorPool:
-    """All files of our services; none imports another."""
+    """Make a pool of all files of our services; none imports another."""
     pool = DescriptorPool()
     pool.AddSerializedFile(translation_pb2.DESCRIPTOR.serialized_pb)
     pool.AddSerializedFile(_health_file().SerializeToString())

@@ -21,7 +21,7 @@ class Tensor(NamedTuple):
 
     @classmethod
     def of(cls, array: NDArray[np.generic]) -> "Tensor":
-        """Those of an array without gaps."""
+        """Describe an array without gaps."""
         return cls("cpu", array.dtype, array.shape, array.ctypes.data)
 
     @property
@@ -30,7 +30,7 @@ class Tensor(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
     def as_bytes(self) -> "Tensor":
-        """The same as int8 [bytes]."""
+        """Describe the same memory as int8 [bytes]."""
         return self._replace(dtype=np.dtype(np.int8), shape=(self.nbytes,))
 
 
@@ -47,7 +47,7 @@ def bind(
 
 
 def encoder_feeds(sources: Sequence[Sequence[int]], pad_id: int) -> dict[str, NDArray[np.generic]]:
-    """Inputs of the encoder for a micro-batch: ids of each source, none empty."""
+    """Make the inputs of the encoder for a micro-batch: ids of each source, none empty."""
     lengths = np.array([len(ids) for ids in sources], dtype=np.int32)
     size = int(lengths.max())
     padded = np.full((len(sources), size), pad_id, dtype=np.int64)

@@ -151,11 +151,11 @@ class DeviceSlots:
         return sum(buffer.nbytes for buffer in (*self.caches.values(), *self.memory.values()))
 
     def row_of(self, slot: int) -> int:
-        """The row that belongs to a slot."""
+        """Find the row that belongs to a slot."""
         return int(self.rows.row_of[slot])
 
     def first_rows(self, slots: int) -> int:
-        """How many rows hold those of the first slots."""
+        """Count the rows that hold those of the first slots."""
         return int(self.rows.row_of[:slots].max()) + 1
 
     def fill(self, slot: int, memory: DeviceMemory) -> None:
@@ -186,7 +186,7 @@ class DeviceSlots:
         self.rows.swap(source, target)
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
-        """What the slot's next id was chosen from, [vocabulary_size]."""
+        """Give what the slot's next id was chosen from, [vocabulary_size]."""
         row = self.logits.rows(self.row_of(slot), 1)
         logits: NDArray[np.floating] = np.empty(row.shape[1], row.dtype)
         with DEVICE_LOCK:
@@ -203,7 +203,7 @@ class DeviceSlots:
             self._stale = False
 
     def download(self, slots: slice) -> NDArray[np.int64]:
-        """The next ids of some slots, which have run."""
+        """Read the next ids of some slots, which have run."""
         rows = self.rows.row_of[slots]
         self.rows.next_ids[rows] = self._ids[1 - self.turn].value.numpy()[rows]
         return self.rows.next_ids[rows]
@@ -214,7 +214,7 @@ class DeviceSlots:
         self._stale = True
 
     def tensors(self, row: int, count: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Inputs and outputs of the decoder for some rows and the current turn; caches are both."""
+        """List the inputs and outputs of the decoder for some rows and the current turn; caches are both."""
         inputs = {
             IDS: self._ids[self.turn].rows(row, count),
             LENGTHS: self._device_lengths.rows(row, count),
@@ -300,7 +300,7 @@ class DeviceStep:
 
 
 def _options(cuda_graph_id: int) -> onnxruntime.RunOptions:
-    """Under what a GPU finds the CUDA graph of a binding; other devices take no notice."""
+    """Name the CUDA graph of a binding for a GPU; other devices take no notice."""
     options = onnxruntime.RunOptions()
     options.add_run_config_entry("gpu_graph_id", str(cuda_graph_id))
     return options

@@ -39,7 +39,7 @@ class Buffer:
         return int(math.prod(self.shape) * self.dtype.itemsize)
 
     def rows(self, start: int, count: int) -> Tensor:
-        """Where `count` rows from `start` lie."""
+        """Describe where `count` rows from `start` lie."""
         address = self.value.data_ptr() + start * (self.nbytes // self.shape[0])
         return Tensor(self.device, self.dtype, (count, *self.shape[1:]), address)
 
@@ -59,14 +59,14 @@ class DeviceMemory:
         return self.tensor.nbytes
 
     def copy(self) -> "DeviceMemory":
-        """One in a buffer of its own, on the device."""
+        """Copy it into a buffer of its own, on the device."""
         with DEVICE_LOCK:
             buffer = Buffer.empty(self.tensor.shape, self.tensor.dtype, self.tensor.device)
             self._copies.copy(self.tensor, buffer.rows(0, 1))
         return DeviceMemory(buffer, 0, self.tensor.shape[1], self._copies)
 
     def __array__(self, dtype: DTypeLike | None = None) -> NDArray[np.generic]:
-        """Its numbers in host memory, [source tokens, decoder_layers * 2 * d_model]."""
+        """Copy its numbers into host memory, [source tokens, decoder_layers * 2 * d_model]."""
         numbers: NDArray[np.generic] = np.empty(self.tensor.shape[1:], self.tensor.dtype)
         with DEVICE_LOCK:
             self._copies.copy(self.tensor, Tensor.of(numbers))

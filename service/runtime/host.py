@@ -88,7 +88,7 @@ class DecoderStep:
         self._bindings: dict[tuple[int, int], onnxruntime.IOBinding] = {}
 
     def prepare(self) -> None:
-        """Nothing: a CPU records nothing."""
+        """Do nothing: a CPU records nothing."""
 
     def close(self) -> None:
         """Forget the bindings."""

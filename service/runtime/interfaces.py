@@ -20,10 +20,10 @@ class Memory(Protocol):
         """Bytes of its numbers."""
 
     def copy(self) -> "Memory":
-        """One that shares nothing with it, nor with the others of its micro-batch."""
+        """Make one that shares nothing with it, nor with the others of its micro-batch."""
 
     def __array__(self, dtype: Any = None, /) -> NDArray[np.generic]:
-        """Its numbers in host memory, for `numpy.asarray`: [source tokens, decoder_layers * 2 * d_model]."""
+        """Give its numbers in host memory, for `numpy.asarray`: [source tokens, decoder_layers * 2 * d_model]."""
 
 
 class Encoder(Protocol):
@@ -59,7 +59,7 @@ class Slots(Protocol):
         """Let a slot take the place of another, whose segment has left."""
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
-        """What the slot's next id was chosen from, [vocabulary_size]; good until the next run."""
+        """Give what the slot's next id was chosen from, [vocabulary_size]; good until the next run."""
 
 
 class Step(Protocol):

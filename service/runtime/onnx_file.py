@@ -56,7 +56,7 @@ class Constant(NamedTuple):
     content: bytes
 
     def bytes_of(self) -> NDArray[np.int8] | None:
-        """The numbers of a constant of type INT8, in its shape; None where they are not there one by one."""
+        """Read the numbers of a constant of type INT8, in its shape; None where they are not there one by one."""
         if len(self.content) != math.prod(self.shape):
             return None
         return np.frombuffer(self.content, np.int8).reshape(self.shape)
@@ -109,13 +109,13 @@ class Graph:
         self.nodes = [Node(node.op_type, tuple(node.input)) for node in graph.node]
 
     def constant(self, name: str) -> Constant | None:
-        """A constant by its name; None for what is computed or passed in."""
+        """Find a constant by its name; None for what is computed or passed in."""
         tensor = self._constants.get(name)
         return tensor and Constant(tensor.data_type, tuple(tensor.dims), tensor.raw_data)
 
 
 def _message_class(name: str) -> Any:
-    """The class of a message of `_MESSAGES`, in a pool of its own: the package `onnx` may be loaded as well."""
+    """Make the class of a message of `_MESSAGES`, in a pool of its own: the package `onnx` may be loaded too."""
     kinds = descriptor_pb2.FieldDescriptorProto
     scalars = {"bytes": kinds.TYPE_BYTES, "string": kinds.TYPE_STRING, "int32": kinds.TYPE_INT32}
     scalars["int64"] = kinds.TYPE_INT64

@@ -12,7 +12,7 @@ class RowState:
     """
 
     def __init__(self, slots: int, start_id: int) -> None:
-        """Rows without segments.
+        """Make rows without segments.
 
         Args:
             slots: how many, and rows as many.
@@ -50,6 +50,6 @@ class RowState:
         self.row_of[[one, other]] = self.row_of[[other, one]]
 
     def lengths_of(self, slots: int) -> tuple[list[int], list[int]]:
-        """Tokens in the cache and source tokens, of each of the first slots."""
+        """Count tokens in the cache and source tokens, of each of the first slots."""
         rows = self.row_of[:slots]
         return self.lengths[rows].tolist(), self.memory_lengths[rows].tolist()

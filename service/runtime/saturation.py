@@ -44,7 +44,7 @@ def check_products(content: bytes, file: Path) -> None:
 
 
 def largest_sum(weights: NDArray[np.int8]) -> int:
-    """What two neighbours along a column add up to at most, those of one sign alone.
+    """Compute what two neighbours along a column add up to at most, those of one sign alone.
 
     Args:
         weights: [inputs, outputs].
@@ -69,6 +69,6 @@ def _check_weights(graph: Graph, name: str, file: Path) -> None:
 
 
 def _reads_weights(graph: Graph, node: Node) -> bool:
-    """Whether a node reads a matrix of bytes."""
+    """Tell whether a node reads a matrix of bytes."""
     constants = (graph.constant(name) for name in node.inputs)
     return any(one is not None and one.data_type in (INT8, UINT8) and len(one.shape) > 1 for one in constants)

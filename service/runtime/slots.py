@@ -66,6 +66,6 @@ class SlotTable:
         self.rows.copy(source, target)
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
-        """What the slot's next id was chosen from, a view of [vocabulary_size]."""
+        """Give what the slot's next id was chosen from, a view of [vocabulary_size]."""
         logits: NDArray[np.floating] = self.logits[slot]
         return logits

@@ -89,7 +89,7 @@ class _Guide:
         self._same = {ours[word]: theirs[word] for word in ours.keys() & theirs.keys()}
 
     def content(self, content: str, place: int, least: int) -> int | None:
-        """Where the translation has the content of a mark: the third of three is the third, else it is the next."""
+        """Find the content of a mark in the translation: the third of three is the third, else it is the next."""
         if content not in self._contents:
             self._contents[content] = _places_of(content, self._text), _places_of(content, self._translation)
         ours, theirs = self._contents[content]
@@ -99,7 +99,7 @@ class _Guide:
         return theirs[following] if following < len(theirs) else None
 
     def before(self, place: int) -> int:
-        """Where that begins which follows a place of the text."""
+        """Find the beginning of what follows a place of the text."""
         if self._text == self._translation:
             return place
         following = bisect_right(self._words, place, key=lambda word: word[1])
@@ -115,7 +115,7 @@ class _Guide:
         return there - len(lead) if self._translation.endswith(lead, 0, there) else there
 
     def after(self, place: int) -> int:
-        """Where that ends which stands before a place of the text."""
+        """Find the end of what stands before a place of the text."""
         if self._text == self._translation:
             return place
         preceding = bisect_left(self._words, place, key=lambda word: word[0]) - 1
@@ -133,7 +133,7 @@ class _Guide:
         return there + len(trail) if self._translation.startswith(trail, there) else there
 
     def word_end(self, place: int) -> int:
-        """Where the word of the translation ends that begins there or next."""
+        """Find the end of the word of the translation that begins there or next."""
         following = bisect_right(self._ends, place)
         return self._ends[following] if following < len(self._ends) else len(self._translation)
 
@@ -142,7 +142,7 @@ class _Guide:
 
 
 def _singles(text: str) -> dict[str, int]:
-    """The words that a text has once, and where each begins."""
+    """Find the words that a text has once, and where each begins."""
     places: dict[str, int] = {}
     for word in _WORD.finditer(text):
         places[word[0]] = -1 if word[0] in places else word.start()
@@ -150,12 +150,12 @@ def _singles(text: str) -> dict[str, int]:
 
 
 def _places_of(content: str, text: str) -> list[int]:
-    """Wherever a text has a content, overlapping or not."""
+    """List the places where a text has a content, overlapping or not."""
     return [match.start() for match in re.finditer(f"(?={re.escape(content)})", text)]
 
 
 def _nearest(places: Sequence[int], wanted: float) -> int:
-    """The place nearest to the wanted one; `places` ascend, and there is one."""
+    """Find the place nearest to the wanted one; `places` ascend, and there is one."""
     following = bisect_left(places, wanted)
     return min(places[max(following - 1, 0) : following + 1], key=lambda place: abs(place - wanted))
 

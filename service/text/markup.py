@@ -156,7 +156,7 @@ class _Open:
 
 
 def _tokens(html: str) -> tuple[list[tuple[Token, str]], str]:
-    """The tokens, each with its source, and what an unfinished tag at the end leaves over."""
+    """List the tokens, each with its source, and what an unfinished tag at the end leaves over."""
     tokens = []
     start = 0
     # turbohtml reads CR LF as one character. With another blank for CR, its tokens lie end to end in the source.
@@ -185,7 +185,7 @@ def _is_kept(token: Token) -> bool:
 
 
 def _end_tags(tokens: Sequence[tuple[Token, str]]) -> dict[int, int]:
-    """Where each element ends that begins: at its end tag, else in front of the next block; indices of tokens."""
+    """Find where each element ends: at its end tag, else before the next block; indices of tokens."""
     ends: dict[int, int] = {}
     open_tags: dict[str, list[int]] = {}
     for index, (token, _) in enumerate(tokens):

@@ -25,12 +25,12 @@ class Server(translation_pb2_grpc.TranslationServicer):
 
     def TranslateText(self, request, context):
         self._receive(request, context)
-        return translation_pb2.TranslateTextResponse(translations=map(self._translate, request.contents))
+        return translation_pb2.TranslateTextResponse(translations=map(self.translated, request.contents))
 
     def StreamTranslateText(self, request, context):
         self._receive(request, context)
         for index, text in enumerate(request.contents):
-            translation = self._translate(text)
+            translation = self.translated(text)
             for word in translation.translated_text.split():
                 yield translation_pb2.StreamTranslateTextResponse(content_index=index, text_delta=word)
             yield translation_pb2.StreamTranslateTextResponse(content_index=index, result=translation)
@@ -50,7 +50,7 @@ class Server(translation_pb2_grpc.TranslationServicer):
             models=[translation_pb2.Model(name=name, precision="int8") for name in ("en-de", "en-fr")]
         )
 
-    def _translate(self, text: str) -> translation_pb2.TranslatedText:
+    def translated(self, text: str) -> translation_pb2.TranslatedText:
         words = len(text.split())
         return translation_pb2.TranslatedText(
             translated_text=text.upper(), source_tokens=words, target_tokens=words + 1

@@ -289,14 +289,14 @@ async def test_a_stream_that_breaks_off_is_no_answer(server: Any) -> None:
 
 
 async def test_an_answer_that_lacks_a_translation_is_none(server: Any) -> None:
-    honest = server._translate
+    honest = server.translated
 
     def fail_on_four(text: str) -> translation_pb2.TranslatedText:
         if text == "Four.":
             return translation_pb2.TranslatedText(text_error=errors.to_text_error(errors.InternalError("broken")))
         return honest(text)
 
-    server._translate = fail_on_four
+    server.translated = fail_on_four
     report = await run_load(LoadSettings(server.address, concurrency=1, requests=6), TEXTS)
     assert (report["completed"], report["failed"]) == (4, 2)
     assert report["errors"][0]["reason"] == "INTERNAL"

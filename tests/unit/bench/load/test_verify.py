@@ -31,7 +31,7 @@ def answer(text: str, target_tokens: int = 1) -> translation_pb2.TranslatedText:
 
 def change_under_load(server: Any, change: Any) -> None:
     """Lets `change` at the translations of every request after those that are sent alone."""
-    honest = server._translate
+    honest = server.translated
 
     def translate(text: str) -> translation_pb2.TranslatedText:
         translation = honest(text)
@@ -39,7 +39,7 @@ def change_under_load(server: Any, change: Any) -> None:
             change(text, translation)
         return translation
 
-    server._translate = translate
+    server.translated = translate
 
 
 def test_distinct_texts_keep_their_order() -> None:

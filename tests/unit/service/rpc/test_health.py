@@ -18,7 +18,7 @@ SERVING, NOT_SERVING, UNKNOWN = "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"
 EN_DE, DE_EN = "dragoman.v1.Translation/en-de", "dragoman.v1.Translation/de-en"
 
 
-class House(NamedTuple):
+class Served(NamedTuple):
     """A server and its health."""
 
     health: Health
@@ -47,13 +47,13 @@ def status(answer: health_pb2.HealthCheckResponse) -> str:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
+async def served() -> AsyncIterator[Served]:
     health, server = Health(), grpc.aio.server()
     add_health(health, server)
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     await server.start()
     async with grpc.aio.insecure_channel(address) as channel:
-        yield House(health, health_pb2_grpc.HealthStub(channel), channel)
+        yield Served(health, health_pb2_grpc.HealthStub(channel), channel)
     await server.stop(None)
 
 
@@ -61,44 +61,46 @@ def test_the_name_of_a_model() -> None:
     assert name_of("en-de") == EN_DE
 
 
-async def test_nothing_serves_at_first_and_what_was_never_heard_of_is_not_found(house: House) -> None:
-    assert [await house.check(name) for name in ("", SERVICE)] == [NOT_SERVING] * 2
+async def test_nothing_serves_at_first_and_what_was_never_heard_of_is_not_found(served: Served) -> None:
+    assert [await served.check(name) for name in ("", SERVICE)] == [NOT_SERVING] * 2
     for name in (EN_DE, "x"):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await house.check(name)
+            await served.check(name)
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-async def test_a_model_that_could_not_be_loaded_does_not_hurt_the_others(house: House) -> None:
-    house.health.serve(["en-de"])
-    house.health.miss("de-en")
-    assert await house.all() == [SERVING, SERVING, SERVING, NOT_SERVING]
-    house.health.serve(["en-de", "de-en"])
-    assert await house.all() == [SERVING] * 4
+async def test_a_model_that_could_not_be_loaded_does_not_hurt_the_others(served: Served) -> None:
+    served.health.serve(["en-de"])
+    served.health.miss("de-en")
+    assert await served.all() == [SERVING, SERVING, SERVING, NOT_SERVING]
+    served.health.serve(["en-de", "de-en"])
+    assert await served.all() == [SERVING] * 4
 
 
-async def test_a_served_model_whose_newer_version_is_refused_goes_on_serving(house: House) -> None:
-    house.health.serve(["en-de", "de-en"])
-    house.health.miss("en-de")
-    assert await house.all() == [SERVING] * 4
+async def test_a_served_model_whose_newer_version_is_refused_goes_on_serving(served: Served) -> None:
+    served.health.serve(["en-de", "de-en"])
+    served.health.miss("en-de")
+    assert await served.all() == [SERVING] * 4
 
 
-async def test_what_disagrees_with_the_disk_shows_under_a_name_of_its_own_and_nowhere_else(house: House) -> None:
-    assert await house.check(BUNDLES) == NOT_SERVING  # nothing is served yet
-    house.health.serve(["en-de", "de-en"])
-    assert await house.check(BUNDLES) == SERVING
-    house.health.agree(agree=False)
-    assert [*await house.all(), await house.check(BUNDLES)] == [SERVING] * 4 + [NOT_SERVING]
-    house.health.agree(agree=True)
-    assert await house.check(BUNDLES) == SERVING
-    house.health.leave()
-    assert await house.check(BUNDLES) == NOT_SERVING
+async def test_what_disagrees_with_the_disk_shows_under_a_name_of_its_own_and_nowhere_else(
+    served: Served,
+) -> None:
+    assert await served.check(BUNDLES) == NOT_SERVING  # nothing is served yet
+    served.health.serve(["en-de", "de-en"])
+    assert await served.check(BUNDLES) == SERVING
+    served.health.agree(agree=False)
+    assert [*await served.all(), await served.check(BUNDLES)] == [SERVING] * 4 + [NOT_SERVING]
+    served.health.agree(agree=True)
+    assert await served.check(BUNDLES) == SERVING
+    served.health.leave()
+    assert await served.check(BUNDLES) == NOT_SERVING
 
 
-async def test_the_list_has_what_check_knows(house: House) -> None:
-    house.health.serve(["en-de", "de-en"])
-    house.health.stall(["de-en"])
-    assert await house.list() == {
+async def test_the_list_has_what_check_knows(served: Served) -> None:
+    served.health.serve(["en-de", "de-en"])
+    served.health.stall(["de-en"])
+    assert await served.list() == {
         "": NOT_SERVING,
         SERVICE: NOT_SERVING,
         EN_DE: SERVING,
@@ -107,52 +109,52 @@ async def test_the_list_has_what_check_knows(house: House) -> None:
     }
 
 
-async def test_a_model_that_was_removed_does_not_serve(house: House) -> None:
-    house.health.serve(["en-de", "de-en"])
-    house.health.serve(["en-de"])
-    assert await house.all() == [SERVING, SERVING, SERVING, NOT_SERVING]
+async def test_a_model_that_was_removed_does_not_serve(served: Served) -> None:
+    served.health.serve(["en-de", "de-en"])
+    served.health.serve(["en-de"])
+    assert await served.all() == [SERVING, SERVING, SERVING, NOT_SERVING]
 
 
-async def test_a_stall_is_that_of_the_server_and_of_its_model(house: House) -> None:
-    house.health.serve(["en-de", "de-en"])
-    house.health.stall(["de-en"])
-    assert await house.all() == [NOT_SERVING, NOT_SERVING, SERVING, NOT_SERVING]
-    house.health.stall([])
-    assert await house.all() == [SERVING] * 4
+async def test_a_stall_is_that_of_the_server_and_of_its_model(served: Served) -> None:
+    served.health.serve(["en-de", "de-en"])
+    served.health.stall(["de-en"])
+    assert await served.all() == [NOT_SERVING, NOT_SERVING, SERVING, NOT_SERVING]
+    served.health.stall([])
+    assert await served.all() == [SERVING] * 4
 
 
-async def test_nothing_serves_again_after_leaving(house: House) -> None:
-    house.health.serve(["en-de"])
-    house.health.leave()
-    house.health.serve(["en-de", "de-en"])
-    house.health.stall([])
-    assert await house.all() == [NOT_SERVING] * 4
+async def test_nothing_serves_again_after_leaving(served: Served) -> None:
+    served.health.serve(["en-de"])
+    served.health.leave()
+    served.health.serve(["en-de", "de-en"])
+    served.health.stall([])
+    assert await served.all() == [NOT_SERVING] * 4
 
 
-async def test_a_watcher_is_told_of_changes_only(house: House) -> None:
+async def test_a_watcher_is_told_of_changes_only(served: Served) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        watch = house.watch(EN_DE)
+        watch = served.watch(EN_DE)
         assert status(await watch.read()) == UNKNOWN
-        house.health.serve(["de-en"])
-        house.health.serve(["en-de", "de-en"])
+        served.health.serve(["de-en"])
+        served.health.serve(["en-de", "de-en"])
         assert status(await watch.read()) == SERVING
-        house.health.serve(["en-de"])
-        house.health.miss("x")
-        house.health.leave()
+        served.health.serve(["en-de"])
+        served.health.miss("x")
+        served.health.leave()
         assert status(await watch.read()) == NOT_SERVING
         watch.cancel()
 
 
-async def test_one_watcher_that_leaves_does_not_hurt_the_others(house: House) -> None:
+async def test_one_watcher_that_leaves_does_not_hurt_the_others(served: Served) -> None:
     """With the servicer of grpcio-health-checking the second one hears nothing any more."""
     async with asyncio.timeout(PATIENCE_S):
-        house.health.serve(["en-de"])
-        first, second = house.watch(""), house.watch("")
+        served.health.serve(["en-de"])
+        first, second = served.watch(""), served.watch("")
         assert [status(await watch.read()) for watch in (first, second)] == [SERVING] * 2
         first.cancel()
         while not first.done():
             await asyncio.sleep(0)
-        assert await house.check("") == SERVING  # and the server has heard of the leaving
-        house.health.leave()
+        assert await served.check("") == SERVING  # and the server has heard of the leaving
+        served.health.leave()
         assert status(await second.read()) == NOT_SERVING
         second.cancel()

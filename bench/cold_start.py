@@ -13,14 +13,12 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-import grpc
-
-from bench.arguments import add_serve, count, make_parser
+from bench.arguments import add_serve, make_parser, whole
 from bench.load.texts import read_data_file
 from bench.machine import now
 from bench.memory.process import peak_resident_mib, resident_mib
 from bench.server_process import Running, ServerError, running, serve_command
-from dragoman.v1 import translation_pb2, translation_pb2_grpc
+from dragoman import Client
 
 _SENTENCES = [
     "Good morning.",
@@ -36,7 +34,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--data", type=Path, metavar="FILE", help="source<TAB>target or text lines; default: four sentences"
     )
-    parser.add_argument("--requests", type=count, default=200, metavar="N", help="sent one by one (%(default)s)")
+    parser.add_argument("--requests", type=whole, default=200, metavar="N", help="sent one by one (%(default)s)")
     add_serve(parser)
     arguments = parser.parse_args(argv)
     texts = read_data_file(arguments.data).texts if arguments.data else _SENTENCES
@@ -71,10 +69,9 @@ def measure(command: list[str], texts: list[str]) -> dict[str, Any]:
 def _measure_running(server: Running, texts: list[str]) -> dict[str, Any]:
     pid = server.process.pid
     idle_mib = resident_mib(pid)
-    with grpc.insecure_channel(server.address) as channel:
-        stub = translation_pb2_grpc.TranslationStub(channel)
-        model = stub.ListModels(translation_pb2.ListModelsRequest()).models[0].name
-        latencies_ms = [_translate_ms(stub, model, text) for text in texts]
+    with Client(server.address) as client:
+        model = client.list_models()[0].name
+        latencies_ms = [_translate_ms(client, model, text) for text in texts]
     return {
         "time_to_serving_s": server.time_to_serving_s,
         "rss_idle_mib": idle_mib,
@@ -86,10 +83,9 @@ def _measure_running(server: Running, texts: list[str]) -> dict[str, Any]:
     }
 
 
-def _translate_ms(stub: translation_pb2_grpc.TranslationStub, model: str, text: str) -> float:
-    request = translation_pb2.TranslateTextRequest(contents=[text], model=model)
+def _translate_ms(client: Client, model: str, text: str) -> float:
     start = time.perf_counter()
-    stub.TranslateText(request)
+    client.translate(text, model=model)
     return (time.perf_counter() - start) * 1e3
 
 

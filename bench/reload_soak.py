@@ -20,7 +20,7 @@ from typing import Final
 from tqdm import tqdm
 
 from bench import metrics_page
-from bench.arguments import add_bundle, add_json, add_serve, count, make_parser
+from bench.arguments import add_bundle, add_json, add_serve, make_parser, whole
 from bench.files import write_json
 from bench.memory.process import resident_mib
 from bench.server_process import Running, ServerError, running, serve_command
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
     """Measure, and print resident memory after each reload; 1 when the server failed."""
     parser = make_parser("python -m bench.reload_soak", __doc__)
     add_bundle(parser)
-    parser.add_argument("--reloads", type=count, default=20, metavar="N", help="how many (%(default)s)")
+    parser.add_argument("--reloads", type=whole, default=20, metavar="N", help="how many (%(default)s)")
     add_json(parser)
     add_serve(parser)
     arguments = parser.parse_args(argv)

@@ -13,7 +13,7 @@ SERVER, CLIENT = (
     tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for folder in (ROOT, ROOT / "dragoman")
 )
-RELEASED = ("requires-python", "license", "license-files", "version")
+RELEASED = ("requires-python", "license", "license-files", "authors", "version")
 
 
 def _names(requirements: list[str]) -> set[str]:
@@ -31,6 +31,13 @@ def test_both_are_for_the_same_versions_of_python() -> None:
     )
     assert of_client == of_server
     assert {f"Programming Language :: Python :: 3.{minor}" for minor in (11, 12, 13)} <= of_server
+
+
+def test_each_package_of_the_repository_is_in_one_of_them() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    packages = {file.parent.name for file in ROOT.glob("*/__init__.py")} - {"docs", "tests"}
+    assert packages == {"dragoman", "dragoman_server", *build["targets"]["wheel"]["sources"]} - {"models"}
+    assert packages - {"dragoman"} <= set(build["only-include"])
 
 
 def test_images_that_install_the_needs_of_the_server_have_those_of_bundles() -> None:

@@ -4,13 +4,12 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import repeat
 from typing import Self
 
 from dragoman.errors import DragomanError, TextFailedError
 from service.calls import admission
 from service.calls.limits import refuse_any
-from service.calls.open_text import OpenText, pop_unfinished
+from service.calls.open_texts import OpenTexts
 from service.calls.queued_segments import SLICE, QueuedSegments
 from service.calls.text_worker import Read, Result, Text, TextWorker
 from service.calls.window import Window
@@ -42,7 +41,7 @@ class Call:
         *,
         window: Window | None = None,
     ) -> None:
-        """A call without texts.
+        """Make a call without texts.
 
         Args:
             model: that translates them; held by the caller as long as the call lasts.
@@ -59,12 +58,8 @@ class Call:
         self._record = record
         self._window = window
         self._segments = QueuedSegments(model.intake, metrics, record)
+        self._texts = OpenTexts()
         self._count = 0
-        self._texts: dict[int, OpenText] = {}  # in the order of their numbers
-        self._held_bytes = 0
-        self._unread = 0  # texts that have not been read to their ends
-        self._finished: set[int] = set()
-        self._moved: set[int] = set()
         self._wake_up = asyncio.Event()
         self._forgotten = asyncio.Event()
         self._feeding: asyncio.Task[None] | None = None
@@ -119,7 +114,7 @@ class Call:
         assert self._window is not None
         rest = list(contents)
         while rest:
-            if sizes := self._window.fitting(rest, len(self._texts), self._held_bytes):
+            if sizes := self._window.fitting(rest, len(self._texts), self._texts.held_bytes):
                 texts = await self._open(rest[: len(sizes)])
                 self._expect(texts, sizes)
                 await self._feed(texts, None)
@@ -134,7 +129,7 @@ class Call:
         Raises:
             DragomanError: a segment failed.
         """
-        while self._unread or self._segments.unfinished:
+        while not self._ended:
             await self.moved()
 
     async def moved(self) -> set[int]:
@@ -146,7 +141,7 @@ class Call:
         await self._wake_up.wait()
         self._wake_up.clear()
         self._segments.check()
-        moved, self._moved = self._moved, set()
+        moved, self._texts.moved = self._texts.moved, set()
         return moved
 
     def wake(self) -> None:
@@ -155,34 +150,25 @@ class Call:
 
     def finished(self, number: int) -> bool:
         """Whether a text has been read to its end, and all its segments have ended."""
-        return number in self._finished
+        return number in self._texts.finished
 
     def ready(self, *, in_order: bool) -> list[int]:
         """The texts that are finished and were not forgotten; in order: that are so before the first that is not."""
-        if not in_order:
-            return sorted(self._finished)
-        ready = []
-        for number in self._texts:
-            if number not in self._finished:
-                break
-            ready.append(number)
-        return ready
+        return self._texts.ready(in_order=in_order)
 
     def delta(self, number: int) -> str:
         """Hand out the translation of a text that is new and can no longer change; "" if there is none yet."""
-        content = self._texts[number].content
+        content = self._texts.content(number)
         return "" if isinstance(content, DragomanError) else content.grow()
 
     async def results(self, numbers: Iterable[int]) -> dict[int, Result]:
         """Put the translations of finished texts together; gives each, or its error, by its number."""
-        texts = {number: self._texts[number].content for number in numbers}
+        texts = {number: self._texts.content(number) for number in numbers}
         return await self._worker.results(self._options.client, texts)
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Let go of texts that are finished and answered: there is room for others."""
-        for number in numbers:
-            self._held_bytes -= self._texts.pop(number).size_bytes
-            self._finished.remove(number)
+        self._texts.forget(numbers)
         self._forgotten.set()
 
     async def __aenter__(self) -> Self:
@@ -195,7 +181,7 @@ class Call:
             self._feeding.cancel()
         if self._reservations is not None:
             self._reservations.close()
-        while part := pop_unfinished(self._texts.values(), SLICE):
+        while part := self._texts.pop_unfinished(SLICE):
             self._segments.withdraw(part)
             try:
                 await asyncio.sleep(0)
@@ -210,13 +196,13 @@ class Call:
         self._count += len(contents)
         return await self._worker.open(self._translator, self._options, contents, first, self._progress)
 
+    @property
+    def _ended(self) -> bool:
+        return not (self._texts.unread or self._segments.unfinished)
+
     def _expect(self, texts: Mapping[int, Text], sizes: Sequence[int] = ()) -> None:
-        """Take up texts that are let in, without any segments yet."""
         self._record.admitted = True
-        self._unread += len(texts)
-        self._held_bytes += sum(sizes)
-        for (number, text), size_bytes in zip(texts.items(), sizes or repeat(0), strict=False):
-            self._texts[number] = OpenText(text, size_bytes)
+        self._texts.expect(texts, sizes)
 
     async def _feed(self, texts: Mapping[int, Text], reservation: Reservation | None) -> None:
         """Read texts and queue their segments, portion by portion, as earlier ones leave."""
@@ -230,7 +216,7 @@ class Call:
         await self._queue(complete, reservation)
         while unread:
             number, document = unread[0]
-            if isinstance(self._texts[number].content, DragomanError):  # it has failed meanwhile
+            if isinstance(self._texts.content(number), DragomanError):  # it has failed meanwhile
                 unread.popleft()
                 self._close(number)
                 continue
@@ -246,7 +232,7 @@ class Call:
         for number, segments, _, error in portion:
             if error is not None:
                 self._fail_text(number, error)
-            if not isinstance(self._texts[number].content, DragomanError):
+            if not isinstance(self._texts.content(number), DragomanError):
                 self._take_up(number, segments)
                 together += segments
         await self._segments.enter(together, reservation)
@@ -255,36 +241,24 @@ class Call:
                 self._close(number)
 
     def _take_up(self, number: int, segments: Sequence[Segment]) -> None:
-        self._texts[number].unfinished.update(dict.fromkeys(segments))
+        self._texts.take_up(number, segments)
         self._segments.take_up(segments)
 
     def _close(self, number: int) -> None:
         """Note that a text has no further segments."""
-        text = self._texts[number]
-        self._unread -= 1
-        text.read = True
-        if text.finished:
-            self._finish(number)
+        if self._texts.close(number):
             self._wake_up.set()
 
     def _progress(self, number: int, segment: Segment) -> None:
-        """Note that a segment of a text has a new token or is finished."""
-        self._moved.add(number)
-        text = self._texts[number]
-        if segment.finished and segment in text.unfinished:
-            del text.unfinished[segment]
+        """Note that a segment of a text has a new token or has ended."""
+        finished = False
+        if self._texts.note(number, segment):
             self._segments.note_end(segment)
             if segment.error is not None:
                 self._note_failed(number, segment.error)
-            if text.finished:
-                self._finish(number)
-        if segment.wants_deltas or self._segments.error or not (self._unread or self._segments.unfinished):
-            self._wake_up.set()
-
-    def _finish(self, number: int) -> None:
-        self._moved.add(number)
-        self._finished.add(number)
-        if self._window is not None:
+            finished = self._texts.check(number)
+        one_by_one = finished and self._window is not None
+        if one_by_one or segment.wants_deltas or self._segments.error or self._ended:
             self._wake_up.set()
 
     def _note_failed(self, number: int, error: DragomanError) -> None:
@@ -299,11 +273,7 @@ class Call:
         if self._options.all_or_nothing:
             self._end_with(error)
             return
-        text = self._texts[number]
-        text.content = error
-        siblings = list(text.unfinished)
-        text.unfinished.clear()
-        self._segments.withdraw(siblings)
+        self._segments.withdraw(self._texts.fail(number, error))
 
     def _note_fed(self, feeding: "asyncio.Task[None]") -> None:
         if not feeding.cancelled() and (error := feeding.exception()) is not None:

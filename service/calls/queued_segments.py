@@ -30,7 +30,7 @@ class QueuedSegments:
     """
 
     def __init__(self, intake: Intake, metrics: Metrics, record: CallStats) -> None:
-        """A call without segments.
+        """Make a call without segments.
 
         Args:
             intake: where they go.

@@ -21,18 +21,22 @@ from service.telemetry.call_stats import CallStats
 class Batch:
     """A call between its inbox and its answers; lives on the event loop."""
 
-    def __init__(self, inbox: Inbox, call: Call, record: CallStats, settings: Settings, *, in_order: bool) -> None:
+    def __init__(
+        self, inbox: Inbox, call: Call, model: str, record: CallStats, settings: Settings, *, in_order: bool
+    ) -> None:
         """Make a call whose config has been read.
 
         Args:
             inbox: the rest of the caller's messages.
             call: without texts, and with a window.
+            model: the name of the one that translates.
             record: of the call.
             settings: the limits.
             in_order: whether answers go out in the order of the texts.
         """
         self._inbox = inbox
         self._call = call
+        self._model = model
         self._record = record
         self._settings = settings
         self._in_order = in_order
@@ -79,9 +83,9 @@ class Batch:
 
     async def answers(self, ready: Sequence[int]) -> list[list[pb.BatchTranslation]]:
         """Give the answers for texts that are finished, in groups that fit a message each."""
-        max_bytes, model = self._settings.max_answer_bytes, self._record.model
+        max_bytes = self._settings.max_answer_bytes
         answers = [
-            pb.BatchTranslation(content_index=number, translation=translated(sendable(result, max_bytes), model))
+            pb.BatchTranslation(content_index=number, translation=translated(sendable(result, max_bytes), self._model))
             for number, result in (await self._call.results(ready)).items()
         ]
         return list(in_messages(answers, max_bytes))

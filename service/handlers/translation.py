@@ -158,11 +158,11 @@ class TranslationHandlers:
             _name(record, first.config.request_id)
             order = validation.check_config(first, catalog)
             record.admitted = True
-            record.model = order.model.manifest.name
+            model = record.model = order.model.manifest.name
             options = options_of(first.config, order, context, default=Priority.BULK)
             async with self._running(order.model, options, context, record, self._window) as call:
                 await context.accept()
-                batch = Batch(inbox, call, record, self._settings, in_order=first.config.in_order)
+                batch = Batch(inbox, call, model, record, self._settings, in_order=first.config.in_order)
                 async with batch.reading():
                     while (ready := await batch.ready()) is not None:
                         for answers in await batch.answers(ready):

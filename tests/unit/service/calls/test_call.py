@@ -1,7 +1,8 @@
 """A call of many segments on a real mailbox, step by step of the event loop: others have their turn in between."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
@@ -12,7 +13,7 @@ from service.calls.call import Call
 from service.calls.text_worker import TextWorker
 from service.calls.window import Window
 from service.options import RequestOptions
-from service.queue.mailbox import Mailbox
+from service.queue.mailbox import Mailbox, Reservation
 from service.queue.result_cache import ResultCache
 from service.registry.catalog import Intake
 from service.segment import FinishReason, Segment
@@ -29,8 +30,6 @@ AT_ONCE = 200  # segments that one step of the loop may submit or withdraw
 PORTION = 64  # segments that are read at a time
 LARGE = "a" * MANY
 WIDE = Window(WINDOW, 1_000_000)
-
-MakeCall = Callable[..., Call]
 
 
 @pytest.fixture
@@ -155,13 +154,28 @@ async def test_what_is_still_to_come_of_a_call_counts_for_its_own_client_and_for
     mailbox.submit([Segment([1, 2], 8, client="a", text_bytes=1)])  # nothing is kept for who has left
 
 
-async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(mailbox, intake) -> None:
-    async with asyncio.timeout(60), call_of(intake) as call:
-        await call.add(["a" * 9_000])
-        while not call.finished(0):
+class WatchedMailbox(Mailbox):
+    """Shows what is reserved."""
+
+    @contextmanager
+    def reserve(self, options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
+        with super().reserve(options, text_bytes) as self.reservation:
+            yield self.reservation
+
+
+async def test_what_has_come_of_a_call_does_not_count_as_still_to_come() -> None:
+    mailbox = bound(WatchedMailbox(20_000))
+    async with asyncio.timeout(60), call_of(mailbox) as call:
+        await call.add([LARGE])
+        assert mailbox.reservation.text_bytes == MANY
+        await until(lambda: mailbox.queued_segments > PORTION)
+        assert mailbox.reservation.text_bytes == MANY - mailbox.queued_segments
+        left = MANY
+        while left:
             await asyncio.sleep(0)
-            finish(mailbox, 100)
-        mailbox.submit([Segment([1, 2] * 9_000, 8, client="a", text_bytes=9_000)])
+            left -= len(finish(mailbox, 100))
+        await call.done()
+        assert mailbox.reservation.text_bytes == 0
 
 
 async def test_a_small_call_is_let_in_or_refused_as_a_whole(mailbox, intake) -> None:

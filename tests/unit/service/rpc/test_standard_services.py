@@ -1,6 +1,8 @@
 """Health and reflection as they are described; that tools can use them is in e2e/test_health_reflection.py."""
 
 import pytest
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor_pb2 import DescriptorProto
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
@@ -24,8 +26,13 @@ def test_every_service_has_its_methods(service: str, methods: list[str]) -> None
 def test_messages_of_reflection_are_the_same_in_both_versions() -> None:
     for message in reflection_pb2.DESCRIPTOR.message_types_by_name.values():
         other = POOL.FindMessageTypeByName(f"grpc.reflection.v1.{message.name}")
-        fields = [(field.name, field.number, field.type, field.label) for field in message.fields]
-        assert [(field.name, field.number, field.type, field.label) for field in other.fields] == fields
+        assert _fields(other) == _fields(message)
+
+
+def _fields(message: Descriptor) -> list[tuple[str, int, int, int]]:
+    described = DescriptorProto()  # protobuf 7 tells the label of a field in no other way
+    message.CopyToProto(described)
+    return [(field.name, field.number, field.type, field.label) for field in described.field]
 
 
 @pytest.mark.parametrize("module", [translation_pb2, health_pb2, reflection_pb2])

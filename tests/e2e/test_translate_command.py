@@ -208,10 +208,10 @@ def test_a_certificate_of_a_stranger_is_one_line(server, launch, tmp_path) -> No
     files = Files(tmp_path)
     files.write(Authority().issue())
     files.client_ca.write_bytes(Authority().pem)
-    house = launch(f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
-    house.wait_until_serving()
-    done = run(server, "models", "--address", house.address, "--tls-ca", str(files.client_ca))
-    assert_one_line(done, f"no server answers at {house.address}: TLS could not be agreed on")
+    guarded = launch(f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
+    guarded.wait_until_serving()
+    done = run(server, "models", "--address", guarded.address, "--tls-ca", str(files.client_ca))
+    assert_one_line(done, f"no server answers at {guarded.address}: TLS could not be agreed on")
 
 
 def test_many_lines_that_are_not_utf8_are_counted(server) -> None:

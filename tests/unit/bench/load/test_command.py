@@ -396,14 +396,14 @@ class Screen(io.StringIO):
 def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(
     server: Any, data: str, monkeypatch: pytest.MonkeyPatch, end: list[str], terminal: bool
 ) -> None:
-    precheck = Screen(terminal=terminal)
-    monkeypatch.setattr(sys, "stderr", precheck)
+    screen = Screen(terminal=terminal)
+    monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "_BAR_INTERVAL_S", 0.02)
     monkeypatch.setattr(progress, "_LINE_INTERVAL_S", 0.02)
     # The load ends by the clock, but not before something was shown.
-    server.on_request = lambda number: precheck.shown.wait(PATIENCE_S)
+    server.on_request = lambda number: screen.shown.wait(PATIENCE_S)
     main(["--address", server.address, "--data", data, "--concurrency", "1", *end])
     if terminal:
-        assert re.search(r"%\|.*\| \d+/(0\.3 s|5 requests) \[.*answered", precheck.getvalue())
+        assert re.search(r"%\|.*\| \d+/(0\.3 s|5 requests) \[.*answered", screen.getvalue())
     else:
-        assert re.match(r"\d+ s: \d+ answered, \d+\.\d/s, \d in flight, 0 not answered\n", precheck.getvalue())
+        assert re.match(r"\d+ s: \d+ answered, \d+\.\d/s, \d in flight, 0 not answered\n", screen.getvalue())

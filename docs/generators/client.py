@@ -127,7 +127,7 @@ def _section(section: DocstringSection) -> str:
 
 def _row(each: DocstringElement) -> str:
     """Name one parameter, attribute, result or error, with its type where it has one."""
-    name = getattr(each, "name", "")
-    annotation = f"`{each.annotation}`" if each.annotation else ""
-    head = f"`{name}` ({annotation})" if name and annotation else f"`{name}`" if name else annotation
-    return f"- {head}: {one_line(each.description)}"
+    kind = f"`{each.annotation}`" if each.annotation else ""
+    if name := getattr(each, "name", ""):
+        kind = f"`{name}` ({kind})" if kind else f"`{name}`"
+    return f"- {kind}: {one_line(each.description)}"

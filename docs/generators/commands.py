@@ -51,8 +51,10 @@ def _required(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
 
 def _form(action: argparse.Action) -> str:
     """Write how an argument is given, such as `--slots N`."""
-    value = "" if action.nargs == 0 else _value(action)
-    return ", ".join(f"`{flag} {value}`".replace(" `", "`") for flag in action.option_strings) or f"`{value}`"
+    if not action.option_strings:
+        return f"`{_value(action)}`"
+    value = "" if action.nargs == 0 else f" {_value(action)}"
+    return ", ".join(f"`{flag}{value}`" for flag in action.option_strings)
 
 
 def _section(parser: argparse.ArgumentParser, without: Set[str] = frozenset()) -> list[str]:

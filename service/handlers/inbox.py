@@ -10,7 +10,7 @@ class Inbox:
     """Gives one message after the other.
 
     Args:
-        requests: the messages; raises a DragomanError for one that is none.
+        requests: the messages; raises a DragomanError for an invalid one.
 
     Attributes:
         cut: whether it ended because it was closed, with messages perhaps still to come.
@@ -32,7 +32,7 @@ class Inbox:
         """Wait for a message; None at the end.
 
         Raises:
-            InvalidRequestError: it is none.
+            InvalidRequestError: it is not valid.
         """
         if self._closed:
             self.cut = True

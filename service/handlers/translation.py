@@ -78,10 +78,10 @@ class TranslationHandlers:
             raise
 
     def refuse(self, method: str, context: CallContext, error: DragomanError) -> NoReturn:
-        """End a call whose request is none.
+        """End a call that came without a valid request.
 
         Raises:
-            DragomanError: the error, or what ends any call now.
+            DragomanError: the error; or, first of all, what every call is refused with now.
         """
         with self._opened(method, context):
             self._gate.catalog()
@@ -143,7 +143,7 @@ class TranslationHandlers:
         """Translate texts while more of them come, and answer each when it is finished, or in their order.
 
         Args:
-            requests: first the config, then texts; raises a DragomanError for a message that is none.
+            requests: first the config, then texts; raises a DragomanError for an invalid message.
             context: of the call.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What is no request: too many bytes, broken ones, none, or such as never come; each gets a status and a reason."""
+"""Messages that are too large, broken, missing or never complete: each gets a status and a reason."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,7 @@ ARRIVAL_TIMEOUT_S: Final = 60.0
 
 
 def parser(parse: Callable[[bytes], Any], max_bytes: int) -> Callable[[bytes], Any]:
-    """Make a deserializer that gives the error in place of a message that is none: gRPC would answer UNKNOWN to it.
+    """Make a deserializer that gives an error in place of an invalid message: gRPC would answer UNKNOWN to it.
 
     Args:
         parse: makes a message of its bytes.

@@ -96,7 +96,7 @@ class Translation:
         """Wait for the one message of a call, which begins with it.
 
         Raises:
-            DragomanError: there is none; the call is over.
+            DragomanError: there is no valid one; the call is over.
         """
         request = await arrived(context)
         call = _begun(context, headers)

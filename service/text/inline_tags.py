@@ -15,7 +15,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 class InlineTag(NamedTuple):
-    """What stands in a text and is none: a tag, a comment, an element that is kept.
+    """Something in a text that is not text: a tag, a comment, an element that is kept.
 
     Attributes:
         place: in front of which character it stands.

@@ -9,15 +9,15 @@ import onnxruntime
 
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle, Manifest
+from service.decode import Decode
 from service.engine.batch import DecodeBatch
-from service.engine.dry_run import Watch, decode
+from service.engine.dry_run import Watch, drive
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceDecoder, DeviceEncoder
 from service.runtime.interfaces import Decoder, Encoder
-from service.segment import Segment
 from service.telemetry.metrics import Metrics
 
 _NO_ID: Final = -1  # an end-of-sentence id that no row decodes
@@ -114,12 +114,12 @@ class Batch:
         """Sentences in slots."""
         return self._batch.active
 
-    def submit(self, sentences: Sentences) -> list[Segment]:
+    def submit(self, sentences: Sentences) -> list[Decode]:
         """Have sentences wait for slots; gives their segments."""
-        segments = sentences.segments()
+        decodes = sentences.decodes()
         # The longest first: those that share a run of the encoder pad little, and the last to run are short.
-        self._mailbox.submit(sorted(segments, key=lambda segment: len(segment.source_ids), reverse=True))
-        return segments
+        self._mailbox.submit(sorted(decodes, key=lambda decode: len(decode.source_ids), reverse=True))
+        return decodes
 
     def step(self) -> None:
         """Fill free slots, and decode one token of every active one."""
@@ -131,7 +131,7 @@ class Batch:
         Raises:
             InternalError: a graph fails on a sentence.
         """
-        return [segment.target_ids for segment in self._decode(sentences)]
+        return [decode.target_ids for decode in self._decode(sentences)]
 
     def count_tokens(self, sentences: Sentences) -> int:
         """Decode; gives the number of target tokens, the ends counted.
@@ -139,13 +139,13 @@ class Batch:
         Raises:
             InternalError: a graph fails on a sentence.
         """
-        return sum(segment.decoded_tokens for segment in self._decode(sentences))
+        return sum(decode.decoded_tokens for decode in self._decode(sentences))
 
     def decode_watched(self, sentences: Sentences, watch: Watch) -> list[list[int]]:
         """Decode as `decode`, while `watch` sees the logits of each segment after each step."""
-        segments = sentences.segments()
-        decode(self._runner, self._eos_id, [segments], watch)
-        return [segment.target_ids for segment in segments]
+        decodes = sentences.decodes()
+        drive(self._runner, self._eos_id, [decodes], watch)
+        return [decode.target_ids for decode in decodes]
 
     @property
     def steps(self) -> Steps:
@@ -157,11 +157,11 @@ class Batch:
             total("decode_batch_slots_sum"),
         )
 
-    def _decode(self, sentences: Sentences) -> list[Segment]:
-        segments = self.submit(sentences)
+    def _decode(self, sentences: Sentences) -> list[Decode]:
+        decodes = self.submit(sentences)
         while self._mailbox.unfinished:
             self.step()
-        for segment in segments:
-            if segment.error is not None:
-                raise segment.error
-        return segments
+        for decode in decodes:
+            if decode.error is not None:
+                raise decode.error
+        return decodes

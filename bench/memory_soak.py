@@ -156,7 +156,7 @@ def _fill(mailbox: Mailbox, manifest: Manifest, soak: Soak) -> None:
     random = np.random.default_rng(soak.seed)
     count = soak.threads * soak.slots * (1 + _WAITING_PER_SLOT)
     sources, limits = [manifest.max_source_tokens] * count, [manifest.max_target_tokens] * count
-    mailbox.submit(random_sentences(manifest, sources, limits, random).segments())
+    mailbox.submit(random_sentences(manifest, sources, limits, random).decodes())
     mailbox.wait_idle()
 
 
@@ -172,12 +172,12 @@ def _feed(mailbox: Mailbox, metrics: Metrics, manifest: Manifest, soak: Soak) ->
             count = min(portion, soak.segments - start)
             sources = random_lengths(random, count, manifest.max_source_tokens).tolist()
             limits = random_lengths(random, count, manifest.max_target_tokens).tolist()
-            for segment in random_sentences(manifest, sources, limits, random).segments():
+            for decode in random_sentences(manifest, sources, limits, random).decodes():
                 while mailbox.unfinished >= most_unfinished:
                     time.sleep(_PAUSE_S)
-                mailbox.submit([segment])
+                mailbox.submit([decode])
                 if random.random() < CANCELLED_SHARE:
-                    mailbox.cancel([segment])
+                    mailbox.cancel([decode])
             bar.update(count)
             samples[place] = _sample(start + count, metrics)
     return samples

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
-from service.segment import Segment
+from service.decode import Decode
 
 _FIRST_ID: Final = 4  # those before it are no pieces of text
 # Lengths as sentences have them: half below ten tokens, one in a thousand above a hundred.
@@ -40,9 +40,9 @@ class Sentences:
         """Take those at these places."""
         return Sentences([self.sources[place] for place in places], [self.limits[place] for place in places])
 
-    def segments(self) -> list[Segment]:
+    def decodes(self) -> list[Decode]:
         """Make a segment of each, not yet submitted."""
-        return [Segment(ids, limit) for ids, limit in zip(self.sources, self.limits, strict=True)]
+        return [Decode(ids, limit) for ids, limit in zip(self.sources, self.limits, strict=True)]
 
 
 def random_sentences(

@@ -9,8 +9,8 @@ from dragoman.tokenizer import Tokenizer
 from model.decoding import greedy
 from model.evaluate import score
 from model.transformer import Transformer
+from service.decode import Decode
 from service.engine.offline import OfflineEngine
-from service.segment import Segment
 
 SLOTS = 32
 MAX_BLEU_LOSS = 0.3
@@ -71,9 +71,9 @@ def decode_with_checkpoint(model: Transformer, sources: Sequence[list[int]], max
 def decode_with_engine(bundle: Bundle, sources: Sequence[list[int]]) -> list[list[int]]:
     """Decode each source with the engine, on the CPU, in in-flight batches, under the same limit."""
     limit = bundle.manifest.max_target_tokens
-    segments = [Segment(ids, max_target_tokens=target_limit(len(ids), limit)) for ids in sources]
-    OfflineEngine(bundle, slots=SLOTS).decode(segments)
-    return [segment.target_ids for segment in segments]
+    decodes = [Decode(ids, max_target_tokens=target_limit(len(ids), limit)) for ids in sources]
+    OfflineEngine(bundle, slots=SLOTS).decode(decodes)
+    return [decode.target_ids for decode in decodes]
 
 
 def compare(

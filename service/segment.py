@@ -1,148 +1,139 @@
-"""The noun of the service: a segment, one sentence to translate, and the states of its life."""
+"""One sentence of a caller's text, and its decode, which others may share."""
 
+import dataclasses
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Final
 
-from dragoman.errors import DeadlineExceededError, DragomanError, TextFailedError
-from service.options import DEFAULT_DECODING, Decoding, Priority
-
-
-class SegmentStatus(enum.Enum):
-    """Where a segment stands."""
-
-    WAITING = "in the mailbox, no work done"
-    ENCODING = "taken by an engine thread, its memory not yet in a slot"
-    DECODING = "in a slot, a token a step"
-    FINISHED = "ended by the model, its limit or an error"
-    CANCELLED = "withdrawn by the caller"
-
-
-class FinishReason(enum.Enum):
-    """Why a segment ended."""
-
-    EOS = "the model ended it"
-    LENGTH = "it reached its limit of target tokens"
-    REPETITION = "it repeated itself"
-    CANCELLED = "the caller withdrew it"
-    DEADLINE = "its deadline passed"
+from dragoman.errors import DragomanError
+from service.decode import Decode, DecodeStatus, FinishReason
+from service.options import RequestOptions
 
 
 class Origin(enum.Enum):
-    """Where its result comes from."""
+    """Where the result of a segment comes from."""
 
     DECODED = "the engine decoded it"
     CACHED = "it was kept from earlier"
-    COALESCED = "an identical segment in flight was shared"
+    COALESCED = "the decode of an identical segment was shared"
+
+
+_NOT_SUBMITTED: Final = Decode([], 0)
+_DEFAULT_OPTIONS: Final = RequestOptions()
 
 
 def _ignore(_: "Segment") -> None:
-    """Do nothing: nobody waits for progress."""
+    """Nobody waits for progress."""
 
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """One sentence on its way through the engine; compared and hashed by identity.
+    """One sentence; compared and hashed by identity. Lives on the event loop, as nothing of the engine does.
 
-    The caller fills the first nine fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    Times are of `time.monotonic`, in seconds; none is before the submission.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
-        max_target_tokens: at which the segment ends with LENGTH.
-        deadline_s: after which it is given up with DEADLINE and a DeadlineExceededError; None: never.
-        wants_deltas: whether `on_progress` is called after every token, too (and may then see the end early).
-        on_progress: called on the event loop when the segment has finished; not after it was cancelled.
-        decoding: the options that change its result.
-        client: who asks, see `RequestOptions`.
-        priority: among all that wait.
+        max_target_tokens: at which it ends with LENGTH.
+        options: what its call asks for.
         text_bytes: of its text, in UTF-8.
-        target_ids: so far, without the end-of-sentence id; grows by appending only.
-        log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
-            end-of-sentence token counted; 0 where not wanted.
-        status: where it stands.
-        finish_reason: why it ended, None before that and where the engine failed.
-        error: why it failed, None if it did not.
-        cancel_requested: set by the mailbox; heeded before the next step.
-        cycle_tokens: how long a cycle has to be to end it; 0: not known yet.
+        on_progress: called on the event loop when it has finished, and after every token where the options want deltas;
+            not after it was withdrawn.
+        decode: what becomes of it.
         origin: where its result comes from.
-        submitted_s: when it entered the mailbox.
-        admitted_s: when an engine thread took it.
-        encoded_s: when its encoder memory was there.
-        first_token_s: when its first token was decoded.
-        finished_s: when it ended.
+        submitted_s: when it was submitted; None: it was not.
+        cancel_requested: whether it was withdrawn.
+        finished: whether it has ended.
     """
 
     source_ids: list[int]
     max_target_tokens: int
-    deadline_s: float | None = None
-    wants_deltas: bool = False
-    on_progress: Callable[["Segment"], None] = _ignore
-    decoding: Decoding = DEFAULT_DECODING
-    client: str = ""
-    priority: Priority = Priority.INTERACTIVE
+    options: RequestOptions = _DEFAULT_OPTIONS
     text_bytes: int = 0
-    target_ids: list[int] = field(default_factory=list)
-    log_probability: float = 0.0
-    status: SegmentStatus = SegmentStatus.WAITING
-    finish_reason: FinishReason | None = None
-    error: DragomanError | None = None
-    cancel_requested: bool = False
-    cycle_tokens: int = 0
+    on_progress: Callable[["Segment"], None] = _ignore
+    decode: Decode = _NOT_SUBMITTED
     origin: Origin = Origin.DECODED
     submitted_s: float | None = None
-    admitted_s: float | None = None
-    encoded_s: float | None = None
-    first_token_s: float | None = None
-    finished_s: float | None = None
+    cancel_requested: bool = False
+    finished: bool = False
 
-    def twin(self, on_progress: Callable[["Segment"], None]) -> "Segment":
-        """Make a new segment that asks for all that this one asks for, and tells another of its progress."""
-        return Segment(
+    def new_decode(self, on_progress: Callable[[Decode], None] = lambda decode: None) -> Decode:
+        """Make a decode that gives all that this segment asks for."""
+        options = self.options
+        return Decode(
             self.source_ids,
             self.max_target_tokens,
-            deadline_s=self.deadline_s,
-            wants_deltas=self.wants_deltas,
+            deadline_s=options.deadline_s,
+            wants_deltas=options.wants_deltas,
             on_progress=on_progress,
-            decoding=self.decoding,
-            client=self.client,
-            priority=self.priority,
+            decoding=options.decoding,
+            client=options.client,
+            priority=options.priority,
             text_bytes=self.text_bytes,
         )
 
+    def leave(self, now_s: float) -> None:
+        """End it as it is, by its deadline or because it was withdrawn, while its decode may go on for others."""
+        self.decode = dataclasses.replace(
+            self.decode,
+            deadline_s=self.options.deadline_s,
+            target_ids=self.decode.target_ids.copy(),
+            status=DecodeStatus.DECODING,
+            finish_reason=None,
+            error=None,
+            cancel_requested=True,
+        )
+        self.decode.end_early(now_s)
+        self.finished = True
+
     @property
-    def finished(self) -> bool:
-        """Whether the engine is done with it."""
-        return self.status in (SegmentStatus.FINISHED, SegmentStatus.CANCELLED)
+    def target_ids(self) -> list[int]:
+        """Its translation so far, without the end-of-sentence id; not to be written to."""
+        return self.decode.target_ids
 
     @property
     def decoded_tokens(self) -> int:
         """Target tokens so far, the end-of-sentence token counted."""
-        return len(self.target_ids) + (self.finish_reason is FinishReason.EOS)
+        return self.decode.decoded_tokens
 
-    def finish(self, reason: FinishReason, now_s: float) -> None:
-        """End it, by the model, its limit or the caller."""
-        self.finish_reason = reason
-        self.finished_s = now_s
-        # Last: another thread may read everything else once the status says so.
-        self.status = SegmentStatus.CANCELLED if reason is FinishReason.CANCELLED else SegmentStatus.FINISHED
+    @property
+    def log_probability(self) -> float:
+        """See :class:`Decode`."""
+        return self.decode.log_probability
 
-    def fail(self, error: DragomanError, now_s: float) -> None:
-        """End it with an error."""
-        self.finish_reason = FinishReason.DEADLINE if isinstance(error, DeadlineExceededError) else None
-        self.error = error
-        self.finished_s = now_s
-        self.status = SegmentStatus.FINISHED
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why it ended; None before that and where the engine failed."""
+        return self.decode.finish_reason
 
-    def end_early(self, now_s: float) -> bool:
-        """End it if its deadline has passed or it was cancelled; says whether it is finished."""
-        deadline_s = self.deadline_s  # once: for those who share a segment, the event loop moves it
-        if deadline_s is not None and now_s >= deadline_s:
-            done = "its first token" if not self.target_ids else f"token {len(self.target_ids) + 1}"
-            self.fail(DeadlineExceededError(f"the deadline passed before {done}"), now_s)
-        elif self.cancel_requested:
-            self.finish(FinishReason.CANCELLED, now_s)
-        return self.finished
+    @property
+    def error(self) -> DragomanError | None:
+        """Why it failed; None if it did not."""
+        return self.decode.error
 
-    def fail_alone(self, now_s: float) -> None:
-        """End it because a graph fails on it, and on it alone."""
-        self.fail(TextFailedError("the engine fails on this text"), now_s)
+    @property
+    def admitted_s(self) -> float | None:
+        """When an engine thread took it."""
+        return self._own(self.decode.admitted_s)
+
+    @property
+    def encoded_s(self) -> float | None:
+        """When its encoder memory was there."""
+        return self._own(self.decode.encoded_s)
+
+    @property
+    def first_token_s(self) -> float | None:
+        """When its first token was decoded."""
+        return self._own(self.decode.first_token_s)
+
+    @property
+    def finished_s(self) -> float | None:
+        """When it ended."""
+        return self._own(self.decode.finished_s)
+
+    def _own(self, time_s: float | None) -> float | None:
+        """A time of its decode, as its own: no earlier than its submission."""
+        if time_s is None or self.submitted_s is None:
+            return time_s
+        return max(time_s, self.submitted_s)

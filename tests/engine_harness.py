@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
+from service.decode import Decode
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.engine.graphs import Graphs
@@ -16,7 +17,6 @@ from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceSlots
 from service.runtime.device_memory import Buffer
 from service.runtime.interfaces import Memory, Slots, Step
-from service.segment import Segment
 from service.telemetry.metrics import Metrics
 
 
@@ -81,7 +81,7 @@ def decode_alone(manifest: Manifest, graphs: Graphs, source: Sequence[int], limi
     """Decode a sentence in a batch of one slot."""
     mailbox = Mailbox(len(source))
     opened = OpenBatch(manifest, graphs, mailbox, Metrics(), slots=1)
-    segment = Segment(list(source), limit, decoding=Decoding(wants_log_probability=True))
+    segment = Decode(list(source), limit, decoding=Decoding(wants_log_probability=True))
     mailbox.submit([segment])
     log_probabilities = [segment.log_probability]
     while not segment.finished:

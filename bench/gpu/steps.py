@@ -12,9 +12,9 @@ from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task, left_out, slot_counts
 from bench.sentences import Sentences, equal_sentences, random_sentences
 from dragoman.bundle import Manifest
+from service.decode import Decode
 from service.runtime.device import DeviceSlots
 from service.runtime.interfaces import Decoder, Step
-from service.segment import Segment
 
 SLOTS: Final = 16
 CAPACITY: Final = 64  # of the caches, small, so that many rows reach its end
@@ -111,9 +111,9 @@ def _watched(opened: Graphs, slots: int) -> tuple[NDArray[np.floating], list[int
     return np.stack(seen), ids[0]
 
 
-def _watch(source: list[int], seen: list[NDArray[np.floating]]) -> Callable[[Segment, NDArray[np.floating]], None]:
-    def watch(segment: Segment, logits: NDArray[np.floating]) -> None:
-        if segment.source_ids is source:
+def _watch(source: list[int], seen: list[NDArray[np.floating]]) -> Callable[[Decode, NDArray[np.floating]], None]:
+    def watch(decode: Decode, logits: NDArray[np.floating]) -> None:
+        if decode.source_ids is source:
             seen.append(logits.copy())
 
     return watch

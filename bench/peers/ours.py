@@ -6,8 +6,8 @@ from bench.peers.contender import Program, Settings
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle
 from service import cores
+from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
-from service.segment import FinishReason, Segment
 
 NAME = "dragoman"
 
@@ -34,9 +34,9 @@ def program(folder: Path, *, quick: bool = False) -> Program:
 def ended_by_model(folder: Path, sentences: Sentences) -> list[int]:
     """Find the places of the sentences whose translation the model ends by itself, in one run over all."""
     bundle = Bundle.open(folder)
-    segments = sentences.segments()
-    OfflineEngine(bundle).decode(segments)
-    return [place for place, segment in enumerate(segments) if segment.finish_reason is FinishReason.EOS]
+    decodes = sentences.decodes()
+    OfflineEngine(bundle).decode(decodes)
+    return [place for place, decode in enumerate(decodes) if decode.finish_reason is FinishReason.EOS]
 
 
 class _InProcess:
@@ -46,14 +46,14 @@ class _InProcess:
         self._engine = OfflineEngine(bundle, threads=settings["threads"], slots=settings["slots"])
 
     def translate(self, sentences: Sentences) -> list[list[int]]:
-        segments = sentences.segments()
-        self._engine.decode(segments)
-        return [segment.target_ids for segment in segments]
+        decodes = sentences.decodes()
+        self._engine.decode(decodes)
+        return [decode.target_ids for decode in decodes]
 
     def translate_one(self, source: list[int], limit: int) -> list[int]:
-        segment = Segment(source, limit)
-        self._engine.decode([segment])
-        return segment.target_ids
+        decode = Decode(source, limit)
+        self._engine.decode([decode])
+        return decode.target_ids
 
     def close(self) -> None:
         self._engine.close()

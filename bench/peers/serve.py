@@ -17,6 +17,7 @@ from bench.peers.ct2 import Ids
 from bench.peers.static_batcher import StaticBatcher
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
+from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import ServedModel
 from service.registry.loading import LoadedModel
@@ -74,7 +75,8 @@ def _load(
     _warm_up(model, bundle.manifest.eos_id)
     batcher.start()
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path), Limits.of(settings))
-    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox), batcher)
+    intake = Intake(mailbox, metrics.of(bundle.manifest.name), limit_bytes=0, coalesce=False)
+    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake), batcher)
 
 
 def _warm_up(model: Ids, eos_id: int) -> None:

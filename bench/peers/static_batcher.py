@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from dragoman.errors import InternalError
+from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine.workers import Workers
 from service.queue.mailbox import Mailbox
-from service.segment import FinishReason, Segment, SegmentStatus
 
 # How often a batch that is not full looks for more; short beside any batch.
 POLL_S = 0.0005
@@ -55,15 +55,15 @@ class StaticBatcher:
         self._workers.join()
 
     def _run(self) -> None:
-        batch: list[Segment] = []
+        batch: list[Decode] = []
         try:
             while (collected := self._collect()) is not None:
                 batch = collected
                 self._decode(batch)
         finally:
-            self._end([segment for segment in batch if not segment.finished])
+            self._end([decode for decode in batch if not decode.finished])
 
-    def _collect(self) -> list[Segment] | None:
+    def _collect(self) -> list[Decode] | None:
         """Collect the next batch; None once the batcher is to stop. One thread at a time collects: batches fill up."""
         with self._collecting:
             batch = self._mailbox.take(self._worker, self._size, wait=True)
@@ -75,37 +75,37 @@ class StaticBatcher:
                 batch += self._mailbox.take(self._worker, self._size - len(batch), wait=False) or []
             return batch
 
-    def _decode(self, batch: Sequence[Segment]) -> None:
+    def _decode(self, batch: Sequence[Decode]) -> None:
         """Run a batch without cancelled and expired segments, and answer."""
         start_s = time.monotonic()
-        dead = [segment for segment in batch if segment.end_early(start_s)]
+        dead = [decode for decode in batch if decode.end_early(start_s)]
         self._mailbox.deliver(dead)
-        alive = [segment for segment in batch if not segment.finished]
+        alive = [decode for decode in batch if not decode.finished]
         if not alive:
             return
-        for segment in alive:
-            segment.status = SegmentStatus.DECODING
-            segment.admitted_s = start_s
-        limit = max(segment.max_target_tokens for segment in alive)
-        targets = self._translate([segment.source_ids for segment in alive], limit)
-        for segment, ids in zip(alive, targets, strict=True):
-            _finish(segment, ids, time.monotonic())
+        for decode in alive:
+            decode.status = DecodeStatus.DECODING
+            decode.admitted_s = start_s
+        limit = max(decode.max_target_tokens for decode in alive)
+        targets = self._translate([decode.source_ids for decode in alive], limit)
+        for decode, ids in zip(alive, targets, strict=True):
+            _finish(decode, ids, time.monotonic())
         self._mailbox.deliver(alive)
 
-    def _end(self, left: Sequence[Segment]) -> None:
+    def _end(self, left: Sequence[Decode]) -> None:
         failure = InternalError("the batcher has stopped")
         self._mailbox.stop()
         self._mailbox.fail(failure)
-        for segment in left:
-            segment.fail(failure, time.monotonic())
+        for decode in left:
+            decode.fail(failure, time.monotonic())
         self._mailbox.deliver(left)
 
 
-def _finish(segment: Segment, ids: Sequence[int], now_s: float) -> None:
+def _finish(decode: Decode, ids: Sequence[int], now_s: float) -> None:
     """End a segment of a batch that has run: a closed batch cannot be left earlier."""
-    segment.first_token_s = now_s
-    if segment.end_early(now_s):
+    decode.first_token_s = now_s
+    if decode.end_early(now_s):
         return
-    segment.target_ids.extend(ids[: segment.max_target_tokens])
-    limited = len(ids) >= segment.max_target_tokens
-    segment.finish(FinishReason.LENGTH if limited else FinishReason.EOS, now_s)
+    decode.target_ids.extend(ids[: decode.max_target_tokens])
+    limited = len(ids) >= decode.max_target_tokens
+    decode.finish(FinishReason.LENGTH if limited else FinishReason.EOS, now_s)

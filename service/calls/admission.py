@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from service.options import RequestOptions
-from service.registry.catalog import Intake
+from service.queue.intake import Intake
 
 
 def precheck(intake: Intake, options: RequestOptions, contents: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from service.calls.queued_segments import SLICE, QueuedSegments
 from service.calls.text_worker import Read, Result, Text, TextWorker
 from service.calls.window import Window
 from service.options import RequestOptions
-from service.queue.mailbox import Reservation
+from service.queue.admission import Reservation
 from service.registry.catalog import ServedModel
 from service.segment import Segment
 from service.telemetry.call_stats import CallStats
@@ -258,7 +258,7 @@ class Call:
                 self._note_failed(number, segment.error)
             finished = self._texts.check(number)
         one_by_one = finished and self._window is not None
-        if one_by_one or segment.wants_deltas or self._segments.error or self._ended:
+        if one_by_one or segment.options.wants_deltas or self._segments.error or self._ended:
             self._wake_up.set()
 
     def _note_failed(self, number: int, error: DragomanError) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
+from service.decode import Decode
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.engine.invariants import Snapshot
 from service.engine.micro_batches import RUN_TOKENS, micro_batches
@@ -15,7 +16,6 @@ from service.engine.selection import greedy
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
 from service.runtime.interfaces import Memory
-from service.segment import Segment
 from service.telemetry.metrics import ModelMetrics
 
 # Segments that are encoded before there is a slot for them, so that the encoder's runs, each of which reads all its
@@ -50,9 +50,9 @@ class DecodeBatch:
         self._metrics = metrics
         self._worker = mailbox.register_worker()
         self._scheduler = Scheduler(runner.slots, manifest.eos_id)
-        self._arrivals: list[Segment] = []  # taken, and perhaps not yet encoded
+        self._arrivals: list[Decode] = []  # taken, and perhaps not yet encoded
         self._ready = FairQueue()  # encoded, not yet in a slot ...
-        self._memory_of: dict[Segment, Memory] = {}  # ... and what the encoder made of each
+        self._memory_of: dict[Decode, Memory] = {}  # ... and what the encoder made of each
         self._began_s: float | None = None  # when the current step did
         self._shown = 0  # active slots, as the metrics have them
         metrics.slots.inc(runner.slots)
@@ -82,7 +82,7 @@ class DecodeBatch:
             self._began_s = None
         return True
 
-    def _work(self, arrivals: list[Segment]) -> None:
+    def _work(self, arrivals: list[Decode]) -> None:
         self._arrivals = arrivals
         plan = self._scheduler.plan(arrivals, time.monotonic())
         self.runner.release(plan.moves)
@@ -131,15 +131,15 @@ class DecodeBatch:
         ready, self._memory_of = self._ready.clear(), {}
         self.runner.clear()
         held = {*self._scheduler.clear(), *self._arrivals, *ready}
-        failed = [segment for segment in held if not segment.finished]
+        failed = [decode for decode in held if not decode.finished]
         now_s = time.monotonic()
-        for segment in failed:
-            if not segment.end_early(now_s):
-                segment.fail(error, now_s)
+        for decode in failed:
+            if not decode.end_early(now_s):
+                decode.fail(error, now_s)
         self._show_active()
         self._mailbox.deliver(failed)
 
-    def _take(self, *, wait: bool) -> list[Segment] | None:
+    def _take(self, *, wait: bool) -> list[Decode] | None:
         """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that."""
         free = self._scheduler.free - len(self._ready)
         ahead = AHEAD if self._mailbox.waiting_clients < 2 else AHEAD_OF_SEVERAL
@@ -150,29 +150,29 @@ class DecodeBatch:
             return self._mailbox.take_new(self._scheduler.free, self._ready)
         return taken
 
-    def _encode(self, admitted: Sequence[Segment]) -> None:
+    def _encode(self, admitted: Sequence[Decode]) -> None:
         """Get the memories of the arrivals, and queue them for slots."""
         if not admitted:
             return
         start_s = time.monotonic()
         memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
-        unknown = [segment for segment in admitted if memories[segment] is None]
-        for run in micro_batches([len(segment.source_ids) for segment in unknown]):
-            segments = [unknown[index] for index in run]
-            memories.update(zip(segments, self._memories.encode([each.source_ids for each in segments]), strict=True))
+        unknown = [decode for decode in admitted if memories[decode] is None]
+        for run in micro_batches([len(decode.source_ids) for decode in unknown]):
+            decodes = [unknown[index] for index in run]
+            memories.update(zip(decodes, self._memories.encode([each.source_ids for each in decodes]), strict=True))
             now_s = time.monotonic()
-            for segment in segments:
-                segment.encoded_s = now_s
-        for segment, memory in memories.items():
-            segment.encoded_s = segment.encoded_s or start_s
+            for decode in decodes:
+                decode.encoded_s = now_s
+        for decode, memory in memories.items():
+            decode.encoded_s = decode.encoded_s or start_s
             if memory is None:
-                segment.fail_alone(time.monotonic())
-                self._mailbox.deliver([segment])
+                decode.fail_alone(time.monotonic())
+                self._mailbox.deliver([decode])
                 continue
-            self._ready.push([segment])
-            self._memory_of[segment] = memory
-            if segment.submitted_s is not None:
-                self._metrics.queue_duration_seconds.observe(start_s - segment.submitted_s)
+            self._ready.push([decode])
+            self._memory_of[decode] = memory
+            if decode.submitted_s is not None:
+                self._metrics.queue_duration_seconds.observe(start_s - decode.submitted_s)
 
     def _admit(self) -> None:
         """Put what is ready into free slots; drop what nobody waits for any more."""
@@ -181,13 +181,13 @@ class DecodeBatch:
         now_s = time.monotonic()
         waiting = list(self._memory_of)
         ended = [waiting[place] for place in expired_or_cancelled(waiting, now_s) if waiting[place].end_early(now_s)]
-        for segment in ended:
-            self._ready.remove(segment)
-            del self._memory_of[segment]
+        for decode in ended:
+            self._ready.remove(decode)
+            del self._memory_of[decode]
         self._mailbox.deliver(ended)
-        for segment in self._ready.take(self._scheduler.free):
-            self.runner.admit(self._memory_of.pop(segment))
-            self._scheduler.admit(segment)
+        for decode in self._ready.take(self._scheduler.free):
+            self.runner.admit(self._memory_of.pop(decode))
+            self._scheduler.admit(decode)
 
     def _decode(self) -> None:
         rows = self.active

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from service.decode import Decode
 from service.engine.micro_batches import micro_batches
 from service.engine.runner import Runner
 from service.engine.scheduler import Scheduler
 from service.engine.selection import greedy
 from service.runtime.interfaces import Memory
-from service.segment import Segment
 
 # Told of each active segment and its logits [vocabulary_size], a view, after every run of the decoder.
-Watch = Callable[[Segment, NDArray[np.floating]], None]
+Watch = Callable[[Decode, NDArray[np.floating]], None]
 
 
-def decode(runner: Runner, eos_id: int, waves: Iterable[Sequence[Segment]], watch: Watch | None = None) -> None:
+def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch: Watch | None = None) -> None:
     """Decode segments; one on which a graph fails ends with an error.
 
     Args:
@@ -31,7 +31,7 @@ def decode(runner: Runner, eos_id: int, waves: Iterable[Sequence[Segment]], watc
         Exception: a graph fails whatever the segment.
     """
     scheduler, coming = Scheduler(runner.slots, eos_id), iter(waves)
-    ready: deque[tuple[Segment, Memory]] = deque()
+    ready: deque[tuple[Decode, Memory]] = deque()
     more = True
     while more or ready or scheduler.active:
         if more and scheduler.free > len(ready):
@@ -39,9 +39,9 @@ def decode(runner: Runner, eos_id: int, waves: Iterable[Sequence[Segment]], watc
             more = wave is not None
             ready.extend(_encoded(runner, wave or ()))
         while ready and scheduler.free:
-            segment, memory = ready.popleft()
+            decode, memory = ready.popleft()
             runner.admit(memory)
-            scheduler.admit(segment)
+            scheduler.admit(decode)
         if scheduler.active:
             _step(runner, scheduler, watch)
 
@@ -49,15 +49,15 @@ def decode(runner: Runner, eos_id: int, waves: Iterable[Sequence[Segment]], watc
 def _step(runner: Runner, scheduler: Scheduler, watch: Watch | None) -> None:
     selection = greedy(runner.step(), scheduler.scored(), runner.logits_of)
     if watch is not None:
-        for slot, segment in enumerate(scheduler.active):
-            watch(segment, runner.logits_of(slot))
+        for slot, decode in enumerate(scheduler.active):
+            watch(decode, runner.logits_of(slot))
     runner.release(scheduler.commit(selection, time.monotonic()).moves)
 
 
-def _encoded(runner: Runner, wave: Sequence[Segment]) -> list[tuple[Segment, Memory]]:
+def _encoded(runner: Runner, wave: Sequence[Decode]) -> list[tuple[Decode, Memory]]:
     """Encode segments, as many together as a server would; those on which the encoder fails end."""
     encoded = []
-    for run in micro_batches([len(segment.source_ids) for segment in wave]):
+    for run in micro_batches([len(decode.source_ids) for decode in wave]):
         memories = runner.encode([wave[index].source_ids for index in run])
         for index, memory in zip(run, memories, strict=True):
             if memory is None:

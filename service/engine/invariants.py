@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from service.segment import Segment, SegmentStatus
+from service.decode import Decode, DecodeStatus
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Snapshot:
         target_capacity: tokens a cache holds.
     """
 
-    active: list[Segment]
+    active: list[Decode]
     slots: int
     lengths: list[int]
     memory_lengths: list[int]
@@ -32,13 +32,13 @@ def violations(snapshot: Snapshot) -> list[str]:
     if len(set(map(id, snapshot.active))) != len(snapshot.active):
         found.append("a segment in two slots")
     rows = zip(snapshot.active, snapshot.lengths, snapshot.memory_lengths, strict=True)
-    for slot, (segment, length, memory_length) in enumerate(rows):
-        if segment.status is not SegmentStatus.DECODING:
-            found.append(f"slot {slot}: its segment is {segment.status.name}")
-        if length != len(segment.target_ids):
-            found.append(f"slot {slot}: {length} tokens in the cache, {len(segment.target_ids)} decoded")
+    for slot, (decode, length, memory_length) in enumerate(rows):
+        if decode.status is not DecodeStatus.DECODING:
+            found.append(f"slot {slot}: its segment is {decode.status.name}")
+        if length != len(decode.target_ids):
+            found.append(f"slot {slot}: {length} tokens in the cache, {len(decode.target_ids)} decoded")
         if length >= snapshot.target_capacity:
             found.append(f"slot {slot}: no room for the next token")
-        if memory_length != len(segment.source_ids):
-            found.append(f"slot {slot}: memory of {memory_length} tokens for {len(segment.source_ids)}")
+        if memory_length != len(decode.source_ids):
+            found.append(f"slot {slot}: memory of {memory_length} tokens for {len(decode.source_ids)}")
     return found

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from dragoman.bundle import Bundle
-from service.engine.dry_run import decode
+from service.decode import Decode
+from service.engine.dry_run import drive
 from service.engine.graphs import open_graphs, open_runners
 from service.engine.micro_batches import RUN_TOKENS
 from service.engine.runner import Runner
-from service.segment import Segment
 
 # Segments that a thread takes at once.
 _PORTION: Final = 32
@@ -38,7 +38,7 @@ class OfflineEngine:
         self._runners = open_runners(bundle, self._graphs, device=device, threads=threads, slots=slots)
         self._eos_id = bundle.manifest.eos_id
 
-    def decode(self, segments: Sequence[Segment]) -> None:
+    def decode(self, decodes: Sequence[Decode]) -> None:
         """Decode until all segments have ended.
 
         Raises:
@@ -46,7 +46,7 @@ class OfflineEngine:
             Exception: a graph fails whatever the segment.
         """
         # The longest first: those that share a run of the encoder pad little, and the last to run are short.
-        pending = deque(sorted(segments, key=lambda segment: len(segment.source_ids), reverse=True))
+        pending = deque(sorted(decodes, key=lambda decode: len(decode.source_ids), reverse=True))
         own, *others = self._runners  # a GPU's recorded runs belong to the thread: the caller's is the same each time
         with ThreadPoolExecutor(len(self._runners)) as pool:
             started = [pool.submit(self._exhaust, runner, pending) for runner in others]
@@ -56,9 +56,9 @@ class OfflineEngine:
                 pending.clear()  # where it fails, the others need not go on
             for finished in started:
                 finished.result()
-        for segment in segments:
-            if segment.error is not None:
-                raise segment.error
+        for decode in decodes:
+            if decode.error is not None:
+                raise decode.error
 
     def close(self) -> None:
         """End the sessions; nothing is decoded after it."""
@@ -67,19 +67,19 @@ class OfflineEngine:
         for graph in self._graphs:
             graph.close()
 
-    def _exhaust(self, runner: Runner, pending: deque[Segment]) -> None:
-        decode(runner, self._eos_id, self._portions(pending))
+    def _exhaust(self, runner: Runner, pending: deque[Decode]) -> None:
+        drive(runner, self._eos_id, self._portions(pending))
 
-    def _portions(self, pending: deque[Segment]) -> Iterator[list[Segment]]:
+    def _portions(self, pending: deque[Decode]) -> Iterator[list[Decode]]:
         """Take from the segments that are left, which other threads take from too, no more than a share of them."""
         while pending:
             count, tokens = min(_PORTION, -(-len(pending) // len(self._runners))), 0
-            portion: list[Segment] = []
+            portion: list[Decode] = []
             while pending and len(portion) < count and tokens < RUN_TOKENS:
                 try:
-                    segment = pending.popleft()
+                    decode = pending.popleft()
                 except IndexError:  # another thread was sooner
                     break
-                portion.append(segment)
-                tokens += len(segment.source_ids)
+                portion.append(decode)
+                tokens += len(decode.source_ids)
             yield portion

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine import stopping
 from service.engine.selection import Selection
-from service.segment import FinishReason, Segment, SegmentStatus
 
 # The last active slot, whose segment moves to the slot that is released; the same where that is the last one.
 Move = tuple[int, int]
@@ -22,8 +22,8 @@ class StepPlan:
     """
 
     moves: list[Move]
-    admitted: list[Segment]
-    ended: list[Segment]
+    admitted: list[Decode]
+    ended: list[Decode]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class StepResult:
     """
 
     moves: list[Move]
-    progressed: list[Segment]
+    progressed: list[Decode]
     tokens: int
 
 
@@ -52,40 +52,40 @@ class Scheduler:
         self._slots = slots
         self._eos_id = eos_id
         self._scored = 0
-        self.active: list[Segment] = []
+        self.active: list[Decode] = []
 
     @property
     def free(self) -> int:
         """Slots without a segment."""
         return self._slots - len(self.active)
 
-    def plan(self, arrivals: Sequence[Segment], now_s: float) -> StepPlan:
+    def plan(self, arrivals: Sequence[Decode], now_s: float) -> StepPlan:
         """Drop segments that nobody waits for any more, and admit the other arrivals."""
         dropped = [slot for slot in expired_or_cancelled(self.active, now_s) if self.active[slot].end_early(now_s)]
         ended = [self.active[slot] for slot in dropped]
         moves = self._release(dropped)
         admitted = []
-        for segment in arrivals:
-            if segment.end_early(now_s):
-                ended.append(segment)
+        for decode in arrivals:
+            if decode.end_early(now_s):
+                ended.append(decode)
             else:
-                segment.status = SegmentStatus.ENCODING
-                segment.admitted_s = now_s
-                admitted.append(segment)
+                decode.status = DecodeStatus.ENCODING
+                decode.admitted_s = now_s
+                admitted.append(decode)
         return StepPlan(moves, admitted, ended)
 
-    def admit(self, segment: Segment) -> int:
+    def admit(self, decode: Decode) -> int:
         """Give a segment, whose memory is known, the next slot; returns the slot."""
-        segment.status = SegmentStatus.DECODING
-        self.active.append(segment)
-        self._scored += segment.decoding.wants_log_probability
+        decode.status = DecodeStatus.DECODING
+        self.active.append(decode)
+        self._scored += decode.decoding.wants_log_probability
         return len(self.active) - 1
 
     def scored(self) -> list[int]:
         """Slots whose segments want their log-probabilities."""
         if not self._scored:
             return []
-        return [slot for slot, segment in enumerate(self.active) if segment.decoding.wants_log_probability]
+        return [slot for slot, decode in enumerate(self.active) if decode.decoding.wants_log_probability]
 
     def commit(self, selection: Selection, now_s: float) -> StepResult:
         """Append each active segment's next token, and end those that are complete, or failed: these have None.
@@ -97,25 +97,25 @@ class Scheduler:
         done, progressed, tokens = [], [], 0
         for slot, log_probability in selection.log_probabilities.items():
             self.active[slot].log_probability += log_probability  # before its end shows to another thread
-        for slot, (segment, token) in enumerate(zip(self.active, selection.tokens, strict=True)):
+        for slot, (decode, token) in enumerate(zip(self.active, selection.tokens, strict=True)):
             if token is None:
-                segment.fail_alone(now_s)
+                decode.fail_alone(now_s)
             else:
-                if segment.first_token_s is None:
-                    segment.first_token_s = now_s
+                if decode.first_token_s is None:
+                    decode.first_token_s = now_s
                 if token == self._eos_id:
-                    segment.finish(FinishReason.EOS, now_s)
+                    decode.finish(FinishReason.EOS, now_s)
                 else:
                     tokens += 1
-                    stopping.extend(segment, token, now_s)
-            if segment.finished:
+                    stopping.extend(decode, token, now_s)
+            if decode.finished:
                 done.append(slot)
-                progressed.append(segment)
-            elif segment.wants_deltas:
-                progressed.append(segment)
+                progressed.append(decode)
+            elif decode.wants_deltas:
+                progressed.append(decode)
         return StepResult(self._release(done), progressed, tokens)
 
-    def clear(self) -> list[Segment]:
+    def clear(self) -> list[Decode]:
         """Take all segments out of their slots."""
         active, self.active, self._scored = self.active, [], 0
         return active
@@ -132,11 +132,11 @@ class Scheduler:
         return moves
 
 
-def expired_or_cancelled(segments: Iterable[Segment], now_s: float) -> list[int]:
+def expired_or_cancelled(decodes: Iterable[Decode], now_s: float) -> list[int]:
     """The places of those that look cancelled or past their deadline; a deadline may move, so ask each once more."""
     # Without a call for each: every slot is asked at every step.
     return [
         place
-        for place, segment in enumerate(segments)
-        if segment.cancel_requested or ((deadline_s := segment.deadline_s) is not None and now_s >= deadline_s)
+        for place, decode in enumerate(decodes)
+        if decode.cancel_requested or ((deadline_s := decode.deadline_s) is not None and now_s >= deadline_s)
     ]

@@ -6,7 +6,7 @@ from typing import Final
 from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
-from service.segment import FinishReason
+from service.decode import FinishReason
 from service.text.document import TextResult
 
 _FIELD_BYTES: Final = 8  # in front of a message that is a field of another

@@ -1,189 +1,217 @@
-"""What may come in, decided before any work: by room, by the delay that is promised, by the deadline; pure."""
+"""Who is let into a queue: by what waits, what runs, what is reserved, and how fast the engine is."""
 
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
 
-from dragoman.errors import DeadlineUnreachableError, OverloadedError, QueueFullError
-from service.options import Priority
-from service.queue.fair_queue import Load
+from dragoman.errors import DragomanError
+from service.decode import Decode
+from service.options import Priority, RequestOptions
+from service.queue.admission_rules import (
+    QueueLimits,
+    Room,
+    WaitEstimate,
+    check_deadline,
+    check_delay,
+    check_room,
+    share_of,
+)
+from service.queue.decaying_ratio import DecayingRatio
+from service.queue.fair_queue import QUANTUM, FairQueue, Load
+from service.queue.throughput import Throughput
 
-# One client may have this many times as much waiting as is left free then.
-_TIMES_FREE: Final = 8
-# This part of the limit is every client's own, whatever the others have waiting.
-_SHARES: Final = 64
-# The estimate is a mean: of the requests for which it says the very time that is left, half would miss it. In an
-# overload that lasts, those who get in are all such: so much of it has to be to spare, or the engine would work for
-# callers who have given up.
-_MARGIN: Final = 1.25
-_SOONEST_S: Final = 0.05
-_LATEST_S: Final = 30.0
-
-
-class QueueLimits(NamedTuple):
-    """What may wait.
-
-    Attributes:
-        source_tokens: of one client alone.
-        text_bytes: of one client alone, in UTF-8; None: any.
-        max_delay_s: of an interactive request, estimated, its own tokens not counted; 0: any.
-    """
-
-    source_tokens: int
-    text_bytes: int | None = None
-    max_delay_s: float = 0.0
+_MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens others have
 
 
-class Room(NamedTuple):
-    """What one request needs, and what there is.
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """Texts of a call that has been let in, and whose segments come portion by portion.
 
     Attributes:
-        request: the request itself.
-        own: what waits of its client at its priority.
-        waiting: what waits of all.
-        others: gives what waits of each other client, or of its own at another priority.
+        client: whose call it is.
+        priority: of the call.
+        text_bytes: of what has not come, in UTF-8.
     """
 
-    request: Load
-    own: Load
-    waiting: Load
-    others: Callable[[], Sequence[Load]]
-
-
-class WaitEstimate(NamedTuple):
-    """What one request has before it.
-
-    Attributes:
-        priority: its own.
-        request_tokens: its own, in source tokens.
-        before_start: unfinished source tokens that go before its first segment, in slots or waiting.
-        before_end: the same before its last, its own not counted.
-        per_second: source tokens that are finished a second; None: not known.
-    """
-
+    client: str
     priority: Priority
-    request_tokens: int
-    before_start: int
-    before_end: int
-    per_second: float | None
+    text_bytes: int
 
 
-def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float | None]) -> None:
-    """Refuse what does not fit.
+class Admission:
+    """Whether one queue takes more, and what it knows to decide by.
 
-    One client alone may fill the queue to its limit. An eighth more is there for others, none of whom may take more
-    than eight times what it leaves free (A. K. Choudhury and E. L. Hahne, "Dynamic Queue Length Thresholds for
-    Shared-Memory Packet Switches", 1998).
-
-    Beside that, a 64th of the limit is each client's own. So a client without waiting segments may always send a
-    request of any size, since a large one enters in portions of that share. There is no share left only where 64 other
-    clients hold one each. So no flood of fewer than 64 clients refuses another one's sentence, and the queue is
-    bounded by nine eighths of the limit and by all shares, which are the limit once more: by default, 425,000 source
-    tokens.
-
-    Args:
-        room: for the request.
-        limits: of the queue.
-        per_second: gives the source tokens that leave a second, None where that is not known.
-
-    Raises:
-        QueueFullError: no room in source tokens or bytes; says when there will be, if the rate is known.
+    Calls ask from any thread; the owner of the queue, which tells what becomes of decodes, holds the lock.
     """
-    request, own, waiting, _ = room
-    tokens = _excess(request.source_tokens, own.source_tokens, waiting.source_tokens, limits.source_tokens)
-    if tokens > 0 and not _has_share(room, 0, limits.source_tokens):
-        raise QueueFullError(
-            f"{waiting.source_tokens} source tokens wait, {own.source_tokens} of them of this client; "
-            f"{request.source_tokens} more are above the limit of {limits.source_tokens}",
-            metadata={
-                "queued_source_tokens": str(waiting.source_tokens),
-                "client_source_tokens": str(own.source_tokens),
-                "request_source_tokens": str(request.source_tokens),
-                "limit_source_tokens": str(limits.source_tokens),
-            },
-            retry_delay_s=_retry_s(min(tokens, waiting.source_tokens), per_second()),
-        )
-    if limits.text_bytes is None:
-        return
-    size_bytes = _excess(request.text_bytes, own.text_bytes, waiting.text_bytes, limits.text_bytes)
-    if size_bytes > 0 and not _has_share(room, 1, limits.text_bytes):
-        share = min(1.0, size_bytes / waiting.text_bytes) if waiting.text_bytes else 1.0
-        raise QueueFullError(
-            f"{waiting.text_bytes} bytes of text wait, {own.text_bytes} of them of this client; "
-            f"{request.text_bytes} more are above the limit of {limits.text_bytes}",
-            metadata={
-                "queued_text_bytes": str(waiting.text_bytes),
-                "client_text_bytes": str(own.text_bytes),
-                "request_text_bytes": str(request.text_bytes),
-                "limit_text_bytes": str(limits.text_bytes),
-            },
-            retry_delay_s=_retry_s(share * waiting.source_tokens, per_second()),
-        )
+
+    def __init__(self, limits: QueueLimits, waiting: FairQueue, lock: threading.Lock) -> None:
+        """Nothing has come so far.
+
+        Args:
+            limits: of the queue.
+            waiting: the queue.
+            lock: of the queue.
+        """
+        self._limits = limits
+        self._reservations: set[Reservation] = set()
+        self._refusal: DragomanError | None = None
+        self._waiting = waiting
+        self._lock = lock
+        self._running = 0  # taken and not ended
+        self._running_tokens = 0  # of these, in source tokens
+        self._throughput = Throughput()
+        self._tokens_per_byte = DecayingRatio(_MEMORY_BYTES)
+
+    @property
+    def portion_source_tokens(self) -> int:
+        """Source tokens of decodes that should come together, where there are many; one may have more."""
+        return share_of(self._limits.source_tokens)
+
+    @property
+    def drained_per_second(self) -> float | None:
+        """Source tokens that the engine finishes a second when it has all that it can take; None before that."""
+        with self._lock:
+            return self._per_second()
+
+    @property
+    def backlog_s(self) -> float:
+        """Seconds until all that is unfinished is complete, by the estimate; 0 where there is none."""
+        with self._lock:
+            reserved = sum(self._tokens_of(each.text_bytes) for each in self._reservations)
+            tokens = self._running_tokens + self._waiting.load.source_tokens + reserved
+            return tokens / (self._per_second() or float("inf"))
+
+    def precheck(self, options: RequestOptions, text_bytes: int) -> None:
+        """Refuse a request that has no prospects, by the size of its texts alone, before any work on them.
+
+        Args:
+            options: of the request.
+            text_bytes: of its texts, in UTF-8.
+
+        Raises:
+            QueueFullError: it would wait beyond the limits (OverloadedError: beyond the delay promised).
+            DeadlineUnreachableError: it would be late.
+            DrainingError: the queue is closed.
+            DragomanError: the engine has failed.
+        """
+        with self._lock:
+            self._check_open()
+            if not self._waiting and not self._running and not self._reservations:
+                return
+            tokens = self._tokens_of(text_bytes)
+            self._check_room(Load(tokens, text_bytes), options.client, options.priority)
+            estimate = self._estimate(options.client, options.priority, tokens)
+        check_delay(estimate, self._limits)
+        if options.deadline_s is not None:
+            check_deadline(estimate, options.deadline_s - time.monotonic())
+
+    @contextmanager
+    def reserve(self, options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
+        """Count texts that have been let in as waiting of their client, until they have come or the call ends.
+
+        Args:
+            options: of the call.
+            text_bytes: of its texts, in UTF-8.
+        """
+        reservation = Reservation(options.client, options.priority, text_bytes)
+        with self._lock:
+            self._reservations.add(reservation)
+        try:
+            yield reservation
+        finally:
+            with self._lock:
+                self._reservations.remove(reservation)
+
+    def close(self, error: DragomanError) -> None:
+        """Refuse whatever comes from now on with an error; under the lock. The first one stays."""
+        self._refusal = self._refusal or error
+
+    def let_in(self, decodes: Sequence[Decode], *, reserved: bool, again: bool) -> None:
+        """Refuse decodes for which there is no room, or learn from them; under the lock.
+
+        Args:
+            decodes: of one client and priority.
+            reserved: whether their call has been let in already: then they need room only in the queue as it is.
+            again: whether they have been here before, and need no room.
+
+        Raises:
+            QueueFullError: they would wait beyond the limits.
+            DragomanError: the queue is closed.
+        """
+        self._check_open()
+        load = Load.of(decodes)
+        if decodes and not again:
+            self._check_room(load, decodes[0].client, decodes[0].priority, reserved=reserved)
+        if load.text_bytes:
+            self._tokens_per_byte.add(load.source_tokens, load.text_bytes)
+
+    def note_taken(self, decodes: Sequence[Decode], *, saturated: bool) -> None:
+        """Count decodes that have left the queue to run; under the lock.
+
+        Args:
+            decodes: that were taken.
+            saturated: whether the engine has all that it can take.
+        """
+        self._running += len(decodes)
+        self._running_tokens += _source_tokens(decodes)
+        self.watch(saturated=saturated)
+
+    def note_ends(self, decodes: Sequence[Decode]) -> None:
+        """Count decodes that ran, and have ended; under the lock."""
+        tokens = _source_tokens(decodes)
+        self._running -= len(decodes)
+        self._running_tokens -= tokens
+        self._throughput.finish(tokens, time.monotonic())
+
+    def watch(self, *, saturated: bool) -> None:
+        """Measure how fast the engine is, while it has all that it can take and more waits; under the lock."""
+        busy = saturated and len(self._waiting) > 0
+        if busy is not self._throughput.runs:
+            now_s = time.monotonic()
+            if busy:
+                self._throughput.start(self._running_tokens, now_s)
+            else:
+                self._throughput.stop(now_s)
+
+    def _check_open(self) -> None:
+        if self._refusal is not None:
+            # Of one error for all, else its traceback would grow with every caller.
+            raise self._refusal.with_traceback(None)
+
+    def _check_room(self, request: Load, client: str, priority: Priority, *, reserved: bool = False) -> None:
+        own, waiting = self._waiting.load_of(client, priority), self._waiting.load
+        if not reserved:
+            for reservation in self._reservations:
+                of_client = (reservation.client, reservation.priority) == (client, priority)
+                # What others were promised enters only where there is room for it; but its text is here.
+                left = Load(self._tokens_of(reservation.text_bytes) if of_client else 0, reservation.text_bytes)
+                waiting = waiting.plus(left)
+                own = own.plus(left) if of_client else own
+        room = Room(request, own, waiting, lambda: self._waiting.loads_but(client, priority))
+        check_room(room, self._limits, self._per_second)
+
+    def _estimate(self, client: str, priority: Priority, source_tokens: int) -> WaitEstimate:
+        before_start = self._waiting.ahead_of(client, priority, QUANTUM)
+        running = self._running_tokens
+        if self._waiting.load_of(client, priority).source_tokens:
+            before_start += running
+        else:
+            # What runs delays everybody; but to refuse a client that has nothing waiting would not make it less. And
+            # of each segment in a slot, however long, no more counts than the request has itself.
+            running = min(running, self._running * source_tokens)
+        before_end = self._waiting.ahead_of(client, priority, source_tokens) + running
+        return WaitEstimate(priority, source_tokens, before_start, before_end, self._per_second())
+
+    def _tokens_of(self, text_bytes: int) -> int:
+        """How many source tokens texts have, by those before them."""
+        return round(text_bytes * (self._tokens_per_byte.value() or 0.0))
+
+    def _per_second(self) -> float | None:
+        return self._throughput.per_second(time.monotonic())
 
 
-def check_delay(outlook: WaitEstimate, limits: QueueLimits) -> None:
-    """Refuse an interactive request that would wait too long before it has its turn.
-
-    Raises:
-        OverloadedError: says when the estimate will be below the limit.
-    """
-    per_second = outlook.per_second
-    if not limits.max_delay_s or outlook.priority is not Priority.INTERACTIVE or per_second is None:
-        return
-    delay_s = outlook.before_start / per_second
-    if delay_s > limits.max_delay_s:
-        raise OverloadedError(
-            f"an interactive request would take {delay_s:.3f} s on top of its own time, above the limit of "
-            f"{limits.max_delay_s:g} s",
-            metadata={"estimated_delay_s": f"{delay_s:.3f}", "max_delay_s": f"{limits.max_delay_s:g}"},
-            retry_delay_s=_retry_s(outlook.before_start - limits.max_delay_s * per_second, per_second),
-        )
-
-
-def check_deadline(outlook: WaitEstimate, remaining_s: float) -> None:
-    """Refuse a request that would most probably be late.
-
-    Args:
-        outlook: of the request.
-        remaining_s: until its deadline.
-
-    Raises:
-        DeadlineUnreachableError: by the estimate, it is.
-    """
-    if outlook.per_second is None:
-        return
-    estimate_s = (outlook.before_end + outlook.request_tokens) / outlook.per_second
-    if estimate_s * _MARGIN > remaining_s:
-        raise DeadlineUnreachableError(
-            f"complete in {estimate_s:.3f} s by the estimate, which leaves too little of the {remaining_s:.3f} s of "
-            "the call",
-            metadata={"estimated_s": f"{estimate_s:.3f}", "remaining_s": f"{remaining_s:.3f}"},
-        )
-
-
-def share_of(limit: int) -> int:
-    """How much of a limit is each client's own, whatever the others have waiting."""
-    return max(1, limit // _SHARES)
-
-
-def _has_share(room: Room, field: int, limit: int) -> bool:
-    """Tell whether a request is within its client's own share, and there are shares left.
-
-    Args:
-        room: for the request.
-        field: of the loads: 0 for source tokens, 1 for bytes.
-        limit: of the queue.
-    """
-    share, own = share_of(limit), room.own[field]
-    # If its client has nothing waiting, whatever is more comes later, as earlier portions leave.
-    needed = own + room.request[field] if own else min(room.request[field], share)
-    return needed <= share and sum(min(other[field], share) for other in room.others()) + needed <= limit
-
-
-def _excess(request: int, own: int, waiting: int, limit: int) -> int:
-    """How much has to leave before a request fits; not above 0: it fits."""
-    return -((limit * (_TIMES_FREE + 1) - own - request) // _TIMES_FREE - waiting - request)
-
-
-def _retry_s(source_tokens: float, per_second: float | None) -> float | None:
-    """How long it takes until so much has drained; None, which means the default, where the rate is not known."""
-    return None if per_second is None else min(max(source_tokens / per_second, _SOONEST_S), _LATEST_S)
+def _source_tokens(decodes: Sequence[Decode]) -> int:
+    return sum([len(decode.source_ids) for decode in decodes])

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
+from service.decode import Decode
 from service.options import Priority
-from service.segment import Segment
 
 # Source tokens of one turn: two or three sentences.
 QUANTUM: Final = 32
@@ -34,10 +34,10 @@ class Load(NamedTuple):
     text_bytes: int = 0
 
     @classmethod
-    def of(cls, segments: Sequence[Segment]) -> "Load":
+    def of(cls, decodes: Sequence[Decode]) -> "Load":
         """That of some segments."""
-        tokens = sum([len(segment.source_ids) for segment in segments])
-        return cls(tokens, sum([segment.text_bytes for segment in segments]))
+        tokens = sum([len(decode.source_ids) for decode in decodes])
+        return cls(tokens, sum([decode.text_bytes for decode in decodes]))
 
     def plus(self, other: "Load") -> "Load":
         """Both together."""
@@ -48,7 +48,7 @@ class _Flow:
     """The segments of one client, in order of arrival.
 
     Attributes:
-        segments: each with the tokens that had arrived before it.
+        decodes: each with the tokens that had arrived before it.
         credit: source tokens that it may still have in this turn; below 0 where it had some out of turn.
         arrived: source tokens that ever arrived.
     """
@@ -57,13 +57,13 @@ class _Flow:
 
     def __init__(self) -> None:
         # Ordered: a plain dict finds its first key by passing over all that were removed before it.
-        self.segments: OrderedDict[Segment, int] = OrderedDict()
+        self.segments: OrderedDict[Decode, int] = OrderedDict()
         self.credit = QUANTUM
         self.source_tokens = self.text_bytes = self.arrived = 0
 
-    def ahead_of(self, segment: Segment) -> int:
+    def ahead_of(self, decode: Decode) -> int:
         """Source tokens that are before a segment, or were behind it and have been withdrawn."""
-        return max(0, self.segments[segment] - (self.arrived - self.source_tokens))
+        return max(0, self.segments[decode] - (self.arrived - self.source_tokens))
 
 
 class _Ring:
@@ -75,42 +75,42 @@ class _Ring:
         self.flows: OrderedDict[str, _Flow] = OrderedDict()
         self.source_tokens = self.text_bytes = 0
 
-    def push(self, segment: Segment) -> None:
-        flow = self.flows.get(segment.client)
+    def push(self, decode: Decode) -> None:
+        flow = self.flows.get(decode.client)
         if flow is None:
-            flow = self.flows[segment.client] = _Flow()
-        tokens = len(segment.source_ids)
-        flow.segments[segment] = flow.arrived
+            flow = self.flows[decode.client] = _Flow()
+        tokens = len(decode.source_ids)
+        flow.segments[decode] = flow.arrived
         flow.arrived += tokens
         flow.source_tokens += tokens
-        flow.text_bytes += segment.text_bytes
+        flow.text_bytes += decode.text_bytes
         self.source_tokens += tokens
-        self.text_bytes += segment.text_bytes
+        self.text_bytes += decode.text_bytes
 
-    def next(self) -> Segment:
+    def next(self) -> Decode:
         """Find the segment whose turn it is, and pass the turn on where the credit of a client is used up."""
         while True:
             client, flow = next(iter(self.flows.items()))
-            segment = next(iter(flow.segments))
-            if len(segment.source_ids) <= flow.credit:
-                return segment
+            decode = next(iter(flow.segments))
+            if len(decode.source_ids) <= flow.credit:
+                return decode
             flow.credit += QUANTUM
             self.flows.move_to_end(client)
 
-    def remove(self, segment: Segment) -> None:
-        flow = self.flows[segment.client]
-        del flow.segments[segment]
+    def remove(self, decode: Decode) -> None:
+        flow = self.flows[decode.client]
+        del flow.segments[decode]
         if not flow.segments:
-            del self.flows[segment.client]
-        flow.source_tokens -= len(segment.source_ids)
-        flow.text_bytes -= segment.text_bytes
-        self.source_tokens -= len(segment.source_ids)
-        self.text_bytes -= segment.text_bytes
+            del self.flows[decode.client]
+        flow.source_tokens -= len(decode.source_ids)
+        flow.text_bytes -= decode.text_bytes
+        self.source_tokens -= len(decode.source_ids)
+        self.text_bytes -= decode.text_bytes
 
-    def pop(self, segment: Segment) -> None:
+    def pop(self, decode: Decode) -> None:
         """Remove a segment, and have its client pay for it."""
-        self.flows[segment.client].credit -= len(segment.source_ids)
-        self.remove(segment)
+        self.flows[decode.client].credit -= len(decode.source_ids)
+        self.remove(decode)
 
     def in_turn(self, client: str, source_tokens: int) -> int:
         """Source tokens that others take while this client takes `source_tokens`; with over 64 clients, a bound."""
@@ -137,9 +137,9 @@ class FairQueue:
     def __len__(self) -> int:
         return self._length
 
-    def __contains__(self, segment: Segment) -> bool:
-        flow = self._rings[segment.priority].flows.get(segment.client)
-        return flow is not None and segment in flow.segments
+    def __contains__(self, decode: Decode) -> bool:
+        flow = self._rings[decode.priority].flows.get(decode.client)
+        return flow is not None and decode in flow.segments
 
     @property
     def clients(self) -> int:
@@ -179,35 +179,35 @@ class FairQueue:
             return ahead + min(interactive.source_tokens, (ahead + source_tokens) * (BULK_SHARE - 1))
         return ahead + min(bulk.source_tokens, (ahead + source_tokens) // (BULK_SHARE - 1))
 
-    def push(self, segments: Iterable[Segment]) -> None:
+    def push(self, decodes: Iterable[Decode]) -> None:
         """Queue segments, each behind those of its client."""
-        for segment in segments:
-            self._rings[segment.priority].push(segment)
+        for decode in decodes:
+            self._rings[decode.priority].push(decode)
             self._length += 1
 
-    def take(self, count: int, source_tokens: int | None = None) -> list[Segment]:
+    def take(self, count: int, source_tokens: int | None = None) -> list[Decode]:
         """Remove the segments whose turn it is.
 
         Args:
             count: how many; fewer where there are no more.
             source_tokens: beyond which none but the first is taken.
         """
-        taken: list[Segment] = []
+        taken: list[Decode] = []
         for _ in range(min(count, self._length)):
             ring = self._turn()
-            segment = ring.next()
-            tokens = len(segment.source_ids)
+            decode = ring.next()
+            tokens = len(decode.source_ids)
             if source_tokens is not None:
                 if taken and source_tokens < tokens:
                     break
                 source_tokens -= tokens
-            ring.pop(segment)
+            ring.pop(decode)
             self._length -= 1
             self._settle(ring, tokens)
-            taken.append(segment)
+            taken.append(decode)
         return taken
 
-    def take_new(self, count: int, other: "FairQueue") -> list[Segment]:
+    def take_new(self, count: int, other: "FairQueue") -> list[Decode]:
         """Remove segments of the first priority that waits: one each of clients who have none in another queue.
 
         The client that waits longest for a turn comes first, and pays for it in the next.
@@ -219,35 +219,35 @@ class FairQueue:
         # No further than `count` strangers can be behind all those that are known.
         first = islice(ring.flows.items(), count + len(known))
         taken = [next(iter(flow.segments)) for client, flow in first if client not in known][:count]
-        for segment in taken:
-            ring.pop(segment)
+        for decode in taken:
+            ring.pop(decode)
         self._length -= len(taken)
         return taken
 
-    def remove(self, segment: Segment) -> None:
+    def remove(self, decode: Decode) -> None:
         """Remove one that is withdrawn."""
-        self._rings[segment.priority].remove(segment)
+        self._rings[decode.priority].remove(decode)
         self._length -= 1
 
-    def clear(self) -> list[Segment]:
+    def clear(self) -> list[Decode]:
         """Remove all."""
         flows = chain.from_iterable(ring.flows.values() for ring in self._rings)
-        segments = [segment for flow in flows for segment in flow.segments]
+        decodes = [decode for flow in flows for decode in flow.segments]
         self._rings, self._length, self._owed = tuple(_Ring() for _ in Priority), 0, 0
-        return segments
+        return decodes
 
-    def promote(self, segment: Segment, client: str, priority: Priority) -> None:
+    def promote(self, decode: Decode, client: str, priority: Priority) -> None:
         """Queue a segment under another client or priority, if it waits and its turn comes sooner so."""
-        if segment in self and self._is_sooner(segment, client, priority):
-            self.remove(segment)
-            segment.client, segment.priority = client, priority
-            self.push([segment])
+        if decode in self and self._is_sooner(decode, client, priority):
+            self.remove(decode)
+            decode.client, decode.priority = client, priority
+            self.push([decode])
 
-    def _is_sooner(self, segment: Segment, client: str, priority: Priority) -> bool:
-        if priority != segment.priority:
-            return priority < segment.priority
-        flow = self._rings[priority].flows[segment.client]
-        return client != segment.client and self.load_of(client, priority).source_tokens < flow.ahead_of(segment)
+    def _is_sooner(self, decode: Decode, client: str, priority: Priority) -> bool:
+        if priority != decode.priority:
+            return priority < decode.priority
+        flow = self._rings[priority].flows[decode.client]
+        return client != decode.client and self.load_of(client, priority).source_tokens < flow.ahead_of(decode)
 
     def _turn(self) -> _Ring:
         """The priority whose turn it is."""

@@ -1,53 +1,15 @@
 """The models that are served, and which of them a request means."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
 from dragoman.language import specificity, translates
-from service.options import RequestOptions
-from service.queue.mailbox import Mailbox, Reservation
-from service.queue.result_cache import ResultCache
-from service.segment import Segment
+from service.queue.intake import Intake
+from service.queue.mailbox import Mailbox
 from service.text.translator import Translator
-
-
-class Intake(Protocol):
-    """Where the segments of a call go: a mailbox, or what stands before it."""
-
-    @property
-    def portion_source_tokens(self) -> int:
-        """Source tokens of segments that should come together, where there are many; one segment may have more."""
-
-    def precheck(self, options: RequestOptions, text_bytes: int) -> None:
-        """Refuse a request that has no prospects, by the size of its texts alone; raises a DragomanError.
-
-        Args:
-            options: of the request.
-            text_bytes: of its texts, in UTF-8.
-        """
-
-    def reserve(self, options: RequestOptions, text_bytes: int) -> AbstractContextManager[Reservation]:
-        """Count texts that have been let in as waiting of their client, until they have come or the call ends.
-
-        Args:
-            options: of the call.
-            text_bytes: of its texts, in UTF-8.
-        """
-
-    def submit(self, segments: Sequence[Segment], *, let_in: bool = False) -> None:
-        """Take all segments, or none; raises a DragomanError for none.
-
-        Args:
-            segments: of one client and priority.
-            let_in: whether their call has been let in already: then they need room only in the queue as it is.
-        """
-
-    def cancel(self, segments: Iterable[Segment]) -> None:
-        """Withdraw segments; `on_progress` is not called for them any more."""
 
 
 @dataclass(eq=False)
@@ -58,13 +20,13 @@ class ServedModel:
         manifest: of its bundle.
         translator: from text to segments and back.
         mailbox: of its engine.
-        results: what stands before the mailbox; None: nothing is kept or shared.
+        intake: where segments go, which stands before the mailbox.
     """
 
     manifest: Manifest
     translator: Translator
     mailbox: Mailbox
-    results: ResultCache | None = None
+    intake: Intake
     _holders: int = field(default=0, init=False)
 
     @contextmanager
@@ -79,18 +41,12 @@ class ServedModel:
     @property
     def busy(self) -> bool:
         """Whether segments are on their way to it, wait for it or run on it."""
-        return bool(self._holders or self.mailbox.unfinished or (self.results and self.results.flights))
+        return bool(self._holders or self.mailbox.unfinished or self.intake.unfinished)
 
     def close(self) -> None:
         """Refuse segments from now on, and forget all results."""
         self.mailbox.close()
-        if self.results is not None:
-            self.results.clear()
-
-    @property
-    def intake(self) -> Intake:
-        """Where the segments of a call go."""
-        return self.mailbox if self.results is None else self.results
+        self.intake.clear()
 
 
 class Catalog:

@@ -9,13 +9,13 @@ import structlog
 
 from dragoman.bundle import Bundle
 from service.engine.engine import Engine
+from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.queue.result_cache import ResultCache
 from service.registry import self_check
 from service.registry.capacity import slots_of
 from service.registry.catalog import ServedModel
 from service.settings import MEGABYTE, Settings
-from service.telemetry.metrics import Metrics, ModelMetrics
+from service.telemetry.metrics import Metrics
 from service.telemetry.segment_stats import SegmentStats
 from service.text.translator import Limits, Translator
 
@@ -91,14 +91,10 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         raise
     translator = Translator(bundle.manifest, tokenizer, Limits.of(settings))
     _log.info("loaded", model=bundle.manifest.name, precision=bundle.manifest.precision, path=str(bundle.path))
-    results = _results(mailbox, settings, metrics.of(bundle.manifest.name), loop)
-    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, results), engine, engine.step_age_s)
-
-
-def _results(
-    mailbox: Mailbox, settings: Settings, metrics: ModelMetrics, loop: asyncio.AbstractEventLoop
-) -> ResultCache | None:
-    if not settings.result_cache_mb and not settings.coalesce:
-        return None
-    limit_bytes = settings.result_cache_mb * MEGABYTE
-    return ResultCache(mailbox, loop, metrics, limit_bytes=limit_bytes, coalesce=settings.coalesce)
+    intake = Intake(
+        mailbox,
+        metrics.of(bundle.manifest.name),
+        limit_bytes=settings.result_cache_mb * MEGABYTE,
+        coalesce=settings.coalesce,
+    )
+    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake), engine, engine.step_age_s)

@@ -52,8 +52,8 @@ class ModelRegistry:
         )
         metrics.watch_backlog(
             lambda priority: sum(loaded.model.mailbox.queued_source_tokens_of(priority) for loaded in self._models),
-            lambda: sum(loaded.model.mailbox.drained_per_second or 0.0 for loaded in self._models),
-            lambda: max((loaded.model.mailbox.backlog_s for loaded in self._models), default=0.0),
+            lambda: sum(loaded.model.mailbox.admission.drained_per_second or 0.0 for loaded in self._models),
+            lambda: max((loaded.model.mailbox.admission.backlog_s for loaded in self._models), default=0.0),
         )
 
     @property

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
-from service.engine.dry_run import decode
+from service.decode import Decode
+from service.engine.dry_run import drive
 from service.engine.engine import Engine
 from service.engine.runner import Runner
-from service.segment import Segment
 
 # Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
 # what is decoded of each: a matter of some 50 ms at the default model's size.
@@ -102,19 +102,19 @@ def _change_by_padding(runner: Runner, short: list[int], long: list[int]) -> flo
 def _decode(runner: Runner, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[Decoded]:
     """Decode sources, one wave after the other joining; gives what became of all of them, in order."""
     tokens = min(TARGET_TOKENS, manifest.max_target_tokens)
-    segments = [[Segment(source, tokens) for source in wave] for wave in waves]
-    hashes: dict[Segment, Any] = defaultdict(hashlib.sha256)
+    decodes = [[Decode(source, tokens) for source in wave] for wave in waves]
+    hashes: dict[Decode, Any] = defaultdict(hashlib.sha256)
 
-    def watch(segment: Segment, logits: NDArray[np.floating]) -> None:
+    def watch(decode: Decode, logits: NDArray[np.floating]) -> None:
         if manifest.precision in _EXACT_PRECISIONS:
-            hashes[segment].update(logits)
+            hashes[decode].update(logits)
 
-    decode(runner, manifest.eos_id, segments, watch)
-    flat = [segment for wave in segments for segment in wave]
-    for segment in flat:
-        if segment.error is not None:
-            raise segment.error
-    return [Decoded(segment.target_ids, hashes[segment].hexdigest()) for segment in flat]
+    drive(runner, manifest.eos_id, decodes, watch)
+    flat = [decode for wave in decodes for decode in wave]
+    for decode in flat:
+        if decode.error is not None:
+            raise decode.error
+    return [Decoded(decode.target_ids, hashes[decode].hexdigest()) for decode in flat]
 
 
 def _line(error: Exception) -> str:

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from dragoman.errors import DragomanError
 from dragoman.tokenizer import Tokenizer
-from service.segment import FinishReason, Segment
+from service.decode import FinishReason
+from service.segment import Segment
 from service.text.piece import Protection
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop

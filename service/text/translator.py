@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, Protocol
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
 from dragoman.tokenizer import Tokenizer
+from service.decode import Decode
 from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
@@ -20,7 +21,7 @@ OnProgress = Callable[[Segment], None]
 class Decodes(Protocol):
     """What decodes segments offline: the engine."""
 
-    def decode(self, segments: list[Segment]) -> None:
+    def decode(self, decodes: list[Decode]) -> None:
         """Decode until all segments are finished."""
 
 
@@ -117,7 +118,12 @@ class Translator:
         documents = [
             self.prepare(text, RequestOptions(max_target_tokens=max_target_tokens, html=html)) for text in texts
         ]
-        engine.decode([segment for document in documents for segment in document.segments])
+        segments = [segment for document in documents for segment in document.segments]
+        for segment in segments:
+            segment.decode = segment.new_decode()
+        engine.decode([segment.decode for segment in segments])
+        for segment in segments:
+            segment.finished = True
         return [document.result() for document in documents]
 
     def _parts(
@@ -134,13 +140,9 @@ class Translator:
         return Segment(
             source_ids=[*ids, self._manifest.eos_id],
             max_target_tokens=self._limit(len(ids) + 1, options.max_target_tokens),
-            deadline_s=options.deadline_s,
-            wants_deltas=options.wants_deltas,
-            on_progress=on_progress,
-            decoding=options.decoding,
-            client=options.client,
-            priority=options.priority,
+            options=options,
             text_bytes=len(text.encode()),
+            on_progress=on_progress,
         )
 
     def _limit(self, source_tokens: int, asked: int | None) -> int:

@@ -9,12 +9,14 @@ from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError, to_status
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
+from service.decode import FinishReason
 from service.handlers import validation
 from service.options import RequestOptions
+from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
-from service.segment import FinishReason
 from service.settings import Settings
+from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
 from tests.server_process import BUNDLE
 
@@ -25,7 +27,9 @@ _STATUS_BYTES = 6_144
 @cache
 def _model() -> ServedModel:
     manifest = Manifest.read(BUNDLE)
-    return ServedModel(manifest, Translator(manifest, Tokenizer.open(BUNDLE)), Mailbox(1_000_000))
+    mailbox = Mailbox(1_000_000)
+    intake = Intake(mailbox, Metrics().of(manifest.name), limit_bytes=0, coalesce=False)
+    return ServedModel(manifest, Translator(manifest, Tokenizer.open(BUNDLE)), mailbox, intake)
 
 
 def check_text(text: str) -> None:

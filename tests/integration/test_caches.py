@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from dragoman.bundle import Bundle, find_bundles
 from dragoman.tokenizer import Tokenizer
+from service.decode import Decode, FinishReason
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.engine import Engine
 from service.engine.graphs import open_graphs
 from service.engine.invariants import violations
-from service.options import Decoding
+from service.options import Decoding, RequestOptions
+from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.queue.result_cache import ResultCache
-from service.segment import FinishReason, Segment
+from service.segment import Segment
 from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.engine_harness import OpenBatch, Trace, decode_alone
@@ -42,8 +43,8 @@ class Subject:
         self.sources = [[*tokenizer.encode(text), bundle.manifest.eos_id] for text in synthetic.texts()[:TEXTS]]
         self.alone = cache(self._alone)
 
-    def segment(self, text: int, limit: int = LIMIT, **fields) -> Segment:
-        return Segment(list(self.sources[text]), limit, **fields)
+    def decode(self, text: int) -> Decode:
+        return Decode(list(self.sources[text]), LIMIT)
 
     def _alone(self, text: int) -> Trace:
         return decode_alone(self.bundle.manifest, self.graphs, self.sources[text], LIMIT)
@@ -75,10 +76,10 @@ def test_a_known_encoder_memory_leaves_the_same_in_every_row(
     known = EncoderMemoryCache(room_bytes, metrics.of("known"))
     opened = OpenBatch(subject.bundle.manifest, subject.graphs, mailbox, metrics, slots=slots, cache=known)
     batch = opened.batch
-    segments: dict[Segment, int] = {}
+    segments: dict[Decode, int] = {}
     while arrivals or mailbox.unfinished:
         if arrivals:
-            came = {subject.segment(text): text for text in arrivals.pop()}
+            came = {subject.decode(text): text for text in arrivals.pop()}
             segments |= came
             mailbox.submit(list(came))
         batch.step(wait=False)
@@ -143,8 +144,8 @@ class Conversation:
         faults: list[dict] = []
         loop.set_exception_handler(lambda _, context: faults.append(context))
         self.mailbox.bind(loop)
-        self.cache = ResultCache(
-            self.mailbox, loop, self.metrics.of("m"), limit_bytes=self._result_bytes, coalesce=self._coalesce
+        self.intake = Intake(
+            self.mailbox, self.metrics.of("m"), limit_bytes=self._result_bytes, coalesce=self._coalesce
         )
         self.engine.start()
         try:
@@ -152,7 +153,7 @@ class Conversation:
                 await asyncio.gather(*map(self.call, callers))
             assert await asyncio.to_thread(self.mailbox.wait_idle, PATIENCE_S)
             await asyncio.sleep(0)
-            assert self.cache.flights == self.mailbox.unfinished == 0
+            assert self.intake.unfinished == self.mailbox.unfinished == 0
             assert not faults
         finally:
             await asyncio.to_thread(self.engine.stop)
@@ -170,21 +171,21 @@ class Conversation:
             assert not left or segment not in waiting, "told after it left"
             words.put_nowait(segment)
 
-        fields = {
-            "wants_deltas": caller.wants_deltas,
-            "decoding": Decoding(wants_log_probability=caller.asks),
-            "on_progress": note,
+        decoding = Decoding(wants_log_probability=caller.asks)
+        options = RequestOptions(wants_deltas=caller.wants_deltas, decoding=decoding)
+        segments = {
+            Segment(list(self.subject.sources[text]), caller.limit, options, on_progress=note): text
+            for text in caller.texts
         }
-        segments = {self.subject.segment(text, caller.limit, **fields): text for text in caller.texts}
         waiting, heard = set(segments), 0
-        self.cache.submit(list(segments))
+        self.intake.submit(list(segments))
         while waiting and heard != caller.leaves_after:
             segment = await words.get()
             heard += 1
             if segment.finished:
                 waiting.discard(segment)
         left = True
-        self.cache.cancel(waiting)
+        self.intake.cancel(waiting)
         self.outcomes += [(text, segment, segment in waiting) for segment, text in segments.items()]
 
     def count(self, name: str) -> float:
@@ -214,7 +215,7 @@ def test_whoever_shares_or_comes_again_gets_the_plain_result(
         else:
             assert segment.finish_reason in (FinishReason.EOS, FinishReason.LENGTH)
             assert segment.target_ids == alone
-            asked = segment.decoding.wants_log_probability
+            asked = segment.options.decoding.wants_log_probability
             assert segment.log_probability == (log_probabilities[segment.decoded_tokens] if asked else 0.0)
     # Every segment found its result, shared a flight, or had one of its own.
     total = sum(len(caller.texts) for caller in callers)

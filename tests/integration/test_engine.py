@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dragoman.bundle import Bundle, find_bundles
 from dragoman.errors import DeadlineExceededError, InternalError
 from dragoman.tokenizer import Tokenizer
+from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine.engine import Engine
 from service.engine.graphs import open_graphs
 from service.engine.invariants import violations
@@ -23,7 +24,6 @@ from service.options import Decoding
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceEncoder, DeviceStep
 from service.runtime.host import DecoderStep, EncoderSession
-from service.segment import FinishReason, Segment, SegmentStatus
 from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.engine_harness import OpenBatch, Trace, decode_alone
@@ -143,11 +143,11 @@ class Rehearsal:
         self.mailbox = Mailbox(UNBOUNDED)
         self.opened = [subject.batch(self.mailbox, self.metrics, plan.slots) for _ in range(plan.batches)]
         self.batches = [opened.batch for opened in self.opened]
-        self.told: dict[Segment, list[int]] = {}
+        self.told: dict[Decode, list[int]] = {}
         self.segments = [self._segment(visit) for visit in plan.visits]
 
-    def _segment(self, visit: Visit) -> Segment:
-        segment = Segment(
+    def _segment(self, visit: Visit) -> Decode:
+        segment = Decode(
             list(self.subject.source(visit.source)),
             visit.limit,
             deadline_s=EXPIRED_S if visit.expired else None,
@@ -198,7 +198,7 @@ class Rehearsal:
         assert self._metric("target_tokens_total") == sum(len(segment.target_ids) for segment in self.segments)
         for visit, segment in zip(self.plan.visits, self.segments, strict=True):
             assert segment.finished
-            if segment.status is SegmentStatus.CANCELLED:
+            if segment.status is DecodeStatus.CANCELLED:
                 assert visit.stays is not None
             elif visit.expired:
                 assert isinstance(segment.error, DeadlineExceededError)
@@ -234,7 +234,7 @@ def test_a_batch_decodes_what_the_engine_decodes_alone(subject, plan: Plan) -> N
         check_like_alone(subject, segment)
 
 
-def check_like_alone(subject: Subject, segment: Segment) -> None:
+def check_like_alone(subject: Subject, segment: Decode) -> None:
     alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids))
     expected = log_probabilities[segment.decoded_tokens] if segment.decoding.wants_log_probability else 0.0
     assert segment.log_probability == expected
@@ -259,7 +259,7 @@ class PlantedError(Exception):
 
 
 @contextmanager
-def poisoned(rehearsal: Rehearsal, after_tokens: dict[Segment, int | None]) -> Iterator[None]:
+def poisoned(rehearsal: Rehearsal, after_tokens: dict[Decode, int | None]) -> Iterator[None]:
     """Makes every run fail that includes a segment which has so many tokens; None: the encoder's runs."""
     encoders, steps = (EncoderSession, DeviceEncoder), (DecoderStep, DeviceStep)
     encode, run = {kind: kind.encode for kind in encoders}, {kind: kind.run for kind in steps}
@@ -340,7 +340,7 @@ class Conversation:
         self.subject = subject
         self.mailbox = Mailbox(UNBOUNDED)
         self.engine = make_engine(subject, self.mailbox, threads=2, slots=slots)
-        self.segments: list[Segment] = []
+        self.segments: list[Decode] = []
 
     async def hold(self, callers: list[Caller]) -> None:
         loop = asyncio.get_running_loop()
@@ -365,16 +365,16 @@ class Conversation:
     async def _call(self, caller: Caller) -> None:
         for _ in range(caller.rounds):
             await asyncio.sleep(0)
-        words: asyncio.Queue[Segment] = asyncio.Queue()
+        words: asyncio.Queue[Decode] = asyncio.Queue()
         left = False
 
-        def note(segment: Segment) -> None:
+        def note(segment: Decode) -> None:
             # An end may show before the word about it comes, but nothing is said of what was cancelled.
             assert not left or segment not in waiting
             words.put_nowait(segment)
 
         segments = [
-            Segment(
+            Decode(
                 list(self.subject.source(source)),
                 caller.limit,
                 wants_deltas=True,
@@ -410,6 +410,6 @@ def test_offline_decoding_gives_the_same_whatever_the_threads_and_slots(subject)
     expected = [subject.alone(subject.source(text)).target_ids for text in range(16)]
     for threads, slots in ((1, 3), (2, 4), (1, 32)):
         engine = OfflineEngine(subject.bundle, threads=threads, slots=slots, resident=subject.resident)
-        segments = [Segment(list(subject.source(text)), LIMIT) for text in range(16)]
+        segments = [Decode(list(subject.source(text)), LIMIT) for text in range(16)]
         engine.decode(segments)
         assert [segment.target_ids for segment in segments] == expected

@@ -5,24 +5,24 @@ import torch
 
 from model.data import pad
 from model.transformer import Transformer
+from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
 from service.options import Decoding
-from service.segment import FinishReason, Segment
 from tests import synthetic
 from tests.synthetic import Synthetic
 
 
-def decode(subject: Synthetic, limit: int) -> list[Segment]:
+def decode(subject: Synthetic, limit: int) -> list[Decode]:
     eos_id = subject.bundle.manifest.eos_id
     segments = [
-        Segment([*subject.tokenizer.encode(text), eos_id], limit, decoding=Decoding(wants_log_probability=True))
+        Decode([*subject.tokenizer.encode(text), eos_id], limit, decoding=Decoding(wants_log_probability=True))
         for text in synthetic.texts()
     ]
     OfflineEngine(subject.bundle, threads=1, slots=4).decode(segments)
     return segments
 
 
-def log_probability_in_pytorch(model: Transformer, segment: Segment) -> float:
+def log_probability_in_pytorch(model: Transformer, segment: Decode) -> float:
     """All target ids at once, in one full forward pass."""
     config = model.config
     decoded = segment.target_ids + [config.eos_id] * (segment.finish_reason is FinishReason.EOS)

@@ -40,7 +40,7 @@ def test_random_sources_are_the_same_each_time_where_no_chance_is_given() -> Non
 
 
 def test_each_sentence_becomes_a_segment() -> None:
-    [first, second] = Sentences([[5, 2], [6, 7, 2]], [9, 10]).segments()
+    [first, second] = Sentences([[5, 2], [6, 7, 2]], [9, 10]).decodes()
     assert (first.source_ids, first.max_target_tokens) == ([5, 2], 9)
     assert (second.source_ids, second.max_target_tokens) == ([6, 7, 2], 10)
 

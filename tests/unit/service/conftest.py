@@ -25,6 +25,7 @@ from service.telemetry.access_log import AccessLog
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
 from tests.unit.service.house import PATIENCE_S, House, PlayedEngine
+from tests.unit.service.played import intake_of
 
 # A busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -102,7 +103,9 @@ async def closed_played(server_settings: Settings) -> PlayedEngine:
 @pytest.fixture
 def played(closed_played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer) -> PlayedEngine:
     """Handlers that take calls."""
-    model = ServedModel(manifest, Translator(manifest, tokenizer), closed_played.mailbox)
+    model = ServedModel(
+        manifest, Translator(manifest, tokenizer), closed_played.mailbox, intake_of(closed_played.mailbox)
+    )
     closed_played.gate.open(Catalog([model]))
     return closed_played
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from dragoman import AsyncClient
 from dragoman.v1.translation_pb2_grpc import TranslationStub
+from service.decode import Decode, FinishReason
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.queue.mailbox import Mailbox
-from service.segment import FinishReason, Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 
@@ -26,12 +26,12 @@ class PlayedEngine:
     metrics: Metrics
     records: list[CallStats]
 
-    async def taken(self, count: int) -> list[Segment]:
+    async def taken(self, count: int) -> list[Decode]:
         """Takes segments as an engine does, as soon as so many wait."""
         await until(lambda: self.mailbox.queued_segments >= count)
         return self.mailbox.take(0, count, wait=False) or []
 
-    def step(self, segment: Segment) -> None:
+    def step(self, segment: Decode) -> None:
         """Decodes one token, which is the next of the source, or the end."""
         position = len(segment.target_ids)
         if position == len(segment.source_ids) - 1:
@@ -41,7 +41,7 @@ class PlayedEngine:
         if segment.finished or segment.wants_deltas:
             self.mailbox.deliver([segment])
 
-    def exhaust(self, segment: Segment) -> None:
+    def exhaust(self, segment: Decode) -> None:
         while not segment.finished:
             self.step(segment)
 

@@ -1,6 +1,15 @@
-"""An engine that a test plays."""
+"""An engine that a test plays, and what stands before it."""
 
 from concurrent.futures import Future
+
+from service.queue.intake import Intake
+from service.queue.mailbox import Mailbox
+from service.telemetry.metrics import Metrics
+
+
+def intake_of(mailbox: Mailbox, *, shares: bool = False) -> Intake:
+    """Where the segments of calls go; decodes each one, unless it is to share and to keep."""
+    return Intake(mailbox, Metrics().of("en-de"), limit_bytes=1_000_000 if shares else 0, coalesce=shares)
 
 
 class Engine:

@@ -1,59 +1,64 @@
-import pytest
+from service.decode import FinishReason
+from service.options import Decoding, Priority, RequestOptions
+from service.segment import Segment
 
-from dragoman.errors import InternalError
-from service.segment import FinishReason, Segment, SegmentStatus
+OPTIONS = RequestOptions(
+    decoding=Decoding(stops_at_repetition=True), deadline_s=7.0, wants_deltas=True, client="a", priority=Priority.BULK
+)
 
 
-def test_a_new_segment_waits() -> None:
+def test_before_it_is_submitted_nothing_is_known_of_it() -> None:
     segment = Segment([5, 2], 10)
-    assert segment.status is SegmentStatus.WAITING
     assert not segment.finished
+    assert (segment.target_ids, segment.decoded_tokens, segment.error, segment.finish_reason) == ([], 0, None, None)
+    assert segment.admitted_s is segment.encoded_s is segment.first_token_s is segment.finished_s is None
     segment.on_progress(segment)  # nobody listens, and that is no error
 
 
-@pytest.mark.parametrize("status", SegmentStatus)
-def test_finished_follows_from_the_status(status: SegmentStatus) -> None:
-    segment = Segment([2], 1, status=status)
-    assert segment.finished is (status in (SegmentStatus.FINISHED, SegmentStatus.CANCELLED))
+def test_its_decode_gives_all_that_it_asks_for() -> None:
+    told: list[object] = []
+    decode = Segment([5, 2], 10, OPTIONS, text_bytes=3).new_decode(told.append)
+    assert (decode.source_ids, decode.max_target_tokens, decode.text_bytes) == ([5, 2], 10, 3)
+    assert (decode.decoding, decode.deadline_s, decode.wants_deltas) == (OPTIONS.decoding, 7.0, True)
+    assert (decode.client, decode.priority) == ("a", Priority.BULK)
+    decode.on_progress(decode)
+    assert told == [decode]
 
 
-@pytest.mark.parametrize(
-    ("reason", "status"),
-    [
-        (FinishReason.EOS, SegmentStatus.FINISHED),
-        (FinishReason.LENGTH, SegmentStatus.FINISHED),
-        (FinishReason.REPETITION, SegmentStatus.FINISHED),
-        (FinishReason.CANCELLED, SegmentStatus.CANCELLED),
-    ],
-)
-def test_an_end_without_error(reason: FinishReason, status: SegmentStatus) -> None:
-    segment = Segment([2], 1)
-    segment.finish(reason, 7.0)
-    assert (segment.finish_reason, segment.status, segment.finished_s) == (reason, status, 7.0)
-    assert segment.error is None
+def test_no_time_is_before_its_own_submission() -> None:
+    segment = Segment([5, 2], 10, submitted_s=5.0)
+    segment.decode = segment.new_decode()
+    segment.decode.admitted_s, segment.decode.encoded_s, segment.decode.first_token_s = 3.0, 4.0, 6.0
+    assert (segment.admitted_s, segment.encoded_s, segment.first_token_s, segment.finished_s) == (5.0, 5.0, 6.0, None)
 
 
-def test_an_end_with_an_error_has_no_reason_but_the_error() -> None:
-    segment, error = Segment([2], 1), InternalError("broken")
-    segment.fail(error, 7.0)
-    assert segment.error is error
-    assert (segment.finish_reason, segment.status, segment.finished_s) == (None, SegmentStatus.FINISHED, 7.0)
+def test_one_that_leaves_stays_as_it_is_while_its_decode_goes_on() -> None:
+    segment = Segment([5, 2], 10, OPTIONS)
+    decode = segment.decode = segment.new_decode()
+    decode.target_ids.append(8)
+    segment.leave(6.0)
+    decode.target_ids.append(9)
+    assert segment.finished
+    assert (segment.target_ids, segment.finish_reason, segment.finished_s) == ([8], FinishReason.CANCELLED, 6.0)
+    assert not decode.finished
+    assert not decode.cancel_requested
 
 
-@pytest.mark.parametrize(("reason", "tokens"), [(None, 2), (FinishReason.LENGTH, 2), (FinishReason.EOS, 3)])
-def test_the_end_of_sentence_token_was_decoded_too(reason: FinishReason | None, tokens: int) -> None:
-    segment = Segment([2], 9)
-    segment.target_ids += [5, 6]
-    if reason is not None:
-        segment.finish(reason, 3.0)
-    assert segment.decoded_tokens == tokens
+def test_one_that_leaves_after_its_deadline_ended_by_it() -> None:
+    segment = Segment([5, 2], 10, OPTIONS)
+    segment.decode = segment.new_decode()
+    segment.leave(8.0)
+    assert segment.finish_reason is FinishReason.DEADLINE
+    assert segment.error is not None
+
+
+def test_one_that_leaves_does_not_end_as_its_decode_did_meanwhile() -> None:
+    segment = Segment([5, 2], 10, OPTIONS)
+    segment.decode = segment.new_decode()
+    segment.decode.fail_alone(5.0)
+    segment.leave(6.0)
+    assert (segment.finish_reason, segment.error) == (FinishReason.CANCELLED, None)
 
 
 def test_equal_segments_are_two() -> None:
     assert len({Segment([2], 1), Segment([2], 1)}) == 2
-
-
-def test_segments_do_not_share_their_tokens() -> None:
-    first, second = Segment([2], 1), Segment([2], 1)
-    first.target_ids.append(5)
-    assert second.target_ids == []

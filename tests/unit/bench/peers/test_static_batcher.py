@@ -8,8 +8,8 @@ import pytest
 
 from bench.peers.static_batcher import StaticBatcher
 from dragoman.errors import DeadlineExceededError, InternalError
+from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
-from service.segment import FinishReason, Segment
 
 PATIENCE_S = 30.0
 
@@ -58,8 +58,8 @@ def start(mailbox: Mailbox, translate: Backwards) -> Iterator[Start]:
         batcher.stop()
 
 
-def segment(*ids: int, limit: int = 9, deadline_s: float | None = None) -> Segment:
-    return Segment([*ids, 2], limit, deadline_s=deadline_s)
+def segment(*ids: int, limit: int = 9, deadline_s: float | None = None) -> Decode:
+    return Decode([*ids, 2], limit, deadline_s=deadline_s)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from service.options import RequestOptions
-from service.registry.catalog import Intake
+from service.queue.intake import Intake
 from service.segment import Segment
 from service.text.document import Document, Part
 from service.text.translator import OnProgress
@@ -55,7 +55,7 @@ class CharacterTranslator:
             if character == "!" and self._error is not None:
                 raise self._error
             ids = [next(self._ids)] * (self._segment_tokens - 1)
-            yield Part("", Segment([*ids, 2], 8, on_progress=on_progress, client=options.client, text_bytes=1))
+            yield Part("", Segment([*ids, 2], 8, options, text_bytes=1, on_progress=on_progress))
 
 
 def model_of(intake: Intake, translator: CharacterTranslator | None = None) -> Any:

@@ -5,14 +5,16 @@ import pytest
 from dragoman.errors import QueueFullError
 from service.calls.admission import precheck, precheck_parsed
 from service.options import RequestOptions
+from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
+from service.telemetry.metrics import Metrics
 
 
-class Asked(Mailbox):
-    """A mailbox that remembers for how many bytes it was asked."""
+class Asked(Intake):
+    """An intake that remembers for how many bytes it was asked."""
 
     def __init__(self) -> None:
-        super().__init__(100)
+        super().__init__(Mailbox(100), Metrics().of("en-de"), limit_bytes=0, coalesce=False)
         self.sizes: list[int] = []
 
     def precheck(self, options: RequestOptions, text_bytes: int) -> None:

@@ -12,17 +12,18 @@ from dragoman.errors import InvalidRequestError, TextFailedError
 from service.calls.call import Call
 from service.calls.text_worker import TextWorker
 from service.calls.window import Window
+from service.decode import Decode, FinishReason
 from service.options import RequestOptions
-from service.queue.mailbox import Mailbox, Reservation
-from service.queue.result_cache import ResultCache
-from service.registry.catalog import Intake
-from service.segment import FinishReason, Segment
+from service.queue.admission import Reservation
+from service.queue.intake import Intake
+from service.queue.mailbox import Mailbox
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.document import TextResult
 from tests.unit.service.calls.played_texts import CharacterTranslator, model_of
 from tests.unit.service.house import until
+from tests.unit.service.played import intake_of
 
 MANY = 5_000  # segments of two tokens
 WINDOW = 1_024  # of them that are on their way
@@ -43,12 +44,9 @@ def bound(mailbox: Mailbox) -> Mailbox:
     return mailbox
 
 
-@pytest.fixture(params=["mailbox", "cache"])
-async def intake(mailbox: Mailbox, request: pytest.FixtureRequest) -> Intake:
-    if request.param == "mailbox":
-        return mailbox
-    loop = asyncio.get_running_loop()
-    return ResultCache(mailbox, loop, Metrics().of("en-de"), limit_bytes=1_000_000, coalesce=True)
+@pytest.fixture(params=[False, True], ids=["each decoded", "shared and kept"])
+def intake(mailbox: Mailbox, request: pytest.FixtureRequest) -> Intake:
+    return intake_of(mailbox, shares=request.param)
 
 
 def call_of(
@@ -68,7 +66,7 @@ def streaming(intake: Intake, window: Window = WIDE, **options) -> Call:
     return call_of(intake, window=window, **options)
 
 
-def finish(mailbox: Mailbox, count: int) -> list[Segment]:
+def finish(mailbox: Mailbox, count: int) -> list[Decode]:
     """What an engine does."""
     taken = mailbox.take(0, count, wait=False) or []
     for segment in taken:
@@ -130,7 +128,7 @@ async def test_a_call_has_a_bounded_number_of_segments_on_their_way(mailbox, int
 async def test_a_full_queue_takes_a_large_call_in_portions() -> None:
     """The limit of its client is a twentieth of what it has: more enters only as earlier segments leave."""
     mailbox = bound(Mailbox(MANY // 10))
-    async with asyncio.timeout(60), streaming(mailbox) as call:
+    async with asyncio.timeout(60), streaming(intake_of(mailbox)) as call:
         fed = asyncio.create_task(call.feed([LARGE]))
         done, longest = 0, 0
         while done < MANY:
@@ -143,18 +141,18 @@ async def test_a_full_queue_takes_a_large_call_in_portions() -> None:
 
 
 async def test_what_is_still_to_come_of_a_call_counts_for_its_own_client_and_for_no_other(mailbox, intake) -> None:
-    mailbox.submit([Segment([1, 2], 8, client="c", text_bytes=1)])  # by which a byte is two tokens
+    mailbox.submit([Decode([1, 2], 8, client="c", text_bytes=1)])  # by which a byte is two tokens
     async with call_of(intake) as call:
         await call.add(["a" * 12_000])
         await until(lambda: mailbox.queued_segments > 1)
-        mailbox.submit([Segment([1, 2], 8, client="b", text_bytes=1)])
+        mailbox.submit([Decode([1, 2], 8, client="b", text_bytes=1)])
         with pytest.raises(QueueFullError):
-            mailbox.submit([Segment([1, 2], 8, client="a", text_bytes=1)])
-        mailbox.submit([Segment([1, 2], 8, client="b", text_bytes=1)])
-    mailbox.submit([Segment([1, 2], 8, client="a", text_bytes=1)])  # nothing is kept for who has left
+            mailbox.submit([Decode([1, 2], 8, client="a", text_bytes=1)])
+        mailbox.submit([Decode([1, 2], 8, client="b", text_bytes=1)])
+    mailbox.submit([Decode([1, 2], 8, client="a", text_bytes=1)])  # nothing is kept for who has left
 
 
-class WatchedMailbox(Mailbox):
+class WatchedIntake(Intake):
     """Shows what is reserved."""
 
     @contextmanager
@@ -163,19 +161,19 @@ class WatchedMailbox(Mailbox):
             yield self.reservation
 
 
-async def test_what_has_come_of_a_call_does_not_count_as_still_to_come() -> None:
-    mailbox = bound(WatchedMailbox(20_000))
-    async with asyncio.timeout(60), call_of(mailbox) as call:
+async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(mailbox) -> None:
+    intake = WatchedIntake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
+    async with asyncio.timeout(60), call_of(intake) as call:
         await call.add([LARGE])
-        assert mailbox.reservation.text_bytes == MANY
+        assert intake.reservation.text_bytes == MANY
         await until(lambda: mailbox.queued_segments > PORTION)
-        assert mailbox.reservation.text_bytes == MANY - mailbox.queued_segments
+        assert intake.reservation.text_bytes == MANY - mailbox.queued_segments
         left = MANY
         while left:
             await asyncio.sleep(0)
             left -= len(finish(mailbox, 100))
         await call.done()
-        assert mailbox.reservation.text_bytes == 0
+        assert intake.reservation.text_bytes == 0
 
 
 async def test_a_small_call_is_let_in_or_refused_as_a_whole(mailbox, intake) -> None:

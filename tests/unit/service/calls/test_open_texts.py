@@ -3,19 +3,15 @@ from hypothesis import strategies as st
 
 from dragoman.errors import TextFailedError
 from service.calls.open_texts import OpenTexts
-from service.segment import FinishReason, Segment
+from service.segment import Segment
 from tests.unit.service.calls.played_texts import CharacterTranslator
+from tests.unit.service.played_segments import end
 
 ERROR = TextFailedError("cannot be read")
 
 
 def segments(count: int) -> list[Segment]:
     return [Segment([number, 2], 8) for number in range(3, 3 + count)]
-
-
-def end(segment: Segment) -> Segment:
-    segment.finish(FinishReason.EOS, 0.0)
-    return segment
 
 
 def document(text: str = "ab"):

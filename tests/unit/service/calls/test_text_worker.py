@@ -10,11 +10,11 @@ import pytest
 
 from service.calls.text_worker import TextWorker
 from service.options import RequestOptions
-from service.segment import FinishReason
 from service.settings import Settings
 from service.text.document import Document
 from tests.unit.service.calls.played_texts import CharacterTranslator
 from tests.unit.service.house import until
+from tests.unit.service.played_segments import end
 
 PORTION = 64
 LARGE = 10_000  # characters: such a text is read on a thread
@@ -114,7 +114,7 @@ async def test_a_text_that_cannot_be_read_is_an_error_among_the_others() -> None
 def finished(segments: int) -> Document:
     document = CharacterTranslator().prepare("a" * segments)
     for segment in document.segments:
-        segment.finish(FinishReason.EOS, 0.0)
+        end(segment)
     return document
 
 

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.errors import DeadlineExceededError, InternalError
+from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine import batch, selection
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
@@ -18,7 +19,6 @@ from service.engine.invariants import violations
 from service.options import Decoding, Priority
 from service.queue.mailbox import Mailbox
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
-from service.segment import FinishReason, Segment, SegmentStatus
 from service.telemetry.metrics import Metrics
 from tests.engine_harness import OpenBatch
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
@@ -37,7 +37,7 @@ class House(NamedTuple):
     def batch(self) -> DecodeBatch:
         return self.opened.batch
 
-    def submit(self, *segments: Segment) -> None:
+    def submit(self, *segments: Decode) -> None:
         self.mailbox.submit(segments)
 
     def step(self) -> None:
@@ -80,7 +80,7 @@ class Sessions(NamedTuple):
         return len(self.alone(source)) >= 8
 
     def alone(self, source: list[int]) -> list[int]:
-        house, segment = self.house(slots=1), Segment(source, MAX_TARGET_TOKENS)
+        house, segment = self.house(slots=1), Decode(source, MAX_TARGET_TOKENS)
         house.submit(segment)
         house.exhaust()
         return segment.target_ids
@@ -96,8 +96,8 @@ def sources(sessions: Sessions) -> list[list[int]]:
     return sessions.long(4)
 
 
-def asking(source: list[int], limit: int) -> Segment:
-    return Segment(source, limit, decoding=Decoding(wants_log_probability=True))
+def asking(source: list[int], limit: int) -> Decode:
+    return Decode(source, limit, decoding=Decoding(wants_log_probability=True))
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def house(sessions: Sessions) -> House:
 
 
 def test_a_segment_joins_between_two_steps(house: House, sources: list[list[int]]) -> None:
-    early, late = Segment(sources[0], 8), Segment(sources[1], 8)
+    early, late = Decode(sources[0], 8), Decode(sources[1], 8)
     house.submit(early)
     house.step()
     house.submit(late)
@@ -128,12 +128,12 @@ def test_more_are_encoded_than_there_are_slots_and_admitted_in_order(
         return encode(encoder, sources)
 
     monkeypatch.setattr(EncoderSession, "encode", counted)
-    ended: list[Segment] = []
-    segments = [Segment(source, 2, on_progress=ended.append) for source in sources]
+    ended: list[Decode] = []
+    segments = [Decode(source, 2, on_progress=ended.append) for source in sources]
     house.submit(*segments)
     house.step()
     assert (runs, house.batch.active) == ([len(sources)], 1)
-    assert [segment.status for segment in segments[1:]] == [SegmentStatus.ENCODING] * (len(sources) - 1)
+    assert [segment.status for segment in segments[1:]] == [DecodeStatus.ENCODING] * (len(sources) - 1)
     house.exhaust()
     assert ended == segments
     assert len(runs) == 1
@@ -144,7 +144,7 @@ def test_sources_that_are_known_divide_no_run_of_the_others(
 ) -> None:
     house, runs = sessions.house(slots=8, cache_bytes=1_000_000), list[list[int]]()
     known = [[token] * 8 + [2] for token in (5, 6, 7)]
-    house.submit(*(Segment(source, 1) for source in known))
+    house.submit(*(Decode(source, 1) for source in known))
     house.exhaust()
     encode = EncoderSession.encode
 
@@ -154,7 +154,7 @@ def test_sources_that_are_known_divide_no_run_of_the_others(
 
     monkeypatch.setattr(EncoderSession, "encode", noted)
     # With the three others, 9 and 12 tokens would be a run each: four sources would be filled up.
-    segments = [Segment(source, 3) for source in (*known, [8] * 8 + [2], [9] * 11 + [2])]
+    segments = [Decode(source, 3) for source in (*known, [8] * 8 + [2], [9] * 11 + [2])]
     house.submit(*segments)
     house.exhaust()
     assert runs == [[9, 12]]
@@ -168,8 +168,8 @@ def test_sources_that_are_known_divide_no_run_of_the_others(
 
 
 def test_what_waits_encoded_is_let_go_when_cancelled_or_late(sessions: Sessions, sources: list[list[int]]) -> None:
-    house, told = sessions.house(slots=1), list[Segment]()
-    runs, cancelled, late = (Segment(source, 8, on_progress=told.append) for source in sources[:3])
+    house, told = sessions.house(slots=1), list[Decode]()
+    runs, cancelled, late = (Decode(source, 8, on_progress=told.append) for source in sources[:3])
     house.submit(runs, cancelled, late)
     house.step()
     house.mailbox.cancel([cancelled])
@@ -183,8 +183,8 @@ def test_what_waits_encoded_is_let_go_when_cancelled_or_late(sessions: Sessions,
 
 
 def test_what_waits_encoded_is_answered_when_the_batch_fails(sessions: Sessions, sources: list[list[int]]) -> None:
-    house, told = sessions.house(slots=1), list[Segment]()
-    segments = [Segment(source, 8, on_progress=told.append) for source in sources]
+    house, told = sessions.house(slots=1), list[Decode]()
+    segments = [Decode(source, 8, on_progress=told.append) for source in sources]
     house.submit(*segments)
     house.step()
     house.batch.fail(InternalError("broken"))
@@ -198,10 +198,10 @@ def test_one_client_s_thousands_do_not_keep_another_s_single_segment(
 ) -> None:
     """Of 10,000 that wait, 32 are encoded: the newcomer has a slot before these, too."""
     house = sessions.house(slots=2, room=1_000_000)
-    house.submit(*(Segment(sources[number % 3], 2, client="a", priority=priority) for number in range(10_000)))
+    house.submit(*(Decode(sources[number % 3], 2, client="a", priority=priority) for number in range(10_000)))
     for _ in range(5):
         house.step()
-    alone = Segment(sources[3], 2, client="b")
+    alone = Decode(sources[3], 2, client="b")
     house.submit(alone)
     steps = 0
     while not alone.finished:
@@ -215,17 +215,17 @@ def test_one_client_s_thousands_do_not_keep_another_s_single_segment(
 
 def test_fewer_are_encoded_ahead_where_several_clients_wait(sessions: Sessions, sources: list[list[int]]) -> None:
     house = sessions.house(slots=1)
-    segments = [Segment(source, 2, client=client) for source in sources for client in "abcdefgh"]
+    segments = [Decode(source, 2, client=client) for source in sources for client in "abcdefgh"]
     house.submit(*segments)
     house.step()
-    started = sum(segment.status is not SegmentStatus.WAITING for segment in segments)
+    started = sum(segment.status is not DecodeStatus.WAITING for segment in segments)
     assert started == 1 + batch.AHEAD_OF_SEVERAL
     house.exhaust()
 
 
 def test_a_slot_is_taken_again_before_the_next_step(sessions: Sessions, sources: list[list[int]]) -> None:
     house = sessions.house(slots=1)
-    first, second = Segment(sources[0], 1), Segment(sources[1], 2)
+    first, second = Decode(sources[0], 1), Decode(sources[1], 2)
     house.submit(first, second)
     house.step()
     assert first.finish_reason is FinishReason.LENGTH
@@ -241,14 +241,14 @@ def test_what_is_encoded_and_ready_counts_as_what_a_thread_is_to_decode(
 ) -> None:
     slots, ready = batch.HANDFUL + 2, 4
     house = sessions.house(slots=slots)
-    house.submit(*(Segment(sources[0], 1) for _ in range(slots + ready)))
+    house.submit(*(Decode(sources[0], 1) for _ in range(slots + ready)))
     house.step()
     assert (house.batch.active, house.mailbox.unfinished) == (0, ready)
     other = house.mailbox.register_worker()
     house.step()
     # So many more it would decode before the next thread is given any: what was ready is not among them.
     kept = batch.HANDFUL - ready
-    house.submit(*(Segment(sources[0], 1) for _ in range(kept + 1)))
+    house.submit(*(Decode(sources[0], 1) for _ in range(kept + 1)))
     assert len(house.mailbox.take(other, slots, wait=False) or []) == 1
 
 
@@ -264,7 +264,7 @@ def test_a_stopped_mailbox_ends_the_steps(house: House) -> None:
 
 def test_deltas_are_told_after_each_token_and_the_end_once(house: House, sources: list[list[int]]) -> None:
     told: list[tuple[int, bool]] = []
-    segment = Segment(
+    segment = Decode(
         sources[0],
         3,
         wants_deltas=True,
@@ -276,20 +276,20 @@ def test_deltas_are_told_after_each_token_and_the_end_once(house: House, sources
 
 
 def test_a_cancelled_segment_leaves_before_the_next_token(house: House, sources: list[list[int]]) -> None:
-    stays, leaves = Segment(sources[0], 8), Segment(sources[1], 8)
+    stays, leaves = Decode(sources[0], 8), Decode(sources[1], 8)
     house.submit(leaves, stays)
     house.step()
     house.mailbox.cancel([leaves])
     house.step()
-    assert (leaves.status, len(leaves.target_ids)) == (SegmentStatus.CANCELLED, 1)
+    assert (leaves.status, len(leaves.target_ids)) == (DecodeStatus.CANCELLED, 1)
     assert house.batch.active == 1
     house.exhaust()
     assert len(stays.target_ids) == 8
 
 
 def test_a_segment_past_its_deadline_is_not_even_encoded(house: House, sources: list[list[int]]) -> None:
-    told: list[Segment] = []
-    segment = Segment(sources[0], 8, deadline_s=EXPIRED_S, on_progress=told.append)
+    told: list[Decode] = []
+    segment = Decode(sources[0], 8, deadline_s=EXPIRED_S, on_progress=told.append)
     house.submit(segment)
     house.step()
     assert isinstance(segment.error, DeadlineExceededError)
@@ -303,7 +303,7 @@ def test_the_metrics_follow(house: House, sources: list[list[int]]) -> None:
     snapshot = house.batch.snapshot()
     assert (snapshot.slots, snapshot.target_capacity) == (3, MAX_TARGET_TOKENS)
     assert house.metric("kv_cache_bytes") > 0
-    house.submit(Segment(sources[0], 2), Segment(sources[1], 1))
+    house.submit(Decode(sources[0], 2), Decode(sources[1], 1))
     house.step()
     assert house.metric("slots_active") == 1
     house.step()
@@ -318,7 +318,7 @@ def test_the_queue_ends_where_an_engine_thread_takes_a_segment_not_where_it_gets
     sessions: Sessions, sources: list[list[int]]
 ) -> None:
     house = sessions.house(slots=1)
-    segments = [Segment(source, 8) for source in sources[:3]]
+    segments = [Decode(source, 8) for source in sources[:3]]
     house.submit(*segments)
     house.step()
     assert (house.batch.active, house.mailbox.queued_segments) == (1, 0)
@@ -388,7 +388,7 @@ def test_a_run_that_fails_once_harms_nobody(
     expected = [sessions.alone(source) for source in sources[:3]]
     monkeypatch.setattr(EncoderSession, "encode", failing_at(1, EncoderSession.encode))
     monkeypatch.setattr(DecoderStep, "run", failing_at(3, DecoderStep.run))
-    segments = [Segment(source, MAX_TARGET_TOKENS) for source in sources[:3]]
+    segments = [Decode(source, MAX_TARGET_TOKENS) for source in sources[:3]]
     house.submit(*segments)
     with capture_logs() as log:
         house.exhaust()
@@ -402,7 +402,7 @@ def test_a_segment_that_no_run_of_the_decoder_bears_is_alone_no_proof_that_the_e
     sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, slots = DecoderStep.run, house.opened.slots
-    poisonous, sound = Segment([*range(5, 12), 2], 8), Segment(sources[0], 8)
+    poisonous, sound = Decode([*range(5, 12), 2], 8), Decode(sources[0], 8)
 
     def fail_on_the_poison(step: DecoderStep, rows: int, start: int = 0) -> object:
         if slots.rows.memory_lengths[start : start + rows].max() == len(poisonous.source_ids):
@@ -436,7 +436,7 @@ def test_log_probabilities_are_added_up_for_who_asks_and_for_nobody_else(
     sums = log_probabilities_alone(sessions, sources[0], 8)
     assert len(set(sums)) == 8
     assert sums == sorted(sums, reverse=True)
-    asks, does_not = asking(sources[0], 8), Segment(sources[1], 8)
+    asks, does_not = asking(sources[0], 8), Decode(sources[1], 8)
     house.submit(does_not, asks)
     for expected in sums:
         house.step()
@@ -448,7 +448,7 @@ def test_nothing_is_computed_while_nobody_asks(
 ) -> None:
     computed, compute = list[int](), selection.log_probability
     monkeypatch.setattr(selection, "log_probability", lambda *row: computed.append(1) or compute(*row))
-    house.submit(Segment(sources[0], 4), Segment(sources[1], 20))
+    house.submit(Decode(sources[0], 4), Decode(sources[1], 20))
     house.step()
     assert computed == []
     house.submit(asking(sources[2], 2))
@@ -469,8 +469,8 @@ def test_a_run_that_fails_adds_nothing(
 
 
 def test_failure_answers_everyone_in_a_slot(house: House, sources: list[list[int]]) -> None:
-    told: list[Segment] = []
-    segments = [Segment(source, 8, on_progress=told.append) for source in sources[:3]]
+    told: list[Decode] = []
+    segments = [Decode(source, 8, on_progress=told.append) for source in sources[:3]]
     house.submit(*segments)
     with failing_decoder():
         house.step()
@@ -485,7 +485,7 @@ def test_failure_answers_everyone_in_a_slot(house: House, sources: list[list[int
 def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     """The encoder fails at its second micro-batch: some are encoded, some are not."""
     lengths = [25, 3, 25, 3, 3]
-    house, told = sessions.house(slots=len(lengths)), list[Segment]()
+    house, told = sessions.house(slots=len(lengths)), list[Decode]()
     encode, calls = EncoderSession.encode, []
 
     def fail_second(encoder: EncoderSession, sources: list[list[int]]) -> object:
@@ -495,8 +495,8 @@ def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, mo
         return encode(encoder, sources)
 
     monkeypatch.setattr(EncoderSession, "encode", fail_second)
-    segments = [Segment([5] * (length - 1) + [2], 8, on_progress=told.append) for length in lengths]
-    expired = Segment([2], 8, deadline_s=EXPIRED_S, on_progress=told.append)
+    segments = [Decode([5] * (length - 1) + [2], 8, on_progress=told.append) for length in lengths]
+    expired = Decode([2], 8, deadline_s=EXPIRED_S, on_progress=told.append)
     house.submit(expired, *segments)
     with pytest.raises(PlantedError):
         house.batch.step(wait=False)
@@ -509,12 +509,12 @@ def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, mo
 
 def test_an_idle_batch_holds_nobodys_segment(house: House, sources: list[list[int]]) -> None:
     class Listener:
-        def note(self, segment: Segment) -> None:
+        def note(self, segment: Decode) -> None:
             pass
 
     listener = Listener()
     gone = weakref.ref(listener)
-    house.submit(Segment(sources[0], 1, on_progress=listener.note))
+    house.submit(Decode(sources[0], 1, on_progress=listener.note))
     house.exhaust()
     del listener
     gc.collect()

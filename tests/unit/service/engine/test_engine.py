@@ -11,10 +11,10 @@ from structlog.testing import capture_logs
 
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, InternalError
+from service.decode import Decode, FinishReason
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.runtime.host import DecoderStep
-from service.segment import FinishReason, Segment
 from service.telemetry.metrics import Metrics
 from tests.synthetic import Synthetic
 
@@ -90,7 +90,7 @@ def test_a_thread_that_stalls_is_left_behind(fp32: Synthetic, mailbox: Mailbox, 
     engine = Engine(fp32.bundle, mailbox, Metrics(), device="cpu", threads=1, slots=1, patience_s=0.01)
     assert engine.step_age_s() == 0
     engine.start()
-    mailbox.submit([Segment([5, 2], 4)])
+    mailbox.submit([Decode([5, 2], 4)])
     gate.wait()
     assert engine.step_age_s() > 0
     with capture_logs() as log:
@@ -109,7 +109,7 @@ def test_an_engine_without_work_stops(make: Make, mailbox: Mailbox) -> None:
     engine.stop()
     assert engine.ended.result(PATIENCE_S) is None
     with pytest.raises(InternalError, match="stopped"):
-        mailbox.submit([Segment([2], 4)])
+        mailbox.submit([Decode([2], 4)])
 
 
 def test_an_engine_that_was_never_started_stops(make: Make) -> None:
@@ -119,7 +119,7 @@ def test_an_engine_that_was_never_started_stops(make: Make) -> None:
 
 
 def test_draining_waits_for_what_runs(make: Make, mailbox: Mailbox, gate: Gate) -> None:
-    engine, segment = make(), Segment([5, 2], 4)
+    engine, segment = make(), Decode([5, 2], 4)
     engine.start()
     mailbox.submit([segment])
     gate.wait()
@@ -134,9 +134,9 @@ def test_draining_waits_for_what_runs(make: Make, mailbox: Mailbox, gate: Gate) 
 
 
 def test_what_is_unfinished_at_a_stop_fails(make: Make, mailbox: Mailbox, gate: Gate) -> None:
-    told: list[Segment] = []
+    told: list[Decode] = []
     engine = make(threads=1, slots=1)
-    running, waiting, withdrawn = (Segment([5, 2], 24, on_progress=told.append) for _ in range(3))
+    running, waiting, withdrawn = (Decode([5, 2], 24, on_progress=told.append) for _ in range(3))
     engine.start()
     mailbox.submit([running, waiting, withdrawn])
     gate.wait()
@@ -154,9 +154,9 @@ def test_what_is_unfinished_at_a_stop_fails(make: Make, mailbox: Mailbox, gate: 
 
 async def test_failure_answers_every_waiter_and_ends_the_engine(make: Make, mailbox: Mailbox, gate: Gate) -> None:
     mailbox.bind(asyncio.get_running_loop())
-    told: asyncio.Queue[Segment] = asyncio.Queue()
+    told: asyncio.Queue[Decode] = asyncio.Queue()
     engine = make()
-    segments = [Segment([source, 2], 24, on_progress=told.put_nowait) for source in range(3, 23)]
+    segments = [Decode([source, 2], 24, on_progress=told.put_nowait) for source in range(3, 23)]
     gate.error = PlantedError("in a step")
     engine.start()
     mailbox.submit(segments)
@@ -167,7 +167,7 @@ async def test_failure_answers_every_waiter_and_ends_the_engine(make: Make, mail
     assert {type(segment.error) for segment in segments} == {InternalError}
     assert "in a step" not in str(segments[0].error)  # what a runtime says may hold a caller's data
     with pytest.raises(InternalError):
-        mailbox.submit([Segment([2], 4)])
+        mailbox.submit([Decode([2], 4)])
     assert await asyncio.to_thread(mailbox.wait_idle, PATIENCE_S)
     await asyncio.to_thread(engine.stop)
     assert engine.ended.exception(PATIENCE_S) is gate.error
@@ -193,10 +193,10 @@ async def test_one_threads_failure_is_that_of_all(make: Make, mailbox: Mailbox, 
 
     monkeypatch.setattr(DecoderStep, "run", fail_in_one)
     mailbox.bind(asyncio.get_running_loop())
-    told: asyncio.Queue[Segment] = asyncio.Queue()
+    told: asyncio.Queue[Decode] = asyncio.Queue()
     engine = make(slots=1)
     engine.start()
-    segments = [Segment([5, 2], 24, on_progress=told.put_nowait) for _ in range(THREADS)]
+    segments = [Decode([5, 2], 24, on_progress=told.put_nowait) for _ in range(THREADS)]
     mailbox.submit(segments)
     async with asyncio.timeout(PATIENCE_S):
         answered = [await told.get() for _ in segments]
@@ -220,7 +220,7 @@ async def test_a_waiter_that_gives_up_does_not_cancel_the_end(make: Make) -> Non
 def test_an_engine_outlives_its_event_loop(make: Make, mailbox: Mailbox, gate: Gate, fails: bool) -> None:
     loop = asyncio.new_event_loop()
     mailbox.bind(loop)
-    engine, segments = make(threads=1), [Segment([5, 2], 4) for _ in range(5)]
+    engine, segments = make(threads=1), [Decode([5, 2], 4) for _ in range(5)]
     engine.start()
     mailbox.submit(segments)
     gate.wait()

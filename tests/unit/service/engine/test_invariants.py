@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 
+from service.decode import Decode, DecodeStatus
 from service.engine.invariants import Snapshot, violations
-from service.segment import Segment, SegmentStatus
 
 
-def decoding(tokens: int, source_tokens: int = 2) -> Segment:
-    return Segment([2] * source_tokens, 10, target_ids=[5] * tokens, status=SegmentStatus.DECODING)
+def decoding(tokens: int, source_tokens: int = 2) -> Decode:
+    return Decode([2] * source_tokens, 10, target_ids=[5] * tokens, status=DecodeStatus.DECODING)
 
 
 FIRST, SECOND = decoding(0), decoding(3, source_tokens=4)
@@ -27,7 +27,7 @@ def test_an_empty_batch_has_no_violation() -> None:
     [
         ({"slots": 1}, "2 segments in 1 slots"),
         ({"active": [FIRST, FIRST], "lengths": [0, 0], "memory_lengths": [2, 2]}, "a segment in two slots"),
-        ({"active": [FIRST, Segment([2] * 4, 10, target_ids=[5] * 3)]}, "slot 1: its segment is WAITING"),
+        ({"active": [FIRST, Decode([2] * 4, 10, target_ids=[5] * 3)]}, "slot 1: its segment is WAITING"),
         ({"lengths": [1, 3]}, "slot 0: 1 tokens in the cache, 0 decoded"),
         ({"target_capacity": 3}, "slot 1: no room for the next token"),
         ({"memory_lengths": [2, 3]}, "slot 1: memory of 3 tokens for 4"),

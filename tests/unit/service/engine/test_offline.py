@@ -7,9 +7,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.errors import BundleError, InternalError
+from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
 from service.runtime.host import DecoderStep, EncoderSession
-from service.segment import FinishReason, Segment
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
 
 pytestmark = pytest.mark.torch
@@ -24,8 +24,8 @@ def engine(fp32: Synthetic) -> Iterator[OfflineEngine]:
     engine.close()
 
 
-def segments(limit: int = MAX_TARGET_TOKENS) -> list[Segment]:
-    return [Segment([source, 2], limit) for source in range(3, 90)]
+def segments(limit: int = MAX_TARGET_TOKENS) -> list[Decode]:
+    return [Decode([source, 2], limit) for source in range(3, 90)]
 
 
 class PlantedError(Exception):
@@ -75,7 +75,7 @@ def test_the_error_of_a_segment_is_raised_once_the_others_are_decoded(
         return encode(encoder, sources)
 
     monkeypatch.setattr(EncoderSession, "encode", fail_on_seven)
-    asked = segments(4) if known else [*segments(4)[:3], Segment([7] * 20 + [2], 4)]
+    asked = segments(4) if known else [*segments(4)[:3], Decode([7] * 20 + [2], 4)]
     with capture_logs(), pytest.raises(InternalError, match="fails on this text"):
         engine.decode(asked)
     assert {segment.source_ids[0] for segment in asked if segment.error is not None} == {7}

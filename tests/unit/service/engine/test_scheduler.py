@@ -6,11 +6,11 @@ from hypothesis.stateful import Bundle as Pool
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 from dragoman.errors import DeadlineExceededError, InternalError
+from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine.repetition import FEWEST_TOKENS
 from service.engine.scheduler import Move, Scheduler
 from service.engine.selection import Selection
 from service.options import Decoding
-from service.segment import FinishReason, Segment, SegmentStatus
 
 EOS = 2
 NOW_S = 100.0
@@ -20,10 +20,10 @@ def chosen(ids: list[int | None], log_probabilities: dict[int, float] | None = N
     return Selection(ids, range(len(ids)), log_probabilities or {})
 
 
-def running(*limits: int) -> tuple[Scheduler, list[Segment]]:
+def running(*limits: int) -> tuple[Scheduler, list[Decode]]:
     """A scheduler whose slots are all taken."""
     scheduler = Scheduler(len(limits), EOS)
-    segments = [Segment([EOS], limit) for limit in limits]
+    segments = [Decode([EOS], limit) for limit in limits]
     for segment in segments:
         scheduler.plan([segment], NOW_S)
         scheduler.admit(segment)
@@ -31,14 +31,14 @@ def running(*limits: int) -> tuple[Scheduler, list[Segment]]:
 
 
 def test_admission_takes_the_next_slot() -> None:
-    scheduler, segments = Scheduler(2, EOS), [Segment([EOS], 9), Segment([EOS], 9)]
+    scheduler, segments = Scheduler(2, EOS), [Decode([EOS], 9), Decode([EOS], 9)]
     plan = scheduler.plan(segments, NOW_S)
     assert plan.moves == plan.ended == []
     assert plan.admitted == segments
-    assert {(segment.status, segment.admitted_s) for segment in segments} == {(SegmentStatus.ENCODING, NOW_S)}
+    assert {(segment.status, segment.admitted_s) for segment in segments} == {(DecodeStatus.ENCODING, NOW_S)}
     assert scheduler.free == 2  # planned is not admitted
     assert [scheduler.admit(segment) for segment in segments] == [0, 1]
-    assert {segment.status for segment in segments} == {SegmentStatus.DECODING}
+    assert {segment.status for segment in segments} == {DecodeStatus.DECODING}
     assert scheduler.free == 0
 
 
@@ -90,7 +90,7 @@ def test_the_last_segments_move_into_the_gaps() -> None:
 @pytest.mark.parametrize("arrived", [True, False], ids=["on arrival", "in a slot"])
 def test_a_passed_deadline_ends_a_segment(arrived: bool) -> None:
     scheduler = Scheduler(1, EOS)
-    segment = Segment([EOS], 9, deadline_s=NOW_S)
+    segment = Decode([EOS], 9, deadline_s=NOW_S)
     if not arrived:
         scheduler.plan([segment], NOW_S - 1)
         scheduler.admit(segment)
@@ -103,7 +103,7 @@ def test_a_passed_deadline_ends_a_segment(arrived: bool) -> None:
 
 
 def test_a_deadline_to_come_ends_nothing() -> None:
-    scheduler, segment = Scheduler(1, EOS), Segment([EOS], 9, deadline_s=NOW_S)
+    scheduler, segment = Scheduler(1, EOS), Decode([EOS], 9, deadline_s=NOW_S)
     assert scheduler.plan([segment], NOW_S - 1e-6).admitted == [segment]
 
 
@@ -111,7 +111,7 @@ def test_a_deadline_to_come_ends_nothing() -> None:
     ("late_s", "reason"), [(-1, FinishReason.CANCELLED), (0, FinishReason.DEADLINE), (1, FinishReason.DEADLINE)]
 )
 def test_what_was_cancelled_after_its_deadline_ended_by_it(late_s: float, reason: FinishReason) -> None:
-    scheduler, segment = Scheduler(1, EOS), Segment([EOS], 9, deadline_s=NOW_S, cancel_requested=True)
+    scheduler, segment = Scheduler(1, EOS), Decode([EOS], 9, deadline_s=NOW_S, cancel_requested=True)
     assert scheduler.plan([segment], NOW_S + late_s).ended == [segment]
     assert segment.finish_reason is reason
     assert segment.admitted_s is None
@@ -138,10 +138,10 @@ def test_whoever_sees_the_end_sees_all_of_its_log_probability() -> None:
     """Another thread may look as soon as the status says so."""
     seen: list[float] = []
 
-    class Watched(Segment):
+    class Watched(Decode):
         def __setattr__(self, name: str, value: object) -> None:
             super().__setattr__(name, value)
-            if value is SegmentStatus.FINISHED:
+            if value is DecodeStatus.FINISHED:
                 seen.append(self.log_probability)
 
     scheduler = Scheduler(2, EOS)
@@ -177,7 +177,7 @@ def test_what_its_source_repeats_a_segment_may_repeat() -> None:
     assert (segment.finish_reason, len(segment.target_ids)) == (FinishReason.REPETITION, 41)
 
 
-class Moving(Segment):
+class Moving(Decode):
     """Its deadline is moved by another thread after each look at it."""
 
     @property
@@ -206,9 +206,9 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rows: list[Segment] = []  # what lies in the buffers' rows
-        self.waiting: list[Segment] = []
-        self.submitted: list[Segment] = []
+        self.rows: list[Decode] = []  # what lies in the buffers' rows
+        self.waiting: list[Decode] = []
+        self.submitted: list[Decode] = []
         self.ends: Counter[int] = Counter()  # by identity
         self.now_s = 0.0
         self.start(1)
@@ -226,13 +226,13 @@ class SchedulerMachine(RuleBasedStateMachine):
     )
     def submit(self, limit: int, lasts_s: int | None, count: int):
         deadline_s = None if lasts_s is None else self.now_s + lasts_s
-        new = [Segment([EOS], limit, deadline_s) for _ in range(count)]
+        new = [Decode([EOS], limit, deadline_s) for _ in range(count)]
         self.waiting += new
         self.submitted += new
         return multiple(*new)
 
     @rule(segment=segments)
-    def cancel(self, segment: Segment) -> None:
+    def cancel(self, segment: Decode) -> None:
         segment.cancel_requested = True
 
     @rule(data=st.data())
@@ -268,7 +268,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             self.rows[target] = self.rows[source]
             self.rows.pop()
 
-    def _note_ends(self, segments: list[Segment]) -> None:
+    def _note_ends(self, segments: list[Decode]) -> None:
         for segment in segments:
             assert segment.finished
             assert (segment.error is None) is (segment.finish_reason not in (None, FinishReason.DEADLINE))
@@ -287,7 +287,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     @invariant()
     def what_is_in_a_slot_is_alive_and_below_its_limit(self) -> None:
         for segment in self.scheduler.active:
-            assert segment.status is SegmentStatus.DECODING
+            assert segment.status is DecodeStatus.DECODING
             assert len(segment.target_ids) < segment.max_target_tokens
 
     def teardown(self) -> None:

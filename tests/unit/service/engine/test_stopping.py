@@ -2,15 +2,15 @@
 
 import pytest
 
+from service.decode import Decode, FinishReason
 from service.engine.repetition import FEWEST_TOKENS
 from service.engine.stopping import extend
 from service.options import Decoding
-from service.segment import FinishReason, Segment
 
 STOPS = Decoding(stops_at_repetition=True)
 
 
-def extended(segment: Segment, tokens: list[int]) -> Segment:
+def extended(segment: Decode, tokens: list[int]) -> Decode:
     """Appends tokens until the segment ends."""
     for number, token in enumerate(tokens):
         if segment.finished:
@@ -20,33 +20,33 @@ def extended(segment: Segment, tokens: list[int]) -> Segment:
 
 
 def test_a_token_is_appended_and_the_segment_goes_on() -> None:
-    segment = extended(Segment([5, 6, 2], 9), [7, 8])
+    segment = extended(Decode([5, 6, 2], 9), [7, 8])
     assert (segment.target_ids, segment.finished) == ([7, 8], False)
 
 
 def test_a_segment_ends_at_its_limit() -> None:
-    segment = extended(Segment([5, 6, 2], 3), [7, 8, 9, 10])
+    segment = extended(Decode([5, 6, 2], 3), [7, 8, 9, 10])
     assert (segment.target_ids, segment.finish_reason, segment.finished_s) == ([7, 8, 9], FinishReason.LENGTH, 2.0)
 
 
 @pytest.mark.parametrize("cycle", [[7], [7, 8], [7, 8, 9, 10]])
 def test_a_segment_that_repeats_itself_ends(cycle: list[int]) -> None:
-    segment = extended(Segment([5, 6, 2], 100, decoding=STOPS), cycle * 50)
+    segment = extended(Decode([5, 6, 2], 100, decoding=STOPS), cycle * 50)
     assert segment.finish_reason is FinishReason.REPETITION
     assert len(segment.target_ids) == FEWEST_TOKENS
 
 
 def test_it_goes_on_where_it_is_not_to_be_stopped() -> None:
-    segment = extended(Segment([5, 6, 2], 100), [7] * 200)
+    segment = extended(Decode([5, 6, 2], 100), [7] * 200)
     assert (segment.finish_reason, len(segment.target_ids)) == (FinishReason.LENGTH, 100)
 
 
 def test_what_the_source_repeats_may_be_repeated_twice_as_long() -> None:
     source = [5] * 15 + [2]
-    segment = extended(Segment(source, 100, decoding=STOPS), [7] * 200)
+    segment = extended(Decode(source, 100, decoding=STOPS), [7] * 200)
     assert (segment.finish_reason, len(segment.target_ids)) == (FinishReason.REPETITION, 2 * 15 + 1)
 
 
 def test_at_the_limit_it_is_the_limit_that_counts() -> None:
-    segment = extended(Segment([5, 2], FEWEST_TOKENS, decoding=STOPS), [7] * 50)
+    segment = extended(Decode([5, 2], FEWEST_TOKENS, decoding=STOPS), [7] * 50)
     assert segment.finish_reason is FinishReason.LENGTH

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, InternalError, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
+from service.decode import FinishReason
 from service.handlers.answer import in_messages, listed, pieces, sendable, translated, whole
 from service.handlers.validation import check_page
-from service.segment import FinishReason
 from service.text.translator import TextResult
 
 NAMES = ["de-en", "en-de", "en-fr", "fr-en", "it-en"]

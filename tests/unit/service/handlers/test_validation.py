@@ -19,6 +19,7 @@ from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
 from service.settings import Settings
 from service.text.translator import Translator
+from tests.unit.service.played import intake_of
 
 SETTINGS = Settings(max_contents=3, max_text_bytes=90_000, max_answer_bytes=65_536)
 TEXT_BYTES = SETTINGS.max_unary_text_bytes
@@ -47,7 +48,8 @@ def catalog(manifest: Manifest, tokenizer) -> Catalog:
         manifest.model_copy(update={"name": name, "source_language": source, "target_language": target})
         for name, (source, target) in names.items()
     ]
-    return Catalog([ServedModel(each, Translator(each, tokenizer), Mailbox(9)) for each in manifests])
+    mailbox = Mailbox(9)
+    return Catalog([ServedModel(each, Translator(each, tokenizer), mailbox, intake_of(mailbox)) for each in manifests])
 
 
 def request(*texts: str, **fields: object) -> pb.TranslateTextRequest:

@@ -7,31 +7,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
+from service.decode import Decode
 from service.options import Priority
 from service.queue.fair_queue import BULK_SHARE, QUANTUM, FairQueue, Load
-from service.segment import Segment
 
 INTERACTIVE, BULK = Priority
 LONGEST = 100
 LENGTHS = st.integers(1, LONGEST)
 
 
-def segments(client: str, *lengths: int, priority: Priority = INTERACTIVE) -> list[Segment]:
-    return [Segment([2] * length, 9, client=client, priority=priority, text_bytes=3 * length) for length in lengths]
+def segments(client: str, *lengths: int, priority: Priority = INTERACTIVE) -> list[Decode]:
+    return [Decode([2] * length, 9, client=client, priority=priority, text_bytes=3 * length) for length in lengths]
 
 
-def filled(*queued: list[Segment]) -> FairQueue:
+def filled(*queued: list[Decode]) -> FairQueue:
     queue = FairQueue()
     for each in queued:
         queue.push(each)
     return queue
 
 
-def clients(taken: list[Segment]) -> str:
+def clients(taken: list[Decode]) -> str:
     return "".join(segment.client for segment in taken)
 
 
-def tokens_of(taken: list[Segment]) -> int:
+def tokens_of(taken: list[Decode]) -> int:
     return sum(len(segment.source_ids) for segment in taken)
 
 
@@ -185,7 +185,7 @@ class FairQueueMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.queue, self.other = FairQueue(), filled(segments("a", 1), segments("b", 1, priority=BULK))
-        self.books: defaultdict[tuple[str, Priority], list[Segment]] = defaultdict(list)
+        self.books: defaultdict[tuple[str, Priority], list[Decode]] = defaultdict(list)
 
     @rule(
         target=waiting,
@@ -199,7 +199,7 @@ class FairQueueMachine(RuleBasedStateMachine):
         self.books[client, priority] += new
         return multiple(*new)
 
-    def leave(self, taken: list[Segment]) -> None:
+    def leave(self, taken: list[Decode]) -> None:
         """Each is the first of its client that still waits."""
         for segment in taken:
             assert self.books[segment.client, segment.priority].pop(0) is segment
@@ -228,13 +228,13 @@ class FairQueueMachine(RuleBasedStateMachine):
         self.leave(taken)
 
     @rule(segment=consumes(waiting))
-    def remove(self, segment: Segment) -> None:
+    def remove(self, segment: Decode) -> None:
         if segment in self.queue:
             self.queue.remove(segment)
             self.books[segment.client, segment.priority].remove(segment)
 
     @rule(segment=waiting, client=st.sampled_from("abc"), priority=st.sampled_from(Priority))
-    def promote(self, segment: Segment, client: str, priority: Priority) -> None:
+    def promote(self, segment: Decode, client: str, priority: Priority) -> None:
         place = segment.client, segment.priority
         self.queue.promote(segment, client, priority)
         if (segment.client, segment.priority) != place:

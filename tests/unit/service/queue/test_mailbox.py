@@ -13,11 +13,11 @@ from dragoman.errors import (
     OverloadedError,
     QueueFullError,
 )
+from service.decode import Decode, DecodeStatus, FinishReason
 from service.options import Priority, RequestOptions
-from service.queue import mailbox as module
+from service.queue import admission, mailbox
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
-from service.segment import FinishReason, Segment, SegmentStatus
 from service.telemetry.metrics import Metrics
 from service.telemetry.segment_stats import SegmentStats
 
@@ -28,11 +28,11 @@ def opened(limit_source_tokens: int, segment_stats: SegmentStats | None = None, 
     return mailbox
 
 
-def segments(*lengths: int, **fields) -> list[Segment]:
-    return [Segment([2] * length, 9, **fields) for length in lengths]
+def segments(*lengths: int, **fields) -> list[Decode]:
+    return [Decode([2] * length, 9, **fields) for length in lengths]
 
 
-def finish(mailbox: Mailbox, *ended: Segment) -> None:
+def finish(mailbox: Mailbox, *ended: Decode) -> None:
     """What an engine does at the end of segments."""
     for segment in ended:
         segment.finish(FinishReason.EOS, 0.0)
@@ -85,7 +85,7 @@ def test_a_request_above_the_limit_is_refused_whole() -> None:
     }
     assert (mailbox.queued_segments, mailbox.queued_source_tokens, mailbox.unfinished) == (2, 8, 2)
     mailbox.submit(segments(2))  # as much as there is room for
-    assert mailbox.queued_source_tokens == mailbox.limit_source_tokens == 10
+    assert mailbox.queued_source_tokens == 10
 
 
 def test_a_call_that_was_let_in_finds_a_full_queue_as_any_other() -> None:
@@ -118,7 +118,7 @@ def test_a_waiting_segment_is_cancelled_at_once_and_in_silence() -> None:
     [segment] = segments(4, on_progress=lambda _: pytest.fail("told"))
     mailbox.submit([segment])
     mailbox.cancel([segment])
-    assert (segment.status, segment.finish_reason) == (SegmentStatus.CANCELLED, FinishReason.CANCELLED)
+    assert (segment.status, segment.finish_reason) == (DecodeStatus.CANCELLED, FinishReason.CANCELLED)
     assert mailbox.take(0, 1, wait=False) == []
     assert mailbox.unfinished == 0
     mailbox.cancel([segment])  # again: nothing happens
@@ -291,7 +291,7 @@ def test_failure_ends_what_waits_and_refuses_what_comes() -> None:
         with pytest.raises(InternalError, match="broken") as caught:
             mailbox.submit(segments(1))
         assert caught.value is failure
-    assert len(caught.traceback) == 3  # this test, `submit` and what it asks, not those of earlier callers too
+    assert len(caught.traceback) == 4  # this test, `submit` and the two that it asks, not those of earlier callers too
 
 
 def test_a_failed_mailbox_stays_failed_when_it_is_closed() -> None:
@@ -332,7 +332,7 @@ def test_a_listener_may_use_the_mailbox() -> None:
 def test_a_faulty_listener_keeps_the_news_from_nobody_else() -> None:
     mailbox, told = opened(10), []
 
-    def stumble(_: Segment) -> None:
+    def stumble(_: Decode) -> None:
         raise LookupError("stumbled")
 
     faulty, sound = segments(1, 1)
@@ -345,12 +345,12 @@ def test_a_faulty_listener_keeps_the_news_from_nobody_else() -> None:
 
 
 async def test_a_faulty_listener_on_the_loop_is_the_loops_to_report() -> None:
-    mailbox, told, faults = opened(10), asyncio.Queue[Segment](), []
+    mailbox, told, faults = opened(10), asyncio.Queue[Decode](), []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: faults.append(context["exception"]))
     mailbox.bind(loop)
 
-    def stumble(_: Segment) -> None:
+    def stumble(_: Decode) -> None:
         raise LookupError("stumbled")
 
     faulty, sound = segments(1, 1)
@@ -365,7 +365,7 @@ async def test_progress_is_told_on_the_loop_in_order_with_one_wake_up() -> None:
     loop, mailbox, told = asyncio.get_running_loop(), opened(100), []
     mailbox.bind(loop)
 
-    def note(segment: Segment) -> None:
+    def note(segment: Decode) -> None:
         assert asyncio.get_running_loop() is loop
         assert threading.current_thread() is threading.main_thread()
         told.append(segment)
@@ -431,11 +431,12 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
+    for module in (mailbox, admission):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 
-def busy(clock: Clock, mailbox: Mailbox, *lengths: int) -> list[Segment]:
+def busy(clock: Clock, mailbox: Mailbox, *lengths: int) -> list[Decode]:
     """Have an engine of one slot that takes a second for ten tokens, and all that waits wait behind a running one.
 
     Returns:
@@ -447,25 +448,25 @@ def busy(clock: Clock, mailbox: Mailbox, *lengths: int) -> list[Segment]:
     clock.now_s += 1.0
     finish(mailbox, first)
     assert mailbox.take(0, 1, wait=False) == [second]
-    assert mailbox.drained_per_second == pytest.approx(10)
+    assert mailbox.admission.drained_per_second == pytest.approx(10)
     return [second]
 
 
 def precheck(mailbox: Mailbox, text_bytes: int = 4, *, client: str = "a", **terms) -> None:
-    mailbox.precheck(RequestOptions(client=client, **terms), text_bytes)
+    mailbox.admission.precheck(RequestOptions(client=client, **terms), text_bytes)
 
 
 def test_the_drain_rate_is_measured_while_more_waits_than_is_taken(clock: Clock) -> None:
     mailbox = opened(1_000)
-    assert mailbox.drained_per_second is None
-    assert mailbox.backlog_s == 0
+    assert mailbox.admission.drained_per_second is None
+    assert mailbox.admission.backlog_s == 0
     running = busy(clock, mailbox, 10, 20)
-    assert mailbox.backlog_s == pytest.approx(4)
+    assert mailbox.admission.backlog_s == pytest.approx(4)
     mailbox.take(0, 9, wait=False)  # and had room for more
     clock.now_s += 20.0
     finish(mailbox, *running)
-    assert mailbox.drained_per_second == pytest.approx(10)
-    assert mailbox.backlog_s == pytest.approx(3)
+    assert mailbox.admission.drained_per_second == pytest.approx(10)
+    assert mailbox.admission.backlog_s == pytest.approx(3)
 
 
 def test_the_rate_is_not_measured_while_one_of_the_takers_has_room(clock: Clock) -> None:
@@ -474,11 +475,11 @@ def test_the_rate_is_not_measured_while_one_of_the_takers_has_room(clock: Clock)
     taken = mailbox.take(0, 1, wait=False) or []
     clock.now_s += 1.0
     finish(mailbox, *taken)
-    assert mailbox.drained_per_second is None
+    assert mailbox.admission.drained_per_second is None
     taken = [*(mailbox.take(0, 1, wait=False) or []), *(mailbox.take(1, 1, wait=False) or [])]
     clock.now_s += 1.0
     finish(mailbox, *taken)
-    assert mailbox.drained_per_second == pytest.approx(20)
+    assert mailbox.admission.drained_per_second == pytest.approx(20)
 
 
 def test_withdrawn_segments_are_not_drained(clock: Clock) -> None:
@@ -487,8 +488,8 @@ def test_withdrawn_segments_are_not_drained(clock: Clock) -> None:
     late = segments(500, client="a")
     mailbox.submit(late)
     mailbox.cancel(late)
-    assert mailbox.backlog_s == pytest.approx(2)
-    assert mailbox.drained_per_second == pytest.approx(10)
+    assert mailbox.admission.backlog_s == pytest.approx(2)
+    assert mailbox.admission.drained_per_second == pytest.approx(10)
 
 
 def test_the_rate_is_not_measured_once_all_that_waited_is_withdrawn(clock: Clock) -> None:
@@ -500,7 +501,7 @@ def test_the_rate_is_not_measured_once_all_that_waited_is_withdrawn(clock: Clock
     mailbox.cancel(late)
     clock.now_s += 20.0
     finish(mailbox, *running)
-    assert mailbox.drained_per_second == pytest.approx(10)
+    assert mailbox.admission.drained_per_second == pytest.approx(10)
 
 
 def test_a_request_is_judged_by_the_size_of_its_texts(clock: Clock) -> None:
@@ -580,7 +581,7 @@ def test_a_stranger_s_long_segments_make_no_deadline_unreachable(clock: Clock) -
     finish(mailbox, *busy(clock, mailbox))
     mailbox.submit(segments(*[250] * 100, client="a", priority=Priority.BULK))
     mailbox.take(0, 8, wait=False)
-    assert mailbox.backlog_s == pytest.approx(2_500)
+    assert mailbox.admission.backlog_s == pytest.approx(2_500)
     precheck(mailbox, client="b", deadline_s=clock.now_s + 2.0)
     with pytest.raises(DeadlineUnreachableError):
         precheck(mailbox, client="a", priority=Priority.BULK, deadline_s=clock.now_s + 2.0)
@@ -590,7 +591,7 @@ def test_what_one_client_has_waiting_refuses_no_other() -> None:
     mailbox = Mailbox(200, limit_text_bytes=1_000, max_delay_s=1.0)
     mailbox.register_worker()
     mailbox.submit(segments(*[10] * 200, client="a", priority=Priority.BULK, text_bytes=40))  # let in while it was idle
-    with mailbox.reserve(RequestOptions(client="a", priority=Priority.BULK), 1_000_000):
+    with mailbox.admission.reserve(RequestOptions(client="a", priority=Priority.BULK), 1_000_000):
         for priority in Priority:
             precheck(mailbox, client="b", priority=priority)
         mailbox.submit(segments(10, client="b", text_bytes=40))
@@ -603,7 +604,7 @@ def test_texts_that_were_let_in_count_as_waiting_of_their_client_until_they_have
     mailbox = opened(100)
     mailbox.submit(segments(10, client="a", text_bytes=40))
     terms = RequestOptions(client="a")
-    with mailbox.reserve(terms, 320) as promise:  # eighty tokens, as those before it say
+    with mailbox.admission.reserve(terms, 320) as promise:  # eighty tokens, as those before it say
         precheck(mailbox, 40)
         with pytest.raises(QueueFullError) as caught:
             precheck(mailbox, 44)
@@ -621,7 +622,7 @@ def test_who_was_let_in_with_much_is_screened_between_two_portions_too() -> None
     mailbox.submit(segments(10, client="a", text_bytes=40))
     finish(mailbox, *(mailbox.take(0, 1, wait=False) or []))
     assert mailbox.unfinished == 0
-    with mailbox.reserve(RequestOptions(client="a"), 400):
+    with mailbox.admission.reserve(RequestOptions(client="a"), 400):
         with pytest.raises(QueueFullError):
             precheck(mailbox)
         precheck(mailbox, client="b")
@@ -631,9 +632,9 @@ def test_who_was_let_in_with_much_is_screened_between_two_portions_too() -> None
 def test_the_backlog_has_what_was_let_in_and_has_not_come(clock: Clock) -> None:
     mailbox = opened(10_000)
     busy(clock, mailbox, 10)
-    with mailbox.reserve(RequestOptions(client="a"), 400):
-        assert mailbox.backlog_s == pytest.approx(12)
-    assert mailbox.backlog_s == pytest.approx(2)
+    with mailbox.admission.reserve(RequestOptions(client="a"), 400):
+        assert mailbox.admission.backlog_s == pytest.approx(12)
+    assert mailbox.admission.backlog_s == pytest.approx(2)
 
 
 def test_nobody_is_refused_while_the_engine_is_idle(clock: Clock) -> None:

@@ -14,16 +14,16 @@ from hypothesis.stateful import Bundle as Pool
 from hypothesis.stateful import RuleBasedStateMachine, invariant, multiple, precondition, rule
 
 from dragoman.errors import DrainingError, InternalError, QueueFullError
+from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
-from service.segment import FinishReason, Segment
 
 PATIENCE_S = 60
 LIMIT = 12
 TAKERS = 3
 
 
-def segments(*lengths: int, **fields) -> list[Segment]:
-    return [Segment([2] * length, 9, **fields) for length in lengths]
+def segments(*lengths: int, **fields) -> list[Decode]:
+    return [Decode([2] * length, 9, **fields) for length in lengths]
 
 
 def until_blocked(mailbox: Mailbox, threads: int) -> None:
@@ -101,16 +101,16 @@ def test_cancellation_alone_can_make_it_idle(mailbox: Mailbox, pool: ThreadPoolE
 
 
 def test_threads_that_submit_cancel_and_take_at_once_lose_nothing(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
-    told: Counter[Segment] = Counter()
+    told: Counter[Decode] = Counter()
     lock = threading.Lock()
 
-    def note(segment: Segment) -> None:
+    def note(segment: Decode) -> None:
         with lock:
             told[segment] += 1
 
     requests = [[segments(1, 2, 3, on_progress=note) for _ in range(100)] for _ in range(3)]
 
-    def submit(mine: list[list[Segment]]) -> None:
+    def submit(mine: list[list[Decode]]) -> None:
         for request in mine:
             mailbox.submit(request)
             mailbox.cancel(request[1:2])
@@ -158,13 +158,13 @@ class MailboxMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: Counter[Segment] = Counter()
+        self.told: Counter[Decode] = Counter()
         self.mailbox = Mailbox(LIMIT)
         self.demand = [0 for _ in range(TAKERS) if self.mailbox.register_worker() < TAKERS]
-        self.waiting: list[Segment] = []
-        self.running: list[Segment] = []
-        self.ended: list[Segment] = []
-        self.due: Counter[Segment] = Counter()
+        self.waiting: list[Decode] = []
+        self.running: list[Decode] = []
+        self.ended: list[Decode] = []
+        self.due: Counter[Decode] = Counter()
         self.refuses = False
 
     @rule(target=segments, lengths=st.lists(st.integers(1, 8), max_size=3))
@@ -195,7 +195,7 @@ class MailboxMachine(RuleBasedStateMachine):
         self.running += expected
 
     @rule(chosen=st.lists(segments, max_size=3, unique=True))
-    def cancel(self, chosen: list[Segment]) -> None:
+    def cancel(self, chosen: list[Decode]) -> None:
         self.mailbox.cancel(chosen)
         self.ended += [segment for segment in chosen if segment in self.waiting]
         self.waiting = [segment for segment in self.waiting if segment not in chosen]

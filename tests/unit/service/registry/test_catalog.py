@@ -4,13 +4,15 @@ from dragoman.errors import UnknownLanguagePairError, UnknownModelError
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
 from service.text.translator import Translator
+from tests.unit.service.played import intake_of
 
 
 @pytest.fixture
 def catalog(manifest, tokenizer) -> Catalog:
     def model(name: str, source: str, target: str) -> ServedModel:
         own = manifest.model_copy(update={"name": name, "source_language": source, "target_language": target})
-        return ServedModel(own, Translator(own, tokenizer), Mailbox(100))
+        mailbox = Mailbox(100)
+        return ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox))
 
     return Catalog(
         [

@@ -2,27 +2,28 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 from structlog.testing import capture_logs
 
 from dragoman.errors import DrainingError
+from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
 from service.registry.health import Health, name_of
 from service.registry.loading import LoadedModel
 from service.registry.models import ModelRegistry
-from service.segment import FinishReason, Segment
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
 from service.wire import SERVICE
-from tests.unit.service.played import Engine
+from tests.unit.service.played import Engine, intake_of
 
 PATIENCE_S = 120
 
 
-class MeasuredMailbox(Mailbox):
-    """A mailbox whose measurements a test gives."""
+class Measured(NamedTuple):
+    """What is measured of a queue, given by a test."""
 
     drained_per_second: float | None = None
     backlog_s: float = 0.0
@@ -39,9 +40,9 @@ class PlayedRegistry:
 
     def model(self, name: str = "en-de", age_s: float = 0.0) -> tuple[LoadedModel, Engine]:
         manifest = self._manifest.model_copy(update={"name": name})
-        mailbox = MeasuredMailbox(100)
+        mailbox = Mailbox(100)
         mailbox.register_worker()
-        model = ServedModel(manifest, Translator(manifest, self._tokenizer), mailbox)
+        model = ServedModel(manifest, Translator(manifest, self._tokenizer), mailbox, intake_of(mailbox))
         engine = Engine()
         return LoadedModel(model, engine, lambda: age_s), engine
 
@@ -84,7 +85,7 @@ async def test_a_model_takes_the_place_of_that_of_its_name_whose_engine_ends(pla
     await until(lambda: old_engine.stopped)
     await until(lambda: played.value("retiring_models") == 0)
     with pytest.raises(DrainingError):
-        old.model.mailbox.submit([Segment([2], 4)])
+        old.model.mailbox.submit([Decode([2], 4)])
     assert not new_engine.stopped
     assert not played.registry.failed.is_set()
 
@@ -97,7 +98,7 @@ async def test_an_engine_goes_when_nobody_needs_it_any_more(played: PlayedRegist
         played.registry.put(new)
         assert played.value("retiring_models") == 1
         await asyncio.sleep(0)  # the call that has chosen the old model now brings its segment
-        segment = Segment([2], 4)
+        segment = Decode([2], 4)
         old.model.mailbox.submit([segment])
     [taken] = old.model.mailbox.take(0, 1, wait=False)
     assert (taken, old.model.busy, engine.stopped) == (segment, True, False)
@@ -127,7 +128,7 @@ async def test_the_queues_and_steps_of_all_that_are_served_are_measured(played: 
     (first, _), (second, _) = played.model("en-de", 1.0), played.model("de-en", 2.0)
     for loaded in (first, second):
         played.registry.put(loaded)
-        loaded.model.mailbox.submit([Segment([5, 2], 4)])
+        loaded.model.mailbox.submit([Decode([5, 2], 4)])
     assert (played.value("queue_segments"), played.value("queue_source_tokens")) == (2, 4)
     assert played.registry.step_ages_s() == {"en-de": 1.0, "de-en": 2.0}
 
@@ -138,7 +139,7 @@ async def test_rates_of_models_add_up_and_the_longest_delay_counts(played: Playe
         played.registry.put(loaded)
     assert (played.value("drain_source_tokens_per_second"), played.value("estimated_delay_seconds")) == (0, 0)
     for loaded, per_second, delay_s in ((first, 10.0, 2.0), (second, 5.0, 6.0)):
-        loaded.model.mailbox.drained_per_second, loaded.model.mailbox.backlog_s = per_second, delay_s
+        loaded.model.mailbox.admission = Measured(per_second, delay_s)
     assert played.value("drain_source_tokens_per_second") == 15
     assert played.value("estimated_delay_seconds") == 6
 

@@ -22,7 +22,7 @@ from service.registry.reloading import ModelReloader
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
-from tests.unit.service.played import Engine
+from tests.unit.service.played import Engine, intake_of
 
 PATIENCE_S = 120
 
@@ -47,9 +47,9 @@ class FollowedModels:
             loaded = Engine()
             self.half_loaded = weakref.ref(loaded)
             raise RuntimeError(f"planted\nin {content}")
-        return LoadedModel(
-            ServedModel(bundle.manifest, Translator(bundle.manifest, self._tokenizer), Mailbox(9)), Engine()
-        )
+        mailbox = Mailbox(9)
+        translator = Translator(bundle.manifest, self._tokenizer)
+        return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake_of(mailbox)), Engine())
 
     def write_at_once(self, folder: str, name: str, **files: str) -> None:
         """Writes a bundle elsewhere and moves it in, so that nobody sees half of it; some files are as given."""

@@ -9,13 +9,13 @@ import pytest
 
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
+from service.decode import Decode
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.registry.self_check import LENGTHS, check, golden_sources
 from service.runtime.device import DeviceStep
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.slots import SlotTable
-from service.segment import Segment
 from service.telemetry.metrics import Metrics
 from tests.synthetic import MAX_SOURCE_TOKENS, VOCABULARY, Synthetic
 
@@ -222,7 +222,7 @@ def test_buffers_that_a_gpu_would_have_are_checked_on_the_threads_that_run(
     ran: set[int] = set()
     monkeypatch.setattr(DeviceStep, "run", lambda step, *rows: [ran.add(threading.get_ident()), run(step, *rows)][1])
     engine.start()
-    segments = [Segment([source, 2], 4) for source in range(3, 30)]
+    segments = [Decode([source, 2], 4) for source in range(3, 30)]
     mailbox.submit(segments)
     while not all(segment.finished for segment in segments):
         time.sleep(0.01)

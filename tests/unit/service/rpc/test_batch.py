@@ -20,8 +20,8 @@ from dragoman.errors import (
     from_text_error,
 )
 from dragoman.v1 import translation_pb2 as pb
+from service.decode import Decode, FinishReason
 from service.options import Priority
-from service.segment import FinishReason, Segment
 from tests.unit.service.house import PATIENCE_S, House, until
 
 with_settings = pytest.mark.parametrize("server_settings", [{"max_contents": 4}], indirect=True)
@@ -261,7 +261,7 @@ async def test_a_failed_engine_fails_the_call(house) -> None:
 async def test_closing_answers_what_was_read_and_says_how_far_it_got(house) -> None:
     pipeline = await Pipeline.begin(house)
     await pipeline.write("tom", "station")
-    segments: list[Segment] = await house.taken(2)
+    segments: list[Decode] = await house.taken(2)
     house.gate.close()
     for segment in segments:
         house.exhaust(segment)

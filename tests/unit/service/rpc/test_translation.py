@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -19,7 +20,8 @@ from dragoman import (
 )
 from dragoman.errors import from_rpc_error, from_text_error
 from dragoman.v1 import translation_pb2 as pb
-from service.segment import FinishReason
+from service.decode import FinishReason
+from service.queue import intake
 from service.text.translator import Translator
 from tests.unit.service.house import PATIENCE_S, House, until
 
@@ -103,11 +105,13 @@ async def test_a_passed_deadline_withdraws_the_segments(house, method) -> None:
     assert house.mailbox.queued_segments == 0
 
 
-async def test_the_engine_may_tell_of_the_deadline_first(house) -> None:
+async def test_the_engine_may_tell_of_the_deadline_first(house, monkeypatch) -> None:
     call = translate(house, "tom")
     [segment] = await house.taken(1)
     assert segment.deadline_s is not None
     segment.fail(DeadlineExceededError("passed in the queue"), 0.0)
+    later = SimpleNamespace(monotonic=lambda: segment.deadline_s + 1)
+    monkeypatch.setattr(intake, "time", later)
     house.mailbox.deliver([segment])
     with pytest.raises(DeadlineExceededError, match="passed in the queue"):
         await call
@@ -306,7 +310,7 @@ async def test_a_request_without_prospects_is_refused_before_its_texts_are_split
     first = translate(house, "tom " * 1_100)
     # Of it, only a portion is queued; but all of it waits.
     await until(lambda: house.mailbox.queued_segments > 0)
-    assert house.mailbox.queued_source_tokens < house.mailbox.limit_source_tokens
+    assert house.mailbox.queued_source_tokens < 1_000
     monkeypatch.setattr(Translator, "open", lambda *arguments: pytest.fail("was split"))
     call = getattr(house.stub, method)(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
     assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -351,10 +355,10 @@ async def test_large_texts_do_not_hold_up_others(house) -> None:
 async def test_time_to_the_first_token_is_observed_once_a_segment(house) -> None:
     call = translate(house, "tom. Good tom.")
     for segment in await house.taken(2):
-        segment.first_token_s = segment.submitted_s + 0.25
+        segment.first_token_s = segment.submitted_s + 250.0  # a decode is submitted microseconds before its segment
         house.exhaust(segment)
     await call
-    assert house.metrics.time_to_first_token_seconds._sum.get() == pytest.approx(0.5)
+    assert house.metrics.time_to_first_token_seconds._sum.get() == pytest.approx(500.0, rel=0.01)
 
 
 @pytest.mark.parametrize("text", ["tom", "tom " * 20_000])
@@ -385,10 +389,10 @@ async def test_a_model_is_needed_from_its_choice_to_the_last_end(house, monkeypa
 async def test_a_call_leaves_one_record(house) -> None:
     call = translate(house, "tom. Good tom.", "tom")
     for segment in await house.taken(3):
-        segment.admitted_s = segment.submitted_s + 1.0
-        segment.encoded_s = segment.submitted_s + 3.0
+        segment.admitted_s = segment.submitted_s + 1_000.0
+        segment.encoded_s = segment.submitted_s + 3_000.0
         segment.target_ids.append(7)
-        segment.finish(FinishReason.EOS, segment.submitted_s + 7.0)
+        segment.finish(FinishReason.EOS, segment.submitted_s + 7_000.0)
         house.mailbox.deliver([segment])
     [first, second] = await call
     await until(lambda: house.records)
@@ -399,7 +403,7 @@ async def test_a_call_leaves_one_record(house) -> None:
     assert record.source_tokens == first.source_tokens + second.source_tokens
     assert record.target_tokens == first.target_tokens + second.target_tokens == 3
     seconds = (record.queue.seconds, record.encode.seconds, record.decode.seconds)
-    assert seconds == pytest.approx((1.0, 2.0, 4.0))
+    assert seconds == pytest.approx((1_000.0, 2_000.0, 4_000.0), rel=0.01)
     assert record.duration_s > 0
 
 

@@ -5,7 +5,7 @@ import pytest
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from service.segment import FinishReason
+from service.decode import FinishReason
 from service.telemetry.metrics import LATENCY_BUCKETS_S, SEGMENT_ENDS, Metrics
 
 PROMISED = {

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.errors import DeadlineExceededError, InternalError
-from service.segment import FinishReason, Segment
+from service.decode import Decode, FinishReason
 from service.telemetry.metrics import Metrics
 from service.telemetry.segment_stats import SegmentStats
 
@@ -16,8 +16,8 @@ def segment_stats(metrics: Metrics) -> SegmentStats:
     return SegmentStats(metrics.of("en-de"))
 
 
-def ended(reason: FinishReason, source: int = 4, target: int = 4, limit: int = 50) -> Segment:
-    segment = Segment([5] * source, limit, target_ids=[7] * target)
+def ended(reason: FinishReason, source: int = 4, target: int = 4, limit: int = 50) -> Decode:
+    segment = Decode([5] * source, limit, target_ids=[7] * target)
     segment.finish(reason, 0.0)
     return segment
 
@@ -38,7 +38,7 @@ def test_ends_are_counted_by_their_reason(segment_stats: SegmentStats, metrics: 
     ("error", "reason"), [(InternalError("broken"), "INTERNAL"), (DeadlineExceededError("late"), "DEADLINE")]
 )
 def test_a_failure_is_an_end_too(segment_stats: SegmentStats, metrics: Metrics, error: Exception, reason: str) -> None:
-    segment = Segment([2], 9)
+    segment = Decode([2], 9)
     segment.fail(error, 0.0)
     segment_stats.enter([segment])
     assert metrics.total("segments_total", reason=reason) == 1

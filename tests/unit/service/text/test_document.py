@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import InternalError
-from service.segment import FinishReason, Segment
+from service.decode import FinishReason
+from service.segment import Segment
 from service.text.document import Document, Part
+from tests.unit.service.played_segments import begun, end, fail
 
 EOS = 2
 UNKNOWN = 3
@@ -33,8 +35,8 @@ def segment_of(tokenizer, word: str) -> Segment:
 
 def decode(segment: Segment, reason: FinishReason = FinishReason.EOS) -> None:
     """Ends a segment with its source as the translation."""
-    segment.target_ids.extend(segment.source_ids[:-1])
-    segment.finish(reason, 0.0)
+    begun(segment).target_ids.extend(segment.source_ids[:-1])
+    end(segment, reason)
 
 
 @given(st.lists(st.tuples(KEPT, st.sampled_from(WORDS)), max_size=8), KEPT, st.randoms())
@@ -114,7 +116,7 @@ def test_the_first_error_is_that_of_the_text(tokenizer) -> None:
     decode(first)
     errors = [InternalError("second"), InternalError("third")]
     for segment, error in ((third, errors[1]), (second, errors[0])):
-        segment.fail(error, 0.0)
+        fail(segment, error)
     with pytest.raises(InternalError, match="second"):
         text.result()
 
@@ -124,7 +126,7 @@ def test_a_split_and_unknown_pieces_are_told_and_a_mean_where_it_is_wanted(token
     segment = Segment([5, UNKNOWN, UNKNOWN, EOS], 9)
     text = document(tokenizer, [Part("", segment, split=True)], wants_log_probability=wants)
     text.read_all()
-    segment.log_probability = -3.0
+    begun(segment).log_probability = -3.0
     decode(segment)
     result = text.result()
     assert (result.unknown_pieces, result.split) == (2, True)

@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 
 from dragoman.bundle import target_limit
 from dragoman.errors import InternalError
+from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions
-from service.segment import FinishReason, Segment
+from service.segment import Segment
 from service.settings import Settings
 from service.text.translator import Limits, Translator
+from tests.unit.service.played_segments import begun, end, fail
 
 # U+2581 is the tokenizer's own sign for a space.
 TEXTS = st.text(
@@ -24,7 +26,13 @@ TEXTS = st.text(
 class Echo:
     """Decodes every segment to its source: the translation of a text is that text."""
 
-    def decode(self, segments: list[Segment]) -> None:
+    def decode(self, decodes: list[Decode]) -> None:
+        for decode in decodes:
+            decode.target_ids.extend(decode.source_ids[:-1][: decode.max_target_tokens])
+            limited = len(decode.source_ids) > decode.max_target_tokens
+            decode.finish(FinishReason.LENGTH if limited else FinishReason.EOS, 0.0)
+
+    def decode_all(self, segments: list[Segment]) -> None:
         for segment in segments:
             while not segment.finished:
                 step(segment)
@@ -34,14 +42,14 @@ def step(segment: Segment, circles_at: int | None = None) -> None:
     """Adds one token, or ends; with REPETITION once it has so many."""
     position = len(segment.target_ids)
     if position == circles_at:
-        segment.finish(FinishReason.REPETITION, 0.0)
+        end(segment, FinishReason.REPETITION)
         return
     if position == segment.max_target_tokens:
-        segment.finish(FinishReason.LENGTH, 0.0)
+        end(segment, FinishReason.LENGTH)
     elif position == len(segment.source_ids) - 1:
-        segment.finish(FinishReason.EOS, 0.0)
+        end(segment, FinishReason.EOS)
     else:
-        segment.target_ids.append(segment.source_ids[position])
+        begun(segment).target_ids.append(segment.source_ids[position])
 
 
 @pytest.fixture(scope="session")
@@ -128,10 +136,10 @@ def test_options_reach_the_segments(translator, manifest) -> None:
     [segment] = translator.prepare(
         "tom", RequestOptions(max_target_tokens=5, deadline_s=7.0, wants_deltas=True)
     ).segments
-    assert (segment.max_target_tokens, segment.deadline_s, segment.wants_deltas) == (5, 7.0, True)
+    assert (segment.max_target_tokens, segment.options.deadline_s, segment.options.wants_deltas) == (5, 7.0, True)
     [segment] = translator.prepare("tom").segments
     assert segment.max_target_tokens == target_limit(len(segment.source_ids), manifest.max_target_tokens)
-    assert segment.deadline_s is None
+    assert segment.options.deadline_s is None
 
 
 def test_the_limits_of_the_server_reach_the_segments(manifest, tokenizer) -> None:
@@ -141,7 +149,7 @@ def test_the_limits_of_the_server_reach_the_segments(manifest, tokenizer) -> Non
     for text in ("tom", "good morning tom. ", "x" * 20):
         [segment] = translator.prepare(text).segments
         assert segment.max_target_tokens == min(len(segment.source_ids) * 3 // 2 + 3, longest)
-        assert not segment.decoding.stops_at_repetition
+        assert not segment.options.decoding.stops_at_repetition
         [segment] = translator.prepare(text, RequestOptions(max_target_tokens=1)).segments
         assert segment.max_target_tokens == 1
     assert Limits.of(Settings()) == Limits()
@@ -149,7 +157,7 @@ def test_the_limits_of_the_server_reach_the_segments(manifest, tokenizer) -> Non
 
 def test_who_goes_round_in_circles_is_stopped_by_default(translator) -> None:
     [segment] = translator.prepare("tom").segments
-    assert segment.decoding.stops_at_repetition
+    assert segment.options.decoding.stops_at_repetition
 
 
 @pytest.mark.parametrize(
@@ -164,7 +172,7 @@ def test_who_goes_round_in_circles_is_stopped_by_default(translator) -> None:
 def test_a_text_ends_as_the_worst_of_its_segments(translator, reasons: str, reason: str) -> None:
     document = translator.prepare("Tom. Good. Where?")
     for segment, name in zip(document.segments, reasons.split(), strict=True):
-        segment.finish(FinishReason[name], 0.0)
+        end(segment, FinishReason[name])
     assert document.result().finish_reason is FinishReason[reason]
 
 
@@ -172,10 +180,10 @@ def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
     document = translator.prepare("Tom. Good. Where?", RequestOptions(decoding=Decoding(wants_log_probability=True)))
     ends = [(FinishReason.EOS, 3, -2.0), (FinishReason.LENGTH, 5, -0.5), (FinishReason.EOS, 0, -0.25)]
     for segment, (reason, tokens, log_probability) in zip(document.segments, ends, strict=True):
-        assert segment.decoding.wants_log_probability
-        segment.target_ids = [7] * tokens
-        segment.log_probability = log_probability
-        segment.finish(reason, 0.0)
+        assert segment.options.decoding.wants_log_probability
+        begun(segment).target_ids = [7] * tokens
+        begun(segment).log_probability = log_probability
+        end(segment, reason)
     result = document.result()
     assert result.target_tokens == 8
     assert result.mean_log_probability == -2.75 / 10  # two end-of-sentence tokens
@@ -184,7 +192,7 @@ def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
 @pytest.mark.parametrize(("text", "asks"), [("tom", False), ("tom", True), ("", True), (" \n", True), ("", False)])
 def test_a_mean_is_said_where_it_was_asked_for_and_there_are_tokens(translator, text: str, asks: bool) -> None:
     document = translator.prepare(text, RequestOptions(decoding=Decoding(wants_log_probability=asks)))
-    Echo().decode(document.segments)
+    Echo().decode_all(document.segments)
     assert (document.result().mean_log_probability is not None) is bool(asks and text.strip())
 
 
@@ -202,7 +210,7 @@ def test_counts_leave_the_end_of_sentence_out(translator, tokenizer) -> None:
 
 def test_the_error_of_a_segment_is_raised(translator) -> None:
     document = translator.prepare("Tom. Where is the station?")
-    document.segments[1].fail(InternalError("broken"), 0.0)
+    fail(document.segments[1], InternalError("broken"))
     with pytest.raises(InternalError, match="broken"):
         document.result()
 
@@ -212,13 +220,13 @@ def test_a_text_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch,
     document = translator.prepare("tom\nㅤ\ntom")
     assert len(document.segments) == 2
     for segment in document.segments:
-        segment.finish(FinishReason.EOS, 0.0)
+        end(segment, FinishReason.EOS)
     assert document.result().text == "\nㅤ\n"
 
 
 def test_a_bounded_number_of_segments_is_handed_out_at_a_time(translator) -> None:
     document = translator.prepare("Tom.\n" * 1000)
-    Echo().decode(document.segments)
+    Echo().decode_all(document.segments)
     deltas = list(iter(document.grow, ""))
     assert len(deltas) > 10
     assert "".join(deltas) == "Tom.\n" * 1000
@@ -228,7 +236,7 @@ def test_tags_inside_segments_count_like_segments(translator) -> None:
     html = "<p>" + "<b>t</b><i>o</i>m " * 5 + "</p>"
     document = translator.prepare(html * 20, RequestOptions(html=True))
     assert (len(document.segments), document.weight) == (20, 20 * 20)  # the first tag is in front of its segment
-    Echo().decode(document.segments)
+    Echo().decode_all(document.segments)
     deltas = list(iter(document.grow, ""))
     assert len(deltas) > 4
     assert "".join(deltas) == html * 20
@@ -266,7 +274,7 @@ def test_a_segment_of_html_comes_as_a_whole(translator) -> None:
     step(segment)
     assert segment.target_ids
     assert document.grow() == ""
-    Echo().decode([segment])
+    Echo().decode_all([segment])
     assert document.grow() == "good <b>morning</b> tom</p>"
 
 
@@ -274,7 +282,7 @@ def test_html_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, t
     monkeypatch.setattr(tokenizer, "encode", lambda text: [] if "ㅤ" in text else [5])
     document = translator.prepare("<p>tom</p><p>ㅤ<b>ㅤ</b></p>", RequestOptions(html=True))
     [segment] = document.segments
-    segment.finish(FinishReason.EOS, 0.0)
+    end(segment, FinishReason.EOS)
     assert document.result().text == "<p></p><p>ㅤ<b>ㅤ</b></p>"
 
 
@@ -305,8 +313,8 @@ def test_segments_without_a_translation_do_not_end_what_is_handed_out(translator
     *empty, last = document.segments
     assert len(empty) > 100
     for segment in empty:
-        segment.finish(FinishReason.EOS, 0.0)
-    Echo().decode([last])
+        end(segment, FinishReason.EOS)
+    Echo().decode_all([last])
     grown = []
     while delta := document.grow():
         grown.append(delta)

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from dragoman.errors import DeadlineUnreachableError, OverloadedError, QueueFullError
 from service.options import Priority
-from service.queue.admission import QueueLimits, Room, WaitEstimate, check_deadline, check_delay, check_room, share_of
+from service.queue.admission_rules import (
+    QueueLimits,
+    Room,
+    WaitEstimate,
+    check_deadline,
+    check_delay,
+    check_room,
+    share_of,
+)
 from service.queue.fair_queue import Load
 
 INTERACTIVE, BULK = Priority

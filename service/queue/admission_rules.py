@@ -1,0 +1,189 @@
+"""What may come in, decided before any work: by room, by the delay that is promised, by the deadline; pure."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from dragoman.errors import DeadlineUnreachableError, OverloadedError, QueueFullError
+from service.options import Priority
+from service.queue.fair_queue import Load
+
+# One client may have this many times as much waiting as is left free then.
+_TIMES_FREE: Final = 8
+# This part of the limit is every client's own, whatever the others have waiting.
+_SHARES: Final = 64
+# The estimate is a mean: of the requests for which it says the very time that is left, half would miss it. In an
+# overload that lasts, those who get in are all such: so much of it has to be to spare, or the engine would work for
+# callers who have given up.
+_MARGIN: Final = 1.25
+_SOONEST_S: Final = 0.05
+_LATEST_S: Final = 30.0
+
+
+class QueueLimits(NamedTuple):
+    """What may wait.
+
+    Attributes:
+        source_tokens: of one client alone.
+        text_bytes: of one client alone, in UTF-8; None: any.
+        max_delay_s: of an interactive request, estimated, its own tokens not counted; 0: any.
+    """
+
+    source_tokens: int
+    text_bytes: int | None = None
+    max_delay_s: float = 0.0
+
+
+class Room(NamedTuple):
+    """What one request needs, and what there is.
+
+    Attributes:
+        request: the request itself.
+        own: what waits of its client at its priority.
+        waiting: what waits of all.
+        others: gives what waits of each other client, or of its own at another priority.
+    """
+
+    request: Load
+    own: Load
+    waiting: Load
+    others: Callable[[], Sequence[Load]]
+
+
+class WaitEstimate(NamedTuple):
+    """What one request has before it.
+
+    Attributes:
+        priority: its own.
+        request_tokens: its own, in source tokens.
+        before_start: unfinished source tokens that go before its first segment, in slots or waiting.
+        before_end: the same before its last, its own not counted.
+        per_second: source tokens that are finished a second; None: not known.
+    """
+
+    priority: Priority
+    request_tokens: int
+    before_start: int
+    before_end: int
+    per_second: float | None
+
+
+def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float | None]) -> None:
+    """Refuse what does not fit.
+
+    One client alone may fill the queue to its limit. An eighth more is there for others, none of whom may take more
+    than eight times what it leaves free (A. K. Choudhury and E. L. Hahne, "Dynamic Queue Length Thresholds for
+    Shared-Memory Packet Switches", 1998).
+
+    Beside that, a 64th of the limit is each client's own. So a client without waiting segments may always send a
+    request of any size, since a large one enters in portions of that share. There is no share left only where 64 other
+    clients hold one each. So no flood of fewer than 64 clients refuses another one's sentence, and the queue is
+    bounded by nine eighths of the limit and by all shares, which are the limit once more: by default, 425,000 source
+    tokens.
+
+    Args:
+        room: for the request.
+        limits: of the queue.
+        per_second: gives the source tokens that leave a second, None where that is not known.
+
+    Raises:
+        QueueFullError: no room in source tokens or bytes; says when there will be, if the rate is known.
+    """
+    request, own, waiting, _ = room
+    tokens = _excess(request.source_tokens, own.source_tokens, waiting.source_tokens, limits.source_tokens)
+    if tokens > 0 and not _has_share(room, 0, limits.source_tokens):
+        raise QueueFullError(
+            f"{waiting.source_tokens} source tokens wait, {own.source_tokens} of them of this client; "
+            f"{request.source_tokens} more are above the limit of {limits.source_tokens}",
+            metadata={
+                "queued_source_tokens": str(waiting.source_tokens),
+                "client_source_tokens": str(own.source_tokens),
+                "request_source_tokens": str(request.source_tokens),
+                "limit_source_tokens": str(limits.source_tokens),
+            },
+            retry_delay_s=_retry_s(min(tokens, waiting.source_tokens), per_second()),
+        )
+    if limits.text_bytes is None:
+        return
+    size_bytes = _excess(request.text_bytes, own.text_bytes, waiting.text_bytes, limits.text_bytes)
+    if size_bytes > 0 and not _has_share(room, 1, limits.text_bytes):
+        share = min(1.0, size_bytes / waiting.text_bytes) if waiting.text_bytes else 1.0
+        raise QueueFullError(
+            f"{waiting.text_bytes} bytes of text wait, {own.text_bytes} of them of this client; "
+            f"{request.text_bytes} more are above the limit of {limits.text_bytes}",
+            metadata={
+                "queued_text_bytes": str(waiting.text_bytes),
+                "client_text_bytes": str(own.text_bytes),
+                "request_text_bytes": str(request.text_bytes),
+                "limit_text_bytes": str(limits.text_bytes),
+            },
+            retry_delay_s=_retry_s(share * waiting.source_tokens, per_second()),
+        )
+
+
+def check_delay(outlook: WaitEstimate, limits: QueueLimits) -> None:
+    """Refuse an interactive request that would wait too long before it has its turn.
+
+    Raises:
+        OverloadedError: says when the estimate will be below the limit.
+    """
+    per_second = outlook.per_second
+    if not limits.max_delay_s or outlook.priority is not Priority.INTERACTIVE or per_second is None:
+        return
+    delay_s = outlook.before_start / per_second
+    if delay_s > limits.max_delay_s:
+        raise OverloadedError(
+            f"an interactive request would take {delay_s:.3f} s on top of its own time, above the limit of "
+            f"{limits.max_delay_s:g} s",
+            metadata={"estimated_delay_s": f"{delay_s:.3f}", "max_delay_s": f"{limits.max_delay_s:g}"},
+            retry_delay_s=_retry_s(outlook.before_start - limits.max_delay_s * per_second, per_second),
+        )
+
+
+def check_deadline(outlook: WaitEstimate, remaining_s: float) -> None:
+    """Refuse a request that would most probably be late.
+
+    Args:
+        outlook: of the request.
+        remaining_s: until its deadline.
+
+    Raises:
+        DeadlineUnreachableError: by the estimate, it is.
+    """
+    if outlook.per_second is None:
+        return
+    estimate_s = (outlook.before_end + outlook.request_tokens) / outlook.per_second
+    if estimate_s * _MARGIN > remaining_s:
+        raise DeadlineUnreachableError(
+            f"complete in {estimate_s:.3f} s by the estimate, which leaves too little of the {remaining_s:.3f} s of "
+            "the call",
+            metadata={"estimated_s": f"{estimate_s:.3f}", "remaining_s": f"{remaining_s:.3f}"},
+        )
+
+
+def share_of(limit: int) -> int:
+    """How much of a limit is each client's own, whatever the others have waiting."""
+    return max(1, limit // _SHARES)
+
+
+def _has_share(room: Room, field: int, limit: int) -> bool:
+    """Tell whether a request is within its client's own share, and there are shares left.
+
+    Args:
+        room: for the request.
+        field: of the loads: 0 for source tokens, 1 for bytes.
+        limit: of the queue.
+    """
+    share, own = share_of(limit), room.own[field]
+    # If its client has nothing waiting, whatever is more comes later, as earlier portions leave.
+    needed = own + room.request[field] if own else min(room.request[field], share)
+    return needed <= share and sum(min(other[field], share) for other in room.others()) + needed <= limit
+
+
+def _excess(request: int, own: int, waiting: int, limit: int) -> int:
+    """How much has to leave before a request fits; not above 0: it fits."""
+    return -((limit * (_TIMES_FREE + 1) - own - request) // _TIMES_FREE - waiting - request)
+
+
+def _retry_s(source_tokens: float, per_second: float | None) -> float | None:
+    """How long it takes until so much has drained; None, which means the default, where the rate is not known."""
+    return None if per_second is None else min(max(source_tokens / per_second, _SOONEST_S), _LATEST_S)

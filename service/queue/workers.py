@@ -1,0 +1,81 @@
+"""The threads that take from a queue: what each would take, what is left for it, and its waking."""
+
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+from service.decode import Decode
+
+# Source tokens that keep a thread in the encoder for several decode steps.
+_LONG_RUN_TOKENS: Final = 96
+
+
+class QueueWorkers:
+    """Workers by number, those that were registered first being served first; all methods under the queue's lock."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        """Nobody takes.
+
+        Args:
+            lock: of the queue.
+        """
+        self._lock = lock
+        self._arrived: list[threading.Condition] = []
+        self._demand: list[int] = []  # how many more decodes each would take at its next step
+        self._filled: list[bool] = []  # whether each got at its last step all that it can take
+
+    @property
+    def saturated(self) -> bool:
+        """Whether each got at its last step all that it can take."""
+        return all(self._filled)
+
+    def register(self) -> int:
+        """Add a worker; gives its number."""
+        self._arrived.append(threading.Condition(self._lock))
+        self._demand.append(0)
+        self._filled.append(False)
+        return len(self._arrived) - 1
+
+    def want(self, worker: int, count: int) -> None:
+        """Note how many decodes a worker would take before any worker behind it gets one."""
+        self._demand[worker] = count
+
+    def wait(self, worker: int) -> None:
+        """Block until the worker is woken."""
+        self._arrived[worker].wait()
+
+    def left_for(self, worker: int, waiting: int) -> int:
+        """How many of the decodes that wait are beyond the demand of the workers before this one."""
+        return max(0, waiting - sum(self._demand[:worker]))
+
+    def offer(self, worker: int, waiting: int, room: int, demand: int) -> int:
+        """How many decodes a worker gets.
+
+        Args:
+            worker: the one that takes.
+            waiting: how many there are.
+            room: how many it has room for.
+            demand: how many it wants; of those beyond, it leaves the others a share.
+        """
+        share = -(-waiting // len(self._arrived))
+        return min(room, max(share, demand), self.left_for(worker, waiting))
+
+    def note_taken(self, worker: int, taken: Sequence[Decode], offered: int, room: int) -> None:
+        """Note what a worker got of what it was offered, and had room for."""
+        # One that will be long at what it has got leaves what comes meanwhile to the others.
+        tokens = sum([len(decode.source_ids) for decode in taken])
+        long = len(taken) < offered or tokens > _LONG_RUN_TOKENS
+        self._demand[worker] = 0 if long else max(0, self._demand[worker] - len(taken))
+        self._filled[worker] = len(taken) == room or len(taken) < offered
+
+    def wake(self, waiting: int, first: int = 0) -> None:
+        """Wake the workers from `first` on for whom something is left of the decodes that wait."""
+        for worker in range(first, len(self._arrived)):
+            if not self.left_for(worker, waiting):
+                break
+            self._arrived[worker].notify()
+
+    def wake_all(self) -> None:
+        """Wake everybody."""
+        for arrived in self._arrived:
+            arrived.notify()

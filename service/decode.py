@@ -29,7 +29,7 @@ class FinishReason(enum.Enum):
 
 
 def _ignore(_: "Decode") -> None:
-    """Nobody waits for progress."""
+    """Do nothing: nobody waits for progress."""
 
 
 @dataclass(slots=True, eq=False)

@@ -24,7 +24,7 @@ _DEFAULT_OPTIONS: Final = RequestOptions()
 
 
 def _ignore(_: "Segment") -> None:
-    """Nobody waits for progress."""
+    """Do nothing: nobody waits for progress."""
 
 
 @dataclass(slots=True, eq=False)
@@ -133,7 +133,7 @@ class Segment:
         return self._own(self.decode.finished_s)
 
     def _own(self, time_s: float | None) -> float | None:
-        """A time of its decode, as its own: no earlier than its submission."""
+        """Give a time of its decode as its own: no earlier than its submission."""
         if time_s is None or self.submitted_s is None:
             return time_s
         return max(time_s, self.submitted_s)

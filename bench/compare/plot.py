@@ -44,7 +44,7 @@ def _point(axes: Axes, place: int, outcome: Outcome) -> None:
 
 
 def times_as_fast(outcome: Outcome) -> tuple[float, float, float]:
-    """Median, lowest and highest ratio, above 1 where ours is faster."""
+    """Compute median, lowest and highest ratio, above 1 where ours is faster."""
     ratio = outcome.ratio
     if outcome.higher_is_better:
         return ratio.median, ratio.low, ratio.high

@@ -47,7 +47,7 @@ class Ratio:
         return cls(median(ratios), min(ratios), max(ratios))
 
     def __str__(self) -> str:
-        """Median and spread, for people."""
+        """Write median and spread, for people."""
         return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 

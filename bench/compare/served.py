@@ -76,7 +76,7 @@ class _Side:
         self.log(f"idle {self._name}: {self.idle_ms:.2f} ms")
 
     def holds(self, rate: float, bound_ms: float, seconds: float) -> bool:
-        """Whether it holds a rate; a near miss has a second try, for something else may have taken the machine."""
+        """Tell whether it holds a rate; a near miss has a second try, for something else may have taken the machine."""
         load = self._load(rate, bound_ms, seconds)
         if load.holds(_NEAR * bound_ms) and not load.holds(bound_ms):
             load = self._load(rate, bound_ms, seconds)
@@ -210,7 +210,7 @@ def compare_served(
 
 
 def requests_of(texts: list[str], model: str, max_target_tokens: int | None) -> list[bytes]:
-    """One request a text, ready to send.
+    """Make one request for each text, ready to send.
 
     Args:
         texts: one sentence each.

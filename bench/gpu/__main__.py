@@ -128,7 +128,7 @@ def build_parser() -> Parser:
 
 
 def _defaults(name: str) -> str:
-    """For help."""
+    """Name the defaults, for help."""
     cuda, cpu = (
         ",".join(value) if isinstance(value := _DEFAULTS[device][name], tuple) else value for device in ("cuda", "cpu")
     )

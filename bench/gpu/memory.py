@@ -42,7 +42,7 @@ def memory(task: Task) -> Figures:
 
 
 def used_mib(device: str) -> float:
-    """Mebibytes in use: of the GPU, by whatever program; or of this process, on a CPU."""
+    """Measure the mebibytes in use: of the GPU, by any program; or of this process, on a CPU."""
     if device == "cpu":
         return resident_mib(os.getpid())
     return float(nvidia_smi("memory.used")["memory.used"].split()[0])

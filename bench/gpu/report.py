@@ -13,7 +13,7 @@ class Report:
     """The outcomes so far, and the files that have them."""
 
     def __init__(self, head: Mapping[str, Any], json_file: Path | None, markdown_file: Path | None) -> None:
-        """Nothing yet.
+        """Begin with nothing.
 
         Args:
             head: of the run as a whole.
@@ -38,7 +38,7 @@ class Report:
         return [name for name, outcome in self.outcomes.items() if outcome.error or not_held(outcome.figures)]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Give the report for JSON."""
         parts = {
             name: {"seconds": round(outcome.seconds, 1), "error": outcome.error, **outcome.figures}
             for name, outcome in self.outcomes.items()

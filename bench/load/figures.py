@@ -82,7 +82,7 @@ def _per_second(count: int, duration_s: float) -> float:
 
 
 def _spread(times_ms: NDArray[np.float64], name: str) -> dict[str, float | None]:
-    """Field -> milliseconds, from [any] milliseconds."""
+    """Compute field -> milliseconds, from [any] milliseconds."""
     percentiles = [f"p{percentile}_{name}_ms" for percentile in PERCENTILES]
     names = [f"mean_{name}_ms", f"median_{name}_ms", f"std_{name}_ms", *percentiles, f"max_{name}_ms"]
     if not times_ms.size:

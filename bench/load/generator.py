@@ -51,7 +51,7 @@ class Ask(Protocol):
 
 
 def unary(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
-    """All translations in one answer."""
+    """Ask for all translations in one answer."""
     call = channel.unary_unary(TRANSLATE_TEXT)  # without serializers a call takes and gives bytes
 
     async def ask(request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
@@ -129,7 +129,7 @@ class Generator:
         self._start = time.perf_counter()
 
     def now_s(self) -> float:
-        """Seconds since the generator was made: the clock of every time here."""
+        """Measure the seconds since the generator was made: the clock of every time here."""
         return time.perf_counter() - self._start
 
     async def send(self, due_s: float) -> bool:

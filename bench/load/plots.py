@@ -182,5 +182,5 @@ def server_line(t_s: Sequence[float], values: Sequence[float | None], name: str,
 
 
 def _nines(percentile: float) -> float:
-    """0 at 0, 1 at 90, 2 at 99."""
+    """Count nines: 0 at 0, 1 at 90, 2 at 99."""
     return -math.log10(1 - percentile / 100) if percentile < 100 else 5.0

@@ -59,7 +59,7 @@ def timeline(table: Table, width_s: float | None = None) -> dict[str, Any]:
 
 
 def _latencies(table: Table, due: NDArray[np.int64], bins: int) -> dict[str, list[float | None]]:
-    """Percentile -> [bins] milliseconds."""
+    """Compute percentile -> [bins] milliseconds."""
     latency_ms, places = latencies_ms(table), due[table.answered]
     order = np.argsort(places, kind="stable")
     parts = np.split(latency_ms[order], np.searchsorted(places[order], np.arange(1, bins)))

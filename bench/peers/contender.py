@@ -13,10 +13,10 @@ class Contender(Protocol):
     """A loaded model under one choice of settings, ready to be timed."""
 
     def translate(self, sentences: Sentences) -> list[list[int]]:
-        """All sentences, which are there from the beginning; returns their target ids in order."""
+        """Translate all sentences, which are there from the beginning; returns their target ids in order."""
 
     def translate_one(self, source: list[int], limit: int) -> list[int]:
-        """One sentence, with nothing else to do; returns its target ids."""
+        """Translate one sentence, with nothing else to do; returns its target ids."""
 
     def close(self) -> None:
         """Let go of threads and memory."""

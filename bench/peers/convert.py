@@ -84,14 +84,14 @@ class _Weights(dict[str, Array]):
         self.set_linear(spec.linear_1, "feed_forward.contract")
 
     def set_self_attention(self, spec: Any) -> None:
-        """Both sides pack queries, keys and values into one product, in this order."""
+        """Set a self-attention: both sides pack queries, keys and values into one product, in this order."""
         self.set_norm(spec.layer_norm, "self_residual.norm")
         self.set_linear(spec.linear[0], "self_attention.query_key_value")
         self.set_linear(spec.linear[1], "self_attention.output")
 
 
 def _set_side(spec: Any, embeddings: Any, checkpoint: Checkpoint, side: str) -> None:
-    """Embeddings, positions and what is done with them, of the encoder or the decoder."""
+    """Set embeddings, positions and what is done with them, of the encoder or the decoder."""
     source = side == "source"
     embeddings.weight = checkpoint.weights["source_embedding.weight"] if source else checkpoint.target_embedding
     spec.scale_embeddings = checkpoint.config["scale_embedding"]

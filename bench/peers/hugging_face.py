@@ -60,7 +60,7 @@ class _InProcess:
         self._size = settings.get("batch_size", 1)
 
     def translate(self, sentences: Sentences) -> list[list[int]]:
-        """Batches of like length, as its users make them."""
+        """Translate batches of like length, as its users make them."""
         order = sorted(range(len(sentences)), key=lambda index: len(sentences.sources[index]))
         targets: list[list[int]] = [[] for _ in order]
         for start in range(0, len(order), self._size):

@@ -83,7 +83,7 @@ def random_weights(config: dict[str, Any], random: np.random.Generator) -> dict[
     weights: dict[str, Array] = {}
 
     def linear(name: str, outputs: int, inputs: int, blocks: int = 1) -> None:
-        """Packed projections are drawn block by block (Glorot and Bengio, 2010), as if they lay apart."""
+        """Draw packed projections block by block (Glorot and Bengio, 2010), as if they lay apart."""
         bound = np.sqrt(6.0 / (outputs // blocks + inputs))
         weights[f"{name}.weight"] = random.uniform(-bound, bound, (outputs, inputs)).astype(np.float32)
         weights[f"{name}.bias"] = np.zeros(outputs, np.float32)

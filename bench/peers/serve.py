@@ -80,7 +80,7 @@ def _load(
 
 
 def _warm_up(model: Ids, eos_id: int) -> None:
-    """As the engine does, so that the first caller does not pay for first times."""
+    """Warm up as the engine does, so that the first caller does not pay for first times."""
     model.translate([[eos_id] * length for length in (3, 10, 30)], 4)
 
 

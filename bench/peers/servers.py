@@ -32,7 +32,7 @@ class Server:
 
 
 def our_server(bundle: Path, precision: str, *, quick: bool = False) -> Server:
-    """`dragoman serve` on a bundle.
+    """Run `dragoman serve` on a bundle.
 
     Args:
         bundle: its folder.
@@ -46,7 +46,7 @@ def our_server(bundle: Path, precision: str, *, quick: bool = False) -> Server:
 
 
 def ctranslate2_server(bundle: Path, checkpoint: Path, model: Path, precision: str, *, quick: bool = False) -> Server:
-    """CTranslate2 with a static dynamic batcher behind our servicer.
+    """Run CTranslate2 with a static dynamic batcher behind our servicer.
 
     Args:
         bundle: made of the same weights, for limits and tokenizer.

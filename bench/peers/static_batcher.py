@@ -27,7 +27,7 @@ class StaticBatcher:
     """
 
     def __init__(self, mailbox: Mailbox, translate: Translate, *, size: int, wait_s: float, workers: int) -> None:
-        """Threads, not yet started.
+        """Make threads, and do not start them yet.
 
         Args:
             mailbox: where segments come from; of this batcher alone.

@@ -92,7 +92,7 @@ def cost(operator: str, inputs: list[Array], outputs: list[Array], keys: Keys) -
 
 
 def _product(operator: str, inputs: list[Array], outputs: list[Array], peak: Peak, weight_bytes: int) -> Cost:
-    """[..., inner] times [inner, columns]."""
+    """Count the costs of [..., inner] times [inner, columns]."""
     inner, columns = inputs[0].shape[-1], outputs[0].shape[-1]
     rows = math.prod(outputs[0].shape[:-1])
     moved = inputs[0].size_bytes + outputs[0].size_bytes + inner * columns * weight_bytes

@@ -70,7 +70,7 @@ def measure_profiler() -> ProfilerCost:
 
 
 def _idle_us(inputs: int) -> float:
-    """Microseconds: what the profiler gives for an idle operator, less what such an operator takes without it."""
+    """Measure, in microseconds, what the profiler gives for an idle operator, less what that takes without it."""
     model = idle_graph(IDLE_OPERATORS, inputs)
     feeds = {"value_0": np.ones((1, 1, 1), np.float32)}
     with tempfile.TemporaryDirectory() as folder:

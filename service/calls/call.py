@@ -149,11 +149,11 @@ class Call:
         self._wake_up.set()
 
     def finished(self, number: int) -> bool:
-        """Whether a text has been read to its end, and all its segments have ended."""
+        """Tell whether a text has been read to its end, and all its segments have ended."""
         return number in self._texts.finished
 
     def ready(self, *, in_order: bool) -> list[int]:
-        """The texts that are finished and were not forgotten; in order: that are so before the first that is not."""
+        """List the texts that are finished and were not forgotten; in order: those before the first that is not."""
         return self._texts.ready(in_order=in_order)
 
     def delta(self, number: int) -> str:
@@ -262,7 +262,7 @@ class Call:
             self._wake_up.set()
 
     def _note_failed(self, number: int, error: DragomanError) -> None:
-        """A segment of a text has failed."""
+        """Note that a segment of a text has failed."""
         if isinstance(error, TextFailedError):
             self._fail_text(number, error)
         else:

@@ -138,7 +138,7 @@ class QueuedSegments:
 
 
 def _first_of(segments: Sequence[Segment], source_tokens: int) -> list[Segment]:
-    """The first segments, as many as may be submitted at once: at least one."""
+    """Choose the first segments, as many as may be submitted at once: at least one."""
     part: list[Segment] = []
     for segment in segments[:SLICE]:
         source_tokens -= len(segment.source_ids)

@@ -34,7 +34,7 @@ class DecodeBatch:
     def __init__(
         self, manifest: Manifest, runner: Runner, cache: EncoderMemoryCache, mailbox: Mailbox, metrics: ModelMetrics
     ) -> None:
-        """A batch without segments.
+        """Make a batch without segments.
 
         Args:
             manifest: of the bundle.
@@ -116,7 +116,7 @@ class DecodeBatch:
         self._metrics.kv_cache_bytes.dec(self.runner.cache_bytes)
 
     def snapshot(self) -> Snapshot:
-        """For `invariants.violations`."""
+        """Copy the state for `invariants.violations`."""
         lengths, memory_lengths = self.runner.lengths
         return Snapshot(
             active=list(self._scheduler.active),

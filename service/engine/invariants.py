@@ -25,7 +25,7 @@ class Snapshot:
 
 
 def violations(snapshot: Snapshot) -> list[str]:
-    """Everything that is wrong; empty when all is well."""
+    """List everything that is wrong; empty when all is well."""
     found = []
     if len(snapshot.active) > snapshot.slots:
         found.append(f"{len(snapshot.active)} segments in {snapshot.slots} slots")

@@ -82,7 +82,7 @@ class Scheduler:
         return len(self.active) - 1
 
     def scored(self) -> list[int]:
-        """Slots whose segments want their log-probabilities."""
+        """List the slots whose segments want their log-probabilities."""
         if not self._scored:
             return []
         return [slot for slot, decode in enumerate(self.active) if decode.decoding.wants_log_probability]
@@ -133,7 +133,7 @@ class Scheduler:
 
 
 def expired_or_cancelled(decodes: Iterable[Decode], now_s: float) -> list[int]:
-    """The places of those that look cancelled or past their deadline; a deadline may move, so ask each once more."""
+    """List the places of those that look cancelled or past their deadline; a deadline may move, so ask each again."""
     # Without a call for each: every slot is asked at every step.
     return [
         place

@@ -63,7 +63,7 @@ def pieces(delta: str, max_bytes: int) -> Iterator[str]:
 
 
 def translated(outcome: TextResult | DragomanError, model: str) -> pb.TranslatedText:
-    """The translation of one text by a model, or the error in its place."""
+    """Write the translation of one text by a model, or the error in its place."""
     if isinstance(outcome, DragomanError):
         return pb.TranslatedText(model=model, text_error=to_text_error(outcome))
     return pb.TranslatedText(
@@ -80,7 +80,7 @@ def translated(outcome: TextResult | DragomanError, model: str) -> pb.Translated
 
 
 def listed(manifests: Iterable[Manifest], asked: pb.ListModelsRequest) -> pb.ListModelsResponse:
-    """One page of the list of models, which are ordered by name.
+    """Write one page of the list of models, which are ordered by name.
 
     The token of a page is the name of the last model of the one before: it stays good when models come and go.
     """
@@ -92,7 +92,7 @@ def listed(manifests: Iterable[Manifest], asked: pb.ListModelsRequest) -> pb.Lis
 
 
 def described(manifest: Manifest) -> pb.Model:
-    """One model of the list."""
+    """Write one model of the list."""
     return pb.Model(
         name=manifest.name,
         source_language_code=manifest.source_language,

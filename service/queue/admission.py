@@ -48,7 +48,7 @@ class Admission:
     """
 
     def __init__(self, limits: QueueLimits, waiting: FairQueue, lock: threading.Lock) -> None:
-        """Nothing has come so far.
+        """Begin with nothing known.
 
         Args:
             limits: of the queue.
@@ -206,7 +206,7 @@ class Admission:
         return WaitEstimate(priority, source_tokens, before_start, before_end, self._per_second())
 
     def _tokens_of(self, text_bytes: int) -> int:
-        """How many source tokens texts have, by those before them."""
+        """Estimate how many source tokens texts have, by those before them."""
         return round(text_bytes * (self._tokens_per_byte.value() or 0.0))
 
     def _per_second(self) -> float | None:

@@ -161,7 +161,7 @@ def check_deadline(outlook: WaitEstimate, remaining_s: float) -> None:
 
 
 def share_of(limit: int) -> int:
-    """How much of a limit is each client's own, whatever the others have waiting."""
+    """Compute how much of a limit is each client's own, whatever the others have waiting."""
     return max(1, limit // _SHARES)
 
 
@@ -180,10 +180,10 @@ def _has_share(room: Room, field: int, limit: int) -> bool:
 
 
 def _excess(request: int, own: int, waiting: int, limit: int) -> int:
-    """How much has to leave before a request fits; not above 0: it fits."""
+    """Compute how much has to leave before a request fits; not above 0: it fits."""
     return -((limit * (_TIMES_FREE + 1) - own - request) // _TIMES_FREE - waiting - request)
 
 
 def _retry_s(source_tokens: float, per_second: float | None) -> float | None:
-    """How long it takes until so much has drained; None, which means the default, where the rate is not known."""
+    """Estimate how long it takes until an excess has drained; None, for the default, where no rate is known."""
     return None if per_second is None else min(max(source_tokens / per_second, _SOONEST_S), _LATEST_S)

@@ -35,12 +35,12 @@ class Load(NamedTuple):
 
     @classmethod
     def of(cls, decodes: Sequence[Decode]) -> "Load":
-        """That of some segments."""
+        """Count the load of some segments."""
         tokens = sum([len(decode.source_ids) for decode in decodes])
         return cls(tokens, sum([decode.text_bytes for decode in decodes]))
 
     def plus(self, other: "Load") -> "Load":
-        """Both together."""
+        """Add another load."""
         return Load(self.source_tokens + other.source_tokens, self.text_bytes + other.text_bytes)
 
 
@@ -62,7 +62,7 @@ class _Flow:
         self.source_tokens = self.text_bytes = self.arrived = 0
 
     def ahead_of(self, decode: Decode) -> int:
-        """Source tokens that are before a segment, or were behind it and have been withdrawn."""
+        """Count the source tokens that are before a segment, or were behind it and have been withdrawn."""
         return max(0, self.segments[decode] - (self.arrived - self.source_tokens))
 
 
@@ -113,7 +113,7 @@ class _Ring:
         self.remove(decode)
 
     def in_turn(self, client: str, source_tokens: int) -> int:
-        """Source tokens that others take while this client takes `source_tokens`; with over 64 clients, a bound."""
+        """Count the source tokens that others take while a client takes `source_tokens`; over 64 clients, a bound."""
         own = self.flows.get(client)
         others = self.source_tokens - (own.source_tokens if own else 0)
         count = len(self.flows) - (own is not None)
@@ -153,12 +153,12 @@ class FairQueue:
         return Load(interactive.source_tokens + bulk.source_tokens, interactive.text_bytes + bulk.text_bytes)
 
     def load_of(self, client: str, priority: Priority) -> Load:
-        """What waits of one client at one priority."""
+        """Count what waits of one client at one priority."""
         flow = self._rings[priority].flows.get(client)
         return Load() if flow is None else Load(flow.source_tokens, flow.text_bytes)
 
     def loads_but(self, client: str, priority: Priority) -> list[Load]:
-        """What waits of each client and priority but one."""
+        """Count what waits of each client and priority but one."""
         return [
             Load(flow.source_tokens, flow.text_bytes)
             for each, ring in zip(Priority, self._rings, strict=True)
@@ -167,11 +167,11 @@ class FairQueue:
         ]
 
     def source_tokens_of(self, priority: Priority) -> int:
-        """Source tokens that wait at one priority."""
+        """Count the source tokens that wait at one priority."""
         return self._rings[priority].source_tokens
 
     def ahead_of(self, client: str, priority: Priority, source_tokens: int) -> int:
-        """Source tokens that would be taken before the last of `source_tokens` more of a client, these not counted."""
+        """Count the source tokens taken before the last of `source_tokens` more of a client, these not counted."""
         interactive, bulk = self._rings
         own = self.load_of(client, priority).source_tokens
         ahead = own + self._rings[priority].in_turn(client, own + source_tokens)
@@ -250,7 +250,7 @@ class FairQueue:
         return client != decode.client and self.load_of(client, priority).source_tokens < flow.ahead_of(decode)
 
     def _turn(self) -> _Ring:
-        """The priority whose turn it is."""
+        """Choose the priority whose turn it is."""
         interactive, bulk = self._rings
         if not bulk.flows:
             return interactive

@@ -27,7 +27,7 @@ class Intake:
     """
 
     def __init__(self, mailbox: Mailbox, metrics: ModelMetrics, *, limit_bytes: int, coalesce: bool) -> None:
-        """May be made on any thread; all else happens on the event loop to which the mailbox is bound.
+        """Make it, on any thread; all else happens on the event loop to which the mailbox is bound.
 
         Args:
             mailbox: of the engine.

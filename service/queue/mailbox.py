@@ -33,7 +33,7 @@ class Mailbox:
         limit_text_bytes: int | None = None,
         max_delay_s: float = 0.0,
     ) -> None:
-        """An open, empty mailbox; a client of whom nothing waits may send any request.
+        """Make an open, empty mailbox; a client of whom nothing waits may send any request.
 
         Args:
             limit_source_tokens: tokens that may wait of one client alone, see `admission_rules`.
@@ -67,7 +67,7 @@ class Mailbox:
         return self._waiting.load.source_tokens
 
     def queued_source_tokens_of(self, priority: Priority) -> int:
-        """Source tokens of the decodes that wait at one priority."""
+        """Count the source tokens of the decodes that wait at one priority."""
         return self._waiting.source_tokens_of(priority)
 
     @property

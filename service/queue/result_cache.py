@@ -26,7 +26,7 @@ class Key(NamedTuple):
 
     @classmethod
     def of(cls, segment: Segment) -> "Key":
-        """That of what a segment asks for."""
+        """Make the key of what a segment asks for."""
         ids = array("i", segment.source_ids).tobytes()
         return cls(ids, segment.max_target_tokens, segment.options.decoding)
 
@@ -67,7 +67,7 @@ class ResultCache:
     """Results of one bundle, bounded in bytes, the least recently used forgotten first. Errors are not kept."""
 
     def __init__(self, limit_bytes: int, metrics: ModelMetrics) -> None:
-        """An empty cache.
+        """Make an empty cache.
 
         Args:
             limit_bytes: what the results may take, keys and books counted; 0: none is kept.
@@ -111,7 +111,7 @@ class ResultCache:
 
 
 def engine_s(decode: Decode) -> float:
-    """Seconds from its being taken to its end; 0 where there is no such time."""
+    """Measure the seconds from its being taken to its end; 0 where there is no such time."""
     if decode.admitted_s is None or decode.finished_s is None:
         return 0.0
     return decode.finished_s - decode.admitted_s

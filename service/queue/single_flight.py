@@ -64,7 +64,7 @@ class SingleFlight:
     """The decodes that have not ended, by themselves, by their segments and by what they give."""
 
     def __init__(self, *, coalesce: bool) -> None:
-        """No decode.
+        """Begin with no decode.
 
         Args:
             coalesce: whether identical segments share one.
@@ -78,11 +78,11 @@ class SingleFlight:
         return len(self._by_decode)
 
     def find(self, key: Key) -> SharedDecode | None:
-        """One that a segment may join."""
+        """Find one that a segment may join."""
         return self._by_key.get(key)
 
     def of(self, decode: Decode) -> SharedDecode | None:
-        """That of a decode which has not ended."""
+        """Make the key of a decode that has not ended."""
         return self._by_decode.get(decode)
 
     def add(self, shared: SharedDecode) -> None:
@@ -124,5 +124,5 @@ class SingleFlight:
 
 
 def _later(first_s: float | None, second_s: float | None) -> float | None:
-    """The later of two times, where None is never."""
+    """Give the later of two times, where None is never."""
     return None if first_s is None or second_s is None else max(first_s, second_s)

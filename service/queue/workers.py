@@ -14,7 +14,7 @@ class QueueWorkers:
     """Workers by number, those that were registered first being served first; all methods under the queue's lock."""
 
     def __init__(self, lock: threading.Lock) -> None:
-        """Nobody takes.
+        """Begin with no worker.
 
         Args:
             lock: of the queue.
@@ -45,11 +45,11 @@ class QueueWorkers:
         self._arrived[worker].wait()
 
     def left_for(self, worker: int, waiting: int) -> int:
-        """How many of the decodes that wait are beyond the demand of the workers before this one."""
+        """Count the decodes that wait beyond the demand of the workers before this one."""
         return max(0, waiting - sum(self._demand[:worker]))
 
     def offer(self, worker: int, waiting: int, room: int, demand: int) -> int:
-        """How many decodes a worker gets.
+        """Compute how many decodes a worker gets.
 
         Args:
             worker: the one that takes.

@@ -91,7 +91,7 @@ class Document:
         unknown_id: int,
         wants_log_probability: bool,
     ) -> None:
-        """A text of which nothing has been read.
+        """Make a text of which nothing has been read.
 
         Args:
             parts: of the text, in its order.

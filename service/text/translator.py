@@ -40,7 +40,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, settings: Settings) -> "Limits":
-        """Those of a server."""
+        """Take the limits of a server."""
         return cls(settings.max_target_factor, settings.max_target_offset, settings.stop_repetition)
 
 

@@ -24,8 +24,8 @@ from service.settings import Settings
 from service.telemetry.access_log import AccessLog
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
-from tests.unit.service.house import PATIENCE_S, House, PlayedEngine
 from tests.unit.service.played import intake_of
+from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, ServedEngine
 
 # A busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -84,7 +84,7 @@ def manifest(tokenizer: Tokenizer) -> Manifest:
 
 @pytest.fixture
 def server_settings(request: pytest.FixtureRequest) -> Settings:
-    """Of `house`; others than the default by indirect parameters."""
+    """Of `served`; others than the default by indirect parameters."""
     return Settings(**getattr(request, "param", {}))
 
 
@@ -111,7 +111,7 @@ def played(closed_played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer
 
 
 @pytest.fixture
-async def closed_house(closed_played: PlayedEngine, server_settings: Settings) -> AsyncIterator[House]:
+async def closed_served(closed_played: PlayedEngine, server_settings: Settings) -> AsyncIterator[ServedEngine]:
     """A server that has not loaded its models."""
     server = grpc.aio.server()
     Translation(closed_played.handlers, server_settings.max_request_bytes).add_to(server)
@@ -121,11 +121,11 @@ async def closed_house(closed_played: PlayedEngine, server_settings: Settings) -
         AsyncClient(address, timeout_s=PATIENCE_S) as client,
         grpc.aio.insecure_channel(address) as channel,
     ):
-        yield House(**vars(closed_played), client=client, stub=TranslationStub(channel))
+        yield ServedEngine(**vars(closed_played), client=client, stub=TranslationStub(channel))
     await server.stop(None)
 
 
 @pytest.fixture
-def house(played: PlayedEngine, closed_house: House) -> House:
+def served(played: PlayedEngine, closed_served: ServedEngine) -> ServedEngine:
     """A server that takes calls."""
-    return closed_house
+    return closed_served

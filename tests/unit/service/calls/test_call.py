@@ -22,8 +22,8 @@ from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.document import TextResult
 from tests.unit.service.calls.played_texts import CharacterTranslator, model_of
-from tests.unit.service.house import until
 from tests.unit.service.played import intake_of
+from tests.unit.service.played_engine import until
 
 MANY = 5_000  # segments of two tokens
 WINDOW = 1_024  # of them that are on their way

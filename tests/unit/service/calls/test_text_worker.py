@@ -13,7 +13,7 @@ from service.options import RequestOptions
 from service.settings import Settings
 from service.text.document import Document
 from tests.unit.service.calls.played_texts import CharacterTranslator
-from tests.unit.service.house import until
+from tests.unit.service.played_engine import until
 from tests.unit.service.played_segments import end
 
 PORTION = 64

@@ -26,7 +26,7 @@ from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
 
 
-class House(NamedTuple):
+class DrivenBatch(NamedTuple):
     """A batch and what it works with."""
 
     mailbox: Mailbox
@@ -65,11 +65,11 @@ class Sessions(NamedTuple):
     encoder: EncoderSession
     decoder: DecoderSession
 
-    def house(self, slots: int, room: int = 10_000, cache_bytes: int = 0) -> House:
+    def driven(self, slots: int, room: int = 10_000, cache_bytes: int = 0) -> DrivenBatch:
         mailbox, metrics = Mailbox(room), Metrics()
         manifest, cache = self.synthetic.bundle.manifest, EncoderMemoryCache(cache_bytes, metrics.of("m"))
         graphs = Graphs(self.encoder, self.decoder)
-        return House(mailbox, metrics, OpenBatch(manifest, graphs, mailbox, metrics, slots=slots, cache=cache))
+        return DrivenBatch(mailbox, metrics, OpenBatch(manifest, graphs, mailbox, metrics, slots=slots, cache=cache))
 
     def long(self, count: int) -> list[list[int]]:
         """Sources whose translations take many steps."""
@@ -80,9 +80,9 @@ class Sessions(NamedTuple):
         return len(self.alone(source)) >= 8
 
     def alone(self, source: list[int]) -> list[int]:
-        house, segment = self.house(slots=1), Decode(source, MAX_TARGET_TOKENS)
-        house.submit(segment)
-        house.exhaust()
+        driven, segment = self.driven(slots=1), Decode(source, MAX_TARGET_TOKENS)
+        driven.submit(segment)
+        driven.exhaust()
         return segment.target_ids
 
 
@@ -101,26 +101,26 @@ def asking(source: list[int], limit: int) -> Decode:
 
 
 @pytest.fixture
-def house(sessions: Sessions) -> House:
-    return sessions.house(slots=3)
+def driven(sessions: Sessions) -> DrivenBatch:
+    return sessions.driven(slots=3)
 
 
-def test_a_segment_joins_between_two_steps(house: House, sources: list[list[int]]) -> None:
+def test_a_segment_joins_between_two_steps(driven: DrivenBatch, sources: list[list[int]]) -> None:
     early, late = Decode(sources[0], 8), Decode(sources[1], 8)
-    house.submit(early)
-    house.step()
-    house.submit(late)
-    house.step()
+    driven.submit(early)
+    driven.step()
+    driven.submit(late)
+    driven.step()
     assert (len(early.target_ids), len(late.target_ids)) == (2, 1)
-    assert house.batch.active == 2
-    house.exhaust()
-    assert house.batch.active == 0
+    assert driven.batch.active == 2
+    driven.exhaust()
+    assert driven.batch.active == 0
 
 
 def test_more_are_encoded_than_there_are_slots_and_admitted_in_order(
     sessions: Sessions, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house, runs = sessions.house(slots=1), list[int]()
+    driven, runs = sessions.driven(slots=1), list[int]()
     encode = EncoderSession.encode
 
     def counted(encoder: EncoderSession, sources: list[list[int]]) -> object:
@@ -130,11 +130,11 @@ def test_more_are_encoded_than_there_are_slots_and_admitted_in_order(
     monkeypatch.setattr(EncoderSession, "encode", counted)
     ended: list[Decode] = []
     segments = [Decode(source, 2, on_progress=ended.append) for source in sources]
-    house.submit(*segments)
-    house.step()
-    assert (runs, house.batch.active) == ([len(sources)], 1)
+    driven.submit(*segments)
+    driven.step()
+    assert (runs, driven.batch.active) == ([len(sources)], 1)
     assert [segment.status for segment in segments[1:]] == [DecodeStatus.ENCODING] * (len(sources) - 1)
-    house.exhaust()
+    driven.exhaust()
     assert ended == segments
     assert len(runs) == 1
 
@@ -142,10 +142,10 @@ def test_more_are_encoded_than_there_are_slots_and_admitted_in_order(
 def test_sources_that_are_known_divide_no_run_of_the_others(
     sessions: Sessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house, runs = sessions.house(slots=8, cache_bytes=1_000_000), list[list[int]]()
+    driven, runs = sessions.driven(slots=8, cache_bytes=1_000_000), list[list[int]]()
     known = [[token] * 8 + [2] for token in (5, 6, 7)]
-    house.submit(*(Decode(source, 1) for source in known))
-    house.exhaust()
+    driven.submit(*(Decode(source, 1) for source in known))
+    driven.exhaust()
     encode = EncoderSession.encode
 
     def noted(encoder: EncoderSession, sources: list[list[int]]) -> object:
@@ -155,41 +155,41 @@ def test_sources_that_are_known_divide_no_run_of_the_others(
     monkeypatch.setattr(EncoderSession, "encode", noted)
     # With the three others, 9 and 12 tokens would be a run each: four sources would be filled up.
     segments = [Decode(source, 3) for source in (*known, [8] * 8 + [2], [9] * 11 + [2])]
-    house.submit(*segments)
-    house.exhaust()
+    driven.submit(*segments)
+    driven.exhaust()
     assert runs == [[9, 12]]
     assert [segment.target_ids for segment in segments] == [
         sessions.alone(segment.source_ids)[:3] for segment in segments
     ]
-    assert (house.metric("encoder_memory_cache_hits_total"), house.metric("encoder_memory_cache_misses_total")) == (
+    assert (driven.metric("encoder_memory_cache_hits_total"), driven.metric("encoder_memory_cache_misses_total")) == (
         3,
         5,
     )
 
 
 def test_what_waits_encoded_is_let_go_when_cancelled_or_late(sessions: Sessions, sources: list[list[int]]) -> None:
-    house, told = sessions.house(slots=1), list[Decode]()
+    driven, told = sessions.driven(slots=1), list[Decode]()
     runs, cancelled, late = (Decode(source, 8, on_progress=told.append) for source in sources[:3])
-    house.submit(runs, cancelled, late)
-    house.step()
-    house.mailbox.cancel([cancelled])
+    driven.submit(runs, cancelled, late)
+    driven.step()
+    driven.mailbox.cancel([cancelled])
     late.deadline_s = EXPIRED_S
-    house.step()
+    driven.step()
     assert (cancelled.finish_reason, late.finish_reason) == (FinishReason.CANCELLED, FinishReason.DEADLINE)
     assert told == [late]
-    assert house.mailbox.unfinished == 1
-    house.exhaust()
+    assert driven.mailbox.unfinished == 1
+    driven.exhaust()
     assert runs.finish_reason is FinishReason.LENGTH
 
 
 def test_what_waits_encoded_is_answered_when_the_batch_fails(sessions: Sessions, sources: list[list[int]]) -> None:
-    house, told = sessions.house(slots=1), list[Decode]()
+    driven, told = sessions.driven(slots=1), list[Decode]()
     segments = [Decode(source, 8, on_progress=told.append) for source in sources]
-    house.submit(*segments)
-    house.step()
-    house.batch.fail(InternalError("broken"))
+    driven.submit(*segments)
+    driven.step()
+    driven.batch.fail(InternalError("broken"))
     assert sorted(map(id, told)) == sorted(map(id, segments))
-    assert not house.batch.busy
+    assert not driven.batch.busy
 
 
 @pytest.mark.parametrize("priority", Priority, ids=lambda priority: priority.name)
@@ -197,72 +197,72 @@ def test_one_client_s_thousands_do_not_keep_another_s_single_segment(
     sessions: Sessions, sources: list[list[int]], priority: Priority
 ) -> None:
     """Of 10,000 that wait, 32 are encoded: the newcomer has a slot before these, too."""
-    house = sessions.house(slots=2, room=1_000_000)
-    house.submit(*(Decode(sources[number % 3], 2, client="a", priority=priority) for number in range(10_000)))
+    driven = sessions.driven(slots=2, room=1_000_000)
+    driven.submit(*(Decode(sources[number % 3], 2, client="a", priority=priority) for number in range(10_000)))
     for _ in range(5):
-        house.step()
+        driven.step()
     alone = Decode(sources[3], 2, client="b")
-    house.submit(alone)
+    driven.submit(alone)
     steps = 0
     while not alone.finished:
-        house.step()
+        driven.step()
         steps += 1
     # A client's turn of 32 source tokens is eleven of these segments, at two slots and two steps each.
     assert steps <= (2 + 2 if priority is Priority.BULK else 12 + 2)
-    house.batch.fail(InternalError("enough"))
-    house.mailbox.fail(InternalError("enough"))
+    driven.batch.fail(InternalError("enough"))
+    driven.mailbox.fail(InternalError("enough"))
 
 
 def test_fewer_are_encoded_ahead_where_several_clients_wait(sessions: Sessions, sources: list[list[int]]) -> None:
-    house = sessions.house(slots=1)
+    driven = sessions.driven(slots=1)
     segments = [Decode(source, 2, client=client) for source in sources for client in "abcdefgh"]
-    house.submit(*segments)
-    house.step()
+    driven.submit(*segments)
+    driven.step()
     started = sum(segment.status is not DecodeStatus.WAITING for segment in segments)
     assert started == 1 + batch.AHEAD_OF_SEVERAL
-    house.exhaust()
+    driven.exhaust()
 
 
 def test_a_slot_is_taken_again_before_the_next_step(sessions: Sessions, sources: list[list[int]]) -> None:
-    house = sessions.house(slots=1)
+    driven = sessions.driven(slots=1)
     first, second = Decode(sources[0], 1), Decode(sources[1], 2)
-    house.submit(first, second)
-    house.step()
+    driven.submit(first, second)
+    driven.step()
     assert first.finish_reason is FinishReason.LENGTH
-    house.step()
+    driven.step()
     assert len(second.target_ids) == 1
-    house.step()
+    driven.step()
     assert second.finished
-    assert house.metric("decode_batch_slots_count") == house.metric("decode_batch_slots_sum") == 3
+    assert driven.metric("decode_batch_slots_count") == driven.metric("decode_batch_slots_sum") == 3
 
 
 def test_what_is_encoded_and_ready_counts_as_what_a_thread_is_to_decode(
     sessions: Sessions, sources: list[list[int]]
 ) -> None:
     slots, ready = batch.HANDFUL + 2, 4
-    house = sessions.house(slots=slots)
-    house.submit(*(Decode(sources[0], 1) for _ in range(slots + ready)))
-    house.step()
-    assert (house.batch.active, house.mailbox.unfinished) == (0, ready)
-    other = house.mailbox.register_worker()
-    house.step()
+    driven = sessions.driven(slots=slots)
+    driven.submit(*(Decode(sources[0], 1) for _ in range(slots + ready)))
+    driven.step()
+    assert (driven.batch.active, driven.mailbox.unfinished) == (0, ready)
+    other = driven.mailbox.register_worker()
+    driven.step()
     # So many more it would decode before the next thread is given any: what was ready is not among them.
     kept = batch.HANDFUL - ready
-    house.submit(*(Decode(sources[0], 1) for _ in range(kept + 1)))
-    assert len(house.mailbox.take(other, slots, wait=False) or []) == 1
+    driven.submit(*(Decode(sources[0], 1) for _ in range(kept + 1)))
+    assert len(driven.mailbox.take(other, slots, wait=False) or []) == 1
 
 
-def test_nothing_to_do_is_a_step_without_a_run(house: House) -> None:
-    house.step()
-    assert house.metric("decode_step_duration_seconds_count") == 0
+def test_nothing_to_do_is_a_step_without_a_run(driven: DrivenBatch) -> None:
+    driven.step()
+    assert driven.metric("decode_step_duration_seconds_count") == 0
 
 
-def test_a_stopped_mailbox_ends_the_steps(house: House) -> None:
-    house.mailbox.stop()
-    assert not house.batch.step(wait=True)
+def test_a_stopped_mailbox_ends_the_steps(driven: DrivenBatch) -> None:
+    driven.mailbox.stop()
+    assert not driven.batch.step(wait=True)
 
 
-def test_deltas_are_told_after_each_token_and_the_end_once(house: House, sources: list[list[int]]) -> None:
+def test_deltas_are_told_after_each_token_and_the_end_once(driven: DrivenBatch, sources: list[list[int]]) -> None:
     told: list[tuple[int, bool]] = []
     segment = Decode(
         sources[0],
@@ -270,64 +270,64 @@ def test_deltas_are_told_after_each_token_and_the_end_once(house: House, sources
         wants_deltas=True,
         on_progress=lambda segment: told.append((len(segment.target_ids), segment.finished)),
     )
-    house.submit(segment)
-    house.exhaust()
+    driven.submit(segment)
+    driven.exhaust()
     assert told == [(1, False), (2, False), (3, True)]
 
 
-def test_a_cancelled_segment_leaves_before_the_next_token(house: House, sources: list[list[int]]) -> None:
+def test_a_cancelled_segment_leaves_before_the_next_token(driven: DrivenBatch, sources: list[list[int]]) -> None:
     stays, leaves = Decode(sources[0], 8), Decode(sources[1], 8)
-    house.submit(leaves, stays)
-    house.step()
-    house.mailbox.cancel([leaves])
-    house.step()
+    driven.submit(leaves, stays)
+    driven.step()
+    driven.mailbox.cancel([leaves])
+    driven.step()
     assert (leaves.status, len(leaves.target_ids)) == (DecodeStatus.CANCELLED, 1)
-    assert house.batch.active == 1
-    house.exhaust()
+    assert driven.batch.active == 1
+    driven.exhaust()
     assert len(stays.target_ids) == 8
 
 
-def test_a_segment_past_its_deadline_is_not_even_encoded(house: House, sources: list[list[int]]) -> None:
+def test_a_segment_past_its_deadline_is_not_even_encoded(driven: DrivenBatch, sources: list[list[int]]) -> None:
     told: list[Decode] = []
     segment = Decode(sources[0], 8, deadline_s=EXPIRED_S, on_progress=told.append)
-    house.submit(segment)
-    house.step()
+    driven.submit(segment)
+    driven.step()
     assert isinstance(segment.error, DeadlineExceededError)
     assert told == [segment]
-    assert house.mailbox.unfinished == 0
-    assert house.metric("encode_duration_seconds_count") == 0
+    assert driven.mailbox.unfinished == 0
+    assert driven.metric("encode_duration_seconds_count") == 0
 
 
-def test_the_metrics_follow(house: House, sources: list[list[int]]) -> None:
-    assert house.metric("slots") == 3
-    snapshot = house.batch.snapshot()
+def test_the_metrics_follow(driven: DrivenBatch, sources: list[list[int]]) -> None:
+    assert driven.metric("slots") == 3
+    snapshot = driven.batch.snapshot()
     assert (snapshot.slots, snapshot.target_capacity) == (3, MAX_TARGET_TOKENS)
-    assert house.metric("kv_cache_bytes") > 0
-    house.submit(Decode(sources[0], 2), Decode(sources[1], 1))
-    house.step()
-    assert house.metric("slots_active") == 1
-    house.step()
-    assert house.metric("slots_active") == 0
-    assert house.metric("source_tokens_total") == len(sources[0]) + len(sources[1])
-    assert house.metric("target_tokens_total") == 3
-    assert house.metric("queue_duration_seconds_count") == 2
-    assert house.metric("decode_step_duration_seconds_count") == 2
+    assert driven.metric("kv_cache_bytes") > 0
+    driven.submit(Decode(sources[0], 2), Decode(sources[1], 1))
+    driven.step()
+    assert driven.metric("slots_active") == 1
+    driven.step()
+    assert driven.metric("slots_active") == 0
+    assert driven.metric("source_tokens_total") == len(sources[0]) + len(sources[1])
+    assert driven.metric("target_tokens_total") == 3
+    assert driven.metric("queue_duration_seconds_count") == 2
+    assert driven.metric("decode_step_duration_seconds_count") == 2
 
 
 def test_the_queue_ends_where_an_engine_thread_takes_a_segment_not_where_it_gets_a_slot(
     sessions: Sessions, sources: list[list[int]]
 ) -> None:
-    house = sessions.house(slots=1)
+    driven = sessions.driven(slots=1)
     segments = [Decode(source, 8) for source in sources[:3]]
-    house.submit(*segments)
-    house.step()
-    assert (house.batch.active, house.mailbox.queued_segments) == (1, 0)
+    driven.submit(*segments)
+    driven.step()
+    assert (driven.batch.active, driven.mailbox.queued_segments) == (1, 0)
     taken_s = sum(segment.admitted_s - segment.submitted_s for segment in segments)
-    assert house.metric("queue_duration_seconds_count") == 3
-    house.exhaust()
-    assert house.metric("queue_duration_seconds_count") == 3
+    assert driven.metric("queue_duration_seconds_count") == 3
+    driven.exhaust()
+    assert driven.metric("queue_duration_seconds_count") == 3
     # Both times are taken one after the other at the begin of the step, the slots of the others came steps later.
-    queued_s = house.metric("queue_duration_seconds_sum")
+    queued_s = driven.metric("queue_duration_seconds_sum")
     assert taken_s <= queued_s < sum(segment.first_token_s - segment.submitted_s for segment in segments)
     assert queued_s < sum(segment.encoded_s - segment.submitted_s for segment in segments)
 
@@ -351,16 +351,16 @@ def failing_decoder() -> Iterator[None]:
             yield
 
 
-def test_a_broken_decoder_shows_nothing(house: House, sources: list[list[int]]) -> None:
+def test_a_broken_decoder_shows_nothing(driven: DrivenBatch, sources: list[list[int]]) -> None:
     segments = [asking(source, MAX_TARGET_TOKENS) for source in sources[:3]]
-    house.submit(*segments[:2])
-    house.step()
+    driven.submit(*segments[:2])
+    driven.step()
     added = [segment.log_probability for segment in segments[:2]]
     assert 0.0 not in added
-    house.submit(segments[2])
+    driven.submit(segments[2])
     with failing_decoder():
-        house.step()
-    assert house.batch.snapshot().active == segments
+        driven.step()
+    assert driven.batch.snapshot().active == segments
     assert [len(segment.target_ids) for segment in segments] == [1, 1, 0]
     assert [segment.log_probability for segment in segments] == [*added, 0.0]
     assert {segment.error for segment in segments} == {None}
@@ -382,26 +382,26 @@ def failing_at(call: int, run: Callable[..., object]) -> Callable[..., object]:
 
 
 def test_a_run_that_fails_once_harms_nobody(
-    sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+    sessions: Sessions, driven: DrivenBatch, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What failed has written its buffers; its halves write them again."""
     expected = [sessions.alone(source) for source in sources[:3]]
     monkeypatch.setattr(EncoderSession, "encode", failing_at(1, EncoderSession.encode))
     monkeypatch.setattr(DecoderStep, "run", failing_at(3, DecoderStep.run))
     segments = [Decode(source, MAX_TARGET_TOKENS) for source in sources[:3]]
-    house.submit(*segments)
+    driven.submit(*segments)
     with capture_logs() as log:
-        house.exhaust()
+        driven.exhaust()
     assert [segment.target_ids for segment in segments] == expected
     assert {segment.error for segment in segments} == {None}
     assert [entry["graph"] for entry in log] == ["encoder", "decoder"]
-    assert house.failed_runs() == {"encoder": 1, "decoder": 1}
+    assert driven.failed_runs() == {"encoder": 1, "decoder": 1}
 
 
 def test_a_segment_that_no_run_of_the_decoder_bears_is_alone_no_proof_that_the_engine_is_broken(
-    sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+    sessions: Sessions, driven: DrivenBatch, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, slots = DecoderStep.run, house.opened.slots
+    run, slots = DecoderStep.run, driven.opened.slots
     poisonous, sound = Decode([*range(5, 12), 2], 8), Decode(sources[0], 8)
 
     def fail_on_the_poison(step: DecoderStep, rows: int, start: int = 0) -> object:
@@ -410,82 +410,82 @@ def test_a_segment_that_no_run_of_the_decoder_bears_is_alone_no_proof_that_the_e
         return run(step, rows, start)
 
     monkeypatch.setattr(DecoderStep, "run", fail_on_the_poison)
-    house.submit(poisonous)
+    driven.submit(poisonous)
     with capture_logs():
-        house.step()
+        driven.step()
     assert isinstance(poisonous.error, InternalError)
-    house.submit(sound)
-    house.exhaust()
+    driven.submit(sound)
+    driven.exhaust()
     assert sound.target_ids == sessions.alone(sources[0])[:8]
 
 
 def log_probabilities_alone(sessions: Sessions, source: list[int], limit: int) -> list[float]:
     """What is added up after each step of a segment that has the batch for itself."""
-    house, segment = sessions.house(slots=1), asking(source, limit)
-    house.submit(segment)
+    driven, segment = sessions.driven(slots=1), asking(source, limit)
+    driven.submit(segment)
     sums = []
     while not segment.finished:
-        house.step()
+        driven.step()
         sums.append(segment.log_probability)
     return sums
 
 
 def test_log_probabilities_are_added_up_for_who_asks_and_for_nobody_else(
-    sessions: Sessions, house: House, sources: list[list[int]]
+    sessions: Sessions, driven: DrivenBatch, sources: list[list[int]]
 ) -> None:
     sums = log_probabilities_alone(sessions, sources[0], 8)
     assert len(set(sums)) == 8
     assert sums == sorted(sums, reverse=True)
     asks, does_not = asking(sources[0], 8), Decode(sources[1], 8)
-    house.submit(does_not, asks)
+    driven.submit(does_not, asks)
     for expected in sums:
-        house.step()
+        driven.step()
         assert (asks.log_probability, does_not.log_probability) == (expected, 0.0)
 
 
 def test_nothing_is_computed_while_nobody_asks(
-    house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+    driven: DrivenBatch, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed, compute = list[int](), selection.log_probability
     monkeypatch.setattr(selection, "log_probability", lambda *row: computed.append(1) or compute(*row))
-    house.submit(Decode(sources[0], 4), Decode(sources[1], 20))
-    house.step()
+    driven.submit(Decode(sources[0], 4), Decode(sources[1], 20))
+    driven.step()
     assert computed == []
-    house.submit(asking(sources[2], 2))
-    house.exhaust()
+    driven.submit(asking(sources[2], 2))
+    driven.exhaust()
     assert len(computed) == 2
 
 
 def test_a_run_that_fails_adds_nothing(
-    sessions: Sessions, house: House, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+    sessions: Sessions, driven: DrivenBatch, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [log_probabilities_alone(sessions, source, 8) for source in sources[:3]]
     segments = [asking(source, 8) for source in sources[:3]]
-    house.submit(*segments)
+    driven.submit(*segments)
     monkeypatch.setattr(DecoderStep, "run", failing_at(2, DecoderStep.run))  # and its halves do not
-    house.exhaust()
-    assert house.failed_runs()["decoder"] == 1
+    driven.exhaust()
+    assert driven.failed_runs()["decoder"] == 1
     assert [segment.log_probability for segment in segments] == [sums[-1] for sums in expected]
 
 
-def test_failure_answers_everyone_in_a_slot(house: House, sources: list[list[int]]) -> None:
+def test_failure_answers_everyone_in_a_slot(driven: DrivenBatch, sources: list[list[int]]) -> None:
     told: list[Decode] = []
     segments = [Decode(source, 8, on_progress=told.append) for source in sources[:3]]
-    house.submit(*segments)
+    driven.submit(*segments)
     with failing_decoder():
-        house.step()
+        driven.step()
     failure = InternalError("broken")
-    house.batch.fail(failure)
-    house.batch.fail(failure)  # again: nothing is left
+    driven.batch.fail(failure)
+    driven.batch.fail(failure)  # again: nothing is left
     assert sorted(map(id, told)) == sorted(map(id, segments))
     assert {segment.error for segment in segments} == {failure}
-    assert house.mailbox.unfinished == house.batch.active == house.metric("slots_active") == 0
+    assert driven.mailbox.unfinished == driven.batch.active == driven.metric("slots_active") == 0
 
 
 def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     """The encoder fails at its second micro-batch: some are encoded, some are not."""
     lengths = [25, 3, 25, 3, 3]
-    house, told = sessions.house(slots=len(lengths)), list[Decode]()
+    driven, told = sessions.driven(slots=len(lengths)), list[Decode]()
     encode, calls = EncoderSession.encode, []
 
     def fail_second(encoder: EncoderSession, sources: list[list[int]]) -> object:
@@ -497,25 +497,25 @@ def test_failure_answers_also_who_is_on_the_way_to_a_slot(sessions: Sessions, mo
     monkeypatch.setattr(EncoderSession, "encode", fail_second)
     segments = [Decode([5] * (length - 1) + [2], 8, on_progress=told.append) for length in lengths]
     expired = Decode([2], 8, deadline_s=EXPIRED_S, on_progress=told.append)
-    house.submit(expired, *segments)
+    driven.submit(expired, *segments)
     with pytest.raises(PlantedError):
-        house.batch.step(wait=False)
+        driven.batch.step(wait=False)
     assert calls == [3, 2, 1, 1, 1]  # the last to prove the engine sound
-    house.batch.fail(InternalError("broken"))
+    driven.batch.fail(InternalError("broken"))
     assert sorted(map(id, told)) == sorted(map(id, [expired, *segments]))
     assert isinstance(expired.error, DeadlineExceededError)
-    assert house.mailbox.unfinished == house.batch.active == house.metric("slots_active") == 0
+    assert driven.mailbox.unfinished == driven.batch.active == driven.metric("slots_active") == 0
 
 
-def test_an_idle_batch_holds_nobodys_segment(house: House, sources: list[list[int]]) -> None:
+def test_an_idle_batch_holds_nobodys_segment(driven: DrivenBatch, sources: list[list[int]]) -> None:
     class Listener:
         def note(self, segment: Decode) -> None:
             pass
 
     listener = Listener()
     gone = weakref.ref(listener)
-    house.submit(Decode(sources[0], 1, on_progress=listener.note))
-    house.exhaust()
+    driven.submit(Decode(sources[0], 1, on_progress=listener.note))
+    driven.exhaust()
     del listener
     gc.collect()
     assert gone() is None

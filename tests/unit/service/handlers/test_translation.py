@@ -29,7 +29,7 @@ from service.security.api_keys import KeyStore
 from service.security.callers import Caller, Callers
 from service.settings import Settings
 from service.telemetry.access_log import AccessLog
-from tests.unit.service.house import PlayedEngine, until
+from tests.unit.service.played_engine import PlayedEngine, until
 
 
 def context_of(**fields) -> CallContext:

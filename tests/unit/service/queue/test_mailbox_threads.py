@@ -1,11 +1,13 @@
 """The mailbox between several threads, and under any order of calls; the tests themselves play the engine."""
 
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from types import FrameType
 
 import pytest
 from hypothesis import settings
@@ -18,6 +20,7 @@ from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
 
 PATIENCE_S = 60
+TAKE, WAIT_IDLE = Mailbox.take.__code__, Mailbox.wait_idle.__code__
 LIMIT = 12
 TAKERS = 3
 
@@ -26,12 +29,21 @@ def segments(*lengths: int, **fields) -> list[Decode]:
     return [Decode([2] * length, 9, **fields) for length in lengths]
 
 
-def until_blocked(mailbox: Mailbox, threads: int) -> None:
-    """Come back once so many threads wait in the mailbox: only then does a test prove that they are woken."""
+def until_blocked(threads: int) -> None:
+    """Come back once that number of threads wait in a mailbox: only then does a test prove that they are woken."""
     end_s = time.monotonic() + PATIENCE_S
-    while sum(len(each._waiters) for each in (*mailbox._arrived, mailbox._idle)) < threads:
+    while sum(map(is_blocked, sys._current_frames().values())) < threads:
         assert time.monotonic() < end_s
         time.sleep(0.001)
+
+
+def is_blocked(frame: FrameType | None) -> bool:
+    """Tell whether a thread waits for a condition of a mailbox; it holds the lock until it can be woken."""
+    functions = []
+    while frame is not None:
+        functions.append(frame.f_code)
+        frame = frame.f_back
+    return threading.Condition.wait.__code__ in functions and bool({TAKE, WAIT_IDLE} & {*functions})
 
 
 @pytest.fixture
@@ -42,19 +54,17 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 @pytest.fixture
 def mailbox(pool: ThreadPoolExecutor) -> Iterator[Mailbox]:
-    """At the end it wakes whoever still waits, so that a test that fails does not hang."""
+    """At the end it wakes the threads that take, so that a test that fails does not hang."""
     mailbox = Mailbox(1_000_000)
     for _ in range(TAKERS):
         mailbox.register_worker()
     yield mailbox
     mailbox.stop()
-    with mailbox._idle:
-        mailbox._idle.notify_all()
 
 
 def test_a_waiting_thread_is_woken_by_a_segment(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
     taken = pool.submit(mailbox.take, 0, 4, wait=True)
-    until_blocked(mailbox, 1)
+    until_blocked(1)
     [segment] = segments(1)
     mailbox.submit([segment])
     assert taken.result(PATIENCE_S) == [segment]
@@ -62,14 +72,14 @@ def test_a_waiting_thread_is_woken_by_a_segment(mailbox: Mailbox, pool: ThreadPo
 
 def test_all_waiting_threads_are_woken_by_a_stop(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
     taken = [pool.submit(mailbox.take, worker, 4, wait=True) for worker in range(TAKERS)]
-    until_blocked(mailbox, 3)
+    until_blocked(3)
     mailbox.stop()
     assert [future.result(PATIENCE_S) for future in taken] == [None] * 3
 
 
 def test_one_submission_wakes_as_many_threads_as_can_share_it(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
     taken = [pool.submit(mailbox.take, worker, 1, wait=True) for worker in range(TAKERS)]
-    until_blocked(mailbox, 3)
+    until_blocked(3)
     mailbox.submit(segments(1, 1, 1))
     assert [len(future.result(PATIENCE_S)) for future in taken] == [1, 1, 1]
 
@@ -78,8 +88,8 @@ def test_idle_is_when_everything_has_ended(mailbox: Mailbox, pool: ThreadPoolExe
     assert mailbox.wait_idle(0)
     finished, withdrawn, failed = segments(1, 1, 1)
     mailbox.submit([finished, withdrawn, failed])
-    idle = pool.submit(mailbox.wait_idle)
-    until_blocked(mailbox, 1)
+    idle = pool.submit(mailbox.wait_idle, PATIENCE_S)
+    until_blocked(1)
     assert not mailbox.wait_idle(0)
     mailbox.take(0, 1, wait=False)
     finished.finish(FinishReason.EOS, 0.0)
@@ -94,8 +104,8 @@ def test_idle_is_when_everything_has_ended(mailbox: Mailbox, pool: ThreadPoolExe
 def test_cancellation_alone_can_make_it_idle(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
     waiting = segments(1, 1)
     mailbox.submit(waiting)
-    idle = pool.submit(mailbox.wait_idle)
-    until_blocked(mailbox, 1)
+    idle = pool.submit(mailbox.wait_idle, PATIENCE_S)
+    until_blocked(1)
     mailbox.cancel(waiting)
     assert idle.result(PATIENCE_S)
 
@@ -138,9 +148,9 @@ def test_threads_that_submit_cancel_and_take_at_once_lose_nothing(mailbox: Mailb
 
 def test_a_second_taker_sleeps_until_the_first_has_enough(mailbox: Mailbox, pool: ThreadPoolExecutor) -> None:
     first = pool.submit(mailbox.take, 0, 8, wait=True, demand=2)
-    until_blocked(mailbox, 1)
+    until_blocked(1)
     second = pool.submit(mailbox.take, 1, 8, wait=True, demand=2)
-    until_blocked(mailbox, 2)
+    until_blocked(2)
     mailbox.submit(segments(1))
     assert len(first.result(PATIENCE_S)) == 1
     mailbox.submit(segments(1))
@@ -230,7 +240,6 @@ class MailboxMachine(RuleBasedStateMachine):
         assert self.mailbox.queued_segments == len(self.waiting)
         assert self.mailbox.queued_source_tokens == sum(len(segment.source_ids) for segment in self.waiting)
         assert self.mailbox.unfinished == len(self.waiting) + len(self.running)
-        assert self.mailbox._running_tokens == sum(len(segment.source_ids) for segment in self.running)
         assert self.mailbox.wait_idle(0) is (self.mailbox.unfinished == 0)
         assert self.told == self.due
         assert all(segment.finished for segment in self.ended)

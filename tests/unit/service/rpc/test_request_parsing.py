@@ -12,7 +12,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.rpc import request_parsing
 from service.rpc.translation import Translation
 from service.wire import SERVICE
-from tests.unit.service.house import PATIENCE_S, PlayedEngine
+from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine
 
 LIMIT_BYTES = 1000
 UNARY = ["TranslateText", "StreamTranslateText", "ListModels"]

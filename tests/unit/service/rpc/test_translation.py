@@ -23,43 +23,43 @@ from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
 from service.queue import intake
 from service.text.translator import Translator
-from tests.unit.service.house import PATIENCE_S, House, until
+from tests.unit.service.played_engine import PATIENCE_S, ServedEngine, until
 
 both = pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
 
 
-def translate(house: House, *texts: str, **options) -> asyncio.Task:
-    return asyncio.create_task(house.client.translate(texts, model="en-de", **options))
+def translate(served: ServedEngine, *texts: str, **options) -> asyncio.Task:
+    return asyncio.create_task(served.client.translate(texts, model="en-de", **options))
 
 
-async def test_texts_are_answered_when_their_last_segment_is_finished(house) -> None:
-    call = translate(house, "tom. Good tom.", " ", "tom")
-    segments = await house.taken(3)
+async def test_texts_are_answered_when_their_last_segment_is_finished(served) -> None:
+    call = translate(served, "tom. Good tom.", " ", "tom")
+    segments = await served.taken(3)
     for segment in reversed(segments):
         assert not call.done()
-        house.exhaust(segment)
+        served.exhaust(segment)
     assert [translation.text for translation in await call] == ["tom. Good tom.", " ", "tom"]
-    assert house.count("requests_total", "TranslateText", "OK") == 1
+    assert served.count("requests_total", "TranslateText", "OK") == 1
 
 
-async def test_deltas_come_in_order_whatever_finishes_first(house) -> None:
-    stream = aiter(house.client.stream("tom. Good tom.", model="en-de"))
+async def test_deltas_come_in_order_whatever_finishes_first(served) -> None:
+    stream = aiter(served.client.stream("tom. Good tom.", model="en-de"))
     first_delta = asyncio.create_task(anext(stream))
-    first, second = await house.taken(2)
-    house.exhaust(second)
-    house.step(first)
+    first, second = await served.taken(2)
+    served.exhaust(second)
+    served.step(first)
     begun = (await first_delta).text
     assert begun
     assert "tom.".startswith(begun)
-    house.exhaust(first)
+    served.exhaust(first)
     rest = [delta async for delta in stream]
     assert begun + "".join(delta.text for delta in rest) == "tom. Good tom."
     assert rest[-1].result.text == "tom. Good tom."
 
 
-async def results(house: House, method: str, request: pb.TranslateTextRequest) -> list[pb.TranslatedText]:
+async def results(served: ServedEngine, method: str, request: pb.TranslateTextRequest) -> list[pb.TranslatedText]:
     """The translations of either call, in the order of the texts."""
-    call = getattr(house.stub, method)(request, timeout=PATIENCE_S)
+    call = getattr(served.stub, method)(request, timeout=PATIENCE_S)
     if method == "TranslateText":
         return list((await call).translations)
     last = {message.content_index: message.result async for message in call if message.HasField("result")}
@@ -68,14 +68,14 @@ async def results(house: House, method: str, request: pb.TranslateTextRequest) -
 
 @pytest.mark.parametrize("asked", [None, False, True])
 @both
-async def test_the_mean_log_probability_is_answered_to_who_asks(house, method, asked) -> None:
+async def test_the_mean_log_probability_is_answered_to_who_asks(served, method, asked) -> None:
     options = pb.TranslateOptions(mean_log_probability=asked)
     request = pb.TranslateTextRequest(contents=["tom", " "], model="en-de", options=options)
-    call = asyncio.create_task(results(house, method, request))
-    [segment] = await house.taken(1)
+    call = asyncio.create_task(results(served, method, request))
+    [segment] = await served.taken(1)
     assert segment.decoding.wants_log_probability is bool(asked)
     segment.log_probability = -0.75 * len(segment.source_ids)
-    house.exhaust(segment)
+    served.exhaust(segment)
     tom, blank = await call
     assert tom.HasField("mean_log_probability") is bool(asked)
     assert tom.mean_log_probability == (-0.75 if asked else 0.0)
@@ -83,36 +83,36 @@ async def test_the_mean_log_probability_is_answered_to_who_asks(house, method, a
 
 
 @both
-async def test_a_client_that_leaves_withdraws_its_segments(house, method) -> None:
+async def test_a_client_that_leaves_withdraws_its_segments(served, method) -> None:
     request = pb.TranslateTextRequest(contents=["tom. Good tom."], model="en-de")
-    call = getattr(house.stub, method)(request)
-    running = house.mailbox.take(0, 1, wait=False) or await house.taken(1)
+    call = getattr(served.stub, method)(request)
+    running = served.mailbox.take(0, 1, wait=False) or await served.taken(1)
     call.cancel()
-    await until(lambda: house.count("requests_total", method, "CANCELLED") == 1)
-    assert house.mailbox.queued_segments == 0
+    await until(lambda: served.count("requests_total", method, "CANCELLED") == 1)
+    assert served.mailbox.queued_segments == 0
     assert all(segment.cancel_requested for segment in running)
     with contextlib.suppress(asyncio.CancelledError):
         await call.code()
 
 
 @both
-async def test_a_passed_deadline_withdraws_the_segments(house, method) -> None:
+async def test_a_passed_deadline_withdraws_the_segments(served, method) -> None:
     request = pb.TranslateTextRequest(contents=["tom. Good tom."], model="en-de")
-    while not house.count("requests_total", method, "DEADLINE_EXCEEDED"):  # on a busy machine it may not arrive at all
-        call = getattr(house.stub, method)(request, timeout=0.2)
+    while not served.count("requests_total", method, "DEADLINE_EXCEEDED"):  # on a busy machine it may not arrive at all
+        call = getattr(served.stub, method)(request, timeout=0.2)
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    await house.gate.idle()
-    assert house.mailbox.queued_segments == 0
+    await served.gate.idle()
+    assert served.mailbox.queued_segments == 0
 
 
-async def test_the_engine_may_tell_of_the_deadline_first(house, monkeypatch) -> None:
-    call = translate(house, "tom")
-    [segment] = await house.taken(1)
+async def test_the_engine_may_tell_of_the_deadline_first(served, monkeypatch) -> None:
+    call = translate(served, "tom")
+    [segment] = await served.taken(1)
     assert segment.deadline_s is not None
     segment.fail(DeadlineExceededError("passed in the queue"), 0.0)
     later = SimpleNamespace(monotonic=lambda: segment.deadline_s + 1)
     monkeypatch.setattr(intake, "time", later)
-    house.mailbox.deliver([segment])
+    served.mailbox.deliver([segment])
     with pytest.raises(DeadlineExceededError, match="passed in the queue"):
         await call
 
@@ -125,10 +125,10 @@ TOO_LARGE = "a" * 1_100_001
 
 
 @both
-async def test_a_text_that_is_too_large_is_an_error_of_its_own(house, method) -> None:
-    call = asyncio.create_task(results(house, method, request_of("tom", TOO_LARGE, " ")))
-    [segment] = await house.taken(1)
-    house.exhaust(segment)
+async def test_a_text_that_is_too_large_is_an_error_of_its_own(served, method) -> None:
+    call = asyncio.create_task(results(served, method, request_of("tom", TOO_LARGE, " ")))
+    [segment] = await served.taken(1)
+    served.exhaust(segment)
     tom, bad, blank = await call
     assert (tom.translated_text, blank.translated_text) == ("tom", " ")
     assert not tom.HasField("text_error")
@@ -137,34 +137,34 @@ async def test_a_text_that_is_too_large_is_an_error_of_its_own(house, method) ->
     assert error.violations == [("contents[1]", "must be at most 1100000 bytes, is 1100001")]
     expected = pb.TranslatedText(model="en-de", text_error=bad.text_error)
     assert bad == expected
-    assert house.count("requests_total", method, "OK") == 1
+    assert served.count("requests_total", method, "OK") == 1
 
 
 @both
-async def test_a_single_bad_text_does_not_fail_the_call_either(house, method) -> None:
-    [bad] = await results(house, method, request_of(TOO_LARGE))
+async def test_a_single_bad_text_does_not_fail_the_call_either(served, method) -> None:
+    [bad] = await results(served, method, request_of(TOO_LARGE))
     assert bad.HasField("text_error")
 
 
 @both
-async def test_all_or_nothing_fails_for_a_bad_text_and_names_all(house, method) -> None:
+async def test_all_or_nothing_fails_for_a_bad_text_and_names_all(served, method) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await results(house, method, request_of(TOO_LARGE, "tom", TOO_LARGE, all_or_nothing=True))
+        await results(served, method, request_of(TOO_LARGE, "tom", TOO_LARGE, all_or_nothing=True))
     error = from_rpc_error(caught.value)
     assert isinstance(error, InvalidRequestError)
     assert [violation.field for violation in error.violations] == ["contents[0]", "contents[2]"]
-    assert house.mailbox.queued_segments == 0
+    assert served.mailbox.queued_segments == 0
 
 
 @both
-async def test_a_text_on_which_the_engine_fails_does_not_hurt_the_others(house, method) -> None:
-    call = asyncio.create_task(results(house, method, request_of("tom. Good tom.", "tom")))
-    poisonous, sibling, healthy = await house.taken(3)
+async def test_a_text_on_which_the_engine_fails_does_not_hurt_the_others(served, method) -> None:
+    call = asyncio.create_task(results(served, method, request_of("tom. Good tom.", "tom")))
+    poisonous, sibling, healthy = await served.taken(3)
     poisonous.fail_alone(0.0)
-    house.mailbox.deliver([poisonous])
+    served.mailbox.deliver([poisonous])
     await until(lambda: sibling.cancel_requested)
-    assert house.metrics.total("cancelled_segments_total") == 1
-    house.exhaust(healthy)
+    assert served.metrics.total("cancelled_segments_total") == 1
+    served.exhaust(healthy)
     bad, good = await call
     assert good.translated_text == "tom"
     assert type(from_text_error(bad.text_error)) is TextFailedError
@@ -172,20 +172,20 @@ async def test_a_text_on_which_the_engine_fails_does_not_hurt_the_others(house, 
 
 
 @both
-async def test_all_or_nothing_fails_where_the_engine_fails_on_a_text(house, method) -> None:
-    call = asyncio.create_task(results(house, method, request_of("tom", "Good tom", all_or_nothing=True)))
-    poisonous, other = await house.taken(2)
+async def test_all_or_nothing_fails_where_the_engine_fails_on_a_text(served, method) -> None:
+    call = asyncio.create_task(results(served, method, request_of("tom", "Good tom", all_or_nothing=True)))
+    poisonous, other = await served.taken(2)
     poisonous.fail_alone(0.0)
-    house.mailbox.deliver([poisonous])
+    served.mailbox.deliver([poisonous])
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call
     assert isinstance(from_rpc_error(caught.value), TextFailedError)
-    await house.gate.idle()
+    await served.gate.idle()
     assert other.cancel_requested
 
 
 @both
-async def test_a_fault_of_ours_on_one_text_does_not_hurt_the_others(house, monkeypatch, method) -> None:
+async def test_a_fault_of_ours_on_one_text_does_not_hurt_the_others(served, monkeypatch, method) -> None:
     prepare = Translator.prepare
 
     def explode(self, text, *arguments, **options):
@@ -195,7 +195,7 @@ async def test_a_fault_of_ours_on_one_text_does_not_hurt_the_others(house, monke
 
     monkeypatch.setattr(Translator, "prepare", explode)
     with capture_logs() as log:
-        bad, good = await results(house, method, request_of("my secret", " "))
+        bad, good = await results(served, method, request_of("my secret", " "))
     assert type(from_text_error(bad.text_error)) is InternalError
     assert good.translated_text == " "
     assert "secret" not in repr(log)
@@ -203,9 +203,9 @@ async def test_a_fault_of_ours_on_one_text_does_not_hurt_the_others(house, monke
 
 
 @both
-async def test_a_request_id_is_echoed_or_made_up(house, method) -> None:
+async def test_a_request_id_is_echoed_or_made_up(served, method) -> None:
     async def echoed(**fields) -> str:
-        call = getattr(house.stub, method)(request_of(" ", **fields), timeout=PATIENCE_S)
+        call = getattr(served.stub, method)(request_of(" ", **fields), timeout=PATIENCE_S)
         answer = await call if method == "TranslateText" else [message async for message in call][-1]
         return answer.request_id
 
@@ -220,9 +220,9 @@ async def test_a_request_id_is_echoed_or_made_up(house, method) -> None:
     ("fields", "request_id"),
     [({"request_id": "mine", "mime_type": "x"}, "mine"), ({"mime_type": "x"}, None), ({"request_id": "no no"}, None)],
 )
-async def test_an_error_names_the_request(house, method, fields, request_id) -> None:
+async def test_an_error_names_the_request(served, method, fields, request_id) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await results(house, method, request_of("tom", **fields))
+        await results(served, method, request_of("tom", **fields))
     error = from_rpc_error(caught.value)
     assert isinstance(error, InvalidRequestError)
     assert error.request_id
@@ -231,90 +231,90 @@ async def test_an_error_names_the_request(house, method, fields, request_id) -> 
 
 
 @both
-async def test_an_early_refusal_names_the_request_too(closed_house, method) -> None:
+async def test_an_early_refusal_names_the_request_too(closed_served, method) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await results(closed_house, method, request_of("tom", request_id="early"))
+        await results(closed_served, method, request_of("tom", request_id="early"))
     error = from_rpc_error(caught.value)
     assert isinstance(error, LoadingError)
     assert error.request_id == "early"
 
 
-async def test_a_failed_segment_ends_its_call_at_once_and_no_other(house) -> None:
-    bad = translate(house, "tom. Good tom.")
-    poisonous, sibling = await house.taken(2)
-    good = translate(house, "tom")
-    [healthy] = await house.taken(1)
+async def test_a_failed_segment_ends_its_call_at_once_and_no_other(served) -> None:
+    bad = translate(served, "tom. Good tom.")
+    poisonous, sibling = await served.taken(2)
+    good = translate(served, "tom")
+    [healthy] = await served.taken(1)
     poisonous.fail(InternalError("poisonous"), 0.0)
-    house.mailbox.deliver([poisonous])
+    served.mailbox.deliver([poisonous])
     with pytest.raises(InternalError, match="poisonous"):
         await bad
     assert sibling.cancel_requested
-    assert house.metrics.total("cancelled_segments_total") == 1
-    house.exhaust(healthy)
+    assert served.metrics.total("cancelled_segments_total") == 1
+    served.exhaust(healthy)
     assert (await good)[0].text == "tom"
 
 
-async def test_calls_are_refused_while_loading(closed_house) -> None:
-    for call in (closed_house.client.translate("tom", model="en-de"), closed_house.client.list_models()):
+async def test_calls_are_refused_while_loading(closed_served) -> None:
+    for call in (closed_served.client.translate("tom", model="en-de"), closed_served.client.list_models()):
         with pytest.raises(LoadingError):  # after the last try of the client
             await call
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await closed_house.stub.ListModels(pb.ListModelsRequest())
+        await closed_served.stub.ListModels(pb.ListModelsRequest())
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
-    assert closed_house.count("rejected_total", "LOADING") >= 3
+    assert closed_served.count("rejected_total", "LOADING") >= 3
 
 
-async def test_closing_refuses_what_is_new_and_finishes_what_runs(house) -> None:
-    running = translate(house, "tom")
-    [segment] = await house.taken(1)
-    house.gate.close()
+async def test_closing_refuses_what_is_new_and_finishes_what_runs(served) -> None:
+    running = translate(served, "tom")
+    [segment] = await served.taken(1)
+    served.gate.close()
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await house.stub.TranslateText(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
+        await served.stub.TranslateText(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
-    assert house.count("rejected_total", "DRAINING") == 1
-    idle = asyncio.create_task(house.gate.idle())
+    assert served.count("rejected_total", "DRAINING") == 1
+    idle = asyncio.create_task(served.gate.idle())
     await asyncio.sleep(0)
     assert not idle.done()
-    house.exhaust(segment)
+    served.exhaust(segment)
     assert (await running)[0].text == "tom"
     await idle
 
 
-async def test_abandoned_calls_are_answered(house) -> None:
+async def test_abandoned_calls_are_answered(served) -> None:
     request = pb.TranslateTextRequest(contents=["tom"], model="en-de")
-    calls = [house.stub.TranslateText(request), house.stub.StreamTranslateText(request)]
-    await house.taken(2)
-    house.gate.abandon(DrainingError("took too long"))
+    calls = [served.stub.TranslateText(request), served.stub.StreamTranslateText(request)]
+    await served.taken(2)
+    served.gate.abandon(DrainingError("took too long"))
     for call in calls:
         assert await call.code() is grpc.StatusCode.UNAVAILABLE
         assert await call.details() == "took too long"
-    await house.gate.idle()
+    await served.gate.idle()
 
 
-async def test_a_fault_of_ours_is_internal_and_its_log_holds_no_text(house, monkeypatch) -> None:
+async def test_a_fault_of_ours_is_internal_and_its_log_holds_no_text(served, monkeypatch) -> None:
     def explode(self, text, *arguments, **options) -> None:
         raise ValueError(f"cannot do {text}")
 
     monkeypatch.setattr(Translator, "prepare", explode)
     with capture_logs() as log, pytest.raises(InternalError) as caught:
-        await translate(house, "my secret")
+        await translate(served, "my secret")
     assert "secret" not in str(caught.value)
     assert [entry["error"] for entry in log] == ["ValueError"]
     assert "secret" not in repr(log)
-    assert house.count("requests_total", "TranslateText", "INTERNAL") == 1
+    assert served.count("requests_total", "TranslateText", "INTERNAL") == 1
 
 
 @pytest.mark.parametrize("server_settings", [{"queue_source_tokens": 1_000}], indirect=True)
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
-async def test_a_request_without_prospects_is_refused_before_its_texts_are_split(house, monkeypatch, method) -> None:
-    first = translate(house, "tom " * 1_100)
+async def test_a_request_without_prospects_is_refused_before_its_texts_are_split(served, monkeypatch, method) -> None:
+    first = translate(served, "tom " * 1_100)
     # Of it, only a portion is queued; but all of it waits.
-    await until(lambda: house.mailbox.queued_segments > 0)
-    assert house.mailbox.queued_source_tokens < 1_000
+    await until(lambda: served.mailbox.queued_segments > 0)
+    assert served.mailbox.queued_source_tokens < 1_000
     monkeypatch.setattr(Translator, "open", lambda *arguments: pytest.fail("was split"))
-    call = getattr(house.stub, method)(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
+    call = getattr(served.stub, method)(pb.TranslateTextRequest(contents=["tom"], model="en-de"))
     assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert house.count("rejected_total", "QUEUE_FULL") == 1
+    assert served.count("rejected_total", "QUEUE_FULL") == 1
     first.cancel()
     with pytest.raises((asyncio.CancelledError, RequestCancelledError)):
         await first
@@ -322,14 +322,14 @@ async def test_a_request_without_prospects_is_refused_before_its_texts_are_split
 
 @pytest.mark.parametrize("server_settings", [{"queue_source_tokens": 1_000}], indirect=True)
 @pytest.mark.parametrize("method", ["TranslateText", "StreamTranslateText"])
-async def test_html_is_refused_for_its_text_and_not_for_its_tags(house, method) -> None:
-    first = translate(house, "tom " * 200)
-    await until(lambda: house.mailbox.queued_segments > 0)
+async def test_html_is_refused_for_its_text_and_not_for_its_tags(served, method) -> None:
+    first = translate(served, "tom " * 200)
+    await until(lambda: served.mailbox.queued_segments > 0)
     tags = f'<p class="{"x" * 5_000}">'
-    start = getattr(house.stub, method)
+    start = getattr(served.stub, method)
     accepted = start(pb.TranslateTextRequest(contents=[tags + "tom"], model="en-de", mime_type="text/html"))
-    before = house.mailbox.queued_segments
-    await until(lambda: house.mailbox.queued_segments > before or accepted.done())
+    before = served.mailbox.queued_segments
+    await until(lambda: served.mailbox.queued_segments > before or accepted.done())
     assert not accepted.done()
     refused = start(pb.TranslateTextRequest(contents=[tags + "tom " * 2_000], model="en-de", mime_type="text/html"))
     assert await refused.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -339,32 +339,32 @@ async def test_html_is_refused_for_its_text_and_not_for_its_tags(house, method) 
         await first
 
 
-async def test_large_texts_do_not_hold_up_others(house) -> None:
+async def test_large_texts_do_not_hold_up_others(served) -> None:
     large = "tom " * 20_000
-    call = translate(house, large, timeout_s=PATIENCE_S)
-    small = translate(house, "   ")
+    call = translate(served, large, timeout_s=PATIENCE_S)
+    small = translate(served, "   ")
     assert (await small)[0].text == "   "
-    segments = await house.taken(1)
+    segments = await served.taken(1)
     call.cancel()
     with pytest.raises((asyncio.CancelledError, RequestCancelledError)):
         await call
-    await until(lambda: house.mailbox.queued_segments == 0)
+    await until(lambda: served.mailbox.queued_segments == 0)
     assert segments
 
 
-async def test_time_to_the_first_token_is_observed_once_a_segment(house) -> None:
-    call = translate(house, "tom. Good tom.")
-    for segment in await house.taken(2):
+async def test_time_to_the_first_token_is_observed_once_a_segment(served) -> None:
+    call = translate(served, "tom. Good tom.")
+    for segment in await served.taken(2):
         segment.first_token_s = segment.submitted_s + 250.0  # a decode is submitted microseconds before its segment
-        house.exhaust(segment)
+        served.exhaust(segment)
     await call
-    assert house.metrics.time_to_first_token_seconds._sum.get() == pytest.approx(500.0, rel=0.01)
+    assert served.metrics.total("time_to_first_token_seconds_sum") == pytest.approx(500.0, rel=0.01)
 
 
 @pytest.mark.parametrize("text", ["tom", "tom " * 20_000])
-async def test_a_model_is_needed_from_its_choice_to_the_last_end(house, monkeypatch, text: str) -> None:
+async def test_a_model_is_needed_from_its_choice_to_the_last_end(served, monkeypatch, text: str) -> None:
     """Else its engine could be stopped while a text is prepared for it, which a large one is on another thread."""
-    [model] = house.gate.catalog()
+    [model] = served.gate.catalog()
     open_text, needed = Translator.open, []
 
     def note(*arguments: object):
@@ -372,31 +372,31 @@ async def test_a_model_is_needed_from_its_choice_to_the_last_end(house, monkeypa
         return open_text(*arguments)
 
     monkeypatch.setattr(Translator, "open", note)
-    call = translate(house, text, timeout_s=PATIENCE_S)
-    segments = await house.taken(1)
+    call = translate(served, text, timeout_s=PATIENCE_S)
+    segments = await served.taken(1)
     assert needed == [True]
     assert model.busy
     call.cancel()
     with pytest.raises((asyncio.CancelledError, RequestCancelledError)):
         await call
-    await until(lambda: not house.mailbox.queued_segments)
+    await until(lambda: not served.mailbox.queued_segments)
     for segment in segments:
         segment.finish(FinishReason.CANCELLED, 0.0)
-    house.mailbox.deliver(segments)
+    served.mailbox.deliver(segments)
     await until(lambda: not model.busy)
 
 
-async def test_a_call_leaves_one_record(house) -> None:
-    call = translate(house, "tom. Good tom.", "tom")
-    for segment in await house.taken(3):
+async def test_a_call_leaves_one_record(served) -> None:
+    call = translate(served, "tom. Good tom.", "tom")
+    for segment in await served.taken(3):
         segment.admitted_s = segment.submitted_s + 1_000.0
         segment.encoded_s = segment.submitted_s + 3_000.0
         segment.target_ids.append(7)
         segment.finish(FinishReason.EOS, segment.submitted_s + 7_000.0)
-        house.mailbox.deliver([segment])
+        served.mailbox.deliver([segment])
     [first, second] = await call
-    await until(lambda: house.records)
-    [record] = house.records
+    await until(lambda: served.records)
+    [record] = served.records
     assert (record.method, record.code, record.reason) == ("TranslateText", grpc.StatusCode.OK, "")
     assert (record.model, record.caller) == ("en-de", "ipv4:127.0.0.1")
     assert (record.texts, record.segments, record.cached, record.coalesced) == (2, 3, 0, 0)
@@ -407,21 +407,21 @@ async def test_a_call_leaves_one_record(house) -> None:
     assert record.duration_s > 0
 
 
-async def test_a_refused_call_leaves_a_record_without_a_model(house) -> None:
+async def test_a_refused_call_leaves_a_record_without_a_model(served) -> None:
     with pytest.raises(InvalidRequestError):
-        await house.client.translate(["tom"], source_language="xx", target_language="de")
-    await until(lambda: house.records)
-    [record] = house.records
+        await served.client.translate(["tom"], source_language="xx", target_language="de")
+    await until(lambda: served.records)
+    [record] = served.records
     assert (record.code, record.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "UNKNOWN_LANGUAGE_PAIR")
     assert (record.model, record.texts, record.segments) == ("", 1, 0)
 
 
-async def test_a_call_that_is_left_leaves_a_record_of_how_long_it_waited(house) -> None:
-    call = translate(house, "tom")
-    await until(lambda: house.mailbox.queued_segments == 1)
+async def test_a_call_that_is_left_leaves_a_record_of_how_long_it_waited(served) -> None:
+    call = translate(served, "tom")
+    await until(lambda: served.mailbox.queued_segments == 1)
     call.cancel()
-    await until(lambda: house.records)
-    [record] = house.records
+    await until(lambda: served.records)
+    [record] = served.records
     assert record.code is grpc.StatusCode.CANCELLED
     assert (record.segments, record.target_tokens) == (1, 0)
     assert record.queue.seconds > 0
@@ -433,41 +433,41 @@ TOO_LONG = "station" * 9_000  # 63,000 bytes: three of them are more than a mess
 
 
 @small_answers
-async def test_texts_whose_translations_would_hardly_fit_are_refused_before_any_work(house) -> None:
+async def test_texts_whose_translations_would_hardly_fit_are_refused_before_any_work(served) -> None:
     limit = 65_536 // 3
     with pytest.raises(InvalidRequestError, match=rf"^contents: must be at most {limit} bytes together, are 21846: "):
-        await house.client.translate(["€" * 7_000, "a" * 846], model="en-de")
-    assert house.mailbox.queued_segments == 0
-    assert house.count("rejected_total", "INVALID_REQUEST") == 1
+        await served.client.translate(["€" * 7_000, "a" * 846], model="en-de")
+    assert served.mailbox.queued_segments == 0
+    assert served.count("rejected_total", "INVALID_REQUEST") == 1
     blanks = [" " * 20_000, " " * (limit - 20_000)]
-    assert [each.text for each in await house.client.translate(blanks, model="en-de")] == blanks
+    assert [each.text for each in await served.client.translate(blanks, model="en-de")] == blanks
 
 
 @pytest.mark.parametrize("server_settings", [{"max_answer_bytes": 65_536, "max_text_bytes": 20_000}], indirect=True)
-async def test_texts_that_are_too_large_by_themselves_do_not_count(house) -> None:
+async def test_texts_that_are_too_large_by_themselves_do_not_count(served) -> None:
     texts = ["a" * 20_001, " ", "a" * 20_001]
-    answers = await house.client.translate(texts, model="en-de", all_or_nothing=False)
+    answers = await served.client.translate(texts, model="en-de", all_or_nothing=False)
     assert [type(answer.error) for answer in answers] == [InvalidRequestError, type(None), InvalidRequestError]
 
 
 @small_answers
-async def test_an_answer_that_is_too_large_has_a_reason_of_its_own(house, tokenizer) -> None:
-    call = translate(house, "tom")
-    [segment] = await house.taken(1)
+async def test_an_answer_that_is_too_large_has_a_reason_of_its_own(served, tokenizer) -> None:
+    call = translate(served, "tom")
+    [segment] = await served.taken(1)
     segment.target_ids.extend(tokenizer.encode(TOO_LONG + TOO_LONG))
     segment.finish(FinishReason.EOS, 0.0)
-    house.mailbox.deliver([segment])
+    served.mailbox.deliver([segment])
     with pytest.raises(AnswerTooLargeError, match=r"^the answer must be at most 65536 bytes, is 126\d\d\d") as caught:
         await call
     assert (caught.value.code, caught.value.retryable) == (grpc.StatusCode.INVALID_ARGUMENT, False)
-    assert house.count("requests_total", "TranslateText", "INVALID_ARGUMENT") == 1
+    assert served.count("requests_total", "TranslateText", "INVALID_ARGUMENT") == 1
 
 
 @small_answers
-async def test_a_stream_takes_what_is_too_much_for_one_answer(house) -> None:
+async def test_a_stream_takes_what_is_too_much_for_one_answer(served) -> None:
     texts = [" " * 60_000] * 4
     got = [""] * 4
-    async for message in house.stub.StreamTranslateText(pb.TranslateTextRequest(contents=texts, model="en-de")):
+    async for message in served.stub.StreamTranslateText(pb.TranslateTextRequest(contents=texts, model="en-de")):
         assert message.ByteSize() <= 65_536
         got[message.content_index] += message.text_delta
     assert got == texts
@@ -475,13 +475,13 @@ async def test_a_stream_takes_what_is_too_much_for_one_answer(house) -> None:
 
 @small_answers
 @pytest.mark.parametrize("all_or_nothing", [False, True])
-async def test_a_streamed_translation_that_no_message_holds_is_an_error(house, tokenizer, all_or_nothing) -> None:
+async def test_a_streamed_translation_that_no_message_holds_is_an_error(served, tokenizer, all_or_nothing) -> None:
     request = pb.TranslateTextRequest(contents=["tom", " "], model="en-de", all_or_nothing=all_or_nothing)
-    call = asyncio.create_task(results(house, "StreamTranslateText", request))
-    [segment] = await house.taken(1)
+    call = asyncio.create_task(results(served, "StreamTranslateText", request))
+    [segment] = await served.taken(1)
     segment.target_ids.extend(tokenizer.encode(TOO_LONG + TOO_LONG))
     segment.finish(FinishReason.EOS, 0.0)
-    house.mailbox.deliver([segment])
+    served.mailbox.deliver([segment])
     if all_or_nothing:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await call
@@ -490,5 +490,5 @@ async def test_a_streamed_translation_that_no_message_holds_is_an_error(house, t
         bad, blank = await call
         assert type(from_text_error(bad.text_error)) is AnswerTooLargeError
         assert blank.translated_text == " "
-        [record] = house.records
+        [record] = served.records
         assert record.failed_texts == 1

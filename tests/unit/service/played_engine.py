@@ -46,11 +46,12 @@ class PlayedEngine:
             self.step(segment)
 
     def count(self, name: str, *labels: str) -> float:
-        return getattr(self.metrics, name).labels(*labels)._value.get()
+        [family] = getattr(self.metrics, name).labels(*labels).collect()
+        return family.samples[0].value
 
 
 @dataclass
-class House(PlayedEngine):
+class ServedEngine(PlayedEngine):
     """The same behind a gRPC server."""
 
     client: AsyncClient

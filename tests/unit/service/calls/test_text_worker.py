@@ -120,15 +120,15 @@ def finished(segments: int) -> Document:
 
 async def test_many_translations_are_put_together_in_turns_and_in_order() -> None:
     work = TextWorker(Settings())
-    texts = {index: finished(index % 3 + 1) for index in range(1_000)}
-    async with work._turns.turn("b"):
-        few = await work.results("a", {index: texts[index] for index in range(3)})
-        for index in range(3):
-            texts[index] = finished(index % 3 + 1)
-        many = asyncio.create_task(work.results("a", texts))
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert not many.done()
+    texts, others = ({index: finished(index % 3 + 1) for index in range(1_000)} for _ in range(2))
+    theirs = asyncio.create_task(work.results("b", others))
+    await asyncio.sleep(0)  # the other client has its turn
+    few = await work.results("a", {index: finished(index % 3 + 1) for index in range(3)})
+    assert not theirs.done()
+    many = asyncio.create_task(work.results("a", texts))
+    await asyncio.sleep(0)
+    assert not many.done()
+    assert list(await theirs) == list(range(1_000))
     results = await many
     assert list(results) == list(range(1_000))
     assert [result.text for result in few.values()] == ["x", "xx", "xxx"]

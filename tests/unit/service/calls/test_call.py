@@ -56,8 +56,9 @@ def call_of(
     record: CallStats | None = None,
     window: Window | None = None,
     all_or_nothing: bool = False,
+    html: bool = False,
 ) -> Call:
-    options = RequestOptions(client="a", all_or_nothing=all_or_nothing)
+    options = RequestOptions(client="a", all_or_nothing=all_or_nothing, html=html)
     record = record or CallStats("TranslateText")
     return Call(model_of(intake, translator), options, TextWorker(Settings()), Metrics(), record, window=window)
 
@@ -174,6 +175,28 @@ async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(mailbox) 
             left -= len(finish(mailbox, 100))
         await call.done()
         assert intake.reservation.text_bytes == 0
+
+
+class NarrowIntake(Intake):
+    """Has prospects for texts of 5 bytes."""
+
+    def precheck(self, options: RequestOptions, text_bytes: int) -> None:
+        if text_bytes > 5:
+            raise QueueFullError("full")
+
+
+@pytest.mark.parametrize("length", [6, 600])
+async def test_html_is_refused_when_it_is_known_how_much_of_it_is_text(length: int) -> None:
+    mailbox, record = bound(Mailbox(20_000)), CallStats("TranslateText")
+    intake = NarrowIntake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
+    async with call_of(intake, html=True, record=record) as call:
+        with pytest.raises(QueueFullError):
+            await call.add(["a" * length])
+    assert mailbox.queued_segments == 0
+    assert not record.admitted
+    async with call_of(intake, html=True) as call:
+        await call.add(["a" * 5])
+        assert mailbox.queued_segments == 5
 
 
 async def test_a_small_call_is_let_in_or_refused_as_a_whole(mailbox, intake) -> None:

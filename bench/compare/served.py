@@ -50,7 +50,7 @@ QUICK = Timing(warmup_s=0.4, idle_s=0.8, sweep_s=1.2, trial_s=1.5, growth=1.4, p
 
 
 @dataclass
-class _Side:
+class Side:
     """A server of one choice of settings that runs.
 
     Attributes:
@@ -69,6 +69,11 @@ class _Side:
     seeds: Iterator[int] = field(default_factory=count)
 
     def measure_idle(self) -> None:
+        """Measure the latency of one client alone.
+
+        Raises:
+            ServerError: it answers with errors.
+        """
         load = closed_load(self.address, self.requests, 1, self.timing.warmup_s, self.timing.idle_s)
         if load.failed or load.p50_ms is None:
             raise ServerError(f"{self._name} answers one client with errors")
@@ -100,7 +105,7 @@ class _Side:
 class _Search:
     """The highest rate of one side under one bound; each search begins where the one before ended."""
 
-    side: _Side
+    side: Side
     bound_ms: float
     guess: float
     growth: float
@@ -138,7 +143,7 @@ class Best:
 def sweep(server: Server, requests: Sequence[bytes], timing: Timing, log: Log) -> Best:
     """Find the settings that hold the highest rate: a ladder of rates, from which settings drop out."""
     with ExitStack() as stack:
-        sides = [stack.enter_context(_running(server, settings, requests, timing, log)) for settings in server.choices]
+        sides = [stack.enter_context(started(server, settings, requests, timing, log)) for settings in server.choices]
         for side in sides:
             side.measure_idle()
         idle_ms = min(side.idle_ms for side in sides)
@@ -180,7 +185,7 @@ def compare_served(
     best = [sweep(server, requests, timing, log) for server in servers]
     with ExitStack() as stack:
         ours, theirs = (
-            stack.enter_context(_running(server, chosen.settings, requests, timing, log))
+            stack.enter_context(started(server, chosen.settings, requests, timing, log))
             for server, chosen in zip(servers, best, strict=True)
         )
         our_bound, their_bound = (FACTOR * chosen.idle_ms for chosen in best)
@@ -222,11 +227,18 @@ def requests_of(texts: list[str], model: str, max_target_tokens: int | None) -> 
 
 
 @contextmanager
-def _running(
-    server: Server, settings: Settings, requests: Sequence[bytes], timing: Timing, log: Log
-) -> Iterator[_Side]:
+def started(server: Server, settings: Settings, requests: Sequence[bytes], timing: Timing, log: Log) -> Iterator[Side]:
+    """Start a server of one choice of settings for the time of the block.
+
+    Args:
+        server: which.
+        settings: of it.
+        requests: to load it with, again and again.
+        timing: how long a load lasts.
+        log: told what was measured.
+    """
     with running(server.command(settings)) as process:
-        yield _Side(server, settings, process.address, requests, timing, log)
+        yield Side(server, settings, process.address, requests, timing, log)
 
 
 def _describe(load: Answered, bound_ms: float) -> str:

@@ -124,7 +124,7 @@ def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
         return [_timed_us(lambda: encoder.encode(sources)) for _ in range(shape.target)]
 
     plain, profiled = EncoderSession(bundle, "cpu"), EncoderSession(bundle, "cpu")
-    profiled._session = session = open_graph(bundle, ENCODER, "cpu", profile=folder / "encoder")
+    profiled.session = session = open_graph(bundle, ENCODER, "cpu", profile=folder / "encoder")
     walls_us, events = _in_turn(a_round, plain, profiled, session.end_profiling, shape.rounds)
     keys = Keys(own=shape.source, source=shape.source)
     return Profile("encoder", shape.typical(walls_us), summarize(events, keys, shape, profiler))

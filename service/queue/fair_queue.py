@@ -215,7 +215,7 @@ class FairQueue:
         if not self._length:
             return []
         priority = Priority.INTERACTIVE if self._rings[Priority.INTERACTIVE].flows else Priority.BULK
-        ring, known = self._rings[priority], other._rings[priority].flows
+        ring, known = self._rings[priority], other._rings[priority].flows  # noqa: SLF001  (of the same class)
         # No further than `count` strangers can be behind all those that are known.
         first = islice(ring.flows.items(), count + len(known))
         taken = [next(iter(flow.segments)) for client, flow in first if client not in known][:count]

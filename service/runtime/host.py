@@ -37,7 +37,7 @@ class EncoderSession:
         Raises:
             BundleError: it cannot be loaded.
         """
-        self._session = open_graph(bundle, ENCODER, device)
+        self.session = open_graph(bundle, ENCODER, device)
         self._pad_id = bundle.manifest.pad_id
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
@@ -49,12 +49,12 @@ class EncoderSession:
         Returns:
             The memory of each source, [its length, decoder_layers * 2 * d_model].
         """
-        (memory,) = self._session.run([MEMORY], encoder_feeds(sources, self._pad_id))
+        (memory,) = self.session.run([MEMORY], encoder_feeds(sources, self._pad_id))
         return [memory[row, : len(ids)] for row, ids in enumerate(sources)]
 
     def close(self) -> None:
         """End the session; there is no run after it."""
-        del self._session
+        del self.session
 
 
 class DecoderSession:

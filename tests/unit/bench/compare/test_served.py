@@ -96,7 +96,7 @@ def test_a_near_miss_has_a_second_try_and_a_clear_one_has_none(world: World) -> 
     for planted, loads, held in (([1.9], 2, True), ([1.9, 1.9], 2, False), ([2.1], 1, False), ([0.9], 1, True)):
         world.loads.clear()
         world.planted = [bound_ms * share for share in planted]
-        with compare_served._running(server("ours", 9e9), {"capacity": 9e9}, [b""], TIMING, lambda _: None) as side:
+        with compare_served.started(server("ours", 9e9), {"capacity": 9e9}, [b""], TIMING, lambda _: None) as side:
             assert side.holds(10.0, bound_ms, 1.0) is held
         assert len(world.loads) == loads
 

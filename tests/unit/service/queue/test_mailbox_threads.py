@@ -32,7 +32,7 @@ def segments(*lengths: int, **fields) -> list[Decode]:
 def until_blocked(threads: int) -> None:
     """Come back once that number of threads wait in a mailbox: only then does a test prove that they are woken."""
     end_s = time.monotonic() + PATIENCE_S
-    while sum(map(is_blocked, sys._current_frames().values())) < threads:
+    while sum(map(is_blocked, sys._current_frames().values())) < threads:  # noqa: SLF001  (documented all the same)
         assert time.monotonic() < end_s
         time.sleep(0.001)
 

@@ -39,7 +39,7 @@ class Intake:
         self._metrics = metrics
         self._coalesce = coalesce
         self._results = ResultCache(limit_bytes, metrics)
-        self._flights = SingleFlight(coalesce=coalesce)
+        self._decodes = SingleFlight(coalesce=coalesce)
 
     @property
     def results_bytes(self) -> int:
@@ -49,7 +49,7 @@ class Intake:
     @property
     def unfinished(self) -> int:
         """Decodes for which segments wait."""
-        return len(self._flights)
+        return len(self._decodes)
 
     @property
     def portion_source_tokens(self) -> int:
@@ -85,7 +85,7 @@ class Intake:
             if (result := self._results.find(key)) is not None:
                 known.append((segment, result))
                 continue
-            shared = self._flights.find(key) or joinable.get(key)
+            shared = self._decodes.find(key) or joinable.get(key)
             if shared is not None:
                 segment.origin = Origin.COALESCED
             else:
@@ -101,7 +101,7 @@ class Intake:
         for segment in segments:
             segment.submitted_s = now_s
         for segment, shared in joining:
-            self._flights.join(segment, shared)
+            self._decodes.join(segment, shared)
         self._answer(known, now_s)
         self._results.count([result for _, result in known], len(new))
         if len(joining) > len(new):
@@ -112,7 +112,7 @@ class Intake:
         segments = list(segments)
         for segment in segments:
             segment.cancel_requested = True  # keeps the news of its end, if that is on its way, from the caller
-        abandoned = self._flights.leave(segments, time.monotonic())
+        abandoned = self._decodes.leave(segments, time.monotonic())
         if abandoned:
             self._mailbox.cancel(abandoned)
 
@@ -125,7 +125,7 @@ class Intake:
             return
         self._mailbox.submit([shared.decode for shared in new], let_in=let_in, again=again)
         for shared in new:
-            self._flights.add(shared)
+            self._decodes.add(shared)
 
     def _promote(self, joining: Iterable[tuple[Segment, SharedDecode]]) -> None:
         """Have decodes that wait take the turns of the segments that join them, where these come sooner."""
@@ -146,7 +146,7 @@ class Intake:
 
     def _progressed(self, decode: Decode) -> None:
         """Pass on the news of a decode."""
-        shared = self._flights.of(decode)
+        shared = self._decodes.of(decode)
         if shared is None:
             return  # its end already showed when a token of it was told
         if decode.finished:
@@ -157,7 +157,7 @@ class Intake:
     def _end(self, shared: SharedDecode) -> None:
         """Tell all who waited of the end; but a passed deadline may not be theirs."""
         segments, late = list(shared.segments), []
-        self._flights.remove(shared)
+        self._decodes.remove(shared)
         if isinstance(shared.decode.error, DeadlineExceededError):
             now_s = time.monotonic()
             late = [segment for segment in segments if _has_time(segment, now_s)]
@@ -181,7 +181,7 @@ class Intake:
             _tell_end(segments)
         else:
             for segment in segments:
-                self._flights.join(segment, shared)
+                self._decodes.join(segment, shared)
 
 
 def _tell_end(segments: Sequence[Segment]) -> None:

@@ -67,7 +67,10 @@ class Metrics:
         self._define_requests()
         self._define_reloads()
         self._define_callers()
-        self._define_engine()
+        self._define_durations()
+        self._define_slots()
+        self._define_tokens()
+        self._define_ends()
         self._define_caches()
         self._of: dict[str, ModelMetrics] = {}
 
@@ -164,7 +167,7 @@ class Metrics:
             "files",
         )
 
-    def _define_engine(self) -> None:
+    def _define_durations(self) -> None:
         self.queue_duration_seconds = self._latency(
             "queue_duration_seconds",
             "Time from the submission of a segment until an engine thread takes it. It is encoded next, and may then "
@@ -182,6 +185,12 @@ class Metrics:
             "are asked for.",
             "model",
         )
+        self.step_age_seconds = self._gauge(
+            "step_age_seconds", "Time since the oldest step that runs began; 0 when idle."
+        )
+        self.stalled_steps_total = self._counter("stalled_steps", "Steps that took so long that health was withdrawn.")
+
+    def _define_slots(self) -> None:
         self.decode_batch_slots = Histogram(
             "decode_batch_slots",
             "Active slots of a decode step.",
@@ -195,6 +204,8 @@ class Metrics:
         self.kv_cache_bytes = self._gauge(
             "kv_cache_bytes", f"Bytes reserved for the keys and values of all slots: {KV_CACHE_FORMULA}.", "model"
         )
+
+    def _define_tokens(self) -> None:
         self.source_tokens_total = self._counter(
             "source_tokens",
             "Source tokens that the encoder read, end-of-sentence tokens counted. Where an encoder memory was kept, it "
@@ -222,10 +233,8 @@ class Metrics:
             namespace=_PREFIX,
             registry=self.registry,
         )
-        self.step_age_seconds = self._gauge(
-            "step_age_seconds", "Time since the oldest step that runs began; 0 when idle."
-        )
-        self.stalled_steps_total = self._counter("stalled_steps", "Steps that took so long that health was withdrawn.")
+
+    def _define_ends(self) -> None:
         self.failed_runs_total = self._counter(
             "failed_runs",
             "Runs of a graph that failed and were run again in halves, or were of one segment.",

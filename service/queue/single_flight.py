@@ -82,7 +82,7 @@ class SingleFlight:
         return self._by_key.get(key)
 
     def of(self, decode: Decode) -> SharedDecode | None:
-        """Make the key of a decode that has not ended."""
+        """Find what is shared of a decode that has not ended; None of others."""
         return self._by_decode.get(decode)
 
     def add(self, shared: SharedDecode) -> None:

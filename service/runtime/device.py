@@ -155,7 +155,7 @@ class DeviceSlots:
         return int(self.rows.row_of[slot])
 
     def first_rows(self, slots: int) -> int:
-        """Count the rows that hold those of the first slots."""
+        """Count the rows up to the last one of the first slots."""
         return int(self.rows.row_of[:slots].max()) + 1
 
     def fill(self, slot: int, memory: DeviceMemory) -> None:

@@ -1,0 +1,60 @@
+"""News of decodes, on the thread that tells or on the event loop."""
+
+import asyncio
+import threading
+
+import pytest
+
+from service.decode import Decode
+from service.queue.notification import Notifier, notify
+
+
+def decode_of(heard: list[tuple[Decode, int]], **fields) -> Decode:
+    """A decode that notes who is told of it, and on which thread."""
+    return Decode([2], 9, on_progress=lambda each: heard.append((each, threading.get_ident())), **fields)
+
+
+def test_all_are_told_but_those_that_were_cancelled() -> None:
+    heard: list[tuple[Decode, int]] = []
+    first, cancelled, last = decode_of(heard), decode_of(heard, cancel_requested=True), decode_of(heard)
+    notify([first, cancelled, last])
+    assert [each for each, _ in heard] == [first, last]
+
+
+def test_the_fault_of_one_listener_keeps_the_news_from_nobody() -> None:
+    heard: list[tuple[Decode, int]] = []
+
+    def fail(_: Decode) -> None:
+        raise ZeroDivisionError
+
+    after = decode_of(heard)
+    with pytest.raises(ZeroDivisionError):
+        notify([Decode([2], 9, on_progress=fail), after])
+    assert [each for each, _ in heard] == [after]
+
+
+def test_without_a_loop_the_thread_that_tells_does_it_all() -> None:
+    heard: list[tuple[Decode, int]] = []
+    decode = decode_of(heard)
+    Notifier().tell([decode])
+    assert heard == [(decode, threading.get_ident())]
+
+
+async def test_another_thread_is_heard_on_the_loop_in_order() -> None:
+    heard: list[tuple[Decode, int]] = []
+    notifier, decodes = Notifier(), [decode_of(heard) for _ in range(3)]
+    notifier.bind(asyncio.get_running_loop())
+    await asyncio.to_thread(lambda: (notifier.tell(decodes[:2]), notifier.tell(decodes[2:])))
+    async with asyncio.timeout(60):
+        while len(heard) < 3:
+            await asyncio.sleep(0)
+    assert heard == [(decode, threading.get_ident()) for decode in decodes]
+
+
+def test_a_loop_that_is_closed_waits_for_nothing() -> None:
+    heard: list[tuple[Decode, int]] = []
+    notifier, loop = Notifier(), asyncio.new_event_loop()
+    notifier.bind(loop)
+    loop.close()
+    notifier.tell([decode_of(heard)])
+    assert heard == []

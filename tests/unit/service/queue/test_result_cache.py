@@ -1,0 +1,95 @@
+"""Results that are kept under all that they depend on; calls that share them are in test_intake.py."""
+
+import pytest
+
+from dragoman.errors import InternalError
+from service.decode import Decode, FinishReason
+from service.options import DEFAULT_DECODING, Decoding, RequestOptions
+from service.queue.result_cache import Key, ResultCache, engine_s
+from service.segment import Segment
+from service.telemetry.metrics import Metrics
+
+PLENTY = 1_000_000
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
+def segment_of(source_ids: list[int], limit: int = 9, decoding: Decoding = DEFAULT_DECODING) -> Segment:
+    return Segment(source_ids, limit, RequestOptions(decoding=decoding))
+
+
+def ended(segment: Segment, reason: FinishReason = FinishReason.EOS) -> Decode:
+    decode = Decode(segment.source_ids, segment.max_target_tokens, decoding=segment.options.decoding)
+    decode.target_ids, decode.log_probability, decode.admitted_s = [7, 8], -1.5, 10.0
+    decode.finish(reason, 12.5)
+    return decode
+
+
+def test_a_result_is_found_again_as_it_was(metrics: Metrics) -> None:
+    cache, segment = ResultCache(PLENTY, metrics.of("m")), segment_of([5, 2])
+    assert cache.find(Key.of(segment)) is None
+    cache.keep(Key.of(segment), ended(segment))
+    result = cache.find(Key.of(segment_of([5, 2])))
+    again = result.decode(segment, 99.0)
+    assert (again.target_ids, again.log_probability, again.finish_reason) == ([7, 8], -1.5, FinishReason.EOS)
+    assert (again.finished, again.finished_s, result.engine_s) == (True, 99.0, 2.5)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [segment_of([5, 3]), segment_of([5, 2], 8), segment_of([5, 2], decoding=Decoding(wants_log_probability=True))],
+)
+def test_what_would_be_decoded_otherwise_is_another_result(other: Segment) -> None:
+    assert Key.of(other) != Key.of(segment_of([5, 2]))
+
+
+def test_who_asks_and_how_urgently_makes_no_difference() -> None:
+    options = RequestOptions(client="bob", deadline_s=1.0, wants_deltas=True, html=True)
+    assert Key.of(Segment([5, 2], 9, options)) == Key.of(segment_of([5, 2]))
+
+
+@pytest.mark.parametrize("reason", FinishReason)
+def test_only_ends_that_would_come_again_are_kept(metrics: Metrics, reason: FinishReason) -> None:
+    cache, segment = ResultCache(PLENTY, metrics.of("m")), segment_of([5, 2])
+    cache.keep(Key.of(segment), ended(segment, reason))
+    lasting = reason in (FinishReason.EOS, FinishReason.LENGTH, FinishReason.REPETITION)
+    assert (cache.find(Key.of(segment)) is not None) is lasting
+
+
+def test_an_error_is_not_kept(metrics: Metrics) -> None:
+    cache, segment = ResultCache(PLENTY, metrics.of("m")), segment_of([5, 2])
+    decode = Decode([5, 2], 9)
+    decode.fail(InternalError("a fault"), 1.0)
+    cache.keep(Key.of(segment), decode)
+    assert cache.find(Key.of(segment)) is None
+
+
+def test_bytes_are_bounded_counted_and_given_back(metrics: Metrics) -> None:
+    cache = ResultCache(2_000, metrics.of("m"))
+    for number in range(20):
+        segment = segment_of([number, 2])
+        cache.keep(Key.of(segment), ended(segment))
+        assert 0 < cache.size_bytes <= 2_000
+        assert metrics.total("result_cache_bytes") == cache.size_bytes
+    assert cache.find(Key.of(segment_of([0, 2]))) is None
+    assert cache.find(Key.of(segment_of([19, 2]))) is not None
+    cache.clear()
+    assert metrics.total("result_cache_bytes") == cache.size_bytes == 0
+
+
+def test_hits_and_misses_are_counted_unless_nothing_is_ever_kept(metrics: Metrics) -> None:
+    cache, segment = ResultCache(PLENTY, metrics.of("m")), segment_of([5, 2])
+    cache.keep(Key.of(segment), ended(segment))
+    cache.count([cache.find(Key.of(segment))] * 2, 3)
+    ResultCache(0, metrics.of("m")).count([], 5)
+    names = ("result_cache_hits_total", "result_cache_saved_seconds_total", "result_cache_misses_total")
+    assert [metrics.total(name) for name in names] == [2, 5.0, 3]
+
+
+def test_a_decode_that_was_never_taken_took_no_time_of_an_engine() -> None:
+    decode = Decode([2], 9)
+    decode.finish(FinishReason.EOS, 5.0)
+    assert engine_s(decode) == 0.0

@@ -34,7 +34,7 @@ from service.wire import SERVICE
 
 EXIT_FAILED: Final = 1
 
-_ANSWER_GRACE_S: Final = 1.0  # for the last answers to be taken, once no call goes on
+_ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call goes on
 
 _log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from service.calls.queued_segments import SLICE, QueuedSegments
 from service.calls.text_worker import Read, Result, Text, TextWorker
 from service.calls.window import Window
 from service.options import RequestOptions
-from service.queue.admission import Reservation
+from service.queue.reservation import Reservation
 from service.registry.catalog import ServedModel
 from service.segment import Segment
 from service.telemetry.call_stats import CallStats

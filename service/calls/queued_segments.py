@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Final
 
 from dragoman.errors import QueueFullError
-from service.queue.admission import Reservation
 from service.queue.intake import Intake
+from service.queue.reservation import Reservation
 from service.segment import Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics

@@ -4,41 +4,19 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from dragoman.errors import DragomanError
 from service.decode import Decode
 from service.options import Priority, RequestOptions
-from service.queue.admission_rules import (
-    QueueLimits,
-    Room,
-    WaitEstimate,
-    check_deadline,
-    check_delay,
-    check_room,
-    share_of,
-)
+from service.queue import admission_rules as rules
+from service.queue.admission_rules import QueueLimits, Room, WaitEstimate
 from service.queue.decaying_ratio import DecayingRatio
 from service.queue.fair_queue import QUANTUM, FairQueue, Load
+from service.queue.reservation import Reservation
 from service.queue.throughput import Throughput
 
 _MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens others have
-
-
-@dataclass(slots=True, eq=False)
-class Reservation:
-    """Texts of a call that has been let in, and whose segments come portion by portion.
-
-    Attributes:
-        client: whose call it is.
-        priority: of the call.
-        text_bytes: of what has not come, in UTF-8.
-    """
-
-    client: str
-    priority: Priority
-    text_bytes: int
 
 
 class Admission:
@@ -68,7 +46,7 @@ class Admission:
     @property
     def portion_source_tokens(self) -> int:
         """Source tokens of decodes that should come together, where there are many; one may have more."""
-        return share_of(self._limits.source_tokens)
+        return rules.share_of(self._limits.source_tokens)
 
     @property
     def drained_per_second(self) -> float | None:
@@ -104,9 +82,9 @@ class Admission:
             tokens = self._tokens_of(text_bytes)
             self._check_room(Load(tokens, text_bytes), options.client, options.priority)
             estimate = self._estimate(options.client, options.priority, tokens)
-        check_delay(estimate, self._limits)
+        rules.check_delay(estimate, self._limits)
         if options.deadline_s is not None:
-            check_deadline(estimate, options.deadline_s - time.monotonic())
+            rules.check_deadline(estimate, options.deadline_s - time.monotonic())
 
     @contextmanager
     def reserve(self, options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
@@ -191,7 +169,7 @@ class Admission:
                 waiting = waiting.plus(left)
                 own = own.plus(left) if of_client else own
         room = Room(request, own, waiting, lambda: self._waiting.loads_but(client, priority))
-        check_room(room, self._limits, self._per_second)
+        rules.check_room(room, self._limits, self._per_second)
 
     def _estimate(self, client: str, priority: Priority, source_tokens: int) -> WaitEstimate:
         before_start = self._waiting.ahead_of(client, priority, QUANTUM)

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager
 from dragoman.errors import DeadlineExceededError, DragomanError
 from service.decode import Decode, DecodeStatus
 from service.options import RequestOptions
-from service.queue.admission import Reservation
 from service.queue.mailbox import Mailbox
 from service.queue.notification import notify
+from service.queue.reservation import Reservation
 from service.queue.result_cache import Key, Result, ResultCache, engine_s
 from service.queue.single_flight import SharedDecode, SingleFlight
 from service.segment import Origin, Segment

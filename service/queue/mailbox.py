@@ -19,10 +19,7 @@ from service.telemetry.segment_stats import SegmentStats
 class Mailbox:
     """Decodes that wait for a slot, in fair order, bounded in source tokens, in bytes and in the delay promised.
 
-    Every method may be called from any thread.
-
-    Attributes:
-        admission: who is let in.
+    Every method may be called from any thread. Calls ask its `admission` whether they are let in.
     """
 
     def __init__(
@@ -108,10 +105,7 @@ class Mailbox:
             self._waiting.promote(decode, client, priority)
 
     def cancel(self, decodes: Iterable[Decode]) -> None:
-        """Withdraw decodes: those that wait at once, the others before their next step.
-
-        `on_progress` is not called for them any more.
-        """
+        """Withdraw decodes, those that wait at once, the others before their next step; nobody is told of them."""
         now_s = time.monotonic()
         with self._lock:
             for decode in decodes:
@@ -144,11 +138,7 @@ class Mailbox:
         self.deliver(failed)
 
     def register_worker(self) -> int:
-        """Register a thread that will take. Few decodes are left to the workers that were registered first.
-
-        Returns:
-            Its number, which it takes with.
-        """
+        """Register a thread that will take; gives its number. Few decodes are left to those registered first."""
         with self._lock:
             return self._workers.register()
 
@@ -181,12 +171,7 @@ class Mailbox:
             return taken
 
     def take_new(self, count: int, held: FairQueue) -> list[Decode]:
-        """Take one decode each of clients of whom a thread holds none, so that they need not wait until it takes more.
-
-        Args:
-            count: how many at most.
-            held: what the thread holds of all clients.
-        """
+        """Take at most `count` decodes, one each of clients of whom a thread, which holds `held`, has none."""
         with self._lock:
             taken = self._waiting.take_new(count, held)
             self._note_taken(taken)

@@ -14,9 +14,9 @@ from service.calls.text_worker import TextWorker
 from service.calls.window import Window
 from service.decode import Decode, FinishReason
 from service.options import RequestOptions
-from service.queue.admission import Reservation
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
+from service.queue.reservation import Reservation
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics

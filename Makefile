@@ -26,7 +26,7 @@ test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for 
 	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile $(ARGS)
 
 check: lint ## for the inner loop: lint, and the unit tests of client and service that need no torch
-	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile -m "not torch" -q \
+	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile -m "not torch" --hypothesis-profile inner -q \
 	    tests/unit/dragoman tests/unit/service tests/unit/docs $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import rules, hadolint

@@ -1,1 +1,1 @@
-"""Decoding: threads that each drive a batch of slots, a token of every slot a step."""
+"""Threads that each drive a batch of slots, a token of every slot a step."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
-from hypothesis import HealthCheck, settings
 from sentencepiece import SentencePieceTrainer
 
 from dragoman import AsyncClient
@@ -26,10 +25,6 @@ from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, ServedEngine
-
-# A busy machine is no failure.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
 
 WORDS = ["good morning tom", "where is the station", "guten morgen tom", "wo ist der bahnhof", "schön 你好"]
 

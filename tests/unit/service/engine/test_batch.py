@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.engine import batch, selection
+from service.decoding import selection
+from service.engine import batch
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import Graphs

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from service.engine.scores import log_probability
-from service.engine.selection import greedy
+from service.decoding.scores import log_probability
+from service.decoding.selection import greedy
 
 LOGITS = np.array([[0.0, 3.0, 1.0], [2.0, 0.0, 1.0], [0.0, 0.0, 5.0]], np.float32)
 

@@ -7,9 +7,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, mu
 
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.engine.repetition import FEWEST_TOKENS
-from service.engine.scheduler import Move, Scheduler
-from service.engine.selection import Selection
+from service.decoding.repetition import FEWEST_TOKENS
+from service.decoding.scheduler import Move, Scheduler
+from service.decoding.selection import Selection
 from service.options import Decoding
 
 EOS = 2

@@ -1,7 +1,7 @@
 """The next token of a segment, and whether it is its last."""
 
 from service.decode import Decode, FinishReason
-from service.engine.repetition import FEWEST_TOKENS, ends_in_cycle, fewest_cycle_tokens
+from service.decoding.repetition import FEWEST_TOKENS, ends_in_cycle, fewest_cycle_tokens
 
 
 def extend(decode: Decode, token: int, now_s: float) -> None:

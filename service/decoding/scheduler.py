@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.engine import stopping
-from service.engine.selection import Selection
+from service.decoding import stopping
+from service.decoding.selection import Selection
 
 # The last active slot, whose segment moves to the slot that is released; the same where that is the last one.
 Move = tuple[int, int]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.engine.scores import log_probability
+from service.decoding.scores import log_probability
 
 
 class Selection(NamedTuple):

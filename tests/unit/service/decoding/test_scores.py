@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from service.engine.scores import log_probability
+from service.decoding.scores import log_probability
 
 SIZES = st.integers(1, 300)
 

@@ -112,7 +112,9 @@ def parse(html: str) -> Iterator[str | Block]:
             index = ends[begun] + 1
             source = "".join(source for _, source in tokens[begun:index])
             content = "" if name in _UNSEEN else "".join(_text(*token) for token in tokens[begun:index])
-            if name in _INLINE and (_KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
+            # One without an end tag would keep the text behind it as well, wherever its own place in a translation is.
+            ended = tokens[index - 1][0].type is TokenType.END_TAG and tokens[index - 1][0].tag == name
+            if ended and name in _INLINE and (_KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
                 block.mark(source, content=content)
                 continue
         elif token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE):

@@ -50,8 +50,10 @@ def _check_text(text: str, *, html: bool) -> None:
     for segment in document.segments:
         assert 1 < len(segment.source_ids) <= manifest.max_source_tokens
         assert segment.source_ids[-1] == manifest.eos_id
-        segment.target_ids.extend(segment.source_ids[:-1])
-        segment.finish(FinishReason.EOS, 0.0)
+        segment.decode = segment.new_decode()
+        segment.decode.target_ids.extend(segment.source_ids[:-1])
+        segment.decode.finish(FinishReason.EOS, 0.0)
+        segment.finished = True
     handed_out = ""
     while delta := document.grow():
         handed_out += delta

@@ -78,6 +78,7 @@ def test_a_text_that_is_its_own_translation_changes_in_blanks_and_references_onl
 )
 @example("<0<b>", 1, lambda text: "x")
 @example("&0", 1, lambda text: "lt;b>")
+@example("<math>0<!--", 1, lambda text: "x")
 def test_tags_and_their_order_stay(html: str, limit: int, translate: Callable[[str], str]) -> None:
     assert tags(translated(html, translate, limit)) == tags(html)
 

@@ -9,7 +9,7 @@ import onnxruntime
 
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle, Manifest
-from service.decode import Decode
+from service.decode import Decode, raise_first
 from service.engine.batch import DecodeBatch
 from service.engine.dry_run import Watch, drive
 from service.engine.encoder_cache import EncoderMemoryCache
@@ -115,7 +115,7 @@ class Batch:
         return self._batch.active
 
     def submit(self, sentences: Sentences) -> list[Decode]:
-        """Have sentences wait for slots; gives their segments."""
+        """Have sentences wait for slots; gives their decodes."""
         decodes = sentences.decodes()
         # The longest first: those that share a run of the encoder pad little, and the last to run are short.
         self._mailbox.submit(sorted(decodes, key=lambda decode: len(decode.source_ids), reverse=True))
@@ -142,7 +142,7 @@ class Batch:
         return sum(decode.decoded_tokens for decode in self._decode(sentences))
 
     def decode_watched(self, sentences: Sentences, watch: Watch) -> list[list[int]]:
-        """Decode as `decode`, while `watch` sees the logits of each segment after each step."""
+        """Decode as `decode`, while `watch` sees the logits of each sentence after each step."""
         decodes = sentences.decodes()
         drive(self._runner, self._eos_id, [decodes], watch)
         return [decode.target_ids for decode in decodes]
@@ -161,7 +161,5 @@ class Batch:
         decodes = self.submit(sentences)
         while self._mailbox.unfinished:
             self.step()
-        for decode in decodes:
-            if decode.error is not None:
-                raise decode.error
+        raise_first(decodes)
         return decodes

@@ -41,7 +41,7 @@ class Sentences:
         return Sentences([self.sources[place] for place in places], [self.limits[place] for place in places])
 
     def decodes(self) -> list[Decode]:
-        """Make a segment of each, not yet submitted."""
+        """Make a decode of each, not yet submitted."""
         return [Decode(ids, limit) for ids, limit in zip(self.sources, self.limits, strict=True)]
 
 

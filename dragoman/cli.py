@@ -11,11 +11,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NamedTuple
 
-from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
+from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_OK
 from dragoman.loading import SERVER, load
-
-EXIT_ERROR = 2
-EXIT_BROKEN_PIPE = 141
 
 
 class Command(NamedTuple):
@@ -135,7 +132,7 @@ def _install(extra: str) -> str:
 def _fail(message: str) -> int:
     """Print a message as one line, and give the exit code of an error."""
     print(" ".join(message.split()), file=sys.stderr)
-    return EXIT_ERROR
+    return EXIT_BAD_ARGUMENTS
 
 
 def _help() -> str:

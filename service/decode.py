@@ -1,7 +1,7 @@
 """What the engine works on: the decoding of one source, for one segment or for several that share it."""
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from dragoman.errors import DeadlineExceededError, DragomanError, TextFailedError
@@ -122,3 +122,19 @@ class Decode:
     def fail_alone(self, now_s: float) -> None:
         """End it because a graph fails on it, and on it alone."""
         self.fail(TextFailedError("the engine fails on this text"), now_s)
+
+
+def source_tokens(decodes: Iterable[Decode]) -> int:
+    """Add up the source tokens of some."""
+    return sum([len(decode.source_ids) for decode in decodes])
+
+
+def raise_first(decodes: Iterable[Decode]) -> None:
+    """Raise the first error of some that have ended, if there is one.
+
+    Raises:
+        DragomanError: why one failed.
+    """
+    for decode in decodes:
+        if decode.error is not None:
+            raise decode.error

@@ -12,7 +12,7 @@ import structlog
 
 from dragoman.address import Address
 from dragoman.errors import DrainingError
-from dragoman.exit_codes import EXIT_OK
+from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service.aio import first_of
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
@@ -31,8 +31,6 @@ from service.telemetry import logs
 from service.telemetry.access_log import AccessLog, Tracer
 from service.telemetry.metrics import Metrics
 from service.wire import SERVICE
-
-EXIT_FAILED: Final = 1
 
 _ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call goes on
 

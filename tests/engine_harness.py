@@ -1,9 +1,10 @@
 """A decode batch without threads, its buffers in sight, and what a sentence leaves in them alone."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
@@ -16,6 +17,7 @@ from service.options import Decoding
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceSlots
 from service.runtime.device_memory import Buffer
+from service.runtime.host import EncoderSession
 from service.runtime.interfaces import Memory, Slots, Step
 from service.telemetry.metrics import Metrics
 
@@ -105,3 +107,19 @@ def look_up_or_encode(encoder: CachingEncoder, sources: Sequence[Sequence[int]])
         for place, memory in zip(unknown, made, strict=True):
             memories[place] = memory
     return memories
+
+
+class PlantedError(Exception):
+    """What a test makes a run raise."""
+
+
+def fail_encoder(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Sequence[int]], bool]) -> None:
+    """Have each run of the encoder on the host fail that includes such a source."""
+    encode = EncoderSession.encode
+
+    def encode_or_fail(encoder: EncoderSession, sources: Sequence[Sequence[int]]) -> object:
+        if any(map(fails, sources)):
+            raise PlantedError
+        return encode(encoder, sources)
+
+    monkeypatch.setattr(EncoderSession, "encode", encode_or_fail)

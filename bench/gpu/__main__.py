@@ -37,9 +37,8 @@ from bench.arguments import count, make_parser, output_file, positive, some_of
 from bench.gpu.parts import names, parts
 from bench.machine import now
 from dragoman.arguments import Parser
-from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_INTERRUPTED, EXIT_OK
+from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 
-EXIT_FAILED = 1
 _SIZES: Final = ("default", "base", "large")
 # Of cuda and of cpu: the figures of a rehearsal mean nothing, so it does little.
 _DEFAULTS: Final = {

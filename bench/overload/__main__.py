@@ -25,9 +25,7 @@ from bench.overload.drive import Plan, drive
 from bench.overload.targets import as_table, check
 from bench.server_process import ServerError
 from dragoman.arguments import Parser
-from dragoman.exit_codes import EXIT_OK
-
-EXIT_FAILED = 1
+from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 
 
 def main(argv: list[str]) -> int:

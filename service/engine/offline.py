@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from dragoman.bundle import Bundle
-from service.decode import Decode
+from service.decode import Decode, raise_first
 from service.decoding.micro_batches import RUN_TOKENS
 from service.engine.dry_run import drive
 from service.engine.graphs import open_graphs, open_runners
@@ -56,9 +56,7 @@ class OfflineEngine:
                 pending.clear()  # where it fails, the others need not go on
             for finished in started:
                 finished.result()
-        for decode in decodes:
-            if decode.error is not None:
-                raise decode.error
+        raise_first(decodes)
 
     def close(self) -> None:
         """End the sessions; nothing is decoded after it."""

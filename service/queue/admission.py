@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from dragoman.errors import DragomanError
-from service.decode import Decode
+from service.decode import Decode, source_tokens
 from service.options import Priority, RequestOptions
 from service.queue import admission_rules as rules
 from service.queue.admission_rules import QueueLimits, Room, WaitEstimate
@@ -107,22 +107,23 @@ class Admission:
         """Refuse whatever comes from now on with an error; under the lock. The first one stays."""
         self._refusal = self._refusal or error
 
-    def let_in(self, decodes: Sequence[Decode], *, reserved: bool, again: bool) -> None:
+    def admit(self, decodes: Sequence[Decode], *, let_in: bool, again: bool) -> None:
         """Refuse decodes for which there is no room, or learn from them; under the lock.
 
         Args:
             decodes: of one client and priority.
-            reserved: whether their call has been let in already: then they need room only in the queue as it is.
+            let_in: whether their call has been let in already: then they need room only in the queue as it is.
             again: whether they have been here before, and need no room.
 
         Raises:
             QueueFullError: they would wait beyond the limits.
-            DragomanError: the queue is closed.
+            DrainingError: the queue is closed.
+            DragomanError: the engine has failed.
         """
         self._check_open()
         load = Load.of(decodes)
         if decodes and not again:
-            self._check_room(load, decodes[0].client, decodes[0].priority, reserved=reserved)
+            self._check_room(load, decodes[0].client, decodes[0].priority, let_in=let_in)
         if load.text_bytes:
             self._tokens_per_byte.add(load.source_tokens, load.text_bytes)
 
@@ -134,12 +135,12 @@ class Admission:
             saturated: whether the engine has all that it can take.
         """
         self._running += len(decodes)
-        self._running_tokens += _source_tokens(decodes)
+        self._running_tokens += source_tokens(decodes)
         self.watch(saturated=saturated)
 
     def note_ends(self, decodes: Sequence[Decode]) -> None:
         """Count decodes that ran, and have ended; under the lock."""
-        tokens = _source_tokens(decodes)
+        tokens = source_tokens(decodes)
         self._running -= len(decodes)
         self._running_tokens -= tokens
         self._throughput.finish(tokens, time.monotonic())
@@ -159,9 +160,9 @@ class Admission:
             # Of one error for all, else its traceback would grow with every caller.
             raise self._refusal.with_traceback(None)
 
-    def _check_room(self, request: Load, client: str, priority: Priority, *, reserved: bool = False) -> None:
+    def _check_room(self, request: Load, client: str, priority: Priority, *, let_in: bool = False) -> None:
         own, waiting = self._waiting.load_of(client, priority), self._waiting.load
-        if not reserved:
+        if not let_in:
             for reservation in self._reservations:
                 of_client = (reservation.client, reservation.priority) == (client, priority)
                 # What others were promised enters only where there is room for it; but its text is here.
@@ -189,7 +190,3 @@ class Admission:
 
     def _per_second(self) -> float | None:
         return self._throughput.per_second(time.monotonic())
-
-
-def _source_tokens(decodes: Sequence[Decode]) -> int:
-    return sum([len(decode.source_ids) for decode in decodes])

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from service.decode import Decode
+from service.decode import Decode, source_tokens
 from service.options import Priority
 
 # Source tokens of one turn: two or three sentences.
@@ -36,8 +36,7 @@ class Load(NamedTuple):
     @classmethod
     def of(cls, decodes: Sequence[Decode]) -> "Load":
         """Count the load of some segments."""
-        tokens = sum([len(decode.source_ids) for decode in decodes])
-        return cls(tokens, sum([decode.text_bytes for decode in decodes]))
+        return cls(source_tokens(decodes), sum([decode.text_bytes for decode in decodes]))
 
     def plus(self, other: "Load") -> "Load":
         """Add another load."""

@@ -37,7 +37,6 @@ class Intake:
         """
         self._mailbox = mailbox
         self._metrics = metrics
-        self._coalesce = coalesce
         self._results = ResultCache(limit_bytes, metrics)
         self._decodes = SingleFlight(coalesce=coalesce)
 
@@ -91,7 +90,7 @@ class Intake:
             else:
                 shared = SharedDecode(key, segment.new_decode(self._progressed))
                 new.append(shared)
-                if self._coalesce:
+                if self._decodes.coalesce:
                     joinable[key] = shared
             joining.append((segment, shared))
         self._launch(new, let_in=let_in)

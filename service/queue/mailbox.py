@@ -82,17 +82,15 @@ class Mailbox:
 
         Args:
             decodes: of one client and priority.
-            let_in: whether their call has been let in already: then they need room only in the queue as it is.
-            again: whether they have been here before, and need no room.
+            let_in: see :meth:`Admission.admit`.
+            again: likewise.
 
         Raises:
-            QueueFullError: they would wait beyond the limits.
-            DrainingError: the mailbox is closed.
-            DragomanError: the engine has failed.
+            DragomanError: see :meth:`Admission.admit`.
         """
         now_s = time.monotonic()
         with self._lock:
-            self.admission.let_in(decodes, reserved=let_in, again=again)
+            self.admission.admit(decodes, let_in=let_in, again=again)
             for decode in decodes:
                 decode.submitted_s = now_s
             self._waiting.push(decodes)

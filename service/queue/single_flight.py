@@ -6,6 +6,7 @@ The name is that of Go's package singleflight (https://pkg.go.dev/golang.org/x/s
 from collections import Counter
 from collections.abc import Iterable
 from functools import reduce
+from typing import Final
 
 from service.decode import Decode
 from service.queue.result_cache import Key
@@ -69,7 +70,7 @@ class SingleFlight:
         Args:
             coalesce: whether identical segments share one.
         """
-        self._coalesce = coalesce
+        self.coalesce: Final = coalesce
         self._by_decode: dict[Decode, SharedDecode] = {}
         self._by_segment: dict[Segment, SharedDecode] = {}
         self._by_key: dict[Key, SharedDecode] = {}
@@ -88,7 +89,7 @@ class SingleFlight:
     def add(self, shared: SharedDecode) -> None:
         """Take up one that has been submitted."""
         self._by_decode[shared.decode] = shared
-        if self._coalesce:
+        if self.coalesce:
             self._by_key[shared.key] = shared
 
     def join(self, segment: Segment, shared: SharedDecode) -> None:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from service.decode import Decode
+from service.decode import Decode, source_tokens
 
 # Source tokens that keep a thread in the encoder for several decode steps.
 _LONG_RUN_TOKENS: Final = 96
@@ -63,8 +63,7 @@ class QueueWorkers:
     def note_taken(self, worker: int, taken: Sequence[Decode], offered: int, room: int) -> None:
         """Note what a worker got of what it was offered, and had room for."""
         # One that will be long at what it has got leaves what comes meanwhile to the others.
-        tokens = sum([len(decode.source_ids) for decode in taken])
-        long = len(taken) < offered or tokens > _LONG_RUN_TOKENS
+        long = len(taken) < offered or source_tokens(taken) > _LONG_RUN_TOKENS
         self._demand[worker] = 0 if long else max(0, self._demand[worker] - len(taken))
         self._filled[worker] = len(taken) == room or len(taken) < offered
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
-from service.decode import Decode
+from service.decode import Decode, raise_first
 from service.engine.dry_run import drive
 from service.engine.engine import Engine
 from service.engine.runner import Runner
@@ -111,9 +111,7 @@ def _decode(runner: Runner, waves: Sequence[Sequence[list[int]]], manifest: Mani
 
     drive(runner, manifest.eos_id, decodes, watch)
     flat = [decode for wave in decodes for decode in wave]
-    for decode in flat:
-        if decode.error is not None:
-            raise decode.error
+    raise_first(flat)
     return [Decoded(decode.target_ids, hashes[decode].hexdigest()) for decode in flat]
 
 

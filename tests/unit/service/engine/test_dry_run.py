@@ -12,7 +12,7 @@ from service.decode import Decode, FinishReason
 from service.engine.dry_run import drive
 from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
-from service.runtime.host import EncoderSession
+from tests.engine_harness import fail_encoder
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
 
 pytestmark = pytest.mark.torch
@@ -61,14 +61,7 @@ def test_somebody_sees_the_logits_of_every_token(drive_all: Drive) -> None:
 
 
 def test_a_source_on_which_the_encoder_fails_ends_alone(drive_all: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
-    encode = EncoderSession.encode
-
-    def fail_on_one(encoder: EncoderSession, sources: list[list[int]]) -> object:
-        if SOURCES[1] in sources:
-            raise ValueError("planted")
-        return encode(encoder, sources)
-
-    monkeypatch.setattr(EncoderSession, "encode", fail_on_one)
+    fail_encoder(monkeypatch, lambda source: source == SOURCES[1])
     with capture_logs():
         decodes = drive_all(2, [SOURCES[:3]], limit=2)
     assert [type(decode.error) for decode in decodes] == [type(None), TextFailedError, type(None)]

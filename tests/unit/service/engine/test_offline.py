@@ -1,7 +1,7 @@
 """Decoding without a server, on the synthetic model."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from structlog.testing import capture_logs
@@ -9,7 +9,8 @@ from structlog.testing import capture_logs
 from dragoman.errors import BundleError, InternalError
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
-from service.runtime.host import DecoderStep, EncoderSession
+from service.runtime.host import DecoderStep
+from tests.engine_harness import PlantedError, fail_encoder
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
 
 pytestmark = pytest.mark.torch
@@ -26,10 +27,6 @@ def engine(fp32: Synthetic) -> Iterator[OfflineEngine]:
 
 def segments(limit: int = MAX_TARGET_TOKENS) -> list[Decode]:
     return [Decode([source, 2], limit) for source in range(3, 90)]
-
-
-class PlantedError(Exception):
-    """What a test makes a run raise."""
 
 
 def test_every_segment_ends_and_again_in_the_same_way(engine: OfflineEngine) -> None:
@@ -67,14 +64,7 @@ def test_what_every_run_raises_is_raised(engine: OfflineEngine, monkeypatch: pyt
 def test_the_error_of_a_segment_is_raised_once_the_others_are_decoded(
     engine: OfflineEngine, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
-    encode = EncoderSession.encode
-
-    def fail_on_seven(encoder: EncoderSession, sources: Sequence[Sequence[int]]) -> object:
-        if any(source[0] == 7 for source in sources):
-            raise PlantedError
-        return encode(encoder, sources)
-
-    monkeypatch.setattr(EncoderSession, "encode", fail_on_seven)
+    fail_encoder(monkeypatch, lambda source: source[0] == 7)
     asked = segments(4) if known else [*segments(4)[:3], Decode([7] * 20 + [2], 4)]
     with capture_logs(), pytest.raises(InternalError, match="fails on this text"):
         engine.decode(asked)

@@ -9,16 +9,13 @@ from structlog.testing import capture_logs
 from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
 from service.runtime.device import DeviceStep
-from service.runtime.host import DecoderStep, EncoderSession
+from service.runtime.host import DecoderStep
+from tests.engine_harness import PlantedError, fail_encoder
 from tests.synthetic import Synthetic
 
 pytestmark = pytest.mark.torch
 
 SOURCES = [[5, 6, 2], [7, 2], [8, 9, 10, 2]]
-
-
-class PlantedError(Exception):
-    """What a test makes a run raise."""
 
 
 @pytest.fixture(params=[False, True], ids=["on the host", "on a device"])
@@ -63,14 +60,7 @@ def test_a_source_on_which_the_encoder_fails_has_no_memory_and_the_failure_is_to
 ) -> None:
     told: list[str] = []
     runner = Runner(fp32.bundle.manifest, *open_graphs(fp32.bundle, "cpu"), 1, told.append)
-    encode = EncoderSession.encode
-
-    def fail_on_seven(encoder: EncoderSession, sources: list[list[int]]) -> object:
-        if [7, 2] in sources:
-            raise PlantedError
-        return encode(encoder, sources)
-
-    monkeypatch.setattr(EncoderSession, "encode", fail_on_seven)
+    fail_encoder(monkeypatch, lambda source: source == [7, 2])
     with capture_logs() as log:
         memories = runner.encode(SOURCES)
     assert [memory is None for memory in memories] == [False, True, False]

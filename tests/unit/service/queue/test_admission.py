@@ -1,35 +1,18 @@
 """Who is let into a queue by what is known of it; the clock is the test's."""
 
 import threading
-from types import SimpleNamespace
 
 import pytest
 
 from dragoman.errors import DeadlineUnreachableError, DrainingError, OverloadedError, QueueFullError
 from service.decode import Decode
 from service.options import RequestOptions
-from service.queue import admission
 from service.queue.admission import Admission
 from service.queue.admission_rules import QueueLimits
 from service.queue.fair_queue import FairQueue
+from tests.unit.service.queue.conftest import Clock
 
 LIMIT = 1_000
-
-
-class Clock(SimpleNamespace):
-    """The time, as the admission reads it."""
-
-    now_s = 0.0
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(admission, "time", clock)
-    return clock
 
 
 class Queue:
@@ -40,7 +23,7 @@ class Queue:
         self.admission = Admission(QueueLimits(LIMIT, None, max_delay_s), self.waiting, threading.Lock())
 
     def come(self, *decodes: Decode) -> None:
-        self.admission.let_in(decodes, reserved=False, again=False)
+        self.admission.admit(decodes, let_in=False, again=False)
         self.waiting.push(decodes)
 
     def run_one(self, clock: Clock, seconds: float) -> None:
@@ -92,7 +75,7 @@ def test_what_is_reserved_counts_as_waiting_of_its_client_until_it_has_come(cloc
     with queue.admission.reserve(RequestOptions(client="a"), LIMIT * 4) as reservation:
         with pytest.raises(QueueFullError):
             queue.admission.precheck(RequestOptions(client="a"), 400)
-        queue.admission.let_in(decodes(1), reserved=True, again=False)  # it is of that call
+        queue.admission.admit(decodes(1), let_in=True, again=False)  # it is of that call
         reservation.text_bytes = 0
         queue.admission.precheck(RequestOptions(client="a"), 400)
 
@@ -111,5 +94,5 @@ def test_what_has_been_here_before_needs_no_room(clock: Clock) -> None:
     queue = Queue()
     queue.come(*decodes(1, tokens=LIMIT))
     with pytest.raises(QueueFullError):
-        queue.admission.let_in(decodes(1, tokens=LIMIT), reserved=False, again=False)
-    queue.admission.let_in(decodes(1, tokens=LIMIT), reserved=False, again=True)
+        queue.admission.admit(decodes(1, tokens=LIMIT), let_in=False, again=False)
+    queue.admission.admit(decodes(1, tokens=LIMIT), let_in=False, again=True)

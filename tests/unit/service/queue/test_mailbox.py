@@ -15,11 +15,11 @@ from dragoman.errors import (
 )
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.options import Priority, RequestOptions
-from service.queue import admission, mailbox
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
 from service.telemetry.metrics import Metrics
 from service.telemetry.segment_stats import SegmentStats
+from tests.unit.service.queue.conftest import Clock
 
 
 def opened(limit_source_tokens: int, segment_stats: SegmentStats | None = None, workers: int = 1) -> Mailbox:
@@ -416,24 +416,6 @@ def test_news_for_a_closed_loop_are_dropped() -> None:
     finish(mailbox, *(mailbox.take(0, 1, wait=False) or []))
     assert mailbox.unfinished == 0
     assert mailbox.wait_idle(0)
-
-
-class Clock:
-    """The time, as the mailbox reads it."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    for module in (mailbox, admission):
-        monkeypatch.setattr(module, "time", clock)
-    return clock
 
 
 def busy(clock: Clock, mailbox: Mailbox, *lengths: int) -> list[Decode]:

@@ -128,9 +128,9 @@ def write_decoder(graph: DecoderGraph, file: Path, dtype: torch.dtype) -> None:
     config = graph.model.config
     batch = torch.export.Dim("batch")
     target, source = torch.export.Dim("target_capacity"), torch.export.Dim("source_capacity")
-    shape = (2, config.heads, 7, config.head_dim)
+    shape = (2, config.decoder_head_count, 7, config.head_dim)
     caches = [(torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)) for _ in graph.model.decoder]
-    shape = (2, config.heads, 9, config.head_dim)
+    shape = (2, config.decoder_head_count, 9, config.head_dim)
     memory = [(torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)) for _ in graph.model.decoder]
     lengths = torch.tensor([1, 3], dtype=torch.int32)
     layers = config.decoder_layers

@@ -35,7 +35,7 @@ def write_place(config: TransformerConfig, precision: Precision, file: Path) -> 
     """
     dtype, names = _TYPES[precision], memory_names(config.decoder_layers)
     parts = helper.make_tensor(
-        "parts", TensorProto.INT64, [4], [-1, len(names), config.heads, config.head_dim]
+        "parts", TensorProto.INT64, [4], [-1, len(names), config.decoder_head_count, config.head_dim]
     )  # a source has one row, so the positions may come first
     nodes = [
         helper.make_node("Pad", [MEMORY, PADDING], ["padded"]),
@@ -47,7 +47,7 @@ def write_place(config: TransformerConfig, precision: Precision, file: Path) -> 
         helper.make_tensor_value_info(MEMORY, dtype, [1, "source", len(names) * config.d_model]),
         helper.make_tensor_value_info(PADDING, TensorProto.INT64, [6]),
     ]
-    shape: list[str | int | None] = [1, config.heads, "source_capacity", config.head_dim]
+    shape: list[str | int | None] = [1, config.decoder_head_count, "source_capacity", config.head_dim]
     outputs = [helper.make_tensor_value_info(name, dtype, shape) for name in names]
     _save("place", nodes, inputs, outputs, [parts], file)
 

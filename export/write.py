@@ -171,7 +171,7 @@ def _manifest(model: Transformer, checkpoint: Path, target: Target, folder: Path
         unknown_id=config.unknown_id,
         vocabulary_size=config.target_vocabulary_size,
         d_model=config.d_model,
-        heads=config.heads,
+        heads=config.decoder_head_count,
         head_dim=config.head_dim,
         encoder_layers=config.encoder_layers,
         decoder_layers=config.decoder_layers,

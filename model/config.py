@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dragoman.bundle import LONGEST, MOST_LAYERS, MOST_PIECES, WIDEST
 
+Activation = Literal["relu", "gelu", "gelu_tanh", "gelu_sigmoid", "silu", "tanh"]
+
 
 class TransformerConfig(BaseModel):
     """Architecture of an encoder-decoder Transformer (Vaswani et al., 2017, arXiv:1706.03762).
@@ -19,13 +21,15 @@ class TransformerConfig(BaseModel):
     target_vocabulary_size: int = Field(gt=3, le=MOST_PIECES)
     d_model: int = Field(default=256, gt=0, le=WIDEST)
     heads: int = Field(default=4, gt=0, le=WIDEST)
+    decoder_heads: int | None = Field(default=None, gt=0, le=WIDEST, description="None: as many as `heads`")
     d_ff: int = Field(default=1024, gt=0, le=16 * WIDEST)
+    decoder_d_ff: int | None = Field(default=None, gt=0, le=16 * WIDEST, description="None: as wide as `d_ff`")
     encoder_layers: int = Field(default=6, gt=0, le=MOST_LAYERS)
     decoder_layers: int = Field(default=2, gt=0, le=MOST_LAYERS)
     norm: Literal["pre", "post"] = "pre"
     norm_epsilon: float = Field(default=1e-5, ge=1e-12, le=1)
-    activation: Literal["relu", "gelu", "silu"] = "relu"
-    positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
+    activation: Activation = "relu"
+    positions: Literal["sinusoidal", "sinusoidal_halves", "sinusoidal_paper_halves", "learned"] = "sinusoidal"
     position_offset: int = Field(default=0, ge=0, le=LONGEST)
     max_positions: int = Field(default=512, gt=1, le=LONGEST)
     scale_embedding: bool = True
@@ -39,14 +43,20 @@ class TransformerConfig(BaseModel):
     unknown_id: int = Field(default=3, ge=0)
 
     @property
+    def decoder_head_count(self) -> int:
+        """Attention heads of a decoder layer."""
+        return self.decoder_heads or self.heads
+
+    @property
     def head_dim(self) -> int:
-        """Width of one attention head."""
-        return self.d_model // self.heads
+        """Width of one attention head of the decoder."""
+        return self.d_model // self.decoder_head_count
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.d_model % self.heads or self.d_model % 2:
-            raise ValueError(f"d_model {self.d_model} must be even and a multiple of heads {self.heads}")
+        for name, heads in (("heads", self.heads), ("decoder_heads", self.decoder_head_count)):
+            if self.d_model % heads or self.d_model % 2:
+                raise ValueError(f"d_model {self.d_model} must be even and a multiple of {name} {heads}")
         if self.share_embeddings and self.source_vocabulary_size != self.target_vocabulary_size:
             raise ValueError("share_embeddings needs one vocabulary size on both sides")
         for name in ("pad_id", "start_id", "eos_id", "unknown_id"):

@@ -1,23 +1,32 @@
 """Encoder and decoder layers: attention and feed-forward, each with residual and normalization."""
 
 from collections.abc import Callable
+from functools import partial
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from model.attention import CrossAttention, SelfAttention
-from model.config import TransformerConfig
+from model.config import Activation, TransformerConfig
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "gelu_sigmoid": lambda states: states * torch.sigmoid(1.702 * states),  # section 2 of arXiv:1606.08415
+    "silu": F.silu,
+    "tanh": torch.tanh,
+}
 
 
 class FeedForward(nn.Module):
     """Two products with an activation between, position by position."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, d_ff: int) -> None:
         super().__init__()
-        self.expand = nn.Linear(config.d_model, config.d_ff)
-        self.contract = nn.Linear(config.d_ff, config.d_model)
+        self.expand = nn.Linear(config.d_model, d_ff)
+        self.contract = nn.Linear(d_ff, config.d_model)
         self.activation = ACTIVATIONS[config.activation]
 
     @property
@@ -56,7 +65,7 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.self_attention = SelfAttention(config.d_model, config.heads)
         self.self_residual = Residual(config, dropout)
-        self.feed_forward = FeedForward(config)
+        self.feed_forward = FeedForward(config, config.d_ff)
         self.feed_forward_residual = Residual(config, dropout)
 
     def forward(self, states: Tensor, lengths: Tensor) -> Tensor:
@@ -72,11 +81,11 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig, dropout: float) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(config.d_model, config.heads)
+        self.self_attention = SelfAttention(config.d_model, config.decoder_head_count)
         self.self_residual = Residual(config, dropout)
-        self.cross_attention = CrossAttention(config.d_model, config.heads)
+        self.cross_attention = CrossAttention(config.d_model, config.decoder_head_count)
         self.cross_residual = Residual(config, dropout)
-        self.feed_forward = FeedForward(config)
+        self.feed_forward = FeedForward(config, config.decoder_d_ff or config.d_ff)
         self.feed_forward_residual = Residual(config, dropout)
 
     def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:

@@ -98,7 +98,7 @@ class Transformer(nn.Module):
 
     def project_memory(self, source: Tensor) -> list[KeyValue]:
         """Compute every decoder layer's keys and values of the source, each [batch, heads, source, head_dim]."""
-        heads = (self.config.heads, self.config.head_dim)
+        heads = (self.config.decoder_head_count, self.config.head_dim)
         return [
             tuple(part.unflatten(-1, heads).transpose(1, 2) for part in keys_values.chunk(2, dim=-1))
             for keys_values in (layer.cross_attention.key_value(source) for layer in self.decoder)  # type: ignore[operator, union-attr]
@@ -150,6 +150,6 @@ class Transformer(nn.Module):
 
     def new_caches(self, batch: int, capacity: int) -> list[KeyValue]:
         """Make empty caches for `batch` rows of up to `capacity` tokens, a pair for each decoder layer."""
-        shape = (batch, self.config.heads, capacity, self.config.head_dim)
+        shape = (batch, self.config.decoder_head_count, capacity, self.config.head_dim)
         weight = self.output.weight
         return [(weight.new_zeros(shape), weight.new_zeros(shape)) for _ in self.decoder]

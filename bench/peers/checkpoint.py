@@ -66,10 +66,10 @@ def _sinusoids(rows: int, config: dict[str, Any]) -> Array:
     """Compute the table of section 3.5 of arXiv:1706.03762, or of tensor2tensor: all sines before all cosines."""
     width = config["d_model"]
     half = width // 2
-    halves = config["positions"] == "sinusoidal_halves"
+    kind = config["positions"]
     exponent = np.arange(half, dtype=np.float64)
-    exponent = exponent / (half - 1) if halves and half > 1 else exponent * 2 / width
+    exponent = exponent / (half - 1) if kind == "sinusoidal_halves" and half > 1 else exponent * 2 / width
     angles = np.arange(rows, dtype=np.float64)[:, None] * np.exp(-np.log(10_000.0) * exponent)
     parts = [np.sin(angles), np.cos(angles)]
-    table = np.concatenate(parts, axis=1) if halves else np.stack(parts, axis=2).reshape(rows, width)
+    table = np.stack(parts, axis=2).reshape(rows, width) if kind == "sinusoidal" else np.concatenate(parts, axis=1)
     return table.astype(np.float32)

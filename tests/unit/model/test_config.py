@@ -27,7 +27,7 @@ def test_head_dim() -> None:
         ({"encoder_layers": 0}, "encoder_layers"),
         ({"position_offset": -1}, "position_offset"),
         ({"norm": "middle"}, "norm"),
-        ({"activation": "tanh"}, "activation"),
+        ({"activation": "elu"}, "activation"),
         ({"positions": "rotary"}, "positions"),
         ({"layers": 6}, "layers"),
     ],

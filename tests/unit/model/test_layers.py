@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from model.config import TransformerConfig
-from model.layers import EncoderLayer, FeedForward, Residual
+from model.layers import ACTIVATIONS, EncoderLayer, FeedForward, Residual
 
 D_MODEL, HEADS, D_FF, ROWS, LENGTH = 16, 4, 24, 3, 5
 
@@ -54,9 +54,16 @@ def test_an_encoder_layer_is_that_of_pytorch(norm: str, activation: str, states:
 
 @pytest.mark.parametrize(("activation", "positive"), [("relu", True), ("gelu", False), ("silu", False)])
 def test_only_relu_promises_that_nothing_is_negative(activation: str, positive: bool, states: torch.Tensor) -> None:
-    layer = FeedForward(config(activation=activation))
+    layer = FeedForward(config(activation=activation), 64)
     assert layer.is_positive is positive
     assert bool((layer.activation(layer.expand(states)) >= 0).all()) is positive
+
+
+def test_activations_are_those_that_other_libraries_name(states: torch.Tensor) -> None:
+    """Against the formulas of arXiv:1606.08415, which PyTorch does not share."""
+    cubic = 0.5 * states * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (states + 0.044715 * states**3)))
+    torch.testing.assert_close(ACTIVATIONS["gelu_tanh"](states), cubic)
+    torch.testing.assert_close(ACTIVATIONS["gelu_sigmoid"](states), states * (1.702 * states).sigmoid())
 
 
 def test_the_norm_stands_before_the_sublayer_or_after_the_sum(states: torch.Tensor) -> None:

@@ -18,7 +18,7 @@ def positions(**fields: Any) -> Positions:
 @pytest.mark.parametrize("d_model", [2, 8, 256])
 def test_interleaved_follows_the_paper(d_model: int) -> None:
     """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) the cosine of the same."""
-    table = sinusoids(40, d_model, halves=False)
+    table = sinusoids(40, d_model, "sinusoidal")
     assert table.shape == (40, d_model)
     assert table.dtype == torch.float32
     for position in (0, 1, 7, 39):
@@ -31,7 +31,7 @@ def test_interleaved_follows_the_paper(d_model: int) -> None:
 def test_halves_follow_tensor2tensor() -> None:
     """Wavelengths from 2 pi to 10,000 * 2 pi, all sines before all cosines."""
     d_model = 8
-    table = sinusoids(40, d_model, halves=True)
+    table = sinusoids(40, d_model, "sinusoidal_halves")
     for position in (0, 1, 7, 39):
         for i in range(d_model // 2):
             angle = position / 10_000 ** (i / (d_model // 2 - 1))
@@ -39,8 +39,13 @@ def test_halves_follow_tensor2tensor() -> None:
             assert table[position, d_model // 2 + i].item() == pytest.approx(math.cos(angle), abs=1e-6)
 
 
+def test_halves_with_the_wavelengths_of_the_paper_are_a_rearrangement() -> None:
+    in_turn, halves = sinusoids(40, 8, "sinusoidal"), sinusoids(40, 8, "sinusoidal_paper_halves")
+    assert torch.equal(halves, torch.cat([in_turn[:, 0::2], in_turn[:, 1::2]], dim=1))
+
+
 def test_halves_of_the_smallest_width() -> None:
-    table = sinusoids(3, 2, halves=True)
+    table = sinusoids(3, 2, "sinusoidal_halves")
     torch.testing.assert_close(table, torch.tensor([[math.sin(p), math.cos(p)] for p in range(3)]))
 
 

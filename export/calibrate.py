@@ -1,86 +1,89 @@
 """How large the inputs of each linear layer get, measured on real sentences."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.tokenizer import Tokenizer
-from model.data import Corpus, pad
+from export.examples import Batch, Example, batches, run
+from model.attention import length_mask
 from model.transformer import Transformer
 
 # Of all values a layer reads, the share that its range covers; the few beyond it saturate, and in
 # return all others are told apart more finely.
 COVERED = 0.9999
-BATCH = 125
 # Of a mantissa from 0.5 to 1: eight in an octave.
 _STEPS = 16
 
 Ranges = Mapping[str, float]
 
 
-@torch.inference_mode()
-def calibrate(model: Transformer, tokenizer: Tokenizer, pairs: Corpus) -> Ranges:
-    """Run every pair through the model.
+def calibrate(model: Transformer, examples: Sequence[Example]) -> Ranges:
+    """Run all examples through the model.
 
     Args:
         model: in evaluation mode, fp32.
-        tokenizer: of the model.
-        pairs: what the model is used for.
+        examples: what the model is used for.
 
     Returns:
         The range of the absolute input values of each linear layer, by the layer's name.
     """
-    seen: dict[str, list[Tensor]] = {}
-    run_pairs(model, tokenizer, pairs, lambda source, target: _recorded(model, source, target, seen))
-    return {name: _range(torch.cat(values)) for name, values in seen.items()}
+    source, target = (sum(map(len, side)) for side in zip(*examples, strict=True))
+    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, nn.Linear)}
+    seen = {
+        name: _Largest((source if _reads_source(name) else target) * layer.in_features)
+        for name, layer in layers.items()
+    }
+    for batch in batches(examples, model.config.pad_id):
+        with _recorded(layers, batch, seen):
+            run(model, batch)
+    return {name: float(steady(largest.last)) for name, largest in seen.items()}
 
 
-def run_pairs(
-    model: Transformer,
-    tokenizer: Tokenizer,
-    pairs: Corpus,
-    recorded: Callable[[Tensor, Tensor], AbstractContextManager[None]] | None = None,
-) -> None:
-    """Run every pair through a model, batch by batch.
+class _Largest:
+    """The largest of many values, and only they: all values of a large model would be gigabytes."""
 
-    Args:
-        model: in evaluation mode, fp32.
-        tokenizer: of the model.
-        pairs: source and target.
-        recorded: is given which positions of the source and of the target, bool [batch, length], are no padding, and
-            surrounds the run of the batch.
-    """
-    config = model.config
-    for start in range(0, len(pairs), BATCH):
-        sources = [[*tokenizer.encode(text), config.eos_id] for text in pairs.sources[start : start + BATCH]]
-        targets = [[config.start_id, *tokenizer.encode_target(text)] for text in pairs.targets[start : start + BATCH]]
-        source = pad(sources, config.pad_id)[:, : config.max_positions]
-        target = pad(targets, config.pad_id)[:, : config.max_positions]
-        lengths = torch.tensor([len(ids) for ids in sources]).clamp_max(source.shape[1])
-        with recorded(source != config.pad_id, target != config.pad_id) if recorded else nullcontext():
-            model(source, lengths, target)
+    def __init__(self, total: int) -> None:
+        """Expect `total` values, of which the smallest, a share of COVERED, lie within the range."""
+        self._count = total - max(1, int(COVERED * total)) + 1
+        self._values = torch.empty(0)
+
+    def add(self, values: Tensor) -> None:
+        """Look at some of the values, float [count]."""
+        if len(self._values) == self._count:
+            values = values[values > self._values[-1]]
+        together = torch.cat([self._values, values])
+        self._values = together.topk(min(self._count, len(together))).values
+
+    @property
+    def last(self) -> Tensor:
+        """The smallest of the largest: the end of the range."""
+        return self._values[-1]
 
 
 @contextmanager
-def _recorded(model: Transformer, source: Tensor, target: Tensor, seen: dict[str, list[Tensor]]) -> Iterator[None]:
+def _recorded(layers: Mapping[str, nn.Linear], batch: Batch, seen: Mapping[str, _Largest]) -> Iterator[None]:
     """Keep the absolute inputs of every linear layer, at positions that are no padding, while the block runs."""
+    source = length_mask(batch.source_lengths, batch.source.shape[1])[:, 0, 0]
+    target = length_mask(batch.target_lengths, batch.target.shape[1])[:, 0, 0]
 
-    def hook(name: str, inputs: tuple[Tensor, ...]) -> None:
-        reads_source = name.startswith("encoder.") or name.endswith("cross_attention.key_value")
-        seen.setdefault(name, []).append(inputs[0][source if reads_source else target].abs().flatten())
+    def hook(name: str, states: Tensor) -> None:
+        seen[name].add(states[source if _reads_source(name) else target].abs().flatten())
 
     handles = [
-        module.register_forward_pre_hook(lambda _, inputs, name=name: hook(name, inputs))
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear)
+        layer.register_forward_pre_hook(lambda _, inputs, name=name: hook(name, inputs[0]), prepend=True)
+        for name, layer in layers.items()
     ]
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _reads_source(name: str) -> bool:
+    return name.startswith("encoder.") or name.endswith("cross_attention.key_value")
 
 
 def steady(largest: Tensor) -> Tensor:
@@ -91,7 +94,3 @@ def steady(largest: Tensor) -> Tensor:
     """
     mantissa, exponent = torch.frexp(largest)
     return torch.ldexp((mantissa * _STEPS).ceil() / _STEPS, exponent)
-
-
-def _range(values: Tensor) -> float:
-    return float(steady(values.kthvalue(max(1, int(COVERED * values.numel()))).values))

@@ -6,8 +6,7 @@ idea of SmoothQuant, arXiv:2211.10438). So the scale of a byte is 1 for all, and
 any batch.
 """
 
-import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -15,10 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.onnx.ops import symbolic
 
-from dragoman.tokenizer import Tokenizer
-from export.calibrate import run_pairs, steady
+from export.calibrate import steady
+from export.examples import Example, batches, run
 from model.attention import CrossAttention, SelfAttention
-from model.data import Corpus
 from model.layers import DecoderLayer
 from model.transformer import Transformer
 
@@ -39,31 +37,26 @@ class Bytes(nn.Module):
 
 
 @torch.no_grad()
-def scaled_to_bytes(model: Transformer, tokenizer: Tokenizer, pairs: Corpus) -> Transformer:
+def scale_to_bytes(model: Transformer, examples: Sequence[Example]) -> None:
     """Scale the decoder's keys and values so that the largest of each channel is LARGEST, or an eighth less.
 
     Args:
-        model: in evaluation mode, fp32.
-        tokenizer: of the model.
-        pairs: what the model is used for; padding counts too.
-
-    Returns:
-        A copy that computes the same but for rounding.
+        model: in evaluation mode, fp32; changed in place, computes the same but for rounding.
+        examples: what the model is used for; padding counts too.
     """
-    model = copy.deepcopy(model)
     layers = [cast(DecoderLayer, layer) for layer in model.decoder]
     own = [layer.self_attention for layer in layers]
     source = [layer.cross_attention for layer in layers]
     projections = [*(one.query_key_value for one in own), *(one.key_value for one in source)]
     with _largest_outputs(projections) as largest:
-        run_pairs(model, tokenizer, pairs)
+        for batch in batches(examples, model.config.pad_id):
+            run(model, batch)
     width = 2 * model.config.d_model
     factors = {layer: LARGEST / steady(values[-width:].clamp_min(_SMALLEST)) for layer, values in largest.items()}
     for one in own:
         _scale_own(one, factors[one.query_key_value])
     for other in source:
         _scale_source(other, factors[other.key_value])
-    return model
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Any
 
 from dragoman.bundle import Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
+from model.data import Corpus
 from model.decoding import greedy
 from model.evaluate import score
 from model.transformer import Transformer
@@ -76,25 +77,34 @@ def decode_with_engine(bundle: Bundle, sources: Sequence[list[int]]) -> list[lis
     return [decode.target_ids for decode in decodes]
 
 
-def compare(
-    model: Transformer, tokenizer: Tokenizer, bundle: Bundle, texts: Sequence[str], references: Sequence[str]
-) -> Parity:
-    """Decode the texts both ways.
+@dataclass(frozen=True)
+class Yardstick:
+    """What a checkpoint itself makes of sentences.
 
-    Args:
-        model: the checkpoint's, in evaluation mode, fp32.
-        tokenizer: of both.
-        bundle: made from it.
-        texts: short enough for the model each.
+    Attributes:
+        sources: ids of each sentence.
+        targets: ids of what plain PyTorch decodes of each, greedily and in fp32.
         references: a translation of each.
     """
-    sources = [[*tokenizer.encode(text), bundle.manifest.eos_id] for text in texts]
-    expected = decode_with_checkpoint(model, sources, bundle.manifest.max_target_tokens)
-    actual = decode_with_engine(bundle, sources)
+
+    sources: Sequence[list[int]]
+    targets: Sequence[list[int]]
+    references: Sequence[str]
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, pairs: Corpus, max_target_tokens: int) -> "Yardstick":
+        """Decode every source, which must be short enough for the model."""
+        sources = [[*tokenizer.encode(text), model.config.eos_id] for text in pairs.sources]
+        return cls(sources, decode_with_checkpoint(model, sources, max_target_tokens), pairs.targets)
+
+
+def compare(yardstick: Yardstick, tokenizer: Tokenizer, bundle: Bundle) -> Parity:
+    """Decode the sentences with a bundle, and compare."""
+    expected, actual = yardstick.targets, decode_with_engine(bundle, yardstick.sources)
     return Parity(
         precision=bundle.manifest.precision,
-        sentences=len(texts),
+        sentences=len(expected),
         equal=sum(a == b for a, b in zip(expected, actual, strict=True)),
-        checkpoint_bleu=score([tokenizer.decode(ids) for ids in expected], references).bleu,
-        bundle_bleu=score([tokenizer.decode(ids) for ids in actual], references).bleu,
+        checkpoint_bleu=score([tokenizer.decode(ids) for ids in expected], yardstick.references).bleu,
+        bundle_bleu=score([tokenizer.decode(ids) for ids in actual], yardstick.references).bleu,
     )

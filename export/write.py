@@ -1,6 +1,5 @@
 """Checkpoint in, bundle out: whole and checked, or not at all."""
 
-import copy
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,13 +17,15 @@ from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from export.argmax import argmax
 from export.calibrate import Ranges, calibrate
+from export.examples import of_pairs
 from export.graphs import DecoderGraph, EncoderGraph, write_decoder, write_encoder
-from export.key_values import Bytes, scaled_to_bytes
+from export.key_values import Bytes, scale_to_bytes
 from export.operators import use_operators
-from export.parity import Parity, compare
+from export.parity import Parity, Yardstick, compare
 from export.quantize import QuantizedLinear, quantize
 from export.rows import write_copy, write_place
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
+from model.config import TransformerConfig
 from model.data import Corpus
 from model.transformer import Transformer
 
@@ -85,40 +86,63 @@ def export_bundle(
         ParityError: the bundle is not as good as the checkpoint.
     """
     model, tokenizer = load_checkpoint(checkpoint)
-    positions = model.config.max_positions
-    for field, limit in (("source", target.max_source_tokens), ("target", target.max_target_tokens)):
-        if limit > positions:
-            raise DataError(f"max {field} tokens: {limit} is above the checkpoint's {positions} positions")
+    _check_limits(model, target)
+    compared = _fitting(pairs, tokenizer, target.max_source_tokens)
     with replacing(out) as folder:
-        exported: Transformer = model
-        ranges: Ranges = {}
-        if target.precision == "int8":
-            report(f"measuring the ranges of activations on {len(pairs)} sentences")
-            exported = scaled_to_bytes(model, tokenizer, pairs)
-            ranges = calibrate(exported, tokenizer, pairs)
-        report(f"writing the {target.precision} graphs of encoder and decoder")
-        write_graphs(exported, target.precision, folder, ranges)
-        for name in tokenizer_files(checkpoint):
-            shutil.copyfile(checkpoint / name, folder / name)
-        manifest = _manifest(model, checkpoint, target, folder)
-        (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
-        report(f"comparing the bundle with PyTorch on {len(pairs)} sentences")
-        parity = _compare_fitting(model, tokenizer, Bundle.open(folder), pairs)
+        report(f"translating {len(compared)} sentences with PyTorch")
+        yardstick = Yardstick.of(model, tokenizer, compared, target.max_target_tokens)
+        write_bundle(model, tokenizer, pairs, checkpoint, target, folder, report)
+        report(f"comparing the bundle with PyTorch on {len(compared)} sentences")
+        parity = compare(yardstick, tokenizer, Bundle.open(folder))
         if not parity.passed:
             raise ParityError(f"parity failed, {out} was not written: {parity}")
     return parity
 
 
-def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges: Ranges) -> None:
-    """Export the graphs of a model, which is left as it was.
+def write_bundle(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    pairs: Corpus,
+    checkpoint: Path,
+    target: Target,
+    folder: Path,
+    report: Report = lambda message: None,
+) -> None:
+    """Write a bundle that nobody has compared with its checkpoint.
 
     Args:
-        model: in evaluation mode, fp32; for int8 from `scaled_to_bytes`.
+        model: of the checkpoint; it is used up, since a large one has no room beside a copy.
+        tokenizer: of the checkpoint.
+        pairs: sentences to calibrate on; read for int8 only.
+        checkpoint: folder of the checkpoint.
+        target: what to make.
+        folder: an empty one.
+        report: told of each phase before it begins.
+    """
+    config, parameters = model.config, sum(parameter.numel() for parameter in model.parameters())
+    ranges: Ranges = {}
+    if target.precision == "int8":
+        report(f"measuring the ranges of activations on {len(pairs)} sentences")
+        examples = of_pairs(pairs, tokenizer, config)
+        scale_to_bytes(model, examples)
+        ranges = calibrate(model, examples)
+    report(f"writing the {target.precision} graphs of encoder and decoder")
+    write_graphs(model, target.precision, folder, ranges)
+    for name in tokenizer_files(checkpoint):
+        shutil.copyfile(checkpoint / name, folder / name)
+    manifest = _manifest(config, parameters, checkpoint, target, folder)
+    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+
+
+def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges: Ranges) -> None:
+    """Export the graphs of a model.
+
+    Args:
+        model: in evaluation mode, fp32; for int8 after `scale_to_bytes`. It is used up.
         precision: of the encoder and the decoder.
         folder: where they are written.
         ranges: from `calibrate`; read for int8 only.
     """
-    model = copy.deepcopy(model)
     use_operators(model)
     # Half precision is for GPUs, whose ArgMax looks at many values at a time.
     choose = partial(torch.argmax, dim=-1) if precision == "fp16" else argmax
@@ -138,15 +162,27 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
     write_copy(folder / COPY)
 
 
-def _compare_fitting(model: Transformer, tokenizer: Tokenizer, bundle: Bundle, pairs: Corpus) -> Parity:
-    """Compare on the pairs whose source is short enough."""
-    limit = bundle.manifest.max_source_tokens
+def _check_limits(model: Transformer, target: Target) -> None:
+    positions = model.config.max_positions
+    for field, limit in (("source", target.max_source_tokens), ("target", target.max_target_tokens)):
+        if limit > positions:
+            raise DataError(f"max {field} tokens: {limit} is above the checkpoint's {positions} positions")
+
+
+def _fitting(pairs: Corpus, tokenizer: Tokenizer, max_source_tokens: int) -> Corpus:
+    """Take the pairs whose source is short enough.
+
+    Raises:
+        DataError: there is none.
+    """
     fitting = [
-        pair for pair in zip(pairs.sources, pairs.targets, strict=True) if len(tokenizer.encode(pair[0])) < limit
+        pair
+        for pair in zip(pairs.sources, pairs.targets, strict=True)
+        if len(tokenizer.encode(pair[0])) < max_source_tokens
     ]
     if not fitting:
-        raise DataError(f"no pair to compare on: every source has {limit} tokens or more")
-    return compare(model, tokenizer, bundle, [source for source, _ in fitting], [target for _, target in fitting])
+        raise DataError(f"no pair to compare on: every source has {max_source_tokens} tokens or more")
+    return Corpus([source for source, _ in fitting], [target for _, target in fitting], [])
 
 
 def installed_versions() -> dict[str, str]:
@@ -158,8 +194,7 @@ def installed_versions() -> dict[str, str]:
     return versions
 
 
-def _manifest(model: Transformer, checkpoint: Path, target: Target, folder: Path) -> Manifest:
-    config = model.config
+def _manifest(config: TransformerConfig, parameters: int, checkpoint: Path, target: Target, folder: Path) -> Manifest:
     return Manifest(
         name=target.name,
         source_language=target.source_language,
@@ -177,7 +212,7 @@ def _manifest(model: Transformer, checkpoint: Path, target: Target, folder: Path
         decoder_layers=config.decoder_layers,
         max_source_tokens=target.max_source_tokens,
         max_target_tokens=target.max_target_tokens,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        parameters=parameters,
         provenance=Provenance(
             checkpoint_sha256=sha256(checkpoint / WEIGHTS),
             versions=installed_versions(),

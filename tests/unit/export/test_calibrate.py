@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from dragoman.tokenizer import Tokenizer
 from export.calibrate import COVERED, calibrate, steady
+from export.examples import Example, of_pairs
 from model.data import Corpus
 from model.transformer import Transformer
 
@@ -17,8 +18,9 @@ PAIRS = 40
 
 
 @pytest.fixture
-def pairs(corpus: Corpus) -> Corpus:
-    return Corpus(corpus.sources[:PAIRS], corpus.targets[:PAIRS], [])
+def examples(loaded: tuple[Transformer, Tokenizer], corpus: Corpus) -> list[Example]:
+    model, tokenizer = loaded
+    return of_pairs(Corpus(corpus.sources[:PAIRS], corpus.targets[:PAIRS], []), tokenizer, model.config)
 
 
 def layers(model: Transformer) -> dict[str, nn.Linear]:
@@ -26,48 +28,72 @@ def layers(model: Transformer) -> dict[str, nn.Linear]:
 
 
 @torch.inference_mode()
-def inputs_alone(model: Transformer, tokenizer: Tokenizer, pairs: Corpus) -> dict[str, Tensor]:
-    """What each layer reads, pair by pair, so that there is no padding."""
+def inputs_alone(model: Transformer, examples: list[Example]) -> dict[str, Tensor]:
+    """What each layer reads, example by example, so that there is no padding."""
     seen: dict[str, list[Tensor]] = {name: [] for name in layers(model)}
     handles = [
         layer.register_forward_pre_hook(lambda _, inputs, name=name: seen[name].append(inputs[0].abs().flatten()))
         for name, layer in layers(model).items()
     ]
-    for source, target in zip(pairs.sources, pairs.targets, strict=True):
-        ids = [*tokenizer.encode(source), model.config.eos_id]
-        target_ids = [model.config.start_id, *tokenizer.encode_target(target)]
-        model(torch.tensor([ids]), torch.tensor([len(ids)]), torch.tensor([target_ids]))
+    for source, target in examples:
+        model(torch.tensor([source]), torch.tensor([len(source)]), torch.tensor([target]))
     for handle in handles:
         handle.remove()
     return {name: torch.cat(values) for name, values in seen.items()}
 
 
-def test_ranges_are_those_of_the_sentences_alone(loaded: tuple[Transformer, Tokenizer], pairs: Corpus) -> None:
-    ranges = calibrate(*loaded, pairs)
-    alone = inputs_alone(*loaded, pairs)
+def check(model: Transformer, examples: list[Example]) -> None:
+    """Compare the ranges of a model with what its layers read without padding."""
+    ranges, alone = calibrate(model, examples), inputs_alone(model, examples)
     assert ranges.keys() == alone.keys()
     for name, values in alone.items():
         expected = float(values.sort().values[int(COVERED * values.numel()) - 1])
         assert expected * (1 - 1e-5) <= ranges[name] <= expected * 1.126, name  # rounded up
 
 
-def test_it_does_not_matter_what_is_in_a_batch(loaded: tuple[Transformer, Tokenizer], pairs: Corpus) -> None:
-    backwards = Corpus(pairs.sources[::-1], pairs.targets[::-1], [])
-    assert calibrate(*loaded, pairs) == pytest.approx(dict(calibrate(*loaded, backwards)), rel=1e-4)
+def test_ranges_are_those_of_the_sentences_alone(
+    loaded: tuple[Transformer, Tokenizer], examples: list[Example]
+) -> None:
+    check(loaded[0], examples)
 
 
-def test_the_model_is_left_as_it_was(loaded: tuple[Transformer, Tokenizer], pairs: Corpus) -> None:
-    model, tokenizer = loaded
-    calibrate(model, tokenizer, pairs)
-    pickle.dumps(model)  # which no module can be that keeps a function of calibrate
+def test_translations_may_begin_with_the_id_of_padding(random_model: Callable[..., Transformer]) -> None:
+    """As those of Marian do; what is read there may be the largest of all."""
+    model = random_model(1, 1)
+    with torch.no_grad():
+        model.target_positions.table[0] = 50.0
+    check(model, [Example([5, 6, 2], [0, 7, 8]), Example([9, 2], [0])])
+
+
+def test_it_does_not_matter_what_is_in_a_batch(
+    loaded: tuple[Transformer, Tokenizer], examples: list[Example], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = dict(calibrate(loaded[0], examples))
+    monkeypatch.setattr("export.examples.BATCH", 7)
+    assert dict(calibrate(loaded[0], examples[::-1])) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_model_is_left_as_it_was(loaded: tuple[Transformer, Tokenizer], examples: list[Example]) -> None:
+    calibrate(loaded[0], examples)
+    pickle.dumps(loaded[0])  # which no module can be that keeps a function of calibrate
+
+
+def test_no_logits_are_computed(loaded: tuple[Transformer, Tokenizer], examples: list[Example]) -> None:
+    """With a vocabulary of 256,000 those of a batch are gigabytes."""
+    sizes = []
+    handle = loaded[0].output.register_forward_hook(lambda _module, _inputs, logits: sizes.append(logits.numel()))
+    calibrate(loaded[0], examples)
+    handle.remove()
+    assert set(sizes) == {0}
 
 
 def test_a_sentence_beyond_the_positions(
     loaded: tuple[Transformer, Tokenizer], random_model: Callable[..., Transformer]
 ) -> None:
-    _, tokenizer = loaded
-    ranges = calibrate(random_model(1, 1), tokenizer, Corpus(["a " * 400], ["b " * 400], []))
-    assert all(value > 0 for value in ranges.values())
+    model = random_model(1, 1)
+    [example] = of_pairs(Corpus(["a " * 400], ["b " * 400], []), loaded[1], model.config)
+    assert (len(example.source), len(example.target)) == (160, 160)
+    assert all(value > 0 for value in calibrate(model, [example]).values())
 
 
 @settings(deadline=None)

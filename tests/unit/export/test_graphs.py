@@ -79,11 +79,11 @@ def graphs(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Graphs:
     """By name, precision and number of layers: each graph with one layer and with two."""
-    model = random_model(2, 1)
-    ranges = {name: 4.0 for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
     graphs: Graphs = {}
     for precision in PRECISIONS:
         other = tmp_path_factory.mktemp(precision)
+        model = random_model(2, 1)
+        ranges = {name: 4.0 for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             write_graphs(model, precision, other, ranges)

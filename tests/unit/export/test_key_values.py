@@ -1,5 +1,6 @@
 """Keys and values that fit signed bytes."""
 
+import copy
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.tokenizer import Tokenizer
-from export.calibrate import run_pairs
-from export.key_values import LARGEST, Bytes, scaled_to_bytes
+from export.examples import Example, batches, of_pairs, run
+from export.key_values import LARGEST, Bytes, scale_to_bytes
 from model.data import Corpus
 from model.transformer import Transformer
 
@@ -18,8 +19,16 @@ PAIRS = 40
 
 
 @pytest.fixture
-def pairs(corpus: Corpus) -> Corpus:
-    return Corpus(corpus.sources[:PAIRS], corpus.targets[:PAIRS], [])
+def examples(loaded: tuple[Transformer, Tokenizer], corpus: Corpus) -> list[Example]:
+    model, tokenizer = loaded
+    return of_pairs(Corpus(corpus.sources[:PAIRS], corpus.targets[:PAIRS], []), tokenizer, model.config)
+
+
+@pytest.fixture
+def scaled(loaded: tuple[Transformer, Tokenizer], examples: list[Example]) -> Transformer:
+    model = copy.deepcopy(loaded[0])
+    scale_to_bytes(model, examples)
+    return model
 
 
 @contextmanager
@@ -33,47 +42,37 @@ def outputs(model: nn.Module, name: str) -> Iterator[list[Tensor]]:
 
 @torch.no_grad()
 @pytest.mark.parametrize("attention", ["self_attention.query_key_value", "cross_attention.key_value"])
-def test_each_channel_uses_all_levels(loaded: tuple[Transformer, Tokenizer], pairs: Corpus, attention: str) -> None:
-    model, tokenizer = loaded
-    scaled = scaled_to_bytes(model, tokenizer, pairs)
-    width = 2 * model.config.d_model
-    for layer in range(model.config.decoder_layers):
+def test_each_channel_uses_all_levels(scaled: Transformer, examples: list[Example], attention: str) -> None:
+    width = 2 * scaled.config.d_model
+    for layer in range(scaled.config.decoder_layers):
         with outputs(scaled, f"decoder.{layer}.{attention}") as seen:
-            run_pairs(scaled, tokenizer, pairs)
+            for batch in batches(examples, scaled.config.pad_id):
+                run(scaled, batch)
         largest = torch.cat([output.flatten(0, -2) for output in seen])[:, -width:].abs().amax(dim=0)
         assert (largest <= LARGEST * 1.001).all()
         assert (largest >= LARGEST / 1.126).all()
 
 
 @torch.inference_mode()
-def test_the_model_computes_the_same(loaded: tuple[Transformer, Tokenizer], pairs: Corpus) -> None:
-    model, tokenizer = loaded
-    scaled = scaled_to_bytes(model, tokenizer, pairs)
+def test_the_model_computes_the_same(loaded: tuple[Transformer, Tokenizer], scaled: Transformer) -> None:
     source, lengths, target = (
         torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]]),
         torch.tensor([4, 2]),
         torch.tensor([[1, 9, 4]] * 2),
     )
-    torch.testing.assert_close(scaled(source, lengths, target), model(source, lengths, target), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        scaled(source, lengths, target), loaded[0](source, lengths, target), rtol=1e-3, atol=1e-4
+    )
+    pickle.dumps(scaled)  # which no module can be that keeps a function of scale_to_bytes
 
 
-def test_the_given_model_is_left_as_it_was(loaded: tuple[Transformer, Tokenizer], pairs: Corpus) -> None:
-    model, tokenizer = loaded
-    before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    scaled = scaled_to_bytes(model, tokenizer, pairs)
-    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
-    pickle.dumps((model, scaled))  # which no module can be that keeps a function of scaled_to_bytes
-
-
-def test_a_channel_that_is_always_zero_stays_finite(loaded: tuple[Transformer, Tokenizer], pairs: Corpus) -> None:
-    model, tokenizer = loaded
-    scaled = scaled_to_bytes(model, tokenizer, pairs)
+def test_a_channel_that_is_always_zero_stays_finite(scaled: Transformer, examples: list[Example]) -> None:
     layer = scaled.get_submodule("decoder.0.cross_attention.key_value")
     assert isinstance(layer, nn.Linear)
     with torch.no_grad():
         layer.weight[3], layer.bias[3] = 0.0, 0.0
-    again = scaled_to_bytes(scaled, tokenizer, pairs)
-    assert all(weight.isfinite().all() for weight in again.state_dict().values())
+    scale_to_bytes(scaled, examples)
+    assert all(weight.isfinite().all() for weight in scaled.state_dict().values())
 
 
 def test_bytes_round_to_even_and_saturate() -> None:

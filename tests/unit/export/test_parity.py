@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.bundle import Bundle, Precision, target_limit
 from dragoman.tokenizer import Tokenizer
-from export.parity import MAX_BLEU_LOSS, Parity, compare, decode_with_checkpoint, decode_with_engine
+from export.parity import MAX_BLEU_LOSS, Parity, Yardstick, compare, decode_with_checkpoint, decode_with_engine
 from model.data import Corpus
 from model.decoding import greedy
 from model.transformer import Transformer
@@ -90,6 +90,7 @@ def test_a_bundle_of_another_checkpoint_is_found_out(
     exported: Export, random_model: Callable[..., Transformer], loaded: tuple[Transformer, Tokenizer], corpus: Corpus
 ) -> None:
     other = random_model(2, 2)
-    parity = compare(other, loaded[1], exported("fp32").bundle, corpus.sources[:40], corpus.targets[:40])
+    yardstick = Yardstick.of(other, loaded[1], Corpus(corpus.sources[:40], corpus.targets[:40], []), 40)
+    parity = compare(yardstick, loaded[1], exported("fp32").bundle)
     assert parity.equal < 40
     assert not parity.passed

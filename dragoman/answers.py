@@ -76,13 +76,16 @@ class Model:
 
     Attributes:
         name: what to give as `model`.
-        source_language: BCP-47 code of the language that it reads.
-        target_language: BCP-47 code of the language that it writes.
+        source_language: BCP-47 code of the language that it reads; "" where it reads several.
+        target_language: BCP-47 code of the language that it writes; "" where it writes several.
         precision: "fp32", "int8" or "fp16".
         max_source_tokens: the longest segment that it reads; longer text is split.
         max_target_tokens: the longest translation of one segment.
         vocabulary_size: how many distinct tokens it knows.
         checkpoint_sha256: SHA-256 of the checkpoint that it was exported from, in hexadecimal.
+        source_languages: BCP-47 codes of all languages that it reads.
+        target_languages: BCP-47 codes of all languages that it writes.
+        family: what it was imported from, such as "marian"; "" where the server does not say.
     """
 
     name: str
@@ -93,6 +96,9 @@ class Model:
     max_target_tokens: int
     vocabulary_size: int
     checkpoint_sha256: str
+    source_languages: tuple[str, ...]
+    target_languages: tuple[str, ...]
+    family: str
 
 
 def translation_of(message: pb.TranslatedText) -> Translation:
@@ -137,6 +143,10 @@ def model_of(message: pb.Model) -> Model:
         max_target_tokens=message.max_target_tokens,
         vocabulary_size=message.vocabulary_size,
         checkpoint_sha256=message.checkpoint_sha256,
+        # A server of an earlier version lists none.
+        source_languages=tuple(message.source_language_codes) or (message.source_language_code,),
+        target_languages=tuple(message.target_language_codes) or (message.target_language_code,),
+        family=message.family,
     )
 
 

@@ -8,10 +8,10 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dragoman import language
 from dragoman.errors import BundleError
 from dragoman.files import open_regular, read_regular
 from dragoman.invalid import describe
+from dragoman.language_marks import Languages
 from dragoman.tokenizer import JOINT, Tokenizer, tokenizer_files
 from dragoman.tokenizer import SOURCE as SOURCE_TOKENIZER
 from dragoman.tokenizer import TARGET as TARGET_TOKENIZER
@@ -49,6 +49,7 @@ MOST_PIECES = 2**24
 LONGEST = 2**16
 
 Precision = Literal["fp32", "int8", "fp16"]
+FAMILY = "transformer"  # of a model that was trained here; others are named by their config.json
 
 
 class Provenance(BaseModel):
@@ -65,10 +66,10 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format_version: Literal[3] = 3
+    format_version: Literal[4] = 4
     name: str = Field(pattern=NAME_PATTERN.pattern)
-    source_language: str = Field(pattern=language.PATTERN)
-    target_language: str = Field(pattern=language.PATTERN)
+    languages: Languages
+    family: str = Field(default=FAMILY, min_length=1, max_length=64)
     precision: Precision
     pad_id: int = Field(ge=0, le=MOST_PIECES)
     start_id: int = Field(ge=0, le=MOST_PIECES)
@@ -90,7 +91,25 @@ class Manifest(BaseModel):
     def _consistent(self) -> Self:
         if self.d_model != self.heads * self.head_dim:
             raise ValueError(f"d_model {self.d_model} must be heads {self.heads} times head_dim {self.head_dim}")
+        marks, room = self.languages.longest_source_marks, self.max_source_tokens
+        if marks + 2 > room:  # a token of text, and the end of the sentence
+            raise ValueError(f"max_source_tokens {room} leave no room for text beside {marks} tokens of languages")
         return self
+
+    @property
+    def source_languages(self) -> tuple[str, ...]:
+        """BCP-47 codes of the languages that it translates from."""
+        return self.languages.sources
+
+    @property
+    def target_languages(self) -> tuple[str, ...]:
+        """BCP-47 codes of the languages that it translates into."""
+        return self.languages.targets
+
+    @property
+    def target_capacity(self) -> int:
+        """Positions of a translation: its own tokens, and those that it is made to begin with."""
+        return self.max_target_tokens + self.languages.longest_target_prefix
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":

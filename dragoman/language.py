@@ -1,6 +1,7 @@
 """Codes of languages, BCP-47: what is one, and which of them a model's language serves."""
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 # Of what BCP-47 allows, the codes of languages with region, script and variants; no names such as "English".
@@ -14,12 +15,12 @@ class HasLanguages(Protocol):
     """A model, or what tells of one."""
 
     @property
-    def source_language(self) -> str:
-        """That it translates from."""
+    def source_languages(self) -> Sequence[str]:
+        """Those that it translates from, each into each target but itself."""
 
     @property
-    def target_language(self) -> str:
-        """That it translates into."""
+    def target_languages(self) -> Sequence[str]:
+        """Those that it translates into."""
 
 
 def is_code(text: str) -> bool:
@@ -38,11 +39,41 @@ def covers(served: str, asked: str) -> bool:
     return not asked or asked == served or asked.startswith(served + "-")
 
 
+def closest(served: Iterable[str], asked: str) -> str | None:
+    """Find the language that covers an asked one most closely; None where none does.
+
+    Args:
+        served: the languages of a model.
+        asked: the language that is wanted; "": the only one that is served, and none where there are several.
+    """
+    covering = [code for code in served if covers(code, asked)]
+    if not asked and len(covering) > 1:
+        return None
+    return max(covering, key=len, default=None)
+
+
 def translates(model: HasLanguages, source: str, target: str) -> bool:
     """Tell whether a model is for two languages; "": any."""
-    return covers(model.source_language, source) and covers(model.target_language, target)
+    return any(covers(code, source) for code in model.source_languages) and any(
+        covers(code, target) for code in model.target_languages
+    )
 
 
-def specificity(model: HasLanguages) -> int:
-    """Count how closely a model fits two languages that it translates: en-GB to de is closer than en to de."""
-    return len(model.source_language) + len(model.target_language)
+def is_pair(model: HasLanguages) -> bool:
+    """Tell whether a model has one source and one target language."""
+    return len(model.source_languages) == len(model.target_languages) == 1
+
+
+def specificity(model: HasLanguages, source: str, target: str) -> tuple[bool, int]:
+    """Say how closely a model fits two languages that it translates; the more, the closer.
+
+    A model for one pair is closer than one for many, and en-GB to de is closer than en to de.
+    """
+    matches = closest(model.source_languages, source), closest(model.target_languages, target)
+    return is_pair(model), sum(len(code or "") for code in matches)
+
+
+def described(model: HasLanguages) -> str:
+    """Say for people what a model translates: a pair as such, of many languages how many there are."""
+    sides = (model.source_languages, model.target_languages)
+    return " to ".join(side[0] if len(side) == 1 else f"{len(side)} languages" for side in sides)

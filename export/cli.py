@@ -18,7 +18,8 @@ from dragoman.bundle import MANIFEST, NAME_PATTERN, Precision, find_bundles
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from dragoman.invalid import describe
-from model.layout import CONFIG, PARITY, PARITY_PAIRS, is_checkpoint, languages
+from dragoman.language_marks import Languages
+from model.layout import CONFIG, LANGUAGES, PARITY, PARITY_PAIRS, is_checkpoint, languages
 
 
 def export(argv: list[str]) -> int:
@@ -34,7 +35,7 @@ def export(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     if (kind := _kind(arguments.checkpoint)) != "checkpoint":
         raise DataError(f"{arguments.checkpoint}: is a {kind}, not a checkpoint")
-    _complete_languages(parser, arguments)
+    arguments.languages = _languages(parser, arguments)
     return _run("export", lambda: _export(arguments))
 
 
@@ -112,15 +113,33 @@ def _kind(folder: Path) -> str:
     raise DataError(f"{folder}: neither a checkpoint ({CONFIG}) nor a bundle ({MANIFEST}){hint}")
 
 
-def _complete_languages(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+def _languages(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Languages:
     """Take from the checkpoint what no flag says; end with 2 where it does not say it either."""
-    source, target = languages(arguments.checkpoint)
-    arguments.source_language = arguments.source_language or source
-    arguments.target_language = arguments.target_language or target
-    missing = [flag for flag in ("source", "target") if not getattr(arguments, f"{flag}_language")]
+    known = languages(arguments.checkpoint)
+    if known is not None and not known.is_pair:
+        if arguments.source_language or arguments.target_language:
+            parser.error(f"--source-language, --target-language: the checkpoint has many, see {LANGUAGES}")
+        return known
+    source = arguments.source_language or (known.sources[0] if known else "")
+    target = arguments.target_language or (known.targets[0] if known else "")
+    missing = [flag for flag, code in (("source", source), ("target", target)) if not code]
     if missing:
         flags = " and ".join(f"--{side}-language" for side in missing)
         parser.error(f"{flags} needed: the checkpoint does not say for which languages it was trained")
+    return Languages.pair(source, target) if known is None else _renamed(known, source, target)
+
+
+def _renamed(known: Languages, source: str, target: str) -> Languages:
+    """Give a pair other codes, with the marks that it has."""
+    names = {known.sources[0]: source, known.targets[0]: target}
+    marks = {names[code]: marks for code, marks in known.marks.items()}
+    return Languages(sources=(source,), targets=(target,), marks=marks)
+
+
+def _default_name(languages: Languages) -> str:
+    """Name a model after its languages, such as en-de, or mul-en where there are many sources."""
+    sides = (languages.sources, languages.targets)
+    return "-".join(side[0] if len(side) == 1 else "mul" for side in sides)
 
 
 def _run(command: str, work: Callable[[], None]) -> int:
@@ -141,9 +160,8 @@ def _export(arguments: argparse.Namespace) -> None:
 
     pairs = read_corpus(arguments.data or arguments.checkpoint / PARITY)
     target = Target(
-        arguments.name or f"{arguments.source_language}-{arguments.target_language}",
-        arguments.source_language,
-        arguments.target_language,
+        arguments.name or _default_name(arguments.languages),
+        arguments.languages,
         arguments.precision,
         arguments.max_source_tokens,
         arguments.max_target_tokens,

@@ -14,6 +14,7 @@ from torch import nn
 
 from dragoman.bundle import COPY, DECODER, ENCODER, MANIFEST, PLACE, Bundle, Manifest, Precision, Provenance, sha256
 from dragoman.errors import DataError
+from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from export.argmax import argmax
 from export.calibrate import Ranges, calibrate
@@ -27,6 +28,7 @@ from export.rows import write_copy, write_place
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
 from model.config import TransformerConfig
 from model.data import Corpus
+from model.layout import family
 from model.transformer import Transformer
 
 # Distributions; onnxruntime comes as the one or the other.
@@ -47,16 +49,14 @@ class Target:
 
     Attributes:
         name: under which the model is served.
-        source_language: BCP-47 code.
-        target_language: BCP-47 code.
+        languages: what the model translates.
         precision: of both graphs.
         max_source_tokens: a segment's limit, end-of-sentence id included.
         max_target_tokens: a translation's limit.
     """
 
     name: str
-    source_language: str
-    target_language: str
+    languages: Languages
     precision: Precision
     max_source_tokens: int
     max_target_tokens: int
@@ -163,10 +163,13 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
 
 
 def _check_limits(model: Transformer, target: Target) -> None:
-    positions = model.config.max_positions
-    for field, limit in (("source", target.max_source_tokens), ("target", target.max_target_tokens)):
-        if limit > positions:
-            raise DataError(f"max {field} tokens: {limit} is above the checkpoint's {positions} positions")
+    positions, prefix = model.config.max_positions, target.languages.longest_target_prefix
+    for field, limit, most in (
+        ("source", target.max_source_tokens, positions),
+        ("target", target.max_target_tokens, positions - prefix),
+    ):
+        if limit > most:
+            raise DataError(f"max {field} tokens: {limit} is above the checkpoint's {most} positions")
 
 
 def _fitting(pairs: Corpus, tokenizer: Tokenizer, max_source_tokens: int) -> Corpus:
@@ -197,8 +200,8 @@ def installed_versions() -> dict[str, str]:
 def _manifest(config: TransformerConfig, parameters: int, checkpoint: Path, target: Target, folder: Path) -> Manifest:
     return Manifest(
         name=target.name,
-        source_language=target.source_language,
-        target_language=target.target_language,
+        languages=target.languages,
+        family=family(checkpoint),
         precision=target.precision,
         pad_id=config.pad_id,
         start_id=config.start_id,

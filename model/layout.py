@@ -4,10 +4,18 @@ import json
 from pathlib import Path
 from typing import Final
 
+from pydantic import ValidationError
+
+from dragoman.bundle import FAMILY
 from dragoman.errors import DataError
+from dragoman.files import read_regular
+from dragoman.invalid import describe
 from dragoman.language import RULE, is_code
+from dragoman.language_marks import Languages
 
 CONFIG: Final = "config.json"
+LANGUAGES: Final = "languages.json"
+IMPORT: Final = "import.json"
 TRAINING: Final = "training.json"
 PARITY: Final = "parity.tsv"
 PARITY_PAIRS: Final = 500
@@ -18,13 +26,41 @@ def is_checkpoint(folder: Path) -> bool:
     return (folder / CONFIG).is_file()
 
 
-def languages(checkpoint: Path) -> tuple[str, str]:
-    """Read the languages that a model was trained for: the source and the target, "" where they were not recorded.
+def languages(checkpoint: Path) -> Languages | None:
+    """Read what a model translates: as imported, or as `dragoman train` recorded it; None where it was not recorded.
 
     Raises:
         DataError: the record cannot be read, or holds something else.
     """
-    file = checkpoint / TRAINING
+    file = checkpoint / LANGUAGES
+    try:
+        return Languages.model_validate_json(read_regular(file))
+    except FileNotFoundError:
+        source, target = _trained_languages(checkpoint / TRAINING)
+    except OSError as error:
+        raise DataError(f"{file}: cannot read: {error.strerror}") from error
+    except ValidationError as error:
+        raise DataError(f"{file}: {describe(error)}") from error
+    return Languages.pair(source, target) if source and target else None
+
+
+def family(checkpoint: Path) -> str:
+    """Name the family of an imported model, such as "marian", and `FAMILY` of one that was trained here.
+
+    Raises:
+        DataError: the record of the import cannot be read.
+    """
+    file = checkpoint / IMPORT
+    try:
+        return str(json.loads(file.read_bytes())["family"])
+    except FileNotFoundError:
+        return FAMILY
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{file}: no record of an import: {type(error).__name__}") from error
+
+
+def _trained_languages(file: Path) -> tuple[str, str]:
+    """Read the source and the target language of a training, "" where they were not recorded."""
     try:
         options = json.loads(file.read_bytes()).get("options", {})
         codes = [options.get(f"{side}_language", "") for side in ("source", "target")]

@@ -36,7 +36,7 @@ def _ignore(_: "Decode") -> None:
 class Decode:
     """One source on its way through the engine; compared and hashed by identity.
 
-    The submitter fills the first nine fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    The submitter fills the first ten fields, the engine all others. Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
@@ -48,6 +48,8 @@ class Decode:
         client: in whose turn it waits, see `RequestOptions`.
         priority: among all that wait.
         text_bytes: of its text, in UTF-8.
+        start_ids: what its translation begins with: a start id, and then tokens that are no part of it; (): the model's
+            start id alone.
         target_ids: so far, without the end-of-sentence id; grows by appending only.
         log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
             end-of-sentence token counted; 0 where not wanted.
@@ -55,6 +57,7 @@ class Decode:
         finish_reason: why it ended, None before that and where the engine failed.
         error: why it failed, None if it did not.
         cancel_requested: set by the mailbox; heeded before the next step.
+        forced_ids: those of the start ids that are still to be given to the decoder after a step, whatever it chooses.
         cycle_tokens: how long a cycle has to be to end it; 0: not known yet.
         submitted_s: when it entered the mailbox.
         admitted_s: when an engine thread took it.
@@ -72,18 +75,28 @@ class Decode:
     client: str = ""
     priority: Priority = Priority.INTERACTIVE
     text_bytes: int = 0
+    start_ids: tuple[int, ...] = ()
     target_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     status: DecodeStatus = DecodeStatus.WAITING
     finish_reason: FinishReason | None = None
     error: DragomanError | None = None
     cancel_requested: bool = False
+    forced_ids: tuple[int, ...] = field(init=False)
     cycle_tokens: int = 0
     submitted_s: float | None = None
     admitted_s: float | None = None
     encoded_s: float | None = None
     first_token_s: float | None = None
     finished_s: float | None = None
+
+    def __post_init__(self) -> None:
+        self.forced_ids = self.start_ids[1:]
+
+    @property
+    def start_id(self) -> int | None:
+        """What the decoder is given first; None: the model's start id."""
+        return self.start_ids[0] if self.start_ids else None
 
     @property
     def finished(self) -> bool:

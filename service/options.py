@@ -36,6 +36,8 @@ class RequestOptions(NamedTuple):
         wants_deltas: whether progress is told after each step too.
         client: who asks: clients are served in turn.
         priority: among all that wait.
+        source_language: that the model knows the texts' language by; "": not told, or the only one.
+        target_language: likewise.
         html: whether the texts are HTML, whose tags are kept.
         all_or_nothing: whether a text that cannot be translated ends the call.
     """
@@ -46,5 +48,7 @@ class RequestOptions(NamedTuple):
     wants_deltas: bool = False
     client: str = ""
     priority: Priority = Priority.INTERACTIVE
+    source_language: str = ""
+    target_language: str = ""
     html: bool = False
     all_or_nothing: bool = False

@@ -38,6 +38,7 @@ class Segment:
         max_target_tokens: at which it ends with LENGTH.
         options: what its call asks for.
         text_bytes: of its text, in UTF-8.
+        start_ids: see :class:`Decode`.
         on_progress: called on the event loop when it has finished, and after every token where the options want deltas;
             not after it was withdrawn.
         decode: what becomes of it.
@@ -51,6 +52,7 @@ class Segment:
     max_target_tokens: int
     options: RequestOptions = _DEFAULT_OPTIONS
     text_bytes: int = 0
+    start_ids: tuple[int, ...] = ()
     on_progress: Callable[["Segment"], None] = _ignore
     decode: Decode = _NOT_SUBMITTED
     origin: Origin = Origin.DECODED
@@ -71,6 +73,7 @@ class Segment:
             client=options.client,
             priority=options.priority,
             text_bytes=self.text_bytes,
+            start_ids=self.start_ids,
         )
 
     def leave(self, now_s: float) -> None:

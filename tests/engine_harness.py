@@ -79,11 +79,14 @@ class Trace(NamedTuple):
     memory: NDArray[np.generic]
 
 
-def decode_alone(manifest: Manifest, graphs: Graphs, source: Sequence[int], limit: int) -> Trace:
+def decode_alone(
+    manifest: Manifest, graphs: Graphs, source: Sequence[int], limit: int, start_ids: tuple[int, ...] = ()
+) -> Trace:
     """Decode a sentence in a batch of one slot."""
     mailbox = Mailbox(len(source))
     opened = OpenBatch(manifest, graphs, mailbox, Metrics(), slots=1)
-    segment = Decode(list(source), limit, decoding=Decoding(wants_log_probability=True))
+    segment = Decode(list(source), limit, decoding=Decoding(wants_log_probability=True), start_ids=start_ids)
+    given = len(start_ids[1:])
     mailbox.submit([segment])
     log_probabilities = [segment.log_probability]
     while not segment.finished:
@@ -92,8 +95,8 @@ def decode_alone(manifest: Manifest, graphs: Graphs, source: Sequence[int], limi
     caches, memory = opened.rows()
     return Trace(
         segment.target_ids,
-        log_probabilities,
-        caches[:, :, 0, :, : len(segment.target_ids)].copy(),
+        log_probabilities[given:],
+        caches[:, :, 0, :, : given + len(segment.target_ids)].copy(),
         memory[:, :, 0, :, : len(source)].copy(),
     )
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from dragoman.bundle import Bundle, Precision
+from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from export.write import Target, export_bundle
 from model.checkpoint import load_checkpoint, save_checkpoint
@@ -84,7 +85,7 @@ def make_checkpoint(**architecture: Any) -> Path:
 
 def make_bundle(checkpoint: Path, precision: Precision) -> Synthetic:
     """Export a checkpoint of `make_checkpoint` as `dragoman export` does, its parity check included."""
-    target = Target("synthetic", "en", "de", precision, MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS)
+    target = Target("synthetic", Languages.pair("en", "de"), precision, MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS)
 
     def make(folder: Path) -> None:
         with warnings.catch_warnings():

@@ -18,7 +18,7 @@ from dragoman.errors import (
     UnknownLanguagePairError,
     UnknownModelError,
 )
-from dragoman.language import HasLanguages, specificity, translates
+from dragoman.language import HasLanguages, described, specificity, translates
 
 _CONNECT_TIMEOUT_S: Final = 10.0
 _NAME_FAULTS: Final = ("DNS", "resolving", "lookup")  # in gRPC's account of a failed connection
@@ -109,7 +109,8 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
     Raises:
         UnknownModelError: none has the name.
         UnknownLanguagePairError: none is for the languages.
-        InvalidRequestError: there are several; all of them are named.
+        InvalidRequestError: there are several, and all of them are named; or it has several target languages, and none
+            is asked for.
     """
     named = [model for model in models if name in ("", model.name)]
     if not named:
@@ -119,17 +120,22 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
         wanted = f"from {source or 'any language'} to {target or 'any language'}"
         raise UnknownLanguagePairError(f"no model translates {wanted}; there are: {_described(named)}")
     if source and target:  # en-GB is meant by en-GB, though en serves it, too
-        closest = max(map(specificity, fitting))
-        fitting = [model for model in fitting if specificity(model) == closest]
+        closeness = [specificity(model, source, target) for model in fitting]
+        fitting = [model for model, fit in zip(fitting, closeness, strict=True) if fit == max(closeness)]
     if len(fitting) > 1:
         raise InvalidRequestError(
             f"there are several models, name one with --model (or --from and --to): {_described(fitting)}"
         )
-    return fitting[0]
+    [model] = fitting
+    if not target and len(model.target_languages) > 1:
+        raise InvalidRequestError(
+            f"model {model.name} writes {len(model.target_languages)} languages, say which with --to"
+        )
+    return model
 
 
 def _described(models: Sequence[Named]) -> str:
-    return ", ".join(f"{model.name} ({model.source_language} to {model.target_language})" for model in models)
+    return ", ".join(f"{model.name} ({described(model)})" for model in models)
 
 
 def _why(details: str) -> str:

@@ -14,10 +14,12 @@ from dragoman.exit_codes import EXIT_OK
 from dragoman.loading import load
 
 _TIMEOUT_S: Final = 10.0
+_SHOWN: Final = 4  # languages in a cell of the table
 _FIELDS: Final = {
     "NAME": "name",
-    "FROM": "source_language",
-    "TO": "target_language",
+    "FROM": "source_languages",
+    "TO": "target_languages",
+    "FAMILY": "family",
     "PRECISION": "precision",
     "MAX SOURCE": "max_source_tokens",
     "MAX TARGET": "max_target_tokens",
@@ -55,7 +57,14 @@ def _served(address: str, let_in: Access) -> list[Model]:
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
-    cells = [list(_FIELDS), *[["-" if value is None else str(value) for value in row.values()] for row in rows]]
+    cells = [list(_FIELDS), *[[_cell(value) for value in row.values()] for row in rows]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    """Write a value for a cell; of many languages the first ones."""
+    if isinstance(value, tuple):
+        return ",".join(value[:_SHOWN]) + (f",... ({len(value)})" if len(value) > _SHOWN else "")
+    return "-" if value in (None, "") else str(value)

@@ -48,6 +48,15 @@ class Chunk(NamedTuple):
     lines: list[str]
 
 
+class _Asked(NamedTuple):
+    """What a server is asked for, by the names of the client's arguments."""
+
+    model: str
+    source_language: str
+    target_language: str
+    mime_type: str
+
+
 def translate(arguments: list[str]) -> int:
     """Translate the arguments, or standard input.
 
@@ -95,24 +104,24 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
     with model_source.connected(options.address, let_in, _CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
         model = model_source.choose(models, *_meant(options))
-        mime_type = "text/html" if options.html else ""
-        yield lambda lines: _translate_remotely(client, lines, model.name, mime_type)
+        asked = _Asked(model.name, options.source or "", options.target or "", "text/html" if options.html else "")
+        yield lambda lines: _translate_remotely(client, lines, asked)
 
 
-def _translate_remotely(client: Client, lines: list[str], model: str, mime_type: str) -> list[Translation]:
+def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list[Translation]:
     """Translate lines in one call, or in several where they are too many or too much for one."""
     try:
-        return client.translate(lines, model=model, mime_type=mime_type, priority="bulk", all_or_nothing=False)
+        return client.translate(lines, **asked._asdict(), priority="bulk", all_or_nothing=False)
     except DragomanError as error:
         if not _is_too_much(error):
             raise
         if len(lines) == 1:
-            return [Translation("", model, 0, 0, "UNSPECIFIED", 0, error=error)]
+            return [Translation("", asked.model, 0, 0, "UNSPECIFIED", 0, error=error)]
         half = len(lines) // 2
         return [
             translation
             for part in (lines[:half], lines[half:])
-            for translation in _translate_remotely(client, part, model, mime_type)
+            for translation in _translate_remotely(client, part, asked)
         ]
 
 

@@ -186,7 +186,7 @@ class ListModelsResponse(_message.Message):
     def __init__(self, models: _Optional[_Iterable[_Union[Model, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class Model(_message.Message):
-    __slots__ = ("name", "source_language_code", "target_language_code", "precision", "max_source_tokens", "max_target_tokens", "vocabulary_size", "checkpoint_sha256")
+    __slots__ = ("name", "source_language_code", "target_language_code", "precision", "max_source_tokens", "max_target_tokens", "vocabulary_size", "checkpoint_sha256", "source_language_codes", "target_language_codes", "family")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -195,6 +195,9 @@ class Model(_message.Message):
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     VOCABULARY_SIZE_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_SHA256_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
     name: str
     source_language_code: str
     target_language_code: str
@@ -203,4 +206,7 @@ class Model(_message.Message):
     max_target_tokens: int
     vocabulary_size: int
     checkpoint_sha256: str
-    def __init__(self, name: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., checkpoint_sha256: _Optional[str] = ...) -> None: ...
+    source_language_codes: _containers.RepeatedScalarFieldContainer[str]
+    target_language_codes: _containers.RepeatedScalarFieldContainer[str]
+    family: str
+    def __init__(self, name: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., checkpoint_sha256: _Optional[str] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., family: _Optional[str] = ...) -> None: ...

@@ -31,11 +31,13 @@ class StepResult:
     """What one step did.
 
     Attributes:
+        forced: slots, before the moves, with the token that they go on from instead of the one that was chosen.
         moves: of the slots whose segments finished, see `Scheduler`.
         progressed: segments to tell somebody about.
         tokens: target tokens decoded.
     """
 
+    forced: list[tuple[int, int]]
     moves: list[Move]
     progressed: list[Decode]
     tokens: int
@@ -94,12 +96,17 @@ class Scheduler:
             selection: the token of every slot.
             now_s: the time of the step.
         """
-        done, progressed, tokens = [], [], 0
+        forced, done, progressed, tokens = [], [], [], 0
         for slot, log_probability in selection.log_probabilities.items():
-            self.active[slot].log_probability += log_probability  # before its end shows to another thread
+            if not self.active[slot].forced_ids:
+                self.active[slot].log_probability += log_probability  # before its end shows to another thread
         for slot, (decode, token) in enumerate(zip(self.active, selection.tokens, strict=True)):
             if token is None:
                 decode.fail_alone(now_s)
+            elif decode.forced_ids:
+                forced.append((slot, decode.forced_ids[0]))
+                decode.forced_ids = decode.forced_ids[1:]
+                continue
             else:
                 if decode.first_token_s is None:
                     decode.first_token_s = now_s
@@ -113,7 +120,7 @@ class Scheduler:
                 progressed.append(decode)
             elif decode.wants_deltas:
                 progressed.append(decode)
-        return StepResult(self._release(done), progressed, tokens)
+        return StepResult(forced, self._release(done), progressed, tokens)
 
     def clear(self) -> list[Decode]:
         """Take all segments out of their slots."""

@@ -44,7 +44,7 @@ class DecodeBatch:
             metrics: of the model.
         """
         self.runner = runner
-        self._max_target_tokens = manifest.max_target_tokens
+        self._target_capacity = manifest.target_capacity
         self._memories = CachingEncoder(runner.encode, cache, metrics, manifest.unknown_id)
         self._mailbox = mailbox
         self._metrics = metrics
@@ -123,7 +123,7 @@ class DecodeBatch:
             slots=self.runner.slots,
             lengths=lengths,
             memory_lengths=memory_lengths,
-            target_capacity=self._max_target_tokens,
+            target_capacity=self._target_capacity,
         )
 
     def fail(self, error: DragomanError) -> None:
@@ -186,7 +186,7 @@ class DecodeBatch:
             del self._memory_of[decode]
         self._mailbox.deliver(ended)
         for decode in self._ready.take(self._scheduler.free):
-            self.runner.admit(self._memory_of.pop(decode))
+            self.runner.admit(self._memory_of.pop(decode), decode.start_id)
             self._scheduler.admit(decode)
 
     def _decode(self) -> None:
@@ -196,6 +196,7 @@ class DecodeBatch:
         selection = greedy(ids, self._scheduler.scored(), self.runner.logits_of)
         now_s = time.monotonic()
         result = self._scheduler.commit(selection, now_s)
+        self.runner.force(result.forced)
         self.runner.release(result.moves)
         self._mailbox.deliver(result.progressed)
         self._metrics.decode_step_duration_seconds.observe(now_s - start_s)

@@ -40,7 +40,7 @@ def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch:
             ready.extend(_encoded(runner, wave or ()))
         while ready and scheduler.free:
             decode, memory = ready.popleft()
-            runner.admit(memory)
+            runner.admit(memory, decode.start_id)
             scheduler.admit(decode)
         if scheduler.active:
             _step(runner, scheduler, watch)
@@ -51,7 +51,9 @@ def _step(runner: Runner, scheduler: Scheduler, watch: Watch | None) -> None:
     if watch is not None:
         for slot, decode in enumerate(scheduler.active):
             watch(decode, runner.logits_of(slot))
-    runner.release(scheduler.commit(selection, time.monotonic()).moves)
+    result = scheduler.commit(selection, time.monotonic())
+    runner.force(result.forced)
+    runner.release(result.moves)
 
 
 def _encoded(runner: Runner, wave: Sequence[Decode]) -> list[tuple[Decode, Memory]]:

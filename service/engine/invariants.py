@@ -35,8 +35,9 @@ def violations(snapshot: Snapshot) -> list[str]:
     for slot, (decode, length, memory_length) in enumerate(rows):
         if decode.status is not DecodeStatus.DECODING:
             found.append(f"slot {slot}: its segment is {decode.status.name}")
-        if length != len(decode.target_ids):
-            found.append(f"slot {slot}: {length} tokens in the cache, {len(decode.target_ids)} decoded")
+        given = len(decode.start_ids[1:]) - len(decode.forced_ids)
+        if length != given + len(decode.target_ids):
+            found.append(f"slot {slot}: {length} tokens in the cache, {len(decode.target_ids)} decoded, {given} given")
         if length >= snapshot.target_capacity:
             found.append(f"slot {slot}: no room for the next token")
         if memory_length != len(decode.source_ids):

@@ -5,7 +5,7 @@ the shortest source there is has to pass, or the engine is broken.
 """
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -89,9 +89,16 @@ class Runner:
         self._isolate(run, len(sources), "encoder", self._encode_probe)
         return memories
 
-    def admit(self, memory: Memory) -> int:
-        """Begin a segment in the next slot, with its encoder memory; gives the slot."""
+    def admit(self, memory: Memory, start_id: int | None = None) -> int:
+        """Begin a segment in the next slot; gives the slot.
+
+        Args:
+            memory: of its source, from `encode`.
+            start_id: what the decoder is given first; None: the model's start id.
+        """
         self._slots.fill(self.active, memory)
+        if start_id is not None:
+            self._slots.force(self.active, start_id)
         self.active += 1
         return self.active - 1
 
@@ -116,6 +123,15 @@ class Runner:
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """Give what the slot's next id was chosen from, [vocabulary_size]; good until the next step."""
         return self._slots.logits_of(slot)
+
+    def force(self, tokens: Iterable[tuple[int, int]]) -> None:
+        """Let slots go on, after a step, from another token than it chose.
+
+        Args:
+            tokens: slots with the id of the token.
+        """
+        for slot, token in tokens:
+            self._slots.force(slot, token)
 
     def release(self, moves: Sequence[tuple[int, int]]) -> None:
         """Take segments out of their slots.

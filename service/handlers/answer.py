@@ -1,6 +1,6 @@
 """What a call answers, as protos: translations, errors in their place, models."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dragoman.bundle import Manifest
@@ -95,14 +95,22 @@ def described(manifest: Manifest) -> pb.Model:
     """Write one model of the list."""
     return pb.Model(
         name=manifest.name,
-        source_language_code=manifest.source_language,
-        target_language_code=manifest.target_language,
+        source_language_code=_only(manifest.source_languages),
+        target_language_code=_only(manifest.target_languages),
+        source_language_codes=manifest.source_languages,
+        target_language_codes=manifest.target_languages,
+        family=manifest.family,
         precision=manifest.precision,
         max_source_tokens=manifest.max_source_tokens,
         max_target_tokens=manifest.max_target_tokens,
         vocabulary_size=manifest.vocabulary_size,
         checkpoint_sha256=manifest.provenance.checkpoint_sha256,
     )
+
+
+def _only(languages: Sequence[str]) -> str:
+    """Give the language where there is one; "" where there are several."""
+    return languages[0] if len(languages) == 1 else ""
 
 
 def _too_large(size: int, max_bytes: int) -> AnswerTooLargeError:

@@ -36,6 +36,8 @@ def options_of(
         wants_deltas=wants_deltas,
         client=context.caller.name,
         priority=_PRIORITY.get(asked.priority, default),
+        source_language=order.source_language,
+        target_language=order.target_language,
         html=asked.mime_type == HTML,
         all_or_nothing=all_or_nothing,
     )

@@ -8,7 +8,7 @@ from dragoman import language
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import invalid, raise_if_any
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, Choice, ServedModel
 from service.settings import Settings
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -21,9 +21,18 @@ _Asked = pb.TranslateTextRequest | pb.BatchTranslateTextConfig
 
 
 class Order(NamedTuple):
-    """What a valid request asks for."""
+    """What a valid request asks for.
+
+    Attributes:
+        model: to use.
+        source_language: one of its own codes; "" where it has several and need not be told which.
+        target_language: one of its own codes.
+        max_target_tokens: of each segment.
+    """
 
     model: ServedModel
+    source_language: str
+    target_language: str
     max_target_tokens: int
 
 
@@ -86,16 +95,18 @@ def is_request_id(text: str) -> bool:
 
 
 def _check(asked: _Asked, catalog: Catalog, violations: list[FieldViolation], prefix: str) -> Order:
-    checks = (*_languages(asked), *_mime_type(asked), *_request_id(asked), *_priority(asked))
+    checks = (*_languages(asked, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     try:
-        model = catalog.choose(asked.model, asked.source_language_code, asked.target_language_code)
+        chosen = catalog.choose(asked.model, asked.source_language_code, asked.target_language_code)
     except InvalidRequestError:
         raise_if_any(violations)
         raise
-    violations += [FieldViolation(prefix + field, description) for field, description in _options(asked, model)]
+    checks = (*_untold(chosen), *_options(asked, chosen.model))
+    violations += [FieldViolation(prefix + field, description) for field, description in checks]
     raise_if_any(violations)
-    return Order(model, asked.options.max_target_tokens or model.manifest.max_target_tokens)
+    max_target_tokens = asked.options.max_target_tokens or chosen.model.manifest.max_target_tokens
+    return Order(*chosen, max_target_tokens)
 
 
 def _answerable(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolation]:
@@ -117,13 +128,24 @@ def _count(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolati
         yield FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {len(contents)}")
 
 
-def _languages(request: _Asked) -> Iterator[FieldViolation]:
+def _languages(request: _Asked, catalog: Catalog) -> Iterator[FieldViolation]:
     for field in ("source_language_code", "target_language_code"):
         code = getattr(request, field)
         if not code and not request.model:
             yield FieldViolation(field, "required unless model is set")
-        elif code and not language.is_code(code):
+        elif code and not (language.is_code(code) or catalog.knows(code)):
             yield FieldViolation(field, f"{language.RULE}, is {_quote(code)}")
+
+
+def _untold(chosen: Choice) -> Iterator[FieldViolation]:
+    """Find the languages that a model has to be told, and the request does not say."""
+    name, languages = chosen.model.manifest.name, chosen.model.manifest.languages
+    if not chosen.source and languages.needs_source:
+        yield FieldViolation("source_language_code", f"required: model {name} reads {len(languages.sources)} languages")
+    if not chosen.target:
+        yield FieldViolation(
+            "target_language_code", f"required: model {name} writes {len(languages.targets)} languages"
+        )
 
 
 def _mime_type(request: _Asked) -> Iterator[FieldViolation]:

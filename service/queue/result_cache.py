@@ -21,6 +21,7 @@ class Key(NamedTuple):
     """All that the outcome of a decode depends on, within one bundle."""
 
     source_ids: bytes
+    start_ids: tuple[int, ...]
     max_target_tokens: int
     decoding: Decoding
 
@@ -28,7 +29,7 @@ class Key(NamedTuple):
     def of(cls, segment: Segment) -> "Key":
         """Make the key of what a segment asks for."""
         ids = array("i", segment.source_ids).tobytes()
-        return cls(ids, segment.max_target_tokens, segment.options.decoding)
+        return cls(ids, segment.start_ids, segment.max_target_tokens, segment.options.decoding)
 
 
 class Result(NamedTuple):
@@ -52,6 +53,7 @@ class Result(NamedTuple):
             segment.source_ids,
             segment.max_target_tokens,
             decoding=segment.options.decoding,
+            start_ids=segment.start_ids,
             target_ids=self.target_ids.tolist(),
             log_probability=self.log_probability,
             status=DecodeStatus.FINISHED,

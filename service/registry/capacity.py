@@ -17,7 +17,7 @@ def item_bytes(manifest: Manifest) -> int:
 
 def slot_bytes(manifest: Manifest) -> int:
     """Count the bytes of the keys and values of one slot: its own ones and its encoder memory."""
-    tokens = manifest.max_target_tokens + manifest.max_source_tokens
+    tokens = manifest.target_capacity + manifest.max_source_tokens
     return manifest.decoder_layers * 2 * manifest.d_model * tokens * item_bytes(manifest)
 
 
@@ -47,7 +47,7 @@ def describe(manifest: Manifest, settings: Settings) -> dict[str, Any]:
         BundleError: as `slots_of`.
     """
     threads, slots = settings.decoding_threads(), slots_of(manifest, settings)
-    tokens = f"({manifest.max_target_tokens} + {manifest.max_source_tokens})"
+    tokens = f"({manifest.target_capacity} + {manifest.max_source_tokens})"
     layers, item = manifest.decoder_layers, item_bytes(manifest)
     return {
         "slots": slots,

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
-from dragoman.language import specificity, translates
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.text.translator import Translator
+
+_NAMED: Final = 8  # languages of a side of a model that a message names
 
 
 @dataclass(eq=False)
@@ -49,6 +51,24 @@ class ServedModel:
         self.intake.clear()
 
 
+class Choice(NamedTuple):
+    """A model with the languages of a request, by the codes that it has for them.
+
+    Attributes:
+        model: that translates.
+        source: one of its source languages; "" where it has several and the request says none.
+        target: likewise of its target languages.
+    """
+
+    model: ServedModel
+    source: str
+    target: str
+
+    def closeness(self) -> tuple[bool, int]:
+        """Say how closely it fits the request; the more, the closer."""
+        return self.model.manifest.languages.is_pair, len(self.source) + len(self.target)
+
+
 class Catalog:
     """All served models, ordered by name."""
 
@@ -58,12 +78,20 @@ class Catalog:
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models)
 
-    def choose(self, name: str, source: str, target: str) -> ServedModel:
-        """Find the model of a request.
+    def knows(self, language: str) -> bool:
+        """Tell whether a model has a language of this code or alias."""
+        return any(
+            model.manifest.languages.source(language) or model.manifest.languages.target(language)
+            for model in self._models
+        )
+
+    def choose(self, name: str, source: str, target: str) -> Choice:
+        """Find the model of a request, and its languages.
 
         Args:
-            name: its name, or "" to choose by the languages: then the closest match, else the first by name.
-            source: BCP-47 code; "" only with a name: then any.
+            name: its name, or "" to choose by the languages: then the closest match, a model of one pair before one of
+                many languages, else the first by name.
+            source: BCP-47 code, or another under which a model knows a language; "" only with a name: then any.
             target: as `source`.
 
         Raises:
@@ -71,14 +99,14 @@ class Catalog:
             UnknownLanguagePairError: the named model, or every model, is for other languages.
         """
         candidates = [self._named(name)] if name else self._models
-        matching = [model for model in candidates if translates(model.manifest, source, target)]
-        if not matching:
+        choices = [choice for model in candidates if (choice := _fitting(model, source, target))]
+        if not choices:
             raise UnknownLanguagePairError(
                 f"no translation from {source or 'any language'!r} to {target or 'any language'!r}; "
-                f"{'the model' if name else 'the server'} has {', '.join(map(_pair, candidates))}",
+                f"{'the model' if name else 'the server'} has {', '.join(map(_languages, candidates))}",
                 metadata={"source_language_code": source, "target_language_code": target, "model": name},
             )
-        return max(matching, key=lambda model: specificity(model.manifest))
+        return max(choices, key=Choice.closeness)
 
     def _named(self, name: str) -> ServedModel:
         for model in self._models:
@@ -88,5 +116,17 @@ class Catalog:
         raise UnknownModelError(f"no model {name[:64]!r}; there are: {names}", metadata={"model": name})
 
 
-def _pair(model: ServedModel) -> str:
-    return f"{model.manifest.source_language} to {model.manifest.target_language}"
+def _fitting(model: ServedModel, source: str, target: str) -> Choice | None:
+    """Give a model with its languages that serve the asked ones, "" for one that is not told; None if it has none."""
+    languages = model.manifest.languages
+    reads, writes = languages.source(source) or "", languages.target(target) or ""
+    if (source and not reads) or (target and not writes):
+        return None
+    # Between two languages of which one is both, there is nothing to translate, unless that is what the model is for.
+    return None if reads and reads == writes and not languages.is_pair else Choice(model, reads, writes)
+
+
+def _languages(model: ServedModel) -> str:
+    """Say what a model translates: codes, as far as a line has room for them."""
+    sides = model.manifest.source_languages, model.manifest.target_languages
+    return " to ".join("/".join((*codes[:_NAMED], "...") if len(codes) > _NAMED else codes) for codes in sides)

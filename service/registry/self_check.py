@@ -15,6 +15,7 @@ from service.decode import Decode, raise_first
 from service.engine.dry_run import drive
 from service.engine.engine import Engine
 from service.engine.runner import Runner
+from service.text.framing import Frame
 
 # Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
 # what is decoded of each: a matter of some 50 ms at the default model's size.
@@ -102,7 +103,7 @@ def _change_by_padding(runner: Runner, short: list[int], long: list[int]) -> flo
 def _decode(runner: Runner, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[Decoded]:
     """Decode sources, one wave after the other joining; gives what became of all of them, in order."""
     tokens = min(TARGET_TOKENS, manifest.max_target_tokens)
-    decodes = [[Decode(source, tokens) for source in wave] for wave in waves]
+    decodes = [[Decode(source, tokens, start_ids=_start_ids(manifest, source)) for source in wave] for wave in waves]
     hashes: dict[Decode, Any] = defaultdict(hashlib.sha256)
 
     def watch(decode: Decode, logits: NDArray[np.floating]) -> None:
@@ -113,6 +114,12 @@ def _decode(runner: Runner, waves: Sequence[Sequence[list[int]]], manifest: Mani
     flat = [decode for wave in decodes for decode in wave]
     raise_first(flat)
     return [Decoded(decode.target_ids, hashes[decode].hexdigest()) for decode in flat]
+
+
+def _start_ids(manifest: Manifest, source: list[int]) -> tuple[int, ...]:
+    """Give a golden sentence a target language, by its length: so a batch has several."""
+    targets = manifest.languages.targets
+    return Frame.of(manifest, target=targets[len(source) % len(targets)]).start_ids
 
 
 def _line(error: Exception) -> str:

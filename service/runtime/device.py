@@ -125,7 +125,7 @@ class DeviceSlots:
         """
         self._decoder = decoder
         self.rows = RowState(slots, manifest.start_id)
-        self.target_capacity = np.array(manifest.max_target_tokens, np.int32)
+        self.target_capacity = np.array(manifest.target_capacity, np.int32)
         self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
         dtype, layers = KEY_VALUE_TYPES[manifest.precision], manifest.decoder_layers
 
@@ -133,7 +133,7 @@ class DeviceSlots:
             return Buffer.zeros((slots, *shape), of, decoder.device)
 
         with DEVICE_LOCK:
-            cache_shape = manifest.heads, manifest.max_target_tokens, manifest.head_dim
+            cache_shape = manifest.heads, manifest.target_capacity, manifest.head_dim
             memory_shape = manifest.heads, manifest.max_source_tokens, manifest.head_dim
             self.caches = {name: reserve(*cache_shape) for name in cache_names(layers)}
             self.memory = {name: reserve(*memory_shape) for name in memory_names(layers)}
@@ -172,6 +172,11 @@ class DeviceSlots:
         with DEVICE_LOCK:
             place.run_with_iobinding(binding)
         self.rows.begin(slot, tokens)
+        self._stale = True
+
+    def force(self, slot: int, token: int) -> None:
+        """Let a slot go on from another token than the last one that is valid."""
+        self.rows.force(slot, token)
         self._stale = True
 
     def commit(self, slots: int) -> None:

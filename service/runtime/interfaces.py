@@ -52,6 +52,9 @@ class Slots(Protocol):
     def fill(self, slot: int, memory: Any) -> None:
         """Begin a segment in a slot, those behind it being free, with a memory that the encoder of this kind gave."""
 
+    def force(self, slot: int, token: int) -> None:
+        """Let a slot go on from another token than the last one that is valid."""
+
     def commit(self, slots: int) -> None:
         """Make a step of the first slots valid."""
 

@@ -34,6 +34,10 @@ class RowState:
         self.memory_lengths[row] = source_tokens
         return row
 
+    def force(self, slot: int, token: int) -> None:
+        """Let a slot go on from another token than the last one that is valid."""
+        self.ids[self.row_of[slot]] = token
+
     def commit(self, slots: int) -> None:
         """Make a step of the first slots valid: the next ids are the ids now, and what was written counts."""
         rows = self.row_of[:slots]

@@ -32,13 +32,13 @@ class SlotTable:
         """Reserve the buffers. Memory is taken page by page as it is written: a slot that nobody used costs nothing."""
         dtype = KEY_VALUE_TYPES[manifest.precision]
         outer = (manifest.decoder_layers, 2, slots, manifest.heads)
-        self.caches = np.zeros((*outer, manifest.max_target_tokens, manifest.head_dim), dtype)
+        self.caches = np.zeros((*outer, manifest.target_capacity, manifest.head_dim), dtype)
         self.memory = np.zeros((*outer, manifest.max_source_tokens, manifest.head_dim), dtype)
         self.rows = RowState(slots, manifest.start_id)
         self.logits: NDArray[np.floating] = np.zeros(
             (slots, manifest.vocabulary_size), LOGITS_TYPES[manifest.precision]
         )
-        self.target_capacity = np.array(manifest.max_target_tokens, np.int32)
+        self.target_capacity = np.array(manifest.target_capacity, np.int32)
         self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
 
     @property
@@ -53,6 +53,10 @@ class SlotTable:
         parts = memory.reshape(length, layers, kinds, heads, head_dim)
         self.memory[:, :, slot, :, :length] = parts.transpose(1, 2, 3, 0, 4)
         self.rows.begin(slot, length)
+
+    def force(self, slot: int, token: int) -> None:
+        """Let a slot go on from another token than the last one that is valid."""
+        self.rows.force(slot, token)
 
     def commit(self, slots: int) -> None:
         """Make a step of the first slots valid."""

@@ -12,6 +12,7 @@ from service.segment import Segment
 from service.settings import Settings
 from service.text import markup, segmentation
 from service.text.document import Document, Part, TextResult
+from service.text.framing import Frame
 from service.text.piece import Piece
 from service.text.segment_encoder import SegmentEncoder
 
@@ -53,7 +54,6 @@ class Translator:
 
     def __init__(self, manifest: Manifest, tokenizer: Tokenizer, limits: Limits = _DEFAULT_LIMITS) -> None:
         self._manifest = manifest
-        self._language = manifest.source_language
         self._tokenizer = tokenizer
         self._limits = limits
 
@@ -72,8 +72,9 @@ class Translator:
         """
         decoding = options.decoding._replace(stops_at_repetition=self._limits.stop_repetition)
         options = options._replace(decoding=decoding)
-        encoder = SegmentEncoder(self._tokenizer, self._manifest.max_source_tokens - 1)  # one place is for the end
-        split = partial(segmentation.split, language=self._language, fits=encoder.fits)
+        frame = Frame.of(self._manifest, options.source_language, options.target_language)
+        encoder = SegmentEncoder(self._tokenizer, self._manifest.max_source_tokens - frame.tokens)
+        split = partial(segmentation.split, language=self._read_language(options), fits=encoder.fits)
         if options.html:
             blocks = list(markup.parse(text))
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
@@ -82,7 +83,7 @@ class Translator:
             text_bytes = len(text.encode())
             pieces = split(text)
         return Document(
-            self._parts(pieces, encoder, options, on_progress),
+            self._parts(pieces, encoder, frame, options, on_progress),
             self._tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
@@ -102,22 +103,19 @@ class Translator:
         return document
 
     def translate_offline(
-        self, engine: Decodes, texts: Iterable[str], max_target_tokens: int | None = None, *, html: bool = False
+        self, engine: Decodes, texts: Iterable[str], options: RequestOptions = _DEFAULT_OPTIONS
     ) -> list[TextResult]:
         """Translate texts in this thread, all of them together.
 
         Args:
             engine: of the same bundle, not started.
             texts: of any length.
-            max_target_tokens: of each segment, below its limit; None or 0: its limit.
-            html: whether the texts are HTML.
+            options: what is asked for.
 
         Raises:
             DragomanError: a segment could not be decoded.
         """
-        documents = [
-            self.prepare(text, RequestOptions(max_target_tokens=max_target_tokens, html=html)) for text in texts
-        ]
+        documents = [self.prepare(text, options) for text in texts]
         segments = [segment for document in documents for segment in document.segments]
         for segment in segments:
             segment.decode = segment.new_decode()
@@ -127,23 +125,37 @@ class Translator:
         return [document.result() for document in documents]
 
     def _parts(
-        self, pieces: Iterable[Piece], encoder: SegmentEncoder, options: RequestOptions, on_progress: OnProgress
+        self,
+        pieces: Iterable[Piece],
+        encoder: SegmentEncoder,
+        frame: Frame,
+        options: RequestOptions,
+        on_progress: OnProgress,
     ) -> Iterator[Part]:
         """Make segments of the pieces of a text, one after the other."""
         for kept, text, inside, protection in pieces:
             if text and (ids := encoder.ids(text)):
-                yield Part(kept, self._segment(text, ids, options, on_progress), protection, inside)
+                yield Part(kept, self._segment(text, ids, frame, options, on_progress), protection, inside)
             else:  # nothing that the model could see, such as a filler character
                 yield Part(kept + (text if protection is None else protection.restore(text)), split=inside)
 
-    def _segment(self, text: str, ids: list[int], options: RequestOptions, on_progress: OnProgress) -> Segment:
+    def _segment(
+        self, text: str, ids: list[int], frame: Frame, options: RequestOptions, on_progress: OnProgress
+    ) -> Segment:
+        source_ids = frame.around(ids)
         return Segment(
-            source_ids=[*ids, self._manifest.eos_id],
-            max_target_tokens=self._limit(len(ids) + 1, options.max_target_tokens),
+            source_ids=source_ids,
+            max_target_tokens=self._limit(len(source_ids), options.max_target_tokens),
             options=options,
             text_bytes=len(text.encode()),
+            start_ids=frame.start_ids,
             on_progress=on_progress,
         )
+
+    def _read_language(self, options: RequestOptions) -> str:
+        """Name the language of the texts; "" where nobody knows."""
+        sources = self._manifest.languages.sources
+        return options.source_language or (sources[0] if len(sources) == 1 else "")
 
     def _limit(self, source_tokens: int, asked: int | None) -> int:
         longest = self._manifest.max_target_tokens

@@ -29,7 +29,7 @@ def models(tmp_path: Path, _bundle: None) -> Path:
     root = tmp_path / "models"
     root.mkdir()
     copy_bundle(BUNDLE, root / "en-de")
-    copy_bundle(BUNDLE, root / "en-fr", name="en-fr", target_language="fr")
+    copy_bundle(BUNDLE, root / "en-fr", name="en-fr", languages={"sources": ["en"], "targets": ["fr"]})
     return root
 
 
@@ -184,7 +184,7 @@ def test_a_corrupt_bundle_is_refused_and_the_old_one_stays(client: Client, model
     broken = copy_bundle(models / "en-de", models / "en-de", parameters=1)
     (broken / "decoder.onnx").unlink()
     (broken / "decoder.onnx").write_bytes(b"half of a graph")
-    never = copy_bundle(BUNDLE, models / "en-it", name="en-it", target_language="it")
+    never = copy_bundle(BUNDLE, models / "en-it", name="en-it", languages={"sources": ["en"], "targets": ["it"]})
     (never / "encoder.onnx").unlink()
     reload(serving)
     assert {line["model"]: line["why"].partition(": ")[0] for line in refusals(serving)} == {
@@ -206,7 +206,7 @@ def test_a_file_that_is_written_over_during_a_reload_is_never_served(client: Cli
     expected = [translation.text for translation in client.translate(SENTENCES, model="en-de")]
     for name in ("en-de", "en-fr"):
         copy_bundle(models / name, models / name, parameters=1)
-    last = copy_bundle(BUNDLE, models / "last", name="last", target_language="it")
+    last = copy_bundle(BUNDLE, models / "last", name="last", languages={"sources": ["en"], "targets": ["it"]})
     encoder = bytearray((last / "encoder.onnx").read_bytes())
     behind = len(encoder) * 3 // 4  # the embeddings: those of these sentences may lie elsewhere
     encoder[behind : behind + 2**20] = bytes(2**20)

@@ -109,8 +109,8 @@ class Several:
 
     def __init__(self, folder: Path) -> None:
         copy_bundle(BUNDLE, folder / "en-de", name="en-de")
-        copy_bundle(BUNDLE, folder / "en-fr", name="en-fr", target_language="fr")
-        copy_bundle(BUNDLE, folder / "gb-fr", name="gb-fr", source_language="en-GB", target_language="fr")
+        copy_bundle(BUNDLE, folder / "en-fr", name="en-fr", languages={"sources": ["en"], "targets": ["fr"]})
+        copy_bundle(BUNDLE, folder / "gb-fr", name="gb-fr", languages={"sources": ["en-GB"], "targets": ["fr"]})
         self.folder = folder
         self.server = ServerProcess((f"--models={folder}",))
         self.server.wait_until_serving()
@@ -236,13 +236,13 @@ def test_a_line_that_is_typed_is_translated_at_once(server) -> None:
 def test_the_models_are_listed(server, place) -> None:
     done = run(server, "models", *place)
     assert done.returncode == 0
-    assert done.stdout.decode().splitlines()[1].split()[:4] == ["en-de", "en", "de", "int8"]
+    assert done.stdout.decode().splitlines()[1].split()[:5] == ["en-de", "en", "de", "transformer", "int8"]
 
 
 def test_the_models_are_listed_as_json(server, place) -> None:
     done = run(server, "models", *place, "--json")
     [model] = json.loads(done.stdout)
-    assert (model["name"], model["source_language"], model["precision"]) == ("en-de", "en", "int8")
+    assert (model["name"], model["source_languages"], model["precision"]) == ("en-de", ["en"], "int8")
 
 
 def test_no_model_says_where_one_comes_from(server, tmp_path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto
 
 from dragoman.bundle import Bundle, Precision, sha256
+from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from export.parity import Parity, decode_with_engine
 from export.write import Target, export_bundle
@@ -38,8 +39,7 @@ def export(committed: Bundle, precision: Precision, out: Path, pairs: Corpus) ->
     manifest = committed.manifest
     target = Target(
         manifest.name,
-        manifest.source_language,
-        manifest.target_language,
+        manifest.languages,
         precision,
         manifest.max_source_tokens,
         manifest.max_target_tokens,
@@ -52,7 +52,7 @@ def export(committed: Bundle, precision: Precision, out: Path, pairs: Corpus) ->
 def test_bundle_is_of_the_checkpoint(committed: Bundle) -> None:
     manifest = committed.manifest
     assert manifest.provenance.checkpoint_sha256 == sha256(CHECKPOINT / WEIGHTS)
-    assert (manifest.name, manifest.source_language, manifest.target_language) == ("en-de", "en", "de")
+    assert (manifest.name, manifest.languages) == ("en-de", Languages.pair("en", "de"))
     assert manifest.precision == "int8"
     assert manifest.parameters <= 15_000_000
     assert sum(file.stat().st_size for file in CHECKPOINT.iterdir()) <= 30 * MEBIBYTE

@@ -64,8 +64,9 @@ class Subject:
         ids = self.texts[drawn] if isinstance(drawn, int) else [token % manifest.vocabulary_size for token in drawn]
         return (*ids, manifest.eos_id)
 
-    def _alone(self, source: tuple[int, ...]) -> Trace:
-        return decode_alone(self.bundle.manifest, self._on_host, source, LIMIT)
+    def _alone(self, source: tuple[int, ...], start_ids: tuple[int, ...] = ()) -> Trace:
+        limit = LIMIT - len(start_ids[1:])
+        return decode_alone(self.bundle.manifest, self._on_host, source, limit, start_ids)
 
 
 @pytest.fixture(scope="session")
@@ -97,6 +98,7 @@ class Visit(NamedTuple):
 
     source: int | list[int]
     limit: int
+    start_ids: tuple[int, ...]
     arrives: int  # before this step
     stays: int | None  # steps until it is cancelled; None: it is not
     wants_deltas: bool
@@ -118,6 +120,7 @@ visits = st.builds(
     Visit,
     source=sources,
     limit=st.just(LIMIT) | st.integers(1, LIMIT),
+    start_ids=st.sampled_from([(), (), (1,), (7,), (1, 9), (4, 9, 5, 9)]),
     arrives=st.integers(0, 4) | st.integers(0, 30),
     stays=st.none() | st.none() | st.integers(0, 30),
     wants_deltas=st.booleans(),
@@ -149,7 +152,8 @@ class Rehearsal:
     def _segment(self, visit: Visit) -> Decode:
         segment = Decode(
             list(self.subject.source(visit.source)),
-            visit.limit,
+            min(visit.limit, LIMIT - len(visit.start_ids[1:])),
+            start_ids=visit.start_ids,
             deadline_s=EXPIRED_S if visit.expired else None,
             wants_deltas=visit.wants_deltas,
             decoding=Decoding(wants_log_probability=visit.asks),
@@ -160,7 +164,7 @@ class Rehearsal:
 
     def play(self) -> None:
         # Every step of a batch that holds a segment decodes a token of it: no plan takes longer.
-        steps = 61 + self.plan.batches * sum(visit.limit + 2 for visit in self.plan.visits)
+        steps = 61 + self.plan.batches * sum(visit.limit + len(visit.start_ids) + 2 for visit in self.plan.visits)
         for step in range(steps):
             self._come_and_go(step)
             turns = self.plan.turns
@@ -187,7 +191,7 @@ class Rehearsal:
         caches, memory = opened.rows()
         snapshot = opened.batch.snapshot()
         for slot, (segment, length) in enumerate(zip(snapshot.active, snapshot.lengths, strict=True)):
-            alone = self.subject.alone(tuple(segment.source_ids))
+            alone = self.subject.alone(tuple(segment.source_ids), segment.start_ids)
             np.testing.assert_array_equal(caches[:, :, slot, :, :length], alone.caches[..., :length, :])
             np.testing.assert_array_equal(memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
 
@@ -215,6 +219,7 @@ class Rehearsal:
 @property_test
 @given(plan=plans)
 def test_a_batch_decodes_what_plain_pytorch_decodes_alone(fp32_subject, in_pytorch, plan: Plan) -> None:
+    plan = plan._replace(visits=[visit._replace(start_ids=()) for visit in plan.visits])
     rehearsal = Rehearsal(fp32_subject, plan)
     rehearsal.play()
     for segment in rehearsal.segments:
@@ -235,7 +240,7 @@ def test_a_batch_decodes_what_the_engine_decodes_alone(subject, plan: Plan) -> N
 
 
 def check_like_alone(subject: Subject, segment: Decode) -> None:
-    alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids))
+    alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids), segment.start_ids)
     expected = log_probabilities[segment.decoded_tokens] if segment.decoding.wants_log_probability else 0.0
     assert segment.log_probability == expected
     if segment.finish_reason is FinishReason.EOS:

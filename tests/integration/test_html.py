@@ -8,6 +8,7 @@ from turbohtml import TokenType, tokenize
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
 from service.engine.offline import OfflineEngine
+from service.options import RequestOptions
 from service.text.translator import Translator
 
 BUNDLE = Path(__file__).parents[2] / "models" / "en-de" / "bundle"
@@ -22,7 +23,7 @@ def bundle() -> Bundle:
 def translate(bundle: Bundle, texts: list[str], *, html: bool = True) -> list[str]:
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path))
     engine = OfflineEngine(bundle, threads=1, slots=16)
-    return [result.text for result in translator.translate_offline(engine, texts, html=html)]
+    return [result.text for result in translator.translate_offline(engine, texts, RequestOptions(html=html))]
 
 
 def tags(html: str) -> list[str | None]:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
+from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from export.write import Target, export_bundle
 from model.data import Corpus, read_corpus
@@ -178,7 +179,9 @@ def export_fp32(default: Bundle, folder: Path) -> Bundle:
     few = Corpus(pairs.sources[:3], pairs.targets[:3], [])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's remarks to its own developers
-        export_bundle(DEFAULT / "checkpoint", folder / "fp32", Target("default", "en", "de", "fp32", *limits), few)
+        export_bundle(
+            DEFAULT / "checkpoint", folder / "fp32", Target("default", Languages.pair("en", "de"), "fp32", *limits), few
+        )
     return Bundle.open(folder / "fp32")
 
 

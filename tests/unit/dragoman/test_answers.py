@@ -55,7 +55,12 @@ def test_a_delta_has_a_result_only_when_the_message_has() -> None:
 
 
 def test_every_field_of_a_model_is_read() -> None:
-    values = ("en-de", "en", "de", "int8", 128, 256, 8000, "ab" * 32)
+    values = ("m", "", "de", "int8", 128, 256, 8000, "ab" * 32, ("en", "fr"), ("de",), "marian")
     message = pb.Model(**dict(zip(pb.Model.DESCRIPTOR.fields_by_name, values, strict=True)))
     assert dataclasses.astuple(model_of(message)) == values
     assert len(dataclasses.fields(Model)) == len(values)
+
+
+def test_a_server_that_lists_no_languages_has_those_of_a_pair() -> None:
+    model = model_of(pb.Model(name="en-de", source_language_code="en", target_language_code="de"))
+    assert (model.source_languages, model.target_languages) == (("en",), ("de",))

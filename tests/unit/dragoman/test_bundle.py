@@ -14,10 +14,9 @@ from dragoman.errors import BundleError
 GRAPHS = {"encoder.onnx": b"encoder", "decoder.onnx": b"decoder", "place.onnx": b"place", "copy.onnx": b"copy"}
 CONTENT = GRAPHS | {"tokenizer.model": b"pieces"}
 FIELDS = {
-    "format_version": 3,
+    "format_version": 4,
     "name": "en-de",
-    "source_language": "en",
-    "target_language": "de",
+    "languages": {"sources": ["en"], "targets": ["de"]},
     "precision": "int8",
     "pad_id": 0,
     "start_id": 1,
@@ -129,12 +128,12 @@ def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"format_version": 2}, "format_version: must be 3, not 2"),
+        ({"format_version": 3}, "format_version: must be 4, not 3"),
         ({"format_version": 0}, "format_version"),
         ({"precision": "int4"}, "precision"),
         ({"name": "../en-de"}, "name"),
         ({"name": ""}, "name"),
-        ({"source_language": "english language"}, "source_language"),
+        ({"languages": {"sources": ["english language"], "targets": ["de"]}}, "languages.sources"),
         ({"vocabulary_size": 0}, "vocabulary_size"),
         ({"max_target_tokens": "many"}, "max_target_tokens"),
         ({"decoder_layers": None}, "decoder_layers: Field required"),

@@ -134,7 +134,7 @@ def test_any_text_arrives_as_sent_and_streamed_equals_unary(kind: type, texts: l
 
 @both
 def test_lists_models(kind: type, echo) -> None:
-    expected = Model("en-de", "en", "de", "int8", 128, 256, 8000, "ab" * 32)
+    expected = Model("en-de", "en", "de", "int8", 128, 256, 8000, "ab" * 32, ("en",), ("de",), "")
     assert call(kind, echo.address, "list_models") == [expected]
 
 

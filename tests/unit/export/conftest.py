@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from dragoman.bundle import Bundle, Precision
+from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from export.parity import Parity
 from export.write import Target, export_bundle
@@ -100,7 +101,7 @@ def loaded(checkpoint: Path) -> tuple[Transformer, Tokenizer]:
 @pytest.fixture(scope="session")
 def target() -> Callable[..., Target]:
     def target(precision: Precision, *, source: int = 128, target: int = 40) -> Target:
-        return Target("random", "en", "de", precision, source, target)
+        return Target("random", Languages.pair("en", "de"), precision, source, target)
 
     return target
 

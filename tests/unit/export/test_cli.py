@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import main
+from dragoman.language_marks import LanguageMarks, Languages
 from export.write import Target
 
 ROOT = Path(__file__).parents[3]
@@ -83,14 +84,27 @@ def test_languages_of_the_checkpoint_are_taken_and_flags_win(checkpoint: Path, t
     command = ["export", str(checkpoint), "--out", str(tmp_path / "x"), "--data", str(DATA)]
     assert main(command) == 0
     assert main([*command, "--target-language", "es"]) == 0
-    assert [(target.source_language, target.target_language) for target in targets] == [("fr", "it"), ("fr", "es")]
+    assert [target.languages for target in targets] == [Languages.pair("fr", "it"), Languages.pair("fr", "es")]
 
 
 def test_the_committed_checkpoint_says_its_languages(targets: list[Target], tmp_path) -> None:
     assert main(["export", str(CHECKPOINT), "--out", str(tmp_path / "x")]) == 0
-    assert [(target.name, target.source_language, target.target_language) for target in targets] == [
-        ("en-de", "en", "de")
-    ]
+    assert [(target.name, target.languages) for target in targets] == [("en-de", Languages.pair("en", "de"))]
+
+
+def test_the_languages_of_an_import_keep_their_marks(checkpoint: Path, targets: list[Target], capsys, tmp_path) -> None:
+    pair = Languages(sources=("en",), targets=("ro",), marks={"ro": LanguageMarks(target_prefix=(3,))})
+    (checkpoint / "languages.json").write_text(pair.model_dump_json())
+    command = ["export", str(checkpoint), "--out", str(tmp_path / "x"), "--data", str(DATA)]
+    assert main([*command, "--target-language", "ro-MD"]) == 0
+    assert targets[0].languages.of("ro-MD").target_prefix == (3,)
+    many = Languages(sources=("en", "de"), targets=("de",))
+    (checkpoint / "languages.json").write_text(many.model_dump_json())
+    assert main(command) == 0
+    assert (targets[1].name, targets[1].languages) == ("mul-de", many)
+    capsys.readouterr()
+    capsys.readouterr()
+    assert "the checkpoint has many" in refused(capsys, *command, "--source-language", "en")
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"options": 3}', '{"options": {"source_language": "English"}}'])

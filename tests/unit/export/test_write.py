@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from dragoman.bundle import Bundle, Precision, sha256
 from dragoman.errors import BundleError, DataError
+from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from export.parity import Parity, decode_with_checkpoint
 from export.write import ParityError, Target, export_bundle, installed_versions, write_graphs
@@ -35,7 +36,7 @@ NewTarget = Callable[..., Target]
 def test_manifest(exported: Export, checkpoint: Path, loaded: tuple[Transformer, Tokenizer]) -> None:
     bundle, config = exported("int8").bundle, loaded[0].config
     manifest = bundle.manifest
-    assert (manifest.name, manifest.source_language, manifest.target_language) == ("random", "en", "de")
+    assert (manifest.name, manifest.languages) == ("random", Languages.pair("en", "de"))
     assert manifest.precision == "int8"
     assert (manifest.max_source_tokens, manifest.max_target_tokens) == (128, 40)
     assert (manifest.pad_id, manifest.start_id, manifest.eos_id, manifest.unknown_id) == (0, 1, 2, 3)
@@ -213,7 +214,9 @@ def test_a_name_that_no_server_would_take(
 ) -> None:
     quick("fp32", "encoder", 0.0)
     with pytest.raises(ValidationError, match="name"):
-        export_bundle(checkpoint, tmp_path / "bundle", Target("../x", "en", "de", "fp32", 128, 40), corpus)
+        export_bundle(
+            checkpoint, tmp_path / "bundle", Target("../x", Languages.pair("en", "de"), "fp32", 128, 40), corpus
+        )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -11,6 +11,7 @@ from sentencepiece import SentencePieceTrainer
 
 from dragoman import AsyncClient
 from dragoman.bundle import Manifest, Provenance
+from dragoman.language_marks import Languages
 from dragoman.tokenizer import JOINT, Tokenizer
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from service.handlers.gate import Gate
@@ -56,8 +57,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
 def manifest(tokenizer: Tokenizer) -> Manifest:
     return Manifest(
         name="en-de",
-        source_language="en",
-        target_language="de",
+        languages=Languages.pair("en", "de"),
         precision="fp32",
         pad_id=0,
         start_id=1,

@@ -9,7 +9,8 @@ from dragoman.errors import InvalidRequestError, UnknownLanguagePairError, Unkno
 
 def model(name: str, source: str, target: str) -> Model:
     numbers: dict[str, Any] = {"max_source_tokens": 1, "max_target_tokens": 1, "vocabulary_size": 1}
-    return Model(name, source, target, "int8", checkpoint_sha256="", **numbers)
+    languages: dict[str, Any] = {"source_languages": (source,), "target_languages": (target,), "family": ""}
+    return Model(name, source, target, "int8", checkpoint_sha256="", **languages, **numbers)
 
 
 MODELS = [

@@ -50,6 +50,31 @@ def test_a_token_is_appended_and_told_only_to_who_wants_it() -> None:
     assert (result.moves, result.progressed, result.tokens) == ([], [talkative], 2)
 
 
+def test_tokens_that_a_translation_begins_with_are_no_part_of_it() -> None:
+    scheduler, [segment, other] = Scheduler(2, EOS), [Decode([EOS], 2, start_ids=(5, 11, 12)), Decode([EOS], 2)]
+    segment.wants_deltas = True
+    for each in (segment, other):
+        scheduler.admit(each)
+    first = scheduler.commit(chosen([EOS, 7], {0: -1.0}), NOW_S)
+    assert (first.forced, first.progressed, first.tokens) == ([(0, 11)], [], 1)
+    second = scheduler.commit(chosen([9, EOS], {0: -1.0}), NOW_S + 1)
+    assert (second.forced, second.moves, second.tokens) == ([(0, 12)], [(1, 1)], 0)
+    assert (segment.target_ids, segment.first_token_s, segment.log_probability) == ([], None, 0.0)
+    third = scheduler.commit(chosen([9], {0: -2.0}), NOW_S + 2)
+    assert (third.forced, third.progressed, third.tokens) == ([], [segment], 1)
+    assert (segment.target_ids, segment.first_token_s, segment.log_probability) == ([9], NOW_S + 2, -2.0)
+    assert scheduler.commit(chosen([9]), NOW_S + 3).moves == [(0, 0)]
+    assert segment.finish_reason is FinishReason.LENGTH
+
+
+def test_a_token_that_is_given_does_not_save_a_segment_from_a_failed_run() -> None:
+    scheduler, segment = Scheduler(1, EOS), Decode([EOS], 2, start_ids=(5, 11))
+    scheduler.admit(segment)
+    result = scheduler.commit(chosen([None]), NOW_S)
+    assert (result.forced, result.moves) == ([], [(0, 0)])
+    assert isinstance(segment.error, InternalError)
+
+
 def test_the_end_of_sentence_is_no_token() -> None:
     scheduler, [segment] = running(9)
     result = scheduler.commit(chosen([EOS]), NOW_S)

@@ -10,13 +10,15 @@ from service.options import Decoding, Priority, RequestOptions
 from service.security.callers import Caller
 
 CONTEXT = CallContext(Caller("alice"), deadline_s=7.0)
-ORDER = Order(None, 5)  # its model is no matter of the options
+ORDER = Order(None, "en-GB", "de", 5)  # its model is no matter of the options
 MESSAGES = [pb.TranslateTextRequest, pb.BatchTranslateTextConfig]
 
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_without_options_all_but_order_and_context_is_the_default(message: type) -> None:
-    assert options_of(message(), ORDER, CONTEXT) == RequestOptions(max_target_tokens=5, deadline_s=7.0, client="alice")
+    assert options_of(message(), ORDER, CONTEXT) == RequestOptions(
+        max_target_tokens=5, deadline_s=7.0, client="alice", source_language="en-GB", target_language="de"
+    )
 
 
 @pytest.mark.parametrize("message", MESSAGES)
@@ -24,6 +26,8 @@ def test_every_option_of_a_message(message: type) -> None:
     asked = message(mime_type="text/html", options={"mean_log_probability": True, "max_target_tokens": 99})
     options = options_of(asked, ORDER, CONTEXT, wants_deltas=True, all_or_nothing=True)
     assert options == RequestOptions(
+        source_language="en-GB",
+        target_language="de",
         decoding=Decoding(wants_log_probability=True),
         max_target_tokens=5,
         deadline_s=7.0,

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from dragoman.bundle import Manifest
 from dragoman.errors import InvalidRequestError, UnknownLanguagePairError, UnknownModelError
 from dragoman.language import is_code
+from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.validation import (
     check,
@@ -38,6 +39,7 @@ RULES = {
     "request_id": "must be 1 to 128 letters, digits and any of \"._:-\", is 'two words'",
     "priority": "must be one of PRIORITY_UNSPECIFIED, PRIORITY_INTERACTIVE, PRIORITY_BULK, is 9",
 }
+CODED = ("fr", "it")
 CODES = st.text("abcdeEN-_1 ", max_size=8)
 
 
@@ -45,7 +47,7 @@ CODES = st.text("abcdeEN-_1 ", max_size=8)
 def catalog(manifest: Manifest, tokenizer) -> Catalog:
     names = {"en-de": ("en", "de"), "de-en": ("de", "en")}
     manifests = [
-        manifest.model_copy(update={"name": name, "source_language": source, "target_language": target})
+        manifest.model_copy(update={"name": name, "languages": Languages.pair(source, target)})
         for name, (source, target) in names.items()
     ]
     mailbox = Mailbox(9)
@@ -115,6 +117,24 @@ def outcome(asked: pb.TranslateTextRequest, catalog: Catalog) -> tuple[type[Exce
         return None, check(asked, catalog, SETTINGS).model.manifest.name
     except InvalidRequestError as error:
         return type(error), {field for field, _ in error.violations}
+
+
+def test_languages_that_a_model_must_be_told_are_named(catalog: Catalog, manifest: Manifest, tokenizer) -> None:
+    marks = {
+        code: LanguageMarks(aliases=(f"{code}_x",), source_prefix=(place,)) for place, code in enumerate(("fr", "it"))
+    }
+    own = manifest.model_copy(
+        update={"name": "many", "languages": Languages(sources=CODED, targets=("it", "en"), marks=marks)}
+    )
+    mailbox = Mailbox(9)
+    several = Catalog([*catalog, ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox))])
+    assert wrong(several, request(model="many")) == {
+        "source_language_code": "required: model many reads 2 languages",
+        "target_language_code": "required: model many writes 2 languages",
+    }
+    order = check(request(model="", source_language_code="FR_X", target_language_code="en-US"), several, SETTINGS)
+    assert order[1:3] == ("fr", "en")
+    assert wrong(catalog, request(model="", source_language_code="fr_x", target_language_code="en"))
 
 
 @given(st.integers(0, 6))

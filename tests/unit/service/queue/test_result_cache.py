@@ -40,7 +40,12 @@ def test_a_result_is_found_again_as_it_was(metrics: Metrics) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [segment_of([5, 3]), segment_of([5, 2], 8), segment_of([5, 2], decoding=Decoding(wants_log_probability=True))],
+    [
+        segment_of([5, 3]),
+        segment_of([5, 2], 8),
+        segment_of([5, 2], decoding=Decoding(wants_log_probability=True)),
+        Segment([5, 2], 9, start_ids=(1, 7)),  # into another language
+    ],
 )
 def test_what_would_be_decoded_otherwise_is_another_result(other: Segment) -> None:
     assert Key.of(other) != Key.of(segment_of([5, 2]))

@@ -1,6 +1,7 @@
 import pytest
 
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
+from dragoman.language_marks import LanguageMarks, Languages
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
 from service.text.translator import Translator
@@ -10,7 +11,7 @@ from tests.unit.service.played import intake_of
 @pytest.fixture
 def catalog(manifest, tokenizer) -> Catalog:
     def model(name: str, source: str, target: str) -> ServedModel:
-        own = manifest.model_copy(update={"name": name, "source_language": source, "target_language": target})
+        own = manifest.model_copy(update={"name": name, "languages": Languages.pair(source, target)})
         mailbox = Mailbox(100)
         return ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox))
 
@@ -39,13 +40,45 @@ def catalog(manifest, tokenizer) -> Catalog:
     ],
 )
 def test_the_model_of_a_request(catalog, request_, name) -> None:
-    assert catalog.choose(*request_).manifest.name == name
+    assert catalog.choose(*request_).model.manifest.name == name
 
 
 @pytest.mark.parametrize("request_", [("", "en", "fr"), ("", "en", "d"), ("", "deu", "en"), ("swiss", "en", "de")])
 def test_an_unknown_pair(catalog, request_) -> None:
     with pytest.raises(UnknownLanguagePairError, match="no translation from"):
         catalog.choose(*request_)
+
+
+MANY = Languages(
+    sources=("en", "de", "it"),
+    targets=("en", "de", "it"),
+    marks={"it": LanguageMarks(aliases=("ita_Latn",)), "en": LanguageMarks(aliases=("eng_Latn",))},
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "chosen"),
+    [
+        (("", "en", "de"), ("big", "en", "de")),  # a pair's own model
+        (("many", "en", "de"), ("many", "en", "de")),
+        (("", "en", "it"), ("many", "en", "it")),
+        (("", "eng_Latn", "ITA_latn"), ("many", "en", "it")),
+        (("", "it-CH", "en-GB"), ("many", "it", "en")),
+        (("many", "", "it"), ("many", "", "it")),
+        (("many", "", ""), ("many", "", "")),
+        (("small", "", ""), ("small", "en", "de")),
+    ],
+)
+def test_a_model_of_many_languages(catalog, manifest, tokenizer, request_, chosen) -> None:
+    own, mailbox = manifest.model_copy(update={"name": "many", "languages": MANY}), Mailbox(100)
+    catalog = Catalog([*catalog, ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox))])
+    choice = catalog.choose(*request_)
+    assert (choice.model.manifest.name, choice.source, choice.target) == chosen
+    assert catalog.knows("ita_Latn")
+    assert not catalog.knows("deu_Latn")
+    for name in ("", "many"):
+        with pytest.raises(UnknownLanguagePairError):
+            catalog.choose(name, "it", "it-CH")
 
 
 def test_an_unknown_model(catalog) -> None:

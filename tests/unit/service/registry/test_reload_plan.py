@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bundle import Manifest, Provenance
+from dragoman.language_marks import Languages
 from service.registry.reload_plan import Origin, gone, plan
 
 A, B, C = (Path("models") / name for name in "abc")
@@ -13,8 +14,7 @@ A, B, C = (Path("models") / name for name in "abc")
 def manifest(name: str, version: int = 1) -> Manifest:
     return Manifest(
         name=name,
-        source_language="en",
-        target_language="de",
+        languages=Languages.pair("en", "de"),
         precision="int8",
         pad_id=0,
         start_id=1,

@@ -24,6 +24,13 @@ def test_a_commit_is_of_the_first_slots_wherever_their_rows_are() -> None:
     assert rows.lengths_of(3) == ([1, 1, 0], [1, 1, 1])
 
 
+def test_a_slot_goes_on_from_the_token_that_it_is_given() -> None:
+    rows = RowState(SLOTS, START_ID)
+    rows.swap(0, 3)
+    rows.force(0, 8)
+    assert rows.ids.tolist() == [START_ID, START_ID, START_ID, 8]
+
+
 @given(st.lists(st.tuples(st.integers(0, SLOTS - 1), st.integers(0, SLOTS - 1), st.booleans()), max_size=20))
 def test_a_copied_and_a_swapped_row_look_the_same_to_the_slot_that_gets_it(moves: list[tuple[int, int, bool]]) -> None:
     rows = RowState(SLOTS, START_ID)

@@ -198,7 +198,9 @@ def test_a_mean_is_said_where_it_was_asked_for_and_there_are_tokens(translator, 
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_one_segment_at_its_limit_makes_the_text_so(translator, limit) -> None:
-    [result] = translator.translate_offline(Echo(), ["Tom. Where is the station?"], limit)
+    [result] = translator.translate_offline(
+        Echo(), ["Tom. Where is the station?"], RequestOptions(max_target_tokens=limit)
+    )
     assert result.finish_reason is FinishReason.LENGTH
     assert result.segments == 2
 
@@ -244,7 +246,7 @@ def test_tags_inside_segments_count_like_segments(translator) -> None:
 
 def test_html_is_text_and_tags(translator) -> None:
     html = "<p class=x>  Good <b>morning</b> tom.\n<i>Where?</i></p><!-- Tom. --><br>&amp;"
-    [result] = translator.translate_offline(Echo(), [html], html=True)
+    [result] = translator.translate_offline(Echo(), [html], RequestOptions(html=True))
     assert result.text == html
     assert result.segments == 2
     [result] = translator.translate_offline(Echo(), ["<p>tom</p>"])
@@ -296,7 +298,7 @@ def test_pieces_without_a_token_are_counted(translator, monkeypatch, tokenizer, 
 @pytest.mark.parametrize(("text", "split"), [("tom. " * 50, False), ("tom " * 50, True), ("", False)])
 @pytest.mark.parametrize("html", [False, True])
 def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, split: bool, html: bool) -> None:
-    [result] = translator.translate_offline(Echo(), [text], html=html)
+    [result] = translator.translate_offline(Echo(), [text], RequestOptions(html=html))
     assert result.split is split
     assert result.unknown_pieces == 0
 
@@ -304,7 +306,7 @@ def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, s
 @pytest.mark.parametrize("long_one", range(3))
 def test_a_sentence_of_any_block_of_html_that_was_split_inside_is_told(translator, long_one: int) -> None:
     html = "".join(f"<p>{'tom ' * (50 if block == long_one else 1)}</p>" for block in range(3))
-    [result] = translator.translate_offline(Echo(), [html], html=True)
+    [result] = translator.translate_offline(Echo(), [html], RequestOptions(html=True))
     assert result.split
 
 

@@ -89,8 +89,8 @@ class Manifest(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.d_model != self.heads * self.head_dim:
-            raise ValueError(f"d_model {self.d_model} must be heads {self.heads} times head_dim {self.head_dim}")
+        if self.attention_width > WIDEST:
+            raise ValueError(f"heads {self.heads} times head_dim {self.head_dim} must be at most {WIDEST}")
         marks, room = self.languages.longest_source_marks, self.max_source_tokens
         if marks + 2 > room:  # a token of text, and the end of the sentence
             raise ValueError(f"max_source_tokens {room} leave no room for text beside {marks} tokens of languages")
@@ -110,6 +110,11 @@ class Manifest(BaseModel):
     def target_capacity(self) -> int:
         """Positions of a translation: its own tokens, and those that it is made to begin with."""
         return self.max_target_tokens + self.languages.longest_target_prefix
+
+    @property
+    def attention_width(self) -> int:
+        """Numbers that one layer keeps of a position's keys, and as many of its values; not always `d_model`."""
+        return self.heads * self.head_dim
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":

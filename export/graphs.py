@@ -24,7 +24,8 @@ from dragoman.bundle import (
     present_name,
 )
 from export.operators import RowLengths, int32_scalar
-from model.transformer import KeyValue, Transformer
+from model.attention import KeyValue
+from model.transformer import Transformer
 
 OPSET = 20
 
@@ -46,8 +47,8 @@ class EncoderGraph(nn.Module):
             source_size: int32 scalar, the padded length.
 
         Returns:
-            [batch, source, decoder_layers * 2 * d_model]: a layer's keys, its values, the next layer's keys, ... of
-            the type of the decoder's buffers.
+            [batch, source, decoder_layers * 2 * heads * head_dim]: a layer's keys, its values, the next
+            layer's keys, ... of the type of the decoder's buffers.
         """
         rows = RowLengths(source_lengths - 1, source_size)
         return self.memory_projection(self.model.encode(source, rows))  # type: ignore[arg-type,no-any-return]
@@ -94,7 +95,8 @@ class DecoderGraph(nn.Module):
         states = self.model.embed_target(ids[:, None], lengths[:, None])
         own = RowLengths(lengths, target_capacity)
         source = RowLengths(memory_lengths - 1, source_capacity)
-        states, caches = self.model.decode_step(states, own, caches, memory, source)  # type: ignore[arg-type]
+        biases = self.model.decoder_bias.of_step(lengths, caches)
+        states, caches = self.model.decode_step(states, own, caches, memory, source, biases)  # type: ignore[arg-type]
         logits = self.model.output(states)
         return self.choose(logits), logits, caches
 

@@ -51,7 +51,7 @@ def scale_to_bytes(model: Transformer, examples: Sequence[Example]) -> None:
     with _largest_outputs(projections) as largest:
         for batch in batches(examples, model.config.pad_id):
             run(model, batch)
-    width = 2 * model.config.d_model
+    width = 2 * model.config.decoder_head_count * model.config.head_dim
     factors = {layer: LARGEST / steady(values[-width:].clamp_min(_SMALLEST)) for layer, values in largest.items()}
     for one in own:
         _scale_own(one, factors[one.query_key_value])
@@ -76,14 +76,14 @@ def _largest_outputs(layers: list[nn.Linear]) -> Iterator[dict[nn.Linear, Tensor
 
 
 def _scale_own(attention: SelfAttention, factors: Tensor) -> None:
-    """Scale an attention to its own sequence by factors [2 * d_model], of keys and values."""
+    """Scale an attention to its own sequence by factors [2 * heads * head_dim], of keys and values."""
     key, value = factors.chunk(2)
     _scale_outputs(attention.query_key_value, torch.cat([1 / key, key, value]))
     attention.output.weight.div_(value)
 
 
 def _scale_source(attention: CrossAttention, factors: Tensor) -> None:
-    """Scale an attention to the source by factors [2 * d_model], of keys and values."""
+    """Scale an attention to the source by factors [2 * heads * head_dim], of keys and values."""
     key, value = factors.chunk(2)
     _scale_outputs(attention.query, 1 / key)
     _scale_outputs(attention.key_value, factors)
@@ -92,4 +92,5 @@ def _scale_source(attention: CrossAttention, factors: Tensor) -> None:
 
 def _scale_outputs(layer: nn.Linear, factors: Tensor) -> None:
     layer.weight.mul_(factors[:, None])
-    layer.bias.mul_(factors)
+    if layer.bias is not None:
+        layer.bias.mul_(factors)

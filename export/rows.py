@@ -25,8 +25,8 @@ _TYPES: Final[dict[Precision, int]] = {
 def write_place(config: TransformerConfig, precision: Precision, file: Path) -> None:
     """Export what lays the encoder memory of one source out as the decoder reads it, behind the source zeros.
 
-    From `MEMORY` [1, source, decoder_layers * 2 * d_model] and `PADDING`, int64 [6], how many zeros to put before and
-    behind each dimension, to `memory_names`, each [1, heads, source and padding, head_dim].
+    From `MEMORY` [1, source, decoder_layers * 2 * heads * head_dim] and `PADDING`, int64 [6], how many zeros to put
+    before and behind each dimension, to `memory_names`, each [1, heads, source and padding, head_dim].
 
     Args:
         config: of the model.
@@ -34,8 +34,9 @@ def write_place(config: TransformerConfig, precision: Precision, file: Path) -> 
         file: to write.
     """
     dtype, names = _TYPES[precision], memory_names(config.decoder_layers)
+    heads, head_dim = config.decoder_head_count, config.head_dim
     parts = helper.make_tensor(
-        "parts", TensorProto.INT64, [4], [-1, len(names), config.decoder_head_count, config.head_dim]
+        "parts", TensorProto.INT64, [4], [-1, len(names), heads, head_dim]
     )  # a source has one row, so the positions may come first
     nodes = [
         helper.make_node("Pad", [MEMORY, PADDING], ["padded"]),
@@ -44,10 +45,10 @@ def write_place(config: TransformerConfig, precision: Precision, file: Path) -> 
         helper.make_node("Split", ["parts_first"], names, axis=0, num_outputs=len(names)),
     ]
     inputs = [
-        helper.make_tensor_value_info(MEMORY, dtype, [1, "source", len(names) * config.d_model]),
+        helper.make_tensor_value_info(MEMORY, dtype, [1, "source", len(names) * heads * head_dim]),
         helper.make_tensor_value_info(PADDING, TensorProto.INT64, [6]),
     ]
-    shape: list[str | int | None] = [1, config.decoder_head_count, "source_capacity", config.head_dim]
+    shape: list[str | int | None] = [1, heads, "source_capacity", head_dim]
     outputs = [helper.make_tensor_value_info(name, dtype, shape) for name in names]
     _save("place", nodes, inputs, outputs, [parts], file)
 

@@ -21,7 +21,7 @@ from export.calibrate import Ranges, calibrate
 from export.examples import of_pairs
 from export.graphs import DecoderGraph, EncoderGraph, write_decoder, write_encoder
 from export.key_values import Bytes, scale_to_bytes
-from export.operators import use_operators
+from export.operators import HEAD_DIM_UNIT, use_operators
 from export.parity import Parity, Yardstick, compare
 from export.quantize import QuantizedLinear, quantize
 from export.rows import write_copy, write_place
@@ -82,7 +82,8 @@ def export_bundle(
 
     Raises:
         BundleError: the checkpoint cannot be read.
-        DataError: the limits are beyond the checkpoint's positions, or shorter than every source.
+        DataError: the limits are beyond the checkpoint's positions, or shorter than every source; or the heads have a
+            width that the serving runtime cannot do.
         ParityError: the bundle is not as good as the checkpoint.
     """
     model, tokenizer = load_checkpoint(checkpoint)
@@ -170,6 +171,9 @@ def _check_limits(model: Transformer, target: Target) -> None:
     ):
         if limit > most:
             raise DataError(f"max {field} tokens: {limit} is above the checkpoint's {most} positions")
+    for heads in (model.config.heads, model.config.decoder_head_count):
+        if (head_dim := model.config.head_dim_of(heads)) % HEAD_DIM_UNIT:
+            raise DataError(f"head_dim: {head_dim} is not a multiple of {HEAD_DIM_UNIT}, which the runtime needs")
 
 
 def _fitting(pairs: Corpus, tokenizer: Tokenizer, max_source_tokens: int) -> Corpus:

@@ -1,4 +1,4 @@
-"""Scaled dot-product and multi-head attention, over whole sequences and one step at a time.
+"""Dot-product and multi-head attention, over whole sequences and one step at a time.
 
 `AttendSelf` and `AttendSource` hold no weights: export replaces them by the serving runtime's
 operator and keeps everything around them.
@@ -8,6 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from model.config import TransformerConfig
+
+KeyValue = tuple[Tensor, Tensor]
+
 
 def length_mask(lengths: Tensor, size: int) -> Tensor:
     """Mark which of `size` positions each row holds. lengths: [batch] -> bool [batch, 1, 1, size]."""
@@ -15,12 +19,14 @@ def length_mask(lengths: Tensor, size: int) -> Tensor:
 
 
 def split_heads(states: Tensor, heads: int) -> Tensor:
-    """Split the width: [batch, length, d_model] -> [batch, heads, length, head_dim]."""
+    """Split the width: [batch, length, heads * head_dim] -> [batch, heads, length, head_dim]."""
     return states.view(*states.shape[:-1], heads, states.shape[-1] // heads).transpose(1, 2)
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """Compute softmax(Q K^T / sqrt(head_dim)) V.
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, *, scaled: bool = True, bias: Tensor | None = None
+) -> Tensor:
+    """Compute softmax(Q K^T / sqrt(head_dim) + bias) V.
 
     Written out: at a sentence's length PyTorch's fused CPU kernel takes longer, above all backwards.
 
@@ -29,11 +35,15 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         key: [batch, heads, keys, head_dim].
         value: as `key`.
         mask: bool, broadcast to [batch, heads, queries, keys]; True where a query may look.
+        scaled: whether the products are divided by sqrt(head_dim).
+        bias: broadcast to [batch, heads, queries, keys].
 
     Returns:
-        [batch, queries, d_model].
+        [batch, queries, heads * head_dim].
     """
-    scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+    scores = query @ key.transpose(-1, -2)
+    scores = scores * query.shape[-1] ** -0.5 if scaled else scores
+    scores = scores if bias is None else scores + bias
     scores = scores.float().masked_fill(~mask, -torch.inf)
     return (F.softmax(scores, dim=-1).to(value.dtype) @ value).transpose(1, 2).flatten(2)
 
@@ -41,19 +51,21 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
 class AttendSelf(nn.Module):
     """Attention of a sequence to itself, queries, keys and values packed in one tensor."""
 
-    def __init__(self, heads: int) -> None:
+    def __init__(self, heads: int, *, scaled: bool = True) -> None:
         super().__init__()
         self.heads = heads
+        self.scaled = scaled
 
-    def forward(self, packed: Tensor, lengths: Tensor | None) -> Tensor:
+    def forward(self, packed: Tensor, lengths: Tensor | None, bias: Tensor | None = None) -> Tensor:
         """Attend over whole sequences.
 
         Args:
-            packed: [batch, length, 3 * d_model]: queries, keys, values.
+            packed: [batch, length, 3 * heads * head_dim]: queries, keys, values.
             lengths: [batch], valid positions of each row; None masks causally instead.
+            bias: of the scores, [1, heads, length, length].
 
         Returns:
-            [batch, length, d_model].
+            [batch, length, heads * head_dim].
         """
         query, key, value = (split_heads(part, self.heads) for part in packed.chunk(3, dim=-1))
         size = packed.shape[1]
@@ -61,79 +73,93 @@ class AttendSelf(nn.Module):
             mask = torch.ones(size, size, dtype=torch.bool, device=packed.device).tril()
         else:
             mask = length_mask(lengths, size)
-        return attend(query, key, value, mask)
+        return attend(query, key, value, mask, scaled=self.scaled, bias=bias)
 
     def step(
-        self, packed: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor
+        self, packed: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor, bias: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Attend from one position per row; its key and value are written at the row's length, in place.
 
         Args:
-            packed: [batch, 1, 3 * d_model].
+            packed: [batch, 1, 3 * heads * head_dim].
             key_buffer: [batch, heads, capacity, head_dim].
             value_buffer: as `key_buffer`.
             lengths: int32 [batch], positions valid before this step.
+            bias: of the scores, [batch, heads, 1, capacity].
 
         Returns:
-            The attended values [batch, 1, d_model], and the two buffers.
+            The attended values [batch, 1, heads * head_dim], and the two buffers.
         """
         query, key, value = (split_heads(part, self.heads) for part in packed.chunk(3, dim=-1))
         rows = torch.arange(packed.shape[0], device=packed.device)
         key_buffer[rows, :, lengths.long()] = key.squeeze(2)
         value_buffer[rows, :, lengths.long()] = value.squeeze(2)
         mask = length_mask(lengths + 1, key_buffer.shape[2])
-        return attend(query, key_buffer, value_buffer, mask), key_buffer, value_buffer
+        attended = attend(query, key_buffer, value_buffer, mask, scaled=self.scaled, bias=bias)
+        return attended, key_buffer, value_buffer
 
 
 class AttendSource(nn.Module):
     """Attention of the target to the source."""
 
-    def __init__(self, heads: int) -> None:
+    def __init__(self, heads: int, *, scaled: bool = True) -> None:
         super().__init__()
         self.heads = heads
+        self.scaled = scaled
 
     def forward(self, query: Tensor, packed: Tensor, lengths: Tensor) -> Tensor:
-        """Attend from query [batch, target, d_model] to packed keys and values [batch, source, 2 * d_model]."""
+        """Attend to packed keys and values.
+
+        Args:
+            query: [batch, target, heads * head_dim].
+            packed: [batch, source, 2 * heads * head_dim].
+            lengths: [batch], valid positions of each source.
+
+        Returns:
+            [batch, target, heads * head_dim].
+        """
         key, value = (split_heads(part, self.heads) for part in packed.chunk(2, dim=-1))
         return self.step(query, key, value, lengths)
 
     def step(self, query: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor) -> Tensor:
-        """Attend. query: [batch, queries, d_model]; buffers: [batch, heads, capacity, head_dim]; lengths: [batch]."""
+        """Do as `forward`, of keys and values that are apart, each [batch, heads, capacity, head_dim]."""
         mask = length_mask(lengths, key_buffer.shape[2])
-        return attend(split_heads(query, self.heads), key_buffer, value_buffer, mask)
+        return attend(split_heads(query, self.heads), key_buffer, value_buffer, mask, scaled=self.scaled)
 
 
 class SelfAttention(nn.Module):
     """Multi-head attention of a sequence to itself; query, key and value in one projection."""
 
-    def __init__(self, d_model: int, heads: int) -> None:
+    def __init__(self, config: TransformerConfig, heads: int) -> None:
         super().__init__()
-        self.query_key_value = nn.Linear(d_model, 3 * d_model)
-        self.output = nn.Linear(d_model, d_model)
-        self.attend = AttendSelf(heads)
+        width = heads * config.head_dim_of(heads)
+        self.query_key_value = nn.Linear(config.d_model, 3 * width, bias=config.bias)
+        self.output = nn.Linear(width, config.d_model, bias=config.bias)
+        self.attend = AttendSelf(heads, scaled=config.scale_attention)
 
-    def forward(self, states: Tensor, lengths: Tensor | None) -> Tensor:
-        """Attend. states: [batch, length, d_model]; lengths: [batch], or None for causal. Keeps the shape of states."""
-        return self.output(self.attend(self.query_key_value(states), lengths))  # type: ignore[no-any-return]
+    def forward(self, states: Tensor, lengths: Tensor | None, bias: Tensor | None = None) -> Tensor:
+        """Attend. states: [batch, length, d_model], whose shape stays; the others as in `AttendSelf.forward`."""
+        return self.output(self.attend(self.query_key_value(states), lengths, bias))  # type: ignore[no-any-return]
 
     def step(
-        self, states: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor
+        self, states: Tensor, key_buffer: Tensor, value_buffer: Tensor, lengths: Tensor, bias: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Attend from one position per row: states [batch, 1, d_model]; the others as in `AttendSelf.step`."""
         packed = self.query_key_value(states)
-        attended, keys, values = self.attend.step(packed, key_buffer, value_buffer, lengths)
+        attended, keys, values = self.attend.step(packed, key_buffer, value_buffer, lengths, bias)
         return self.output(attended), keys, values
 
 
 class CrossAttention(nn.Module):
     """Multi-head attention of the target to the source; keys and values depend on the source alone."""
 
-    def __init__(self, d_model: int, heads: int) -> None:
+    def __init__(self, config: TransformerConfig, heads: int) -> None:
         super().__init__()
-        self.query = nn.Linear(d_model, d_model)
-        self.key_value = nn.Linear(d_model, 2 * d_model)
-        self.output = nn.Linear(d_model, d_model)
-        self.attend = AttendSource(heads)
+        width = heads * config.head_dim_of(heads)
+        self.query = nn.Linear(config.d_model, width, bias=config.bias)
+        self.key_value = nn.Linear(config.d_model, 2 * width, bias=config.bias)
+        self.output = nn.Linear(width, config.d_model, bias=config.bias)
+        self.attend = AttendSource(heads, scaled=config.scale_attention)
 
     def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
         """Attend. states: [batch, target, d_model]; source: [batch, source, d_model]. Keeps the shape of states."""

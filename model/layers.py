@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from model.attention import CrossAttention, SelfAttention
 from model.config import Activation, TransformerConfig
+from model.norms import new_norm
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -21,22 +22,32 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """Two products with an activation between, position by position."""
+    """Two products with an activation between, position by position.
+
+    Gated, the first product is twice as wide: half of it is activated, and multiplied by the other half.
+    """
 
     def __init__(self, config: TransformerConfig, d_ff: int) -> None:
         super().__init__()
-        self.expand = nn.Linear(config.d_model, d_ff)
-        self.contract = nn.Linear(d_ff, config.d_model)
+        self.gated = config.gated
+        self.expand = nn.Linear(config.d_model, 2 * d_ff if self.gated else d_ff, bias=config.bias)
+        self.contract = nn.Linear(d_ff, config.d_model, bias=config.bias)
         self.activation = ACTIVATIONS[config.activation]
 
     @property
     def is_positive(self) -> bool:
         """Whether what `contract` reads is never negative."""
-        return self.activation is F.relu
+        return self.activation is F.relu and not self.gated
 
     def forward(self, states: Tensor) -> Tensor:
         """Transform states [..., d_model]; keeps the shape."""
-        return self.contract(self.activation(self.expand(states)))  # type: ignore[no-any-return]
+        return self.contract(self._hidden(self.expand(states)))  # type: ignore[no-any-return]
+
+    def _hidden(self, expanded: Tensor) -> Tensor:
+        if not self.gated:
+            return self.activation(expanded)
+        gate, linear = expanded.chunk(2, dim=-1)
+        return self.activation(gate) * linear
 
 
 class Residual(nn.Module):
@@ -44,7 +55,7 @@ class Residual(nn.Module):
 
     def __init__(self, config: TransformerConfig, dropout: float) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+        self.norm = new_norm(config)
         self.pre = config.norm == "pre"
         self.dropout = nn.Dropout(dropout)
 
@@ -63,14 +74,20 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig, dropout: float) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(config.d_model, config.heads)
+        self.self_attention = SelfAttention(config, config.heads)
         self.self_residual = Residual(config, dropout)
         self.feed_forward = FeedForward(config, config.d_ff)
         self.feed_forward_residual = Residual(config, dropout)
 
-    def forward(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """Transform states [batch, source, d_model]; lengths: [batch]. Keeps the shape of states."""
-        update = self.self_attention(self.self_residual.before(states), lengths)
+    def forward(self, states: Tensor, lengths: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Transform states, whose shape stays.
+
+        Args:
+            states: [batch, source, d_model].
+            lengths: [batch].
+            bias: of the scores of self-attention, [1, heads, source, source].
+        """
+        update = self.self_attention(self.self_residual.before(states), lengths, bias)
         states = self.self_residual.after(states, update)
         update = self.feed_forward(self.feed_forward_residual.before(states))
         return self.feed_forward_residual.after(states, update)
@@ -81,16 +98,23 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig, dropout: float) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(config.d_model, config.decoder_head_count)
+        self.self_attention = SelfAttention(config, config.decoder_head_count)
         self.self_residual = Residual(config, dropout)
-        self.cross_attention = CrossAttention(config.d_model, config.decoder_head_count)
+        self.cross_attention = CrossAttention(config, config.decoder_head_count)
         self.cross_residual = Residual(config, dropout)
         self.feed_forward = FeedForward(config, config.decoder_d_ff or config.d_ff)
         self.feed_forward_residual = Residual(config, dropout)
 
-    def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
-        """Transform states [batch, target, d_model]; source: [batch, source, d_model]. Keeps the shape of states."""
-        update = self.self_attention(self.self_residual.before(states), None)
+    def forward(self, states: Tensor, source: Tensor, source_lengths: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Transform states, whose shape stays.
+
+        Args:
+            states: [batch, target, d_model].
+            source: [batch, source, d_model].
+            source_lengths: [batch].
+            bias: of the scores of self-attention, [1, heads, target, target].
+        """
+        update = self.self_attention(self.self_residual.before(states), None, bias)
         states = self.self_residual.after(states, update)
         update = self.cross_attention(self.cross_residual.before(states), source, source_lengths)
         states = self.cross_residual.after(states, update)
@@ -99,7 +123,7 @@ class DecoderLayer(nn.Module):
 
     def step(
         self, states: Tensor, cache: tuple[Tensor, Tensor], lengths: Tensor, memory: tuple[Tensor, Tensor],
-        memory_lengths: Tensor,
+        memory_lengths: Tensor, bias: Tensor | None = None,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:  # fmt: skip
         """Transform one position per row.
 
@@ -109,11 +133,12 @@ class DecoderLayer(nn.Module):
             lengths: int32 [batch], positions in the cache before this step.
             memory: the source's keys and values, each [batch, heads, capacity, head_dim].
             memory_lengths: int32 [batch], source positions of each row.
+            bias: of the scores of self-attention, [batch, heads, 1, capacity].
 
         Returns:
             [batch, 1, d_model] and the cache.
         """
-        update, keys, values = self.self_attention.step(self.self_residual.before(states), *cache, lengths)
+        update, keys, values = self.self_attention.step(self.self_residual.before(states), *cache, lengths, bias)
         states = self.self_residual.after(states, update)
         update = self.cross_attention.step(self.cross_residual.before(states), *memory, memory_lengths)
         states = self.cross_residual.after(states, update)

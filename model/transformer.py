@@ -6,11 +6,12 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from model.attention import KeyValue
 from model.config import TransformerConfig
 from model.layers import DecoderLayer, EncoderLayer
+from model.norms import new_norm
 from model.positions import Positions
-
-KeyValue = tuple[Tensor, Tensor]
+from model.relative import Biases, new_bias
 
 
 class Transformer(nn.Module):
@@ -26,16 +27,20 @@ class Transformer(nn.Module):
             if config.share_embeddings
             else nn.Embedding(config.target_vocabulary_size, config.d_model)
         )
-        self.source_positions = Positions(config)
-        self.target_positions = Positions(config)
+        self.relative = config.positions == "relative"
+        self.encoder_bias = new_bias(config, config.heads, config.encoder_layers, causal=False)
+        self.decoder_bias = new_bias(config, config.decoder_head_count, config.decoder_layers, causal=True)
+        if not self.relative:
+            self.source_positions = Positions(config)
+            self.target_positions = Positions(config)
         if config.embedding_norm:
-            self.source_norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
-            self.target_norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+            self.source_norm = new_norm(config)
+            self.target_norm = new_norm(config)
         self.encoder = nn.ModuleList(EncoderLayer(config, dropout) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config, dropout) for _ in range(config.decoder_layers))
         if config.norm == "pre":
-            self.encoder_norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
-            self.decoder_norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+            self.encoder_norm = new_norm(config)
+            self.decoder_norm = new_norm(config)
         self.output = nn.Linear(config.d_model, config.target_vocabulary_size, bias=config.output_bias)
         if config.tie_output:
             self.output.weight = self.target_embedding.weight
@@ -48,21 +53,31 @@ class Transformer(nn.Module):
                 nn.init.normal_(parameter, std=width**-0.5)
             elif parameter.dim() == 2 and "positions" not in name:
                 # Packed projections are initialized block by block, as if they lay apart.
-                for block in parameter.chunk(parameter.shape[0] // width) if "key_value" in name else [parameter]:
+                for block in parameter.chunk(self._packed(name)):
                     nn.init.xavier_uniform_(block)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
 
+    def _packed(self, name: str) -> int:
+        """Count the projections that a weight consists of, by its name."""
+        if "query_key_value" in name:
+            return 3
+        return 2 if "key_value" in name or (self.config.gated and "expand" in name) else 1
+
     def embed_source(self, source: Tensor) -> Tensor:
         """Embed source ids, int [batch, source]. Returns [batch, source, d_model]."""
         positions = torch.arange(source.shape[1], device=source.device)
-        states = self._scale(self.source_embedding(source)) + self.source_positions(positions)
+        states = self._scale(self.source_embedding(source))
+        if not self.relative:
+            states = states + self.source_positions(positions)
         states = self.source_norm(states) if self.config.embedding_norm else states
         return self.dropout(states)  # type: ignore[no-any-return]
 
     def embed_target(self, target: Tensor, positions: Tensor) -> Tensor:
         """Embed target ids, int [batch, target]; positions: int, broadcast to it. Returns [batch, target, d_model]."""
-        states = self._scale(self.target_embedding(target)) + self.target_positions(positions)
+        states = self._scale(self.target_embedding(target))
+        if not self.relative:
+            states = states + self.target_positions(positions)
         states = self.target_norm(states) if self.config.embedding_norm else states
         return self.dropout(states)  # type: ignore[no-any-return]
 
@@ -72,8 +87,8 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor, source_lengths: Tensor) -> Tensor:
         """Encode padded source ids [batch, source], whose lengths are [batch], to [batch, source, d_model]."""
         states = self.embed_source(source)
-        for layer in self.encoder:
-            states = layer(states, source_lengths)
+        for layer, bias in zip(self.encoder, self.encoder_bias.of_sequences(source), strict=True):
+            states = layer(states, source_lengths, bias)
         return self.encoder_norm(states) if self.config.norm == "pre" else states
 
     def decode(self, target: Tensor, source: Tensor, source_lengths: Tensor) -> Tensor:
@@ -87,9 +102,10 @@ class Transformer(nn.Module):
         Returns:
             [batch, target, d_model]; `output` makes logits of it.
         """
-        states = self.embed_target(target, torch.arange(target.shape[1], device=target.device))
-        for layer in self.decoder:
-            states = layer(states, source, source_lengths)
+        positions = torch.arange(target.shape[1], device=target.device)
+        states = self.embed_target(target, positions)
+        for layer, bias in zip(self.decoder, self.decoder_bias.of_sequences(target), strict=True):
+            states = layer(states, source, source_lengths, bias)
         return self.decoder_norm(states) if self.config.norm == "pre" else states
 
     def forward(self, source: Tensor, source_lengths: Tensor, target: Tensor) -> Tensor:
@@ -108,14 +124,16 @@ class Transformer(nn.Module):
         """Make one product of what `project_memory` does, for all layers.
 
         Returns:
-            d_model to decoder_layers * 2 * d_model: a layer's keys, its values, the next layer's keys, ...
+            d_model to decoder_layers * 2 * heads * head_dim: a layer's keys, its values, the next layer's keys, ...
         """
+        config = self.config
         layers = [cast(DecoderLayer, layer).cross_attention.key_value for layer in self.decoder]
-        width = self.config.d_model
-        projection = nn.Linear(width, 2 * width * len(layers))
+        width = sum(layer.out_features for layer in layers)
+        projection = nn.Linear(config.d_model, width, bias=config.bias)
         with torch.no_grad():
             projection.weight.copy_(torch.cat([layer.weight for layer in layers]))
-            projection.bias.copy_(torch.cat([layer.bias for layer in layers]))
+            if config.bias:
+                projection.bias.copy_(torch.cat([layer.bias for layer in layers]))
         return projection
 
     def step(
@@ -134,16 +152,18 @@ class Transformer(nn.Module):
             Logits [batch, vocabulary] and the caches.
         """
         states = self.embed_target(ids[:, None], lengths[:, None])
-        states, caches = self.decode_step(states, lengths, caches, memory, memory_lengths)
+        biases = self.decoder_bias.of_step(lengths, caches)
+        states, caches = self.decode_step(states, lengths, caches, memory, memory_lengths, biases)
         return self.output(states), caches
 
     def decode_step(
-        self, states: Tensor, lengths: Tensor, caches: list[KeyValue], memory: list[KeyValue], memory_lengths: Tensor
-    ) -> tuple[Tensor, list[KeyValue]]:
+        self, states: Tensor, lengths: Tensor, caches: list[KeyValue], memory: list[KeyValue], memory_lengths: Tensor,
+        biases: Biases,
+    ) -> tuple[Tensor, list[KeyValue]]:  # fmt: skip
         """Do `step` without embedding and output: [batch, 1, d_model] to hidden states [batch, d_model]."""
         present = []
-        for layer, cache, source in zip(self.decoder, caches, memory, strict=True):
-            states, cache = layer.step(states, cache, lengths, source, memory_lengths)  # type: ignore[operator]
+        for layer, cache, source, bias in zip(self.decoder, caches, memory, biases, strict=True):
+            states, cache = layer.step(states, cache, lengths, source, memory_lengths, bias)  # type: ignore[operator]
             present.append(cache)
         states = self.decoder_norm(states) if self.config.norm == "pre" else states
         return states.squeeze(1), present

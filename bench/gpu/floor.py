@@ -83,4 +83,5 @@ def weight_bytes(bundle: Bundle) -> int:
 
 def position_bytes(manifest: Manifest) -> int:
     """Count the bytes of the keys and values of one position in all layers."""
-    return manifest.decoder_layers * 2 * manifest.d_model * np.dtype(KEY_VALUE_TYPES[manifest.precision]).itemsize
+    item = np.dtype(KEY_VALUE_TYPES[manifest.precision]).itemsize
+    return manifest.decoder_layers * 2 * manifest.attention_width * item

@@ -23,7 +23,7 @@ class EncoderMemory(NamedTuple):
     """What the encoder made of one source.
 
     Attributes:
-        values: [source tokens, decoder_layers * 2 * d_model], where the encoder's device has it.
+        values: [source tokens, decoder_layers * 2 * heads * head_dim], where the encoder's device has it.
         encode_s: seconds that it took; of a run over several sources the share by source tokens.
     """
 
@@ -119,8 +119,8 @@ class CachingEncoder:
             sources: ids of each source, none empty.
 
         Returns:
-            The memory of each source, [its length, decoder_layers * 2 * d_model], not to be written to; None where
-            the encoder fails on it. Bit for bit the same whether found or made, since a source's memory does not
+            The memory of each source, [its length, decoder_layers * 2 * heads * head_dim], not to be written to; None
+            where the encoder fails on it. Bit for bit the same whether found or made, since a source's memory does not
             depend on its neighbours.
         """
         if not self._cache.in_use:

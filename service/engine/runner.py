@@ -76,7 +76,8 @@ class Runner:
             sources: ids of each source, none empty.
 
         Returns:
-            The memory of each source, [its tokens, decoder_layers * 2 * d_model]; None where the encoder fails on it.
+            The memory of each source, [its tokens, decoder_layers * 2 * heads * head_dim]; None where the encoder fails
+            on it.
 
         Raises:
             Exception: the encoder fails whatever the source: the engine is broken.

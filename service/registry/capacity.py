@@ -18,7 +18,7 @@ def item_bytes(manifest: Manifest) -> int:
 def slot_bytes(manifest: Manifest) -> int:
     """Count the bytes of the keys and values of one slot: its own ones and its encoder memory."""
     tokens = manifest.target_capacity + manifest.max_source_tokens
-    return manifest.decoder_layers * 2 * manifest.d_model * tokens * item_bytes(manifest)
+    return manifest.decoder_layers * 2 * manifest.attention_width * tokens * item_bytes(manifest)
 
 
 def slots_of(manifest: Manifest, settings: Settings) -> int:
@@ -49,8 +49,9 @@ def describe(manifest: Manifest, settings: Settings) -> dict[str, Any]:
     threads, slots = settings.decoding_threads(), slots_of(manifest, settings)
     tokens = f"({manifest.target_capacity} + {manifest.max_source_tokens})"
     layers, item = manifest.decoder_layers, item_bytes(manifest)
+    width = f"{manifest.heads} * {manifest.head_dim}"
     return {
         "slots": slots,
         "bytes": threads * slots * slot_bytes(manifest),
-        "computed": f"{threads} * {slots} * {layers} * 2 * {manifest.d_model} * {tokens} * {item}",
+        "computed": f"{threads} * {slots} * {layers} * 2 * {width} * {tokens} * {item}",
     }

@@ -45,7 +45,10 @@ class Buffer:
 
 
 class DeviceMemory:
-    """The encoder memory of one source, the first tokens of a row of [batch, source, decoder_layers * 2 * d_model]."""
+    """The encoder memory of one source: the first tokens of a row.
+
+    A row is of [batch, source, decoder_layers * 2 * heads * head_dim].
+    """
 
     def __init__(self, buffer: Buffer, row: int, tokens: int, copies: "Copies") -> None:
         self._buffer = buffer  # as long as somebody holds this, its numbers stay
@@ -66,7 +69,7 @@ class DeviceMemory:
         return DeviceMemory(buffer, 0, self.tensor.shape[1], self._copies)
 
     def __array__(self, dtype: DTypeLike | None = None) -> NDArray[np.generic]:
-        """Copy its numbers into host memory, [source tokens, decoder_layers * 2 * d_model]."""
+        """Copy its numbers into host memory, [source tokens, decoder_layers * 2 * heads * head_dim]."""
         numbers: NDArray[np.generic] = np.empty(self.tensor.shape[1:], self.tensor.dtype)
         with DEVICE_LOCK:
             self._copies.copy(self.tensor, Tensor.of(numbers))

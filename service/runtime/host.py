@@ -47,7 +47,7 @@ class EncoderSession:
             sources: ids of each source, none empty.
 
         Returns:
-            The memory of each source, [its length, decoder_layers * 2 * d_model].
+            The memory of each source, [its length, decoder_layers * 2 * heads * head_dim].
         """
         (memory,) = self.session.run([MEMORY], encoder_feeds(sources, self._pad_id))
         return [memory[row, : len(ids)] for row, ids in enumerate(sources)]

@@ -23,7 +23,11 @@ class Memory(Protocol):
         """Make one that shares nothing with it, nor with the others of its micro-batch."""
 
     def __array__(self, dtype: Any = None, /) -> NDArray[np.generic]:
-        """Give its numbers in host memory, for `numpy.asarray`: [source tokens, decoder_layers * 2 * d_model]."""
+        """Give its numbers in host memory, for `numpy.asarray`.
+
+        Returns:
+            [source tokens, decoder_layers * 2 * heads * head_dim].
+        """
 
 
 class Encoder(Protocol):

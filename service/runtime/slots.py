@@ -47,7 +47,7 @@ class SlotTable:
         return self.caches.nbytes + self.memory.nbytes
 
     def fill(self, slot: int, memory: NDArray[np.generic]) -> None:
-        """Begin a segment: its encoder memory [source, decoder_layers * 2 * d_model] into the slot's row."""
+        """Begin a segment: its encoder memory [source, decoder_layers * 2 * heads * head_dim] into the slot's row."""
         layers, kinds, _, heads, _, head_dim = self.memory.shape
         length = memory.shape[0]
         parts = memory.reshape(length, layers, kinds, heads, head_dim)

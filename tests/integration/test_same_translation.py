@@ -40,7 +40,9 @@ MOST_ROWS = 70
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "narrow": {
         "d_model": 24, "heads": 3, "d_ff": 40, "encoder_layers": 2, "decoder_layers": 1,
-        "norm": "pre", "activation": "silu", "positions": "sinusoidal_halves", "embedding_norm": True,
+        "norm": "pre", "activation": "silu", "positions": "relative", "embedding_norm": True, "attention_head_dim": 16,
+        "norm_kind": "rms", "gated": True, "bias": False, "scale_attention": False,
+        "relative_buckets": 8, "relative_max_distance": 12,
     },
     "deep": {
         "d_model": 48, "heads": 2, "d_ff": 80, "encoder_layers": 3, "decoder_layers": 3,
@@ -48,7 +50,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     },
     "wide": {
         "d_model": 320, "heads": 5, "d_ff": 1400, "encoder_layers": 1, "decoder_layers": 1,
-        "norm": "post", "activation": "relu", "positions": "sinusoidal",
+        "norm": "post", "activation": "relu", "positions": "sinusoidal_halves",
     },
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.bundle import Bundle, cache_names, find_bundles, memory_names, sha256, target_limit
+from dragoman.bundle import Bundle, Manifest, cache_names, find_bundles, memory_names, sha256, target_limit
 from dragoman.errors import BundleError
 
 GRAPHS = {"encoder.onnx": b"encoder", "decoder.onnx": b"decoder", "place.onnx": b"place", "copy.onnx": b"copy"}
@@ -169,8 +169,12 @@ def test_values_out_of_all_proportion_are_named_with_their_limit(
     assert message == f"{folder / 'bundle.json'}: {field}: must be less than or equal to {limit}, not {value}"
 
 
-def test_the_width_is_that_of_all_heads(edit: Edit) -> None:
-    assert "d_model 256 must be heads 8 times head_dim 64" in refusal(edit(heads=8))
+def test_the_width_of_all_heads_has_its_limit(edit: Edit) -> None:
+    assert "heads 2048 times head_dim 64 must be at most 65536" in refusal(edit(heads=2048))
+
+
+def test_heads_may_be_wider_together_than_the_model(edit: Edit) -> None:
+    assert Manifest.read(edit(heads=8)).attention_width == 8 * 64
 
 
 @pytest.mark.parametrize(

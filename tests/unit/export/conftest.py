@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -59,20 +59,20 @@ def corpus() -> Corpus:
 
 @pytest.fixture(scope="session")
 def random_model() -> Callable[..., Transformer]:
-    def random_model(encoder_layers: int, decoder_layers: int) -> Transformer:
+    def random_model(encoder_layers: int, decoder_layers: int, **fields: Any) -> Transformer:
         torch.manual_seed(SEED)
-        config = TransformerConfig(
-            source_vocabulary_size=VOCABULARY,
-            target_vocabulary_size=VOCABULARY,
-            d_model=32,
-            heads=2,
-            d_ff=64,
-            encoder_layers=encoder_layers,
-            decoder_layers=decoder_layers,
-            max_positions=160,
-            tie_output=False,  # else a random model repeats its last token for ever
-        )
-        model = Transformer(config).eval()
+        sizes: dict[str, Any] = {
+            "source_vocabulary_size": VOCABULARY,
+            "target_vocabulary_size": VOCABULARY,
+            "d_model": 32,
+            "heads": 2,
+            "d_ff": 64,
+            "encoder_layers": encoder_layers,
+            "decoder_layers": decoder_layers,
+            "max_positions": 160,
+            "tie_output": False,  # else a random model repeats its last token for ever
+        }
+        model = Transformer(TransformerConfig(**sizes | fields)).eval()
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter += 0.05 * torch.randn_like(parameter)

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -64,6 +64,17 @@ def test_the_model_computes_the_same(loaded: tuple[Transformer, Tokenizer], scal
         scaled(source, lengths, target), loaded[0](source, lengths, target), rtol=1e-3, atol=1e-4
     )
     pickle.dumps(scaled)  # which no module can be that keeps a function of scale_to_bytes
+
+
+@torch.inference_mode()
+def test_a_model_without_biases_whose_heads_have_a_width_of_their_own_computes_the_same(
+    random_model: Callable[..., Transformer], examples: list[Example]
+) -> None:
+    model = random_model(1, 2, bias=False, attention_head_dim=24, positions="relative", scale_attention=False)
+    source, lengths, target = torch.tensor([[5, 6, 7, 2]]), torch.tensor([4]), torch.tensor([[1, 9, 4]])
+    expected = model(source, lengths, target)
+    scale_to_bytes(model, examples)
+    torch.testing.assert_close(model(source, lengths, target), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_a_channel_that_is_always_zero_stays_finite(scaled: Transformer, examples: list[Example]) -> None:

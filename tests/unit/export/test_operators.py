@@ -38,6 +38,23 @@ class Source(nn.Module):
         return OperatorAttendSource(HEADS).step(query, keys, values, RowLengths(lengths - 1, int32_scalar(CAPACITY)))
 
 
+class Biased(nn.Module):
+    """Attention of T5: a bias of the scores, which are not scaled."""
+
+    def __init__(self, attention: nn.Module) -> None:
+        super().__init__()
+        self.attention = attention
+
+    def forward(self, packed: Tensor, lengths: Tensor, bias: Tensor) -> Tensor:
+        return self.attention(packed, RowLengths(lengths - 1, int32_scalar(LENGTH)), bias)  # type: ignore[no-any-return]
+
+
+class BiasedStep(Biased):
+    def forward(self, packed: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, bias: Tensor) -> Tensor:  # type: ignore[override]
+        own = RowLengths(lengths, int32_scalar(CAPACITY))
+        return self.attention.step(packed, keys, values, own, bias)[0]  # type: ignore[operator, no-any-return]
+
+
 @pytest.mark.filterwarnings("ignore")  # of the exporter, to its own developers
 def test_whole_sequences_see_both_ways_up_to_their_lengths() -> None:
     torch.manual_seed(0)
@@ -57,9 +74,38 @@ def test_the_source_is_read_up_to_its_length() -> None:
     torch.testing.assert_close(actual, AttendSource(HEADS).step(query, keys, values, lengths), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_bias_of_whole_sequences_and_no_scale() -> None:
+    torch.manual_seed(0)
+    packed, lengths = torch.randn(ROWS, LENGTH, 3 * D_MODEL), torch.tensor([4, 2, 1], dtype=torch.int32)
+    bias = torch.randn(1, HEADS, LENGTH, LENGTH)
+    [actual] = run(Biased(OperatorAttendSelf(HEADS, scaled=False)), packed, lengths, bias)
+    expected = AttendSelf(HEADS, scaled=False)(packed, lengths, bias)
+    for row, length in enumerate(lengths.tolist()):
+        torch.testing.assert_close(actual[row, :length], expected[row, :length], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_step_has_a_bias_for_each_row_and_no_scale() -> None:
+    torch.manual_seed(0)
+    packed, lengths = torch.randn(ROWS, 1, 3 * D_MODEL), torch.tensor([7, 2, 0], dtype=torch.int32)
+    keys, values = (torch.randn(ROWS, HEADS, CAPACITY, D_MODEL // HEADS) for _ in range(2))
+    bias = torch.randn(ROWS, HEADS, 1, CAPACITY)
+    actual, *_ = run(BiasedStep(OperatorAttendSelf(HEADS, scaled=False)), packed, keys, values, lengths, bias)
+    expected, *_ = AttendSelf(HEADS, scaled=False).step(packed, keys, values, lengths, bias)
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+
+
 def test_every_attention_of_a_model_is_replaced(random_model: Callable[..., Transformer]) -> None:
     model = random_model(2, 3)
     use_operators(model)
     kinds = [type(module) for module in model.modules()]
     assert not {AttendSelf, AttendSource} & set(kinds)
     assert (kinds.count(OperatorAttendSelf), kinds.count(OperatorAttendSource)) == (2 + 3, 3)
+
+
+def test_what_is_replaced_keeps_its_scale(random_model: Callable[..., Transformer]) -> None:
+    model = random_model(1, 1, scale_attention=False)
+    use_operators(model)
+    kinds = (OperatorAttendSelf, OperatorAttendSource)
+    assert [module.scaled for module in model.modules() if isinstance(module, kinds)] == [False] * 3

@@ -18,6 +18,7 @@ from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from export.parity import Parity, decode_with_checkpoint
 from export.write import ParityError, Target, export_bundle, installed_versions, write_graphs
+from model.checkpoint import save_checkpoint
 from model.data import Corpus
 from model.transformer import Transformer
 
@@ -192,6 +193,14 @@ def test_limits_beyond_the_positions(
     with pytest.raises(DataError, match=message):
         export_bundle(checkpoint, tmp_path / "bundle", target("fp32", **limits), corpus)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_heads_of_a_width_that_the_runtime_cannot_do(
+    random_model: Callable[..., Transformer], checkpoint: Path, target: NewTarget, corpus: Corpus, tmp_path: Path
+) -> None:
+    save_checkpoint(tmp_path / "checkpoint", random_model(1, 1, heads=8), checkpoint, {}, corpus)
+    with pytest.raises(DataError, match="head_dim: 4 is not a multiple of 8, which the runtime needs"):
+        export_bundle(tmp_path / "checkpoint", tmp_path / "bundle", target("fp32"), corpus)
 
 
 def test_nothing_to_compare_is_no_parity(

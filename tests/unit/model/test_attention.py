@@ -33,6 +33,21 @@ def test_agrees_with_pytorch(batch: int, heads: int, queries: int, keys: int, se
     torch.testing.assert_close(attend(query, key, value, mask), expected, atol=1e-5, rtol=1e-5)
 
 
+@settings(deadline=None, max_examples=20)
+@given(rows=SIZES, heads=SIZES, queries=SIZES, keys=SIZES, scaled=st.booleans(), seed=st.integers(0, 2**32))
+def test_a_bias_and_no_scale_agree_with_pytorch(
+    rows: int, heads: int, queries: int, keys: int, scaled: bool, seed: int
+) -> None:
+    random = torch.Generator().manual_seed(seed)
+    query = torch.randn(2, heads, queries, 4, generator=random)
+    key, value = torch.randn(2, 2, heads, keys, 4, generator=random)
+    bias = torch.randn(min(rows, 2), heads, queries, keys, generator=random)
+    expected = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=None if scaled else 1.0)
+    everything = torch.ones(1, dtype=torch.bool)
+    actual = attend(query, key, value, everything, scaled=scaled, bias=bias)
+    torch.testing.assert_close(actual, expected.transpose(1, 2).flatten(2), atol=1e-5, rtol=1e-5)
+
+
 def test_masked_keys_do_not_count_however_large() -> None:
     query, key, value = torch.randn(3, 1, 2, 5, 4)
     lengths = torch.tensor([3])

@@ -17,11 +17,19 @@ def test_head_dim() -> None:
     assert TransformerConfig(**VOCABULARY, d_model=96, heads=6).head_dim == 16
 
 
+def test_heads_may_be_as_wide_as_they_like() -> None:
+    config = TransformerConfig(**VOCABULARY, d_model=96, heads=5, decoder_heads=7, attention_head_dim=16)
+    assert (config.head_dim, config.head_dim_of(5)) == (16, 16)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"d_model": 30, "heads": 4}, "d_model 30 must be even and a multiple of heads 4"),
         ({"d_model": 15, "heads": 5}, "d_model 15 must be even"),
+        ({"heads": 9, "attention_head_dim": 2**13}, "heads 9 times attention_head_dim 8192 must be at most 65536"),
+        ({"relative_max_distance": 16}, "relative_max_distance 16 must be above half of relative_buckets 32"),
+        ({"relative_buckets": 3}, "relative_buckets"),
         ({"target_vocabulary_size": 90}, "share_embeddings needs one vocabulary size"),
         ({"source_vocabulary_size": 3}, "source_vocabulary_size"),
         ({"encoder_layers": 0}, "encoder_layers"),

@@ -1,5 +1,7 @@
 """Layers against PyTorch's own, which compute the same."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -10,7 +12,7 @@ from model.layers import ACTIVATIONS, EncoderLayer, FeedForward, Residual
 D_MODEL, HEADS, D_FF, ROWS, LENGTH = 16, 4, 24, 3, 5
 
 
-def config(**fields: str) -> TransformerConfig:
+def config(**fields: Any) -> TransformerConfig:
     sizes = {"source_vocabulary_size": 17, "target_vocabulary_size": 17, "d_model": D_MODEL, "heads": HEADS}
     return TransformerConfig.model_validate({**sizes, "d_ff": D_FF, **fields})
 
@@ -57,6 +59,15 @@ def test_only_relu_promises_that_nothing_is_negative(activation: str, positive: 
     layer = FeedForward(config(activation=activation), 64)
     assert layer.is_positive is positive
     assert bool((layer.activation(layer.expand(states)) >= 0).all()) is positive
+
+
+def test_a_gate_multiplies_by_its_other_half_and_may_be_negative(states: torch.Tensor) -> None:
+    """Section 2 of arXiv:2002.05202, without biases."""
+    layer = FeedForward(config(activation="relu", gated=True, bias=False), 64)
+    gate, linear = layer.expand.weight.chunk(2)
+    expected = ((states @ gate.T).relu() * (states @ linear.T)) @ layer.contract.weight.T
+    torch.testing.assert_close(layer(states), expected)
+    assert not layer.is_positive
 
 
 def test_activations_are_those_that_other_libraries_name(states: torch.Tensor) -> None:

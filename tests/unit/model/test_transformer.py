@@ -32,12 +32,27 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "one-head": {"heads": 1},
     "marian": {"norm": "post", "activation": "silu", "positions": "sinusoidal_halves", "output_bias": True},
     "mbart": {"positions": "learned", "position_offset": 2, "embedding_norm": True, "activation": "gelu"},
-}
+    "heads-apart": {"attention_head_dim": 6, "heads": 3},
+    "no-bias": {"bias": False},
+    "umt5": {"positions": "relative", "relative_shared": False, "relative_buckets": 6, "relative_max_distance": 5},
+    "t5": {
+        "positions": "relative", "relative_buckets": 5, "relative_max_distance": 4, "norm_kind": "rms", "bias": False,
+        "scale_attention": False, "scale_embedding": False, "attention_head_dim": 3, "heads": 5, "gated": True,
+    },
+}  # fmt: skip
 CONFIGURATIONS = st.fixed_dictionaries(
     {
         "norm": st.sampled_from(["pre", "post"]),
         "activation": st.sampled_from(["relu", "gelu", "silu"]),
-        "positions": st.sampled_from(["sinusoidal", "sinusoidal_halves", "learned"]),
+        "norm_kind": st.sampled_from(["layer", "rms"]),
+        "gated": st.booleans(),
+        "bias": st.booleans(),
+        "attention_head_dim": st.sampled_from([None, 3, 5]),
+        "scale_attention": st.booleans(),
+        "positions": st.sampled_from(["sinusoidal", "sinusoidal_halves", "learned", "relative"]),
+        "relative_buckets": st.integers(4, 8),
+        "relative_max_distance": st.integers(5, 9),
+        "relative_shared": st.booleans(),
         "position_offset": st.integers(0, 3),
         "encoder_layers": st.integers(1, 3),
         "decoder_layers": st.integers(1, 3),

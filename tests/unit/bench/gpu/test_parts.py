@@ -196,7 +196,7 @@ def test_bytes_of_a_step_follow_from_lengths(fp32: Synthetic) -> None:
     read = floor.step_bytes(fp32.bundle, [3, 5], [2, 1])
     positions = ((1 + 3) + (2 + 3) + (1 + 5)) / 3
     manifest = fp32.bundle.manifest
-    assert read.row == pytest.approx(positions * manifest.decoder_layers * 2 * manifest.d_model * 4)
+    assert read.row == pytest.approx(positions * manifest.decoder_layers * 2 * manifest.attention_width * 4)
     half = manifest.model_copy(update={"precision": "fp16"})
     assert floor.position_bytes(half) == floor.position_bytes(manifest) / 2
 

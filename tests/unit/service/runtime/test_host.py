@@ -48,7 +48,7 @@ def table(bundle: Bundle, encoder: EncoderSession) -> SlotTable:
 def test_the_memory_of_a_source_is_the_same_in_any_batch(bundle: Bundle, encoder: EncoderSession) -> None:
     manifest = bundle.manifest
     for source, memory in zip(SOURCES, encoder.encode(SOURCES), strict=True):
-        assert memory.shape == (len(source), manifest.decoder_layers * 2 * manifest.d_model)
+        assert memory.shape == (len(source), manifest.decoder_layers * 2 * manifest.attention_width)
         [alone] = encoder.encode([source])
         np.testing.assert_array_equal(memory, alone)
 

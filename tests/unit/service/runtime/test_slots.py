@@ -23,7 +23,7 @@ def shape(manifest: Manifest) -> Manifest:
 
 
 def memory_of(length: int) -> np.ndarray:
-    """Each number tells its place: [length, layers * 2 * d_model]."""
+    """Each number tells its place: [length, layers * 2 * heads * head_dim]."""
     return np.arange(length * LAYERS * 2 * HEADS * HEAD_DIM, dtype=np.float32).reshape(length, -1)
 
 

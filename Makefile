@@ -104,5 +104,5 @@ clean: ## remove what the other targets made
 .venv/.dev: $(PROJECTS) | .venv/bin/python
 	@echo 'installing torch and what else the tests need into .venv: 2 to 7 GB, some minutes ...'
 	@$(PIP) 'torch==2.13.0'
-	@$(INSTALL) '.[cpu,tracing,train,bench,peers,dev]'
+	@$(INSTALL) '.[cpu,tracing,train,import,bench,peers,dev]'
 	@touch .venv/.serve .venv/.bench .venv/.train $@

@@ -12,9 +12,7 @@ from dragoman.errors import BundleError
 from dragoman.files import open_regular, read_regular
 from dragoman.invalid import describe
 from dragoman.language_marks import Languages
-from dragoman.tokenizer import JOINT, Tokenizer, tokenizer_files
-from dragoman.tokenizer import SOURCE as SOURCE_TOKENIZER
-from dragoman.tokenizer import TARGET as TARGET_TOKENIZER
+from dragoman.tokenizer import Tokenizer, tokenizer_files, tokenizer_names
 
 MANIFEST = "bundle.json"
 ENCODER = "encoder.onnx"
@@ -179,7 +177,7 @@ class Bundle:
         Raises:
             BundleError: as `read`, or it is no tokenizer.
         """
-        names = [JOINT] if JOINT in self.manifest.files else [SOURCE_TOKENIZER, TARGET_TOKENIZER]
+        names = tokenizer_names(self.manifest.files.__contains__, self.path)
         return Tokenizer.of({self.path / name: self.read(name) for name in names})
 
     @property

@@ -1,27 +1,38 @@
 """Text to ids and back: the same code in training, parity and serving, so that there is no skew."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from sentencepiece import SentencePieceProcessor
 
 from dragoman.errors import BundleError
+from dragoman.vocabulary import Vocabulary
 
-JOINT = "tokenizer.model"
-SOURCE = "source.model"
-TARGET = "target.model"
+JOINT: Final = "tokenizer.model"
+SOURCE: Final = "source.model"
+TARGET: Final = "target.model"
+# Beside them where the ids of the translation model are not those of the SentencePiece models.
+VOCABULARY: Final = "vocabulary.json"
+SOURCE_VOCABULARY: Final = "source_vocabulary.json"
+TARGET_VOCABULARY: Final = "target_vocabulary.json"
 
 
 class Tokenizer:
-    """A SentencePiece model (Kudo and Richardson, arXiv:1808.06226), joint or one a side. Thread-safe."""
+    """A SentencePiece model (Kudo and Richardson, arXiv:1808.06226), joint or one a side. Thread-safe.
 
-    def __init__(self, source: SentencePieceProcessor, target: SentencePieceProcessor) -> None:
+    Its ids are those of the translation model: without a vocabulary beside it, the ids of its own pieces.
+    """
+
+    def __init__(
+        self, source: SentencePieceProcessor | Vocabulary, target: SentencePieceProcessor | Vocabulary
+    ) -> None:
         self._source = source
         self._target = target
 
     @classmethod
     def open(cls, folder: Path) -> "Tokenizer":
-        """Load `tokenizer.model`, or `source.model` and `target.model`, from a checkpoint or bundle.
+        """Load the files that `tokenizer_files` names, from a checkpoint or bundle.
 
         Raises:
             BundleError: no tokenizer there, or an unreadable one.
@@ -34,41 +45,44 @@ class Tokenizer:
 
     @classmethod
     def of(cls, files: Mapping[Path, bytes]) -> "Tokenizer":
-        """Load a joint model, or that of the source and that of the target, from the bytes of their files.
+        """Load a tokenizer from the bytes of its files.
+
+        Args:
+            files: those that `tokenizer_names` names, in its order.
 
         Raises:
-            BundleError: they are no SentencePiece models.
+            BundleError: they are no SentencePiece models, or a vocabulary does not fit its model.
         """
-        processors = []
-        for file, content in files.items():
-            processor = SentencePieceProcessor()
-            try:
-                processor.LoadFromSerializedProto(content)
-            except RuntimeError as error:
-                raise BundleError(f"{file}: cannot read the tokenizer: {error}") from error
-            processors.append(processor)
-        return cls(processors[0], processors[-1])
+        models = [_processor(file, content) for file, content in files.items() if file.suffix == ".model"]
+        vocabularies = [(content, file) for file, content in files.items() if file.suffix == ".json"]
+        if not vocabularies:
+            return cls(models[0], models[-1])
+        source = Vocabulary.of(models[0], *vocabularies[0])
+        is_joint = len(models) == len(vocabularies) == 1
+        return cls(source, source if is_joint else Vocabulary.of(models[-1], *vocabularies[-1]))
 
     @property
     def vocabulary_sizes(self) -> tuple[int, int]:
         """Pieces of the source and of the target side."""
-        return self._source.get_piece_size(), self._target.get_piece_size()
+        return len(self._source), len(self._target)
 
     def encode(self, text: str) -> list[int]:
         """Turn a source text into ids, without the end-of-sentence id."""
-        return self._source.encode(text)  # type: ignore[no-any-return]
+        return self._source.encode(text)
 
     def encode_target(self, text: str) -> list[int]:
         """Turn a target text into ids, without the end-of-sentence id."""
-        return self._target.encode(text)  # type: ignore[no-any-return]
+        return self._target.encode(text)
 
     def candidates(self, text: str, count: int) -> list[list[int]]:
         """Find the `count` best segmentations of a source text, best first (arXiv:1804.10959)."""
+        if isinstance(self._source, Vocabulary):
+            return self._source.candidates(text, count) or [[]]
         return self._source.nbest_encode(text, nbest_size=count) or [[]]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Turn target ids into text."""
-        return self._target.decode(list(ids))  # type: ignore[no-any-return]
+        return self._target.decode(list(ids))
 
 
 def tokenizer_files(folder: Path) -> list[str]:
@@ -77,7 +91,36 @@ def tokenizer_files(folder: Path) -> list[str]:
     Raises:
         BundleError: none does.
     """
-    for names in ([JOINT], [SOURCE, TARGET]):
-        if all((folder / name).is_file() for name in names):
-            return names
-    raise BundleError(f"{folder}: no {JOINT}, nor {SOURCE} and {TARGET}")
+    return tokenizer_names(lambda name: (folder / name).is_file(), folder)
+
+
+def tokenizer_names(has: Callable[[str], bool], folder: Path) -> list[str]:
+    """Name the files of a tokenizer: its SentencePiece models, then its vocabularies.
+
+    Args:
+        has: tells whether there is a file of a name.
+        folder: for the error.
+
+    Raises:
+        BundleError: there is no tokenizer, or a vocabulary of one side only.
+    """
+    for models in ([JOINT], [SOURCE, TARGET]):
+        if all(map(has, models)):
+            break
+    else:
+        raise BundleError(f"{folder}: no {JOINT}, nor {SOURCE} and {TARGET}")
+    if has(VOCABULARY):
+        return [*models, VOCABULARY]
+    apart = (SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    if has(SOURCE_VOCABULARY) != has(TARGET_VOCABULARY):
+        raise BundleError(f"{folder}: {' and '.join(apart)} need each other")
+    return [*models, *filter(has, apart)]
+
+
+def _processor(file: Path, content: bytes) -> SentencePieceProcessor:
+    processor = SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(content)
+    except RuntimeError as error:
+        raise BundleError(f"{file}: cannot read the tokenizer: {error}") from error
+    return processor

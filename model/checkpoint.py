@@ -38,13 +38,18 @@ def load_weights(model: Transformer, tensors: Mapping[str, Tensor], origin: Path
     Raises:
         BundleError: names or shapes do not fit; the first are listed.
     """
-    _compare_shapes(model, {name: tensor.shape for name, tensor in tensors.items()}, origin)
+    compare_shapes(model, {name: tensor.shape for name, tensor in tensors.items()}, origin)
     with torch.no_grad():
         for name, parameter in weights(model).items():
             parameter.copy_(tensors[name])
 
 
-def _compare_shapes(model: Transformer, shapes: Mapping[str, Sequence[int]], origin: Path) -> None:
+def compare_shapes(model: Transformer, shapes: Mapping[str, Sequence[int]], origin: Path) -> None:
+    """Compare the names and shapes of weights with those that a model has.
+
+    Raises:
+        BundleError: they do not fit; the first are listed.
+    """
     wanted = {name: list(parameter.shape) for name, parameter in weights(model).items()}
     faults = [f"missing {name}" for name in wanted.keys() - shapes.keys()]
     faults += [f"unknown {name}" for name in shapes.keys() - wanted.keys()]
@@ -160,4 +165,4 @@ def _check_sizes(config: TransformerConfig, file: Path) -> None:
         model = Transformer(config)
     with safe_open(file, framework="pt") as stored:
         shapes = {name: stored.get_slice(name).get_shape() for name in stored.keys()}  # noqa: SIM118 - it is no dict
-    _compare_shapes(model, shapes, file)
+    compare_shapes(model, shapes, file)

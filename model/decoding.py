@@ -10,13 +10,20 @@ from model.transformer import Transformer
 
 
 @torch.inference_mode()
-def greedy(model: Transformer, sources: Sequence[Sequence[int]], *, max_target_tokens: int) -> list[list[int]]:
+def greedy(
+    model: Transformer,
+    sources: Sequence[Sequence[int]],
+    *,
+    max_target_tokens: int,
+    start_ids: Sequence[Sequence[int]] | None = None,
+) -> list[list[int]]:
     """Decode a batch, one token a step, until every row has ended.
 
     Args:
         model: in evaluation mode.
         sources: ids of each source, with the end-of-sentence id, none empty.
-        max_target_tokens: tokens of a row at most, its end-of-sentence id not counted.
+        max_target_tokens: tokens of a row at most, those of `start_ids` and its end-of-sentence id not counted.
+        start_ids: what each row begins with, as many ids for every row; the start id of the model if None.
 
     Returns:
         Target ids of each source, without start and end-of-sentence ids.
@@ -26,13 +33,18 @@ def greedy(model: Transformer, sources: Sequence[Sequence[int]], *, max_target_t
     source = pad(sources, config.pad_id).to(device)
     source_lengths = torch.tensor([len(ids) for ids in sources], dtype=torch.int32, device=device)
     memory = model.project_memory(model.encode(source, source_lengths))
-    caches = model.new_caches(len(sources), max_target_tokens + 1)
-    ids = torch.full((len(sources),), config.start_id, device=device)
+    starts = torch.tensor(start_ids or [[config.start_id]] * len(sources), device=device)
+    given = starts.shape[1]
+    caches = model.new_caches(len(sources), given + max_target_tokens)
     ended = torch.zeros(len(sources), dtype=torch.bool, device=device)
     steps: list[Tensor] = []
-    for step in range(max_target_tokens):
+    for step in range(given - 1 + max_target_tokens):
+        if step < given:
+            ids = starts[:, step]
         lengths = torch.full((len(sources),), step, dtype=torch.int32, device=device)
         logits, caches = model.step(ids, lengths, caches, memory, source_lengths)
+        if step < given - 1:
+            continue
         ids = logits.argmax(dim=-1)
         ended |= ids == config.eos_id
         steps.append(torch.where(ended, config.eos_id, ids))

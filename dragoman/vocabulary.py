@@ -1,0 +1,95 @@
+"""A vocabulary beside a SentencePiece model: which id of the translation model each piece has."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from sentencepiece import SentencePieceProcessor
+
+from dragoman.errors import BundleError
+
+
+class Vocabulary:
+    """A SentencePiece model whose pieces have ids of their own. Thread-safe.
+
+    Its file is a JSON list with an entry for each id: a string is a piece; null is for what stands for no text, such as
+    the end of a sentence or a language: no text has such an id, whatever it says. The piece that SentencePiece calls
+    unknown must be in it, and has the id of all pieces that are not.
+    """
+
+    def __init__(self, processor: SentencePieceProcessor, pieces: Sequence[str | None], origin: Path) -> None:
+        """Join both.
+
+        Args:
+            processor: the SentencePiece model.
+            pieces: the content of the file.
+            origin: the file, for errors.
+
+        Raises:
+            BundleError: a piece is there twice, or the one for unknown pieces is not there.
+        """
+        self._processor = processor
+        self._size = len(pieces)
+        self._unknown = processor.unk_id()
+        ids = {piece: id_ for id_, piece in enumerate(pieces) if piece is not None}
+        if len(ids) + sum(piece is None for piece in pieces) != len(pieces):
+            raise BundleError(f"{origin}: a piece is there twice")
+        own: list[str] = processor.id_to_piece(list(range(processor.get_piece_size())))
+        unknown = own[self._unknown]
+        if unknown not in ids:
+            raise BundleError(f"{origin}: no {unknown!r}, the piece of the tokenizer for what is unknown")
+        self.unknown_id = ids[unknown]
+        self._ids = [ids.get(piece, self.unknown_id) for piece in own]
+        # A piece of the other side's model: here it comes out of text only where it is unknown as a whole.
+        positions = {piece: position for position, piece in enumerate(own)}
+        self._foreign = {piece: id_ for piece, id_ in ids.items() if piece not in positions}
+        self._own: list[int | str | None] = [
+            None if piece is None or piece == unknown else positions.get(piece, piece) for piece in pieces
+        ]
+
+    @classmethod
+    def of(cls, processor: SentencePieceProcessor, content: bytes, origin: Path) -> "Vocabulary":
+        """Read the content of the file.
+
+        Raises:
+            BundleError: it is no list of strings and null, or does not fit the SentencePiece model.
+        """
+        try:
+            pieces = json.loads(content)
+        except ValueError as error:
+            raise BundleError(f"{origin}: cannot read the vocabulary: {error}") from error
+        if not (isinstance(pieces, list) and all(piece is None or isinstance(piece, str) for piece in pieces)):
+            raise BundleError(f"{origin}: cannot read the vocabulary: it must be a list of strings and null")
+        return cls(processor, pieces, origin)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a text into ids. By the table of ids, which is fast; by pieces only where one is unknown."""
+        own: list[int] = self._processor.encode(text)
+        if self._unknown in own:
+            return self._of_pieces(self._processor.encode(text, out_type=str))
+        return [self._ids[id_] for id_ in own]
+
+    def candidates(self, text: str, count: int) -> list[list[int]]:
+        """Find the best segmentations of a text."""
+        return [
+            self._of_pieces(pieces) for pieces in self._processor.nbest_encode(text, nbest_size=count, out_type=str)
+        ]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Turn ids into text; those that stand for none are left out."""
+        own = [piece for id_ in ids if (piece := self._own[id_]) is not None]
+        if any(isinstance(piece, str) for piece in own):
+            spell = self._processor.id_to_piece
+            spelled: list[str] = [piece if isinstance(piece, str) else spell(piece) for piece in own]
+            return self._processor.decode(spelled)  # type: ignore[no-any-return]
+        return self._processor.decode(own)  # type: ignore[no-any-return, arg-type]
+
+    def _of_pieces(self, pieces: Sequence[str]) -> list[int]:
+        own = self._processor.piece_to_id(list(pieces))
+        return [
+            self._ids[id_] if id_ != self._unknown else self._foreign.get(piece, self.unknown_id)
+            for id_, piece in zip(own, pieces, strict=True)
+        ]

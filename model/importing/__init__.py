@@ -1,0 +1,1 @@
+"""Models that others have trained: read, checked, and written as a checkpoint of this project."""

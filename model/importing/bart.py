@@ -1,0 +1,117 @@
+"""BART and mBART: learned positions, normalized embeddings; mBART normalizes before its layers, BART after."""
+
+from dataclasses import replace
+from typing import Final
+
+from dragoman.errors import DataError
+from dragoman.language_marks import LanguageMarks
+from model.importing import bart_like, fairseq, languages, tokenizers
+from model.importing.family import Family, Network, Texts, Wanted
+from model.importing.generation import Generation, read_generation
+from model.importing.settings import activation, check_keys, whole
+from model.importing.source import Source
+from model.importing.weights import Weights
+
+# Of the first position: fairseq counts from behind the id of the padding, wherever that is.
+_OFFSET: Final = 2
+_SPM: Final = "sentencepiece.bpe.model"
+_DEFAULTS: Final = {"d_model": 1024, "heads": 16, "d_ff": 4096, "layers": 12, "max_positions": 1024}
+_VOCABULARY_SIZE: Final = 50265
+# What older files say of both, and what of mBART.
+_BART_FIXED: Final = {
+    "normalize_before": False,
+    "normalize_embedding": True,
+    "add_final_layer_norm": False,
+    "add_bias_logits": False,
+    "static_position_embeddings": False,
+    "do_blenderbot_90_layernorm": False,
+    "extra_pos_embeddings": 2,
+}
+_MBART_FIXED: Final = _BART_FIXED | {"normalize_before": True, "add_final_layer_norm": True}
+# Of mBART-25, whose files do not list them.
+_MBART_25_WORDS: Final = """
+ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP nl_XX
+ro_RO ru_RU si_LK tr_TR vi_VN zh_CN
+"""
+_MBART_25: Final = tuple(_MBART_25_WORDS.split())
+
+
+def _check_bart(source: Source) -> list[str]:
+    check_keys(source, bart_like.USED, _BART_FIXED, "BartForConditionalGeneration")
+    activation(source, "activation_function", "gelu")
+    return list(_generation(source).warnings)
+
+
+def _check_mbart(source: Source) -> list[str]:
+    check_keys(source, bart_like.USED, _MBART_FIXED, "MBartForConditionalGeneration")
+    activation(source, "activation_function", "gelu")
+    return list(_generation(source).warnings)
+
+
+def _bart_texts(source: Source, wanted: Wanted) -> Texts:
+    raise DataError(
+        f"{source.folder}: the tokenizer of BART splits texts into bytes (vocab.json and merges.txt), "
+        "which is not supported; mBART can be imported"
+    )
+
+
+def _mbart_texts(source: Source, wanted: Wanted) -> Texts:
+    """Read the tokenizer; a source is marked before it (mBART-50) or behind it (mBART-25)."""
+    rows = whole(source, "vocab_size", _VOCABULARY_SIZE)
+    files, first = fairseq.with_offset(source, _SPM, rows)
+    ids = fairseq.language_ids(source, first, rows, _MBART_25)
+    make = _mark_50 if _is_50(source, len(ids)) else _mark_25
+    # A model that was trained for one target says it by the id that it starts with.
+    start = next((token for token, id_ in ids.items() if id_ == _generation(source).start_id), None)
+    if start and not wanted.targets:
+        wanted = replace(wanted, targets=(start,))
+    found, warnings = languages.multilingual({token: make(id_) for token, id_ in ids.items()}, wanted)
+    return Texts(files, fairseq.HEAD.index("<unk>"), found, warnings)
+
+
+def _is_50(source: Source, count: int) -> bool:
+    """Tell whether the tokenizer is that of mBART-50, by its name, or by how many languages there are."""
+    name = source.json(tokenizers.TOKENIZER_CONFIG).get("tokenizer_class") or source.config.get("tokenizer_class")
+    return str(name).startswith("MBart50") if name else count > len(_MBART_25)
+
+
+def _mark_50(id_: int) -> LanguageMarks:
+    return LanguageMarks(source_prefix=(id_,), target_prefix=(id_,))
+
+
+def _mark_25(id_: int) -> LanguageMarks:
+    return LanguageMarks(source_suffix=(id_,), start_id=id_)
+
+
+def _bart_network(source: Source, weights: Weights, unknown_id: int) -> Network:
+    return _network(source, weights, unknown_id, _layout(is_mbart=False))
+
+
+def _mbart_network(source: Source, weights: Weights, unknown_id: int) -> Network:
+    return _network(source, weights, unknown_id, _layout(is_mbart=True))
+
+
+def _layout(*, is_mbart: bool) -> bart_like.Layout:
+    return bart_like.Layout(
+        norm="pre" if is_mbart else "post",
+        embedding_norm=True,
+        positions="learned",
+        position_offset=_OFFSET,
+        defaults=_DEFAULTS,
+        default_activation="gelu",
+        default_scale=False,
+    )
+
+
+def _network(source: Source, weights: Weights, unknown_id: int, layout: bart_like.Layout) -> Network:
+    generation = _generation(source)
+    start = generation.eos_id if generation.start_id is None else generation.start_id
+    return bart_like.network(source, weights, layout, generation, unknown_id, start)
+
+
+def _generation(source: Source) -> Generation:
+    return read_generation(source, pad_id=1, eos_id=2, start_id=None)
+
+
+BART: Final = Family("BART", _check_bart, _bart_texts, _bart_network)
+MBART: Final = Family("mBART", _check_mbart, _mbart_texts, _mbart_network)

@@ -1,0 +1,234 @@
+"""The layout of weights that BART, mBART, M2M100, NLLB and Marian share in Hugging Face: one mapping for all."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import torch
+from pydantic import ValidationError
+from torch import Tensor
+
+from dragoman.errors import DataError
+from dragoman.invalid import describe
+from model.config import TransformerConfig
+from model.importing.family import Network, Recipe
+from model.importing.generation import Generation
+from model.importing.settings import activation, flag, whole
+from model.importing.source import CONFIG, Source
+from model.importing.weights import Weights
+
+# Keys of config.json that `network` reads.
+_USED_WORDS: Final = """
+vocab_size max_position_embeddings encoder_layers encoder_ffn_dim encoder_attention_heads decoder_layers
+decoder_ffn_dim decoder_attention_heads activation_function d_model scale_embedding
+"""
+USED: Final = frozenset(_USED_WORDS.split())
+# Added to a logit, it is below all others; half precision does not hold it, the bias is always fp32.
+BANNED: Final = -1e9
+
+_SHARED: Final = "model.shared.weight"
+_ENCODER: Final = "model.encoder.embed_tokens.weight"
+_DECODER: Final = "model.decoder.embed_tokens.weight"
+_OUTPUT: Final = "lm_head.weight"
+_BIAS: Final = "final_logits_bias"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """In what the families of this layout differ.
+
+    Attributes:
+        norm: where the layers normalize.
+        embedding_norm: whether embeddings are normalized.
+        positions: how positions are encoded.
+        position_offset: of the first position.
+        separate: whether source and target have vocabularies of their own.
+        defaults: of keys that config.json may leave out.
+        default_activation: likewise.
+        default_scale: likewise.
+    """
+
+    norm: Literal["pre", "post"]
+    embedding_norm: bool
+    positions: Literal["sinusoidal_halves", "sinusoidal_paper_halves", "learned"]
+    position_offset: int
+    defaults: dict[str, int]
+    default_activation: str
+    default_scale: bool
+    separate: bool = False
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Names of the tensors that embed and that make logits; equal values have one name."""
+
+    source: str
+    target: str
+    output: str
+
+
+def network(
+    source: Source,
+    weights: Weights,
+    layout: Layout,
+    generation: Generation,
+    unknown_id: int,
+    start_id: int,
+    ignored: Iterable[str] = (),
+) -> Network:
+    """Map a model.
+
+    Args:
+        source: the folder.
+        weights: of it.
+        layout: of its family.
+        generation: of it.
+        unknown_id: of pieces that are in no vocabulary.
+        start_id: from which translations begin, if the language does not say.
+        ignored: further tensors that are not needed.
+
+    Raises:
+        DataError: a tensor is missing, or has a shape that config.json does not say.
+    """
+    defaults = layout.defaults
+    embeddings, warnings = _embeddings(source, weights, layout)
+    bias = _output_bias(weights, generation, weights.shape(embeddings.output)[0])
+    rows = min(weights.shape(embeddings.source)[0], weights.shape(embeddings.target)[0])
+    try:
+        config = TransformerConfig(
+            source_vocabulary_size=weights.shape(embeddings.source)[0],
+            target_vocabulary_size=weights.shape(embeddings.target)[0],
+            d_model=whole(source, "d_model", defaults["d_model"]),
+            heads=whole(source, "encoder_attention_heads", defaults["heads"]),
+            decoder_heads=whole(source, "decoder_attention_heads", defaults["heads"]),
+            d_ff=whole(source, "encoder_ffn_dim", defaults["d_ff"]),
+            decoder_d_ff=whole(source, "decoder_ffn_dim", defaults["d_ff"]),
+            encoder_layers=whole(source, "encoder_layers", defaults["layers"]),
+            decoder_layers=whole(source, "decoder_layers", defaults["layers"]),
+            norm=layout.norm,
+            norm_epsilon=1e-5,
+            activation=activation(source, "activation_function", layout.default_activation),
+            positions=layout.positions,
+            position_offset=layout.position_offset,
+            max_positions=whole(source, "max_position_embeddings", defaults["max_positions"]),
+            scale_embedding=flag(source, "scale_embedding", layout.default_scale),
+            embedding_norm=layout.embedding_norm,
+            share_embeddings=embeddings.source == embeddings.target,
+            tie_output=embeddings.target == embeddings.output,
+            output_bias=bias is not None,
+            # Padding is masked; that of a larger source vocabulary is no id of the target.
+            pad_id=generation.pad_id if generation.pad_id < rows else start_id,
+            start_id=start_id,
+            eos_id=generation.eos_id,
+            unknown_id=unknown_id,
+        )
+    except ValidationError as error:
+        raise DataError(f"{source.folder / CONFIG}: {describe(error)}") from error
+    recipes = dict(_recipes(config, embeddings))
+    if bias is not None:
+        recipes["output.bias"] = bias
+    return Network(config, recipes, frozenset({_SHARED, _ENCODER, _DECODER, _OUTPUT, _BIAS, *ignored}), tuple(warnings))
+
+
+def _embeddings(source: Source, weights: Weights, layout: Layout) -> tuple[Embeddings, list[str]]:
+    """Find which tensors embed and make logits: by what is there and by their values, since flags are often wrong."""
+    there = set(weights.names)
+    joint = [] if layout.separate else [_SHARED]
+
+    def first(*names: str) -> str:
+        for name in names:
+            if name in there:
+                return name
+        raise DataError(f"{source.folder}: the weights have no {names[0]}")
+
+    target = first(_DECODER, *joint, _OUTPUT, _ENCODER)
+    encoder = first(_ENCODER, *joint, target)
+    output = first(_OUTPUT, *joint, target)
+    if _equal(weights, encoder, target):
+        target = encoder
+    if _equal(weights, output, target):
+        output = target
+    warnings = _disagreements(source, Embeddings(encoder, target, output), has_output=_OUTPUT in there)
+    _check_rows(source, weights, layout, encoder, target, output)
+    return Embeddings(encoder, target, output), warnings
+
+
+def _disagreements(source: Source, found: Embeddings, *, has_output: bool) -> list[str]:
+    says_tied = flag(source, "tie_word_embeddings", True)
+    is_tied = found.output == found.target
+    if says_tied and not is_tied:
+        return ["config.json says tie_word_embeddings, but the output differs from the embedding: the tensors are used"]
+    if not says_tied and is_tied and not has_output:
+        return ["config.json says tie_word_embeddings=false, but there is no lm_head.weight: the embedding is used"]
+    return []
+
+
+def _check_rows(source: Source, weights: Weights, layout: Layout, encoder: str, target: str, output: str) -> None:
+    size = whole(source, "vocab_size", weights.shape(encoder)[0])
+    target_size = whole(source, "decoder_vocab_size", size) if layout.separate else size
+    width = whole(source, "d_model", layout.defaults["d_model"])
+    for name, rows in ((encoder, size), (target, target_size), (output, target_size)):
+        if weights.shape(name) != (rows, width):
+            raise DataError(f"{source.folder}: {name} is {list(weights.shape(name))}, {CONFIG} says {[rows, width]}")
+
+
+def _equal(weights: Weights, one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if weights.shape(one) != weights.shape(other):
+        return False
+    first, second = weights.read(one), weights.read(other)
+    return first.data_ptr() == second.data_ptr() or torch.equal(first, second)
+
+
+def _output_bias(weights: Weights, generation: Generation, rows: int) -> Tensor | None:
+    """Add up the bias of the logits and what is banned, in fp32; None where there is neither."""
+    bias = torch.zeros(rows)
+    if _BIAS in set(weights.names):
+        bias += weights.read(_BIAS).float().reshape(-1)
+    for banned in generation.banned:
+        if banned >= rows:
+            raise DataError(f"bad_words_ids: {banned} is not below the {rows} pieces of the target")
+        bias[banned] = BANNED
+    return bias if bool(bias.any()) else None
+
+
+def _recipes(config: TransformerConfig, embeddings: Embeddings) -> Iterator[tuple[str, Recipe]]:
+    yield "source_embedding.weight", [embeddings.source]
+    if not config.share_embeddings:
+        yield "target_embedding.weight", [embeddings.target]
+    if not config.tie_output:
+        yield "output.weight", [embeddings.output]
+    for side, theirs in (("source", "encoder"), ("target", "decoder")):
+        if config.positions == "learned":
+            yield f"{side}_positions.table", [f"model.{theirs}.embed_positions.weight"]
+        if config.embedding_norm:
+            yield from _pair(f"{side}_norm", [f"model.{theirs}.layernorm_embedding"])
+        if config.norm == "pre":
+            yield from _pair(f"{theirs}_norm", [f"model.{theirs}.layer_norm"])
+    for layer in range(config.encoder_layers):
+        yield from _layer(f"encoder.{layer}", f"model.encoder.layers.{layer}")
+    for layer in range(config.decoder_layers):
+        ours, theirs = f"decoder.{layer}", f"model.decoder.layers.{layer}"
+        yield from _layer(ours, theirs)
+        attention = f"{theirs}.encoder_attn"
+        yield from _pair(f"{ours}.cross_attention.query", [f"{attention}.q_proj"])
+        yield from _pair(f"{ours}.cross_attention.key_value", [f"{attention}.{name}_proj" for name in "kv"])
+        yield from _pair(f"{ours}.cross_attention.output", [f"{attention}.out_proj"])
+        yield from _pair(f"{ours}.cross_residual.norm", [f"{theirs}.encoder_attn_layer_norm"])
+
+
+def _layer(ours: str, theirs: str) -> Iterator[tuple[str, Recipe]]:
+    """Map what a layer of the encoder and one of the decoder have in common."""
+    attention = f"{theirs}.self_attn"
+    yield from _pair(f"{ours}.self_attention.query_key_value", [f"{attention}.{name}_proj" for name in "qkv"])
+    yield from _pair(f"{ours}.self_attention.output", [f"{attention}.out_proj"])
+    yield from _pair(f"{ours}.self_residual.norm", [f"{theirs}.self_attn_layer_norm"])
+    yield from _pair(f"{ours}.feed_forward.expand", [f"{theirs}.fc1"])
+    yield from _pair(f"{ours}.feed_forward.contract", [f"{theirs}.fc2"])
+    yield from _pair(f"{ours}.feed_forward_residual.norm", [f"{theirs}.final_layer_norm"])
+
+
+def _pair(ours: str, theirs: Sequence[str]) -> Iterator[tuple[str, Recipe]]:
+    for part in ("weight", "bias"):
+        yield f"{ours}.{part}", [f"{name}.{part}" for name in theirs]

@@ -1,0 +1,36 @@
+"""The families that can be imported, by `model_type` of config.json, and why others cannot."""
+
+from typing import Final
+
+from dragoman.errors import DataError
+from model.importing import bart, m2m100, marian
+from model.importing.family import Family
+from model.importing.source import CONFIG, Source
+
+FAMILIES: Final[dict[str, Family]] = {
+    "marian": marian.FAMILY,
+    "m2m_100": m2m100.FAMILY,
+    "mbart": bart.MBART,
+    "bart": bart.BART,
+}
+
+_REFUSED: Final = {
+    "nllb-moe": "its layers are mixtures of experts; the dense NLLB models can be imported",
+    "fsmt": "its tokenizer needs Moses and BPE",
+}
+
+
+def family_of(source: Source) -> Family:
+    """Find the family of a folder.
+
+    Raises:
+        DataError: it is of none that can be imported; says which ones can.
+    """
+    kind = source.config.get("model_type")
+    if isinstance(kind, str) and kind in FAMILIES:
+        return FAMILIES[kind]
+    why = f": {_REFUSED[kind]}" if isinstance(kind, str) and kind in _REFUSED else ""
+    raise DataError(
+        f"{source.folder / CONFIG}: model_type {kind!r:.60} cannot be imported{why}; "
+        f"supported are {', '.join(FAMILIES)}"
+    )

@@ -1,0 +1,95 @@
+"""What a folder says of decoding: where it begins and ends, which ids are banned, and what we do not do."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.errors import DataError
+from model.importing.source import CONFIG, GENERATION, Source
+
+# Settings that change what greedy decoding gives, with the values that change nothing.
+_NOT_APPLIED: Final[dict[str, tuple[Any, ...]]] = {
+    "repetition_penalty": (None, 1.0),
+    "encoder_repetition_penalty": (None, 1.0),
+    "no_repeat_ngram_size": (None, 0),
+    "encoder_no_repeat_ngram_size": (None, 0),
+    "min_length": (None, 0),
+    "min_new_tokens": (None, 0),
+    "begin_suppress_tokens": (None, []),
+    "sequence_bias": (None, {}, []),
+    "exponential_decay_length_penalty": (None,),
+    "guidance_scale": (None, 1.0),
+    "force_words_ids": (None, []),
+}
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The ids of greedy decoding.
+
+    Attributes:
+        pad_id: of the padding.
+        eos_id: at which a translation ends.
+        start_id: from which it begins; None: another one for each language.
+        forced_id: the first id after it, if one is forced.
+        banned: ids that are never chosen.
+        warnings: a line for each setting that is not applied.
+    """
+
+    pad_id: int
+    eos_id: int
+    start_id: int | None
+    forced_id: int | None
+    banned: tuple[int, ...]
+    warnings: tuple[str, ...]
+
+
+def read_generation(source: Source, *, pad_id: int, eos_id: int, start_id: int | None) -> Generation:
+    """Read generation_config.json, or what config.json says in its place.
+
+    Args:
+        source: the folder.
+        pad_id: the default of the family, likewise:
+        eos_id: ...
+        start_id: ...
+
+    Raises:
+        DataError: an id is no id.
+    """
+    settings = source.config if source.generation is None else source.generation
+    file = source.folder / (CONFIG if source.generation is None else GENERATION)
+
+    def find(key: str, default: int | None) -> int | None:
+        found = next((s[key] for s in (settings, source.config) if s.get(key) is not None), default)
+        if isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        if found is not None and not (isinstance(found, int) and not isinstance(found, bool) and found >= 0):
+            raise DataError(f"{file}: {key} must be one id, is {found!r:.80}")
+        return found
+
+    end = find("eos_token_id", eos_id)
+    pad = source.config.get("pad_token_id")
+    banned, warnings = _banned(settings, end)
+    warnings += [
+        f"{file.name}: {key} is {settings[key]!r:.60}, and is not applied"
+        for key, neutral in _NOT_APPLIED.items()
+        if key in settings and settings[key] not in neutral
+    ]
+    forced = settings.get("forced_bos_token_id")
+    return Generation(
+        pad_id=pad_id if pad is None else int(pad),
+        eos_id=eos_id if end is None else end,
+        start_id=find("decoder_start_token_id", start_id),
+        forced_id=None if forced is None else find("forced_bos_token_id", None),
+        banned=banned,
+        warnings=tuple(warnings),
+    )
+
+
+def _banned(settings: dict[str, Any], end: int | None) -> tuple[tuple[int, ...], list[str]]:
+    """Collect the ids that are never chosen, and a warning for each ban of several ids in a row."""
+    words = settings.get("bad_words_ids") or []
+    # Hugging Face leaves a ban of the end out, or nothing would ever end.
+    single = {word[0] for word in words if len(word) == 1 and word[0] != end}
+    single |= set(settings.get("suppress_tokens") or [])
+    longer = [word for word in words if len(word) > 1]
+    return tuple(sorted(single)), [f"bad_words_ids: {word!r:.60} is not banned, only single ids are" for word in longer]

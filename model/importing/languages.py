@@ -1,0 +1,120 @@
+"""Which languages an imported model has: what its folder says, and what the user says."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pydantic import ValidationError
+
+from dragoman.errors import DataError
+from dragoman.invalid import describe
+from dragoman.language_marks import LanguageMarks, Languages
+from model.importing import codes
+from model.importing.codes import Code
+from model.importing.family import Wanted
+
+_SHOWN: Final = 8  # of many languages, in a message
+
+
+def multilingual(marks: Mapping[str, LanguageMarks], wanted: Wanted) -> tuple[Languages, list[str]]:
+    """Make the languages of a model that translates between all that it has marks for.
+
+    Args:
+        marks: by the model's own codes.
+        wanted: restricts them.
+
+    Raises:
+        DataError: a wanted language is not there.
+    """
+    return make(list(marks), list(marks), marks, wanted)
+
+
+def make(
+    sources: Sequence[str], targets: Sequence[str], marks: Mapping[str, LanguageMarks], wanted: Wanted
+) -> tuple[Languages, list[str]]:
+    """Make the languages of a model.
+
+    Args:
+        sources: the model's own codes.
+        targets: likewise.
+        marks: by these codes; aliases are added.
+        wanted: restricts them.
+
+    Returns:
+        The languages, and a warning for those codes that are none of a language.
+
+    Raises:
+        DataError: a wanted language is not there, or none is left.
+    """
+    known = codes.known(dict.fromkeys([*sources, *targets]))
+    left_out = [code for code in dict.fromkeys([*sources, *targets]) if code not in known]
+    chosen_sources = _restrict([code for code in sources if code in known], known, wanted.sources, wanted.languages)
+    chosen_targets = _restrict([code for code in targets if code in known], known, wanted.targets, wanted.languages)
+    all_marks = {}
+    for code in dict.fromkeys([*chosen_sources, *chosen_targets]):
+        entry = marks.get(code, LanguageMarks())
+        entry = entry.model_copy(update={"aliases": (*known[code].aliases, *entry.aliases)})
+        if entry != LanguageMarks():
+            all_marks[known[code].tag] = entry
+    try:
+        languages = Languages(
+            sources=tuple(known[code].tag for code in chosen_sources),
+            targets=tuple(known[code].tag for code in chosen_targets),
+            marks=all_marks,
+        )
+    except ValidationError as error:
+        raise DataError(f"languages: {describe(error)}") from error
+    warnings = [f"left out, as no codes of languages, or twice the same: {_listed(left_out)}"] if left_out else []
+    return languages, warnings
+
+
+def of_folder(name: str) -> tuple[list[str], list[str]]:
+    """Read the languages off the name of a folder such as opus-mt-en-de; ([], []) where it says none."""
+    found = re.search(r"opus-?mt-(?:.*-)?([A-Za-z_+]+)-([A-Za-z_+]+)$", name)
+    return (split(found[1]), split(found[2])) if found else ([], [])
+
+
+def split(text: str) -> list[str]:
+    """Split what a folder says of one side, such as "deu+fra" or "cat_oci_spa"; nothing of the name of a group."""
+    if codes.is_language(text):
+        return [text]
+    parts = [part for part in re.split(r"[+_]", text) if part]
+    return parts if len(parts) > 1 and all(map(codes.is_language, parts)) else []
+
+
+def _restrict(
+    there: Sequence[str], known: Mapping[str, Code], one_side: Sequence[str], both: Sequence[str]
+) -> list[str]:
+    """Keep of one side's languages the wanted ones, in the order in which the model has them."""
+    kept = list(there)
+    if one_side:
+        kept = [find(asked, kept, known) for asked in one_side]
+    if both:
+        kept = [code for code in kept if code in {find(asked, known, known) for asked in both}]
+        if not kept:
+            raise DataError(f"--languages {','.join(both)} leaves none; there are {_listed(_tags(there, known))}")
+    return list(dict.fromkeys(kept))
+
+
+def find(asked: str, there: Iterable[str], known: Mapping[str, Code]) -> str:
+    """Find a wanted language by its BCP-47 code, or the model's own.
+
+    Raises:
+        DataError: it is not there.
+    """
+    wanted = asked.lower()
+    there = list(there)
+    for code in there:
+        names = (known[code].tag, code, *known[code].aliases)
+        if wanted in map(str.lower, names):
+            return code
+    raise DataError(f"no language {asked!r} in this model; there are {_listed(_tags(there, known))}")
+
+
+def _tags(there: Iterable[str], known: Mapping[str, Code]) -> list[str]:
+    return [known[code].tag for code in there]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

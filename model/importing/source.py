@@ -1,0 +1,105 @@
+"""The folder that is imported: its JSON files, which of its files hold weights, and their hashes."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman.bundle import sha256
+from dragoman.errors import DataError
+
+CONFIG: Final = "config.json"
+GENERATION: Final = "generation_config.json"
+SAFETENSORS: Final = "model.safetensors"
+SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
+TORCH: Final = "pytorch_model.bin"
+TORCH_INDEX: Final = "pytorch_model.bin.index.json"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A folder of Hugging Face.
+
+    Attributes:
+        folder: where it lies.
+        config: config.json.
+        generation: generation_config.json; None where there is none, then config.json says what it would say.
+        used: names of the files that were read, for the record of the import.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    generation: dict[str, Any] | None
+    used: set[str] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, folder: Path) -> "Source":
+        """Read the two files of settings.
+
+        Raises:
+            DataError: there is no such folder, or no config.json that is a JSON object.
+        """
+        if not folder.is_dir():
+            raise DataError(f"{folder}: no such folder")
+        if not (folder / CONFIG).is_file():
+            raise DataError(f"{folder}: no {CONFIG}; a model in the format of Hugging Face is needed")
+        source = cls(folder, {}, {})
+        generation = source.json(GENERATION) if source.has(GENERATION) else None
+        return cls(folder, source.json(CONFIG), generation, source.used)
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is a file of this name."""
+        return (self.folder / name).is_file()
+
+    def bytes(self, name: str) -> bytes:
+        """Read a file.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        self.used.add(name)
+        try:
+            return (self.folder / name).read_bytes()
+        except OSError as error:
+            raise DataError(f"{self.folder / name}: cannot read: {error.strerror}") from error
+
+    def json(self, name: str) -> dict[str, Any]:
+        """Read a file that holds a JSON object; {} where there is no such file.
+
+        Raises:
+            DataError: it holds something else.
+        """
+        if not self.has(name):
+            return {}
+        try:
+            content = json.loads(self.bytes(name))
+        except ValueError as error:
+            raise DataError(f"{self.folder / name}: no JSON: {error}") from error
+        if not isinstance(content, dict):
+            raise DataError(f"{self.folder / name}: must hold a JSON object")
+        return content
+
+    def weight_files(self) -> list[Path]:
+        """Find the files of the weights; of several formats the one that no program can hide in.
+
+        Raises:
+            DataError: there are none, or one that the index names is missing.
+        """
+        for single, index in ((SAFETENSORS, SAFETENSORS_INDEX), (TORCH, TORCH_INDEX)):
+            if self.has(single):
+                names = {single}
+            elif self.has(index):
+                names = set(self.json(index).get("weight_map", {}).values())
+            else:
+                continue
+            if missing := sorted(name for name in names if Path(name).name != name or not self.has(name)):
+                raise DataError(f"{self.folder}: no {missing[0]}, which {index} names")
+            self.used.update(names)
+            return [self.folder / name for name in sorted(names)]
+        raise DataError(f"{self.folder}: no {SAFETENSORS}, and no {TORCH}")
+
+    def hashes(self) -> Iterator[tuple[str, str]]:
+        """Compute the SHA-256 of each file that was read, by name."""
+        for name in sorted(self.used):
+            yield name, sha256(self.folder / name)

@@ -26,6 +26,8 @@ class Translation:
             probabilities of its tokens, at most 0; None if it did not ask, or the text has no words.
         unknown_pieces: how many pieces of the text the model has no token for, and so could not read.
         split: whether a sentence was longer than the model takes, and its parts were translated each by itself.
+        pivot_model: the name of the model that translated the text into a third language first, of which `model` made
+            the translation; "" where `model` did all.
         error: why the text has no translation, its `text` being empty then; None where it has one. Only where the
             call did not ask for all or nothing.
     """
@@ -40,6 +42,7 @@ class Translation:
     unknown_pieces: int = 0
     split: bool = False
     error: DragomanError | None = None
+    pivot_model: str = ""
 
 
 class BatchTranslation(NamedTuple):
@@ -113,6 +116,7 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         mean_log_probability=message.mean_log_probability if message.HasField("mean_log_probability") else None,
         unknown_pieces=message.unknown_pieces,
         split=message.split,
+        pivot_model=message.pivot_model,
         error=from_text_error(message.text_error) if message.HasField("text_error") else None,
     )
 

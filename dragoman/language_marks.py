@@ -104,7 +104,9 @@ class Languages(BaseModel):
 
     def _find(self, served: tuple[str, ...], asked: str) -> str | None:
         named = [code for code in served if asked.lower() in map(str.lower, self.of(code).aliases)]
-        return named[0] if named else language.closest(served, asked)
+        if named or (asked and not language.is_code(asked)):
+            return named[0] if named else None
+        return language.closest(served, asked)
 
     @property
     def needs_source(self) -> bool:

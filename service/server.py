@@ -99,7 +99,7 @@ class _Server:
         self._translation = Translation(handlers, settings.max_request_bytes)
         self._health = Health()
         metrics.watch_health(lambda: self._health.serving)
-        self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open)
+        self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         self._failures = (self._registry.failed, self._listener.lost)
         self._reloading = ModelReloader(settings, metrics, self._registry, self._health, load)
         self._following: asyncio.Task[None] | None = None

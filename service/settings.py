@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from dragoman import language
 from dragoman.address import Address
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET
 from dragoman.errors import DragomanError
@@ -154,6 +155,9 @@ class Settings(BaseSettings):
         ge=1,
         description="target tokens of a sentence in addition to that; longer translations are cut off (LENGTH)",
     )
+    pivot_language: str = Field(
+        "", description="language, such as en, over which two models translate where no model serves both languages"
+    )
     stop_repetition: bool = Field(True, description="stop a translation that repeats itself (REPETITION)")
     step_timeout_s: float = Field(
         10.0,
@@ -202,6 +206,13 @@ class Settings(BaseSettings):
             raise ValueError("must be left out where there is no tls_certificate")
         if info.field_name == "tls_key" and certificate and not value:
             raise ValueError("must be given, since there is a tls_certificate")
+        return value
+
+    @field_validator("pivot_language")
+    @classmethod
+    def _is_language(cls, value: str) -> str:
+        if value and not language.is_code(value):
+            raise ValueError(language.RULE)
         return value
 
     @field_validator("otlp_endpoint")

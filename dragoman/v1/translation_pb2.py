@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x64ragoman/v1/translation.proto\x12\x0b\x64ragoman.v1\"\x8b\x02\n\x14TranslateTextRequest\x12\x10\n\x08\x63ontents\x18\x01 \x03(\t\x12\x1c\n\x14source_language_code\x18\x02 \x01(\t\x12\x1c\n\x14target_language_code\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12\x11\n\tmime_type\x18\x05 \x01(\t\x12.\n\x07options\x18\x06 \x01(\x0b\x32\x1d.dragoman.v1.TranslateOptions\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\'\n\x08priority\x18\x08 \x01(\x0e\x32\x15.dragoman.v1.Priority\x12\x16\n\x0e\x61ll_or_nothing\x18\t \x01(\x08\"f\n\x10TranslateOptions\x12\x1e\n\x11max_target_tokens\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1c\n\x14mean_log_probability\x18\x02 \x01(\x08\x42\x14\n\x12_max_target_tokens\"^\n\x15TranslateTextResponse\x12\x31\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x1b.dragoman.v1.TranslatedText\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"\xc6\x02\n\x0eTranslatedText\x12\x17\n\x0ftranslated_text\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x15\n\rsource_tokens\x18\x03 \x01(\r\x12\x15\n\rtarget_tokens\x18\x04 \x01(\r\x12\x30\n\rfinish_reason\x18\x05 \x01(\x0e\x32\x19.dragoman.v1.FinishReason\x12\x10\n\x08segments\x18\x06 \x01(\r\x12!\n\x14mean_log_probability\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x16\n\x0eunknown_pieces\x18\t \x01(\r\x12\r\n\x05split\x18\n \x01(\x08\x12*\n\ntext_error\x18\x0b \x01(\x0b\x32\x16.dragoman.v1.TextErrorB\x17\n\x15_mean_log_probabilityJ\x04\x08\x08\x10\tR\x05\x65rror\"\xb2\x01\n\tTextError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x36\n\x08metadata\x18\x04 \x03(\x0b\x32$.dragoman.v1.TextError.MetadataEntry\x12\r\n\x05\x66ield\x18\x05 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x89\x01\n\x1bStreamTranslateTextResponse\x12\x15\n\rcontent_index\x18\x01 \x01(\r\x12\x12\n\ntext_delta\x18\x02 \x01(\t\x12+\n\x06result\x18\x03 \x01(\x0b\x32\x1b.dragoman.v1.TranslatedText\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"d\n\x19\x42\x61tchTranslateTextRequest\x12\x35\n\x06\x63onfig\x18\x01 \x01(\x0b\x32%.dragoman.v1.BatchTranslateTextConfig\x12\x10\n\x08\x63ontents\x18\x02 \x03(\t\"\xf7\x01\n\x18\x42\x61tchTranslateTextConfig\x12\x1c\n\x14source_language_code\x18\x01 \x01(\t\x12\x1c\n\x14target_language_code\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\x11\n\tmime_type\x18\x04 \x01(\t\x12.\n\x07options\x18\x05 \x01(\x0b\x32\x1d.dragoman.v1.TranslateOptions\x12\x12\n\nrequest_id\x18\x06 \x01(\t\x12\'\n\x08priority\x18\x07 \x01(\x0e\x32\x15.dragoman.v1.Priority\x12\x10\n\x08in_order\x18\x08 \x01(\x08\"e\n\x1a\x42\x61tchTranslateTextResponse\x12\x33\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x1d.dragoman.v1.BatchTranslation\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"[\n\x10\x42\x61tchTranslation\x12\x15\n\rcontent_index\x18\x01 \x01(\x04\x12\x30\n\x0btranslation\x18\x02 \x01(\x0b\x32\x1b.dragoman.v1.TranslatedText\":\n\x11ListModelsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"Q\n\x12ListModelsResponse\x12\"\n\x06models\x18\x01 \x03(\x0b\x32\x12.dragoman.v1.Model\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9c\x02\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1c\n\x14source_language_code\x18\x02 \x01(\t\x12\x1c\n\x14target_language_code\x18\x03 \x01(\t\x12\x11\n\tprecision\x18\x04 \x01(\t\x12\x19\n\x11max_source_tokens\x18\x05 \x01(\r\x12\x19\n\x11max_target_tokens\x18\x06 \x01(\r\x12\x17\n\x0fvocabulary_size\x18\x07 \x01(\r\x12\x19\n\x11\x63heckpoint_sha256\x18\x08 \x01(\t\x12\x1d\n\x15source_language_codes\x18\t \x03(\t\x12\x1d\n\x15target_language_codes\x18\n \x03(\t\x12\x0e\n\x06\x66\x61mily\x18\x0b \x01(\t*Q\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x18\n\x14PRIORITY_INTERACTIVE\x10\x01\x12\x11\n\rPRIORITY_BULK\x10\x02*\xb5\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11\x46INISH_REASON_EOS\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x1c\n\x18\x46INISH_REASON_REPETITION\x10\x03\x12\x1a\n\x16\x46INISH_REASON_DEADLINE\x10\x04\x12\x1b\n\x17\x46INISH_REASON_CANCELLED\x10\x05\x32\x85\x03\n\x0bTranslation\x12V\n\rTranslateText\x12!.dragoman.v1.TranslateTextRequest\x1a\".dragoman.v1.TranslateTextResponse\x12\x64\n\x13StreamTranslateText\x12!.dragoman.v1.TranslateTextRequest\x1a(.dragoman.v1.StreamTranslateTextResponse0\x01\x12i\n\x12\x42\x61tchTranslateText\x12&.dragoman.v1.BatchTranslateTextRequest\x1a\'.dragoman.v1.BatchTranslateTextResponse(\x01\x30\x01\x12M\n\nListModels\x12\x1e.dragoman.v1.ListModelsRequest\x1a\x1f.dragoman.v1.ListModelsResponseBG\n\x0b\x64ragoman.v1B\x10TranslationProtoP\x01Z\x16\x64ragoman/v1;dragomanv1\xaa\x02\x0b\x44ragoman.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x64ragoman/v1/translation.proto\x12\x0b\x64ragoman.v1\"\x8b\x02\n\x14TranslateTextRequest\x12\x10\n\x08\x63ontents\x18\x01 \x03(\t\x12\x1c\n\x14source_language_code\x18\x02 \x01(\t\x12\x1c\n\x14target_language_code\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12\x11\n\tmime_type\x18\x05 \x01(\t\x12.\n\x07options\x18\x06 \x01(\x0b\x32\x1d.dragoman.v1.TranslateOptions\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\'\n\x08priority\x18\x08 \x01(\x0e\x32\x15.dragoman.v1.Priority\x12\x16\n\x0e\x61ll_or_nothing\x18\t \x01(\x08\"f\n\x10TranslateOptions\x12\x1e\n\x11max_target_tokens\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1c\n\x14mean_log_probability\x18\x02 \x01(\x08\x42\x14\n\x12_max_target_tokens\"^\n\x15TranslateTextResponse\x12\x31\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x1b.dragoman.v1.TranslatedText\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"\xdb\x02\n\x0eTranslatedText\x12\x17\n\x0ftranslated_text\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x15\n\rsource_tokens\x18\x03 \x01(\r\x12\x15\n\rtarget_tokens\x18\x04 \x01(\r\x12\x30\n\rfinish_reason\x18\x05 \x01(\x0e\x32\x19.dragoman.v1.FinishReason\x12\x10\n\x08segments\x18\x06 \x01(\r\x12!\n\x14mean_log_probability\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x16\n\x0eunknown_pieces\x18\t \x01(\r\x12\r\n\x05split\x18\n \x01(\x08\x12*\n\ntext_error\x18\x0b \x01(\x0b\x32\x16.dragoman.v1.TextError\x12\x13\n\x0bpivot_model\x18\x0c \x01(\tB\x17\n\x15_mean_log_probabilityJ\x04\x08\x08\x10\tR\x05\x65rror\"\xb2\x01\n\tTextError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x36\n\x08metadata\x18\x04 \x03(\x0b\x32$.dragoman.v1.TextError.MetadataEntry\x12\r\n\x05\x66ield\x18\x05 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x89\x01\n\x1bStreamTranslateTextResponse\x12\x15\n\rcontent_index\x18\x01 \x01(\r\x12\x12\n\ntext_delta\x18\x02 \x01(\t\x12+\n\x06result\x18\x03 \x01(\x0b\x32\x1b.dragoman.v1.TranslatedText\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"d\n\x19\x42\x61tchTranslateTextRequest\x12\x35\n\x06\x63onfig\x18\x01 \x01(\x0b\x32%.dragoman.v1.BatchTranslateTextConfig\x12\x10\n\x08\x63ontents\x18\x02 \x03(\t\"\xf7\x01\n\x18\x42\x61tchTranslateTextConfig\x12\x1c\n\x14source_language_code\x18\x01 \x01(\t\x12\x1c\n\x14target_language_code\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\x11\n\tmime_type\x18\x04 \x01(\t\x12.\n\x07options\x18\x05 \x01(\x0b\x32\x1d.dragoman.v1.TranslateOptions\x12\x12\n\nrequest_id\x18\x06 \x01(\t\x12\'\n\x08priority\x18\x07 \x01(\x0e\x32\x15.dragoman.v1.Priority\x12\x10\n\x08in_order\x18\x08 \x01(\x08\"e\n\x1a\x42\x61tchTranslateTextResponse\x12\x33\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x1d.dragoman.v1.BatchTranslation\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"[\n\x10\x42\x61tchTranslation\x12\x15\n\rcontent_index\x18\x01 \x01(\x04\x12\x30\n\x0btranslation\x18\x02 \x01(\x0b\x32\x1b.dragoman.v1.TranslatedText\":\n\x11ListModelsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"Q\n\x12ListModelsResponse\x12\"\n\x06models\x18\x01 \x03(\x0b\x32\x12.dragoman.v1.Model\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9c\x02\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1c\n\x14source_language_code\x18\x02 \x01(\t\x12\x1c\n\x14target_language_code\x18\x03 \x01(\t\x12\x11\n\tprecision\x18\x04 \x01(\t\x12\x19\n\x11max_source_tokens\x18\x05 \x01(\r\x12\x19\n\x11max_target_tokens\x18\x06 \x01(\r\x12\x17\n\x0fvocabulary_size\x18\x07 \x01(\r\x12\x19\n\x11\x63heckpoint_sha256\x18\x08 \x01(\t\x12\x1d\n\x15source_language_codes\x18\t \x03(\t\x12\x1d\n\x15target_language_codes\x18\n \x03(\t\x12\x0e\n\x06\x66\x61mily\x18\x0b \x01(\t*Q\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x18\n\x14PRIORITY_INTERACTIVE\x10\x01\x12\x11\n\rPRIORITY_BULK\x10\x02*\xb5\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11\x46INISH_REASON_EOS\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x1c\n\x18\x46INISH_REASON_REPETITION\x10\x03\x12\x1a\n\x16\x46INISH_REASON_DEADLINE\x10\x04\x12\x1b\n\x17\x46INISH_REASON_CANCELLED\x10\x05\x32\x85\x03\n\x0bTranslation\x12V\n\rTranslateText\x12!.dragoman.v1.TranslateTextRequest\x1a\".dragoman.v1.TranslateTextResponse\x12\x64\n\x13StreamTranslateText\x12!.dragoman.v1.TranslateTextRequest\x1a(.dragoman.v1.StreamTranslateTextResponse0\x01\x12i\n\x12\x42\x61tchTranslateText\x12&.dragoman.v1.BatchTranslateTextRequest\x1a\'.dragoman.v1.BatchTranslateTextResponse(\x01\x30\x01\x12M\n\nListModels\x12\x1e.dragoman.v1.ListModelsRequest\x1a\x1f.dragoman.v1.ListModelsResponseBG\n\x0b\x64ragoman.v1B\x10TranslationProtoP\x01Z\x16\x64ragoman/v1;dragomanv1\xaa\x02\x0b\x44ragoman.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -24,10 +24,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'\n\013dragoman.v1B\020TranslationProtoP\001Z\026dragoman/v1;dragomanv1\252\002\013Dragoman.V1'
   _globals['_TEXTERROR_METADATAENTRY']._loaded_options = None
   _globals['_TEXTERROR_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_PRIORITY']._serialized_start=2144
-  _globals['_PRIORITY']._serialized_end=2225
-  _globals['_FINISHREASON']._serialized_start=2228
-  _globals['_FINISHREASON']._serialized_end=2409
+  _globals['_PRIORITY']._serialized_start=2165
+  _globals['_PRIORITY']._serialized_end=2246
+  _globals['_FINISHREASON']._serialized_start=2249
+  _globals['_FINISHREASON']._serialized_end=2430
   _globals['_TRANSLATETEXTREQUEST']._serialized_start=47
   _globals['_TRANSLATETEXTREQUEST']._serialized_end=314
   _globals['_TRANSLATEOPTIONS']._serialized_start=316
@@ -35,27 +35,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSLATETEXTRESPONSE']._serialized_start=420
   _globals['_TRANSLATETEXTRESPONSE']._serialized_end=514
   _globals['_TRANSLATEDTEXT']._serialized_start=517
-  _globals['_TRANSLATEDTEXT']._serialized_end=843
-  _globals['_TEXTERROR']._serialized_start=846
-  _globals['_TEXTERROR']._serialized_end=1024
-  _globals['_TEXTERROR_METADATAENTRY']._serialized_start=977
-  _globals['_TEXTERROR_METADATAENTRY']._serialized_end=1024
-  _globals['_STREAMTRANSLATETEXTRESPONSE']._serialized_start=1027
-  _globals['_STREAMTRANSLATETEXTRESPONSE']._serialized_end=1164
-  _globals['_BATCHTRANSLATETEXTREQUEST']._serialized_start=1166
-  _globals['_BATCHTRANSLATETEXTREQUEST']._serialized_end=1266
-  _globals['_BATCHTRANSLATETEXTCONFIG']._serialized_start=1269
-  _globals['_BATCHTRANSLATETEXTCONFIG']._serialized_end=1516
-  _globals['_BATCHTRANSLATETEXTRESPONSE']._serialized_start=1518
-  _globals['_BATCHTRANSLATETEXTRESPONSE']._serialized_end=1619
-  _globals['_BATCHTRANSLATION']._serialized_start=1621
-  _globals['_BATCHTRANSLATION']._serialized_end=1712
-  _globals['_LISTMODELSREQUEST']._serialized_start=1714
-  _globals['_LISTMODELSREQUEST']._serialized_end=1772
-  _globals['_LISTMODELSRESPONSE']._serialized_start=1774
-  _globals['_LISTMODELSRESPONSE']._serialized_end=1855
-  _globals['_MODEL']._serialized_start=1858
-  _globals['_MODEL']._serialized_end=2142
-  _globals['_TRANSLATION']._serialized_start=2412
-  _globals['_TRANSLATION']._serialized_end=2801
+  _globals['_TRANSLATEDTEXT']._serialized_end=864
+  _globals['_TEXTERROR']._serialized_start=867
+  _globals['_TEXTERROR']._serialized_end=1045
+  _globals['_TEXTERROR_METADATAENTRY']._serialized_start=998
+  _globals['_TEXTERROR_METADATAENTRY']._serialized_end=1045
+  _globals['_STREAMTRANSLATETEXTRESPONSE']._serialized_start=1048
+  _globals['_STREAMTRANSLATETEXTRESPONSE']._serialized_end=1185
+  _globals['_BATCHTRANSLATETEXTREQUEST']._serialized_start=1187
+  _globals['_BATCHTRANSLATETEXTREQUEST']._serialized_end=1287
+  _globals['_BATCHTRANSLATETEXTCONFIG']._serialized_start=1290
+  _globals['_BATCHTRANSLATETEXTCONFIG']._serialized_end=1537
+  _globals['_BATCHTRANSLATETEXTRESPONSE']._serialized_start=1539
+  _globals['_BATCHTRANSLATETEXTRESPONSE']._serialized_end=1640
+  _globals['_BATCHTRANSLATION']._serialized_start=1642
+  _globals['_BATCHTRANSLATION']._serialized_end=1733
+  _globals['_LISTMODELSREQUEST']._serialized_start=1735
+  _globals['_LISTMODELSREQUEST']._serialized_end=1793
+  _globals['_LISTMODELSRESPONSE']._serialized_start=1795
+  _globals['_LISTMODELSRESPONSE']._serialized_end=1876
+  _globals['_MODEL']._serialized_start=1879
+  _globals['_MODEL']._serialized_end=2163
+  _globals['_TRANSLATION']._serialized_start=2433
+  _globals['_TRANSLATION']._serialized_end=2822
 # @@protoc_insertion_point(module_scope)

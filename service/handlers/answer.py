@@ -62,13 +62,14 @@ def pieces(delta: str, max_bytes: int) -> Iterator[str]:
         yield delta[start : start + characters]
 
 
-def translated(outcome: TextResult | DragomanError, model: str) -> pb.TranslatedText:
-    """Write the translation of one text by a model, or the error in its place."""
+def translated(outcome: TextResult | DragomanError, model: str, pivot_model: str = "") -> pb.TranslatedText:
+    """Write the translation of one text by a model, or by two, or the error in its place."""
     if isinstance(outcome, DragomanError):
-        return pb.TranslatedText(model=model, text_error=to_text_error(outcome))
+        return pb.TranslatedText(model=model, pivot_model=pivot_model, text_error=to_text_error(outcome))
     return pb.TranslatedText(
         translated_text=outcome.text,
         model=model,
+        pivot_model=pivot_model,
         source_tokens=outcome.source_tokens,
         target_tokens=outcome.target_tokens,
         finish_reason=_FINISH_REASON[outcome.finish_reason],

@@ -11,9 +11,11 @@ from contextlib import asynccontextmanager
 from dragoman.errors import DrainingError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.call import Call
+from service.calls.pivot_call import PivotCall
 from service.handlers import validation
 from service.handlers.answer import in_messages, sendable, translated
 from service.handlers.inbox import Inbox
+from service.handlers.validation import Order
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 
@@ -22,21 +24,28 @@ class Batch:
     """A call between its inbox and its answers; lives on the event loop."""
 
     def __init__(
-        self, inbox: Inbox, call: Call, model: str, record: CallStats, settings: Settings, *, in_order: bool
+        self,
+        inbox: Inbox,
+        call: Call | PivotCall,
+        order: Order,
+        record: CallStats,
+        settings: Settings,
+        *,
+        in_order: bool,
     ) -> None:
         """Make a call whose config has been read.
 
         Args:
             inbox: the rest of the caller's messages.
             call: without texts, and with a window.
-            model: the name of the one that translates.
+            order: what the config asks for.
             record: of the call.
             settings: the limits.
             in_order: whether answers go out in the order of the texts.
         """
         self._inbox = inbox
         self._call = call
-        self._model = model
+        self._names = order.names
         self._record = record
         self._settings = settings
         self._in_order = in_order
@@ -85,7 +94,7 @@ class Batch:
         """Give the answers for texts that are finished, in groups that fit a message each."""
         max_bytes = self._settings.max_answer_bytes
         answers = [
-            pb.BatchTranslation(content_index=number, translation=translated(sendable(result, max_bytes), self._model))
+            pb.BatchTranslation(content_index=number, translation=translated(sendable(result, max_bytes), *self._names))
             for number, result in (await self._call.results(ready)).items()
         ]
         return list(in_messages(answers, max_bytes))

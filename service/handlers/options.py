@@ -6,8 +6,20 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.handlers.validation import HTML, Order
 from service.options import Decoding, Priority, RequestOptions
+from service.registry.catalog import Choice
 
 _PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
+
+
+def into_pivot(options: RequestOptions, pivot: Choice) -> RequestOptions:
+    """Give the options of a call for its texts on their way into the pivot language: nobody sees what they become."""
+    return options._replace(
+        decoding=Decoding(),
+        max_target_tokens=None,
+        wants_deltas=False,
+        source_language=pivot.source,
+        target_language=pivot.target,
+    )
 
 
 def options_of(

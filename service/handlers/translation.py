@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from copy import copy
 from typing import NoReturn
 
@@ -11,6 +11,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.calls import admission
 from service.calls.call import Call
 from service.calls.limits import refuse_any
+from service.calls.pivot_call import PivotCall
 from service.calls.text_worker import TextWorker, unexpected
 from service.calls.window import Window
 from service.handlers import validation
@@ -19,8 +20,9 @@ from service.handlers.batch import Batch
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.inbox import Inbox
-from service.handlers.options import options_of
+from service.handlers.options import into_pivot, options_of
 from service.handlers.reports import Reports
+from service.handlers.validation import Order
 from service.options import Priority, RequestOptions
 from service.registry.catalog import ServedModel
 from service.security.callers import Caller, Callers, Metadata
@@ -95,8 +97,8 @@ class TranslationHandlers:
             DragomanError: why there is no answer.
         """
         with self._opened("TranslateText", context, request.request_id) as record:
-            model, options = self._screened(request, context, record, wants_deltas=False)
-            async with self._running(model, options, context, record) as call:
+            order, options = self._screened(request, context, record, wants_deltas=False)
+            async with self._running(order, options, context, record) as call:
                 await call.add(request.contents)
                 await call.done()
                 results = (await call.results(range(call.count))).values()
@@ -104,7 +106,7 @@ class TranslationHandlers:
                 if options.all_or_nothing:
                     refuse_any(errors)
                 record.failed_texts = len(errors)
-            translations = [translated(result, model.manifest.name) for result in results]
+            translations = [translated(result, *order.names) for result in results]
             answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
 
@@ -117,8 +119,8 @@ class TranslationHandlers:
             DragomanError: why there are no more answers.
         """
         with self._opened("StreamTranslateText", context, request.request_id) as record:
-            model, options = self._screened(request, context, record, wants_deltas=True)
-            async with self._running(model, options, context, record) as call:
+            order, options = self._screened(request, context, record, wants_deltas=True)
+            async with self._running(order, options, context, record) as call:
                 await call.add(request.contents)
                 unanswered = set(range(call.count))
                 moved = unanswered.copy()
@@ -128,7 +130,7 @@ class TranslationHandlers:
                         for piece in self._new_pieces(call, number):
                             yield pb.StreamTranslateTextResponse(content_index=number, text_delta=piece)
                         if finished:
-                            result = await self._streamed(call, number, options, model, record)
+                            result = await self._streamed(call, number, options, order, record)
                             yield pb.StreamTranslateTextResponse(
                                 content_index=number, result=result, request_id=record.request_id
                             )
@@ -158,11 +160,11 @@ class TranslationHandlers:
             _name(record, first.config.request_id)
             order = validation.check_config(first, catalog)
             record.admitted = True
-            model = record.model = order.model.manifest.name
+            record.model = order.path
             options = options_of(first.config, order, context, default=Priority.BULK)
-            async with self._running(order.model, options, context, record, self._window) as call:
+            async with self._running(order, options, context, record, self._window) as call:
                 await context.accept()
-                batch = Batch(inbox, call, model, record, self._settings, in_order=first.config.in_order)
+                batch = Batch(inbox, call, order, record, self._settings, in_order=first.config.in_order)
                 async with batch.reading():
                     while (ready := await batch.ready()) is not None:
                         for answers in await batch.answers(ready):
@@ -225,28 +227,36 @@ class TranslationHandlers:
     @asynccontextmanager
     async def _running(
         self,
-        model: ServedModel,
+        order: Order,
         options: RequestOptions,
         context: CallContext,
         record: CallStats,
         window: Window | None = None,
-    ) -> AsyncIterator[Call]:
+    ) -> AsyncIterator[Call | PivotCall]:
         """Run a call that is let in, until its deadline; withdraw what is unfinished at the end, however that comes.
 
         Raises:
             DeadlineExceededError: the deadline of the call passed meanwhile.
             DragomanError: what the server abandons its calls with.
         """
-        with model.held():
-            async with (
-                self._gate.limited(context),
-                Call(model, options, self._worker, self._metrics, record, window=window) as call,
-            ):
+
+        def call_of(model: ServedModel, options: RequestOptions, window: Window | None) -> Call:
+            return Call(model, options, self._worker, self._metrics, record, window=window)
+
+        with ExitStack() as held:
+            held.enter_context(order.model.held())
+            if (pivot := order.pivot) is None:
+                running: Call | PivotCall = call_of(order.model, options, window)
+            else:
+                held.enter_context(pivot.model.held())
+                into = call_of(pivot.model, into_pivot(options, pivot), self._window)
+                running = PivotCall(into, call_of(order.model, options, self._window))
+            async with self._gate.limited(context), running as call:
                 yield call
 
     def _screened(
         self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats, *, wants_deltas: bool
-    ) -> tuple[ServedModel, RequestOptions]:
+    ) -> tuple[Order, RequestOptions]:
         """Check a request, and whether it has prospects: before anything is set up for it, refusals are to be cheap.
 
         Raises:
@@ -255,18 +265,19 @@ class TranslationHandlers:
         catalog = self._gate.catalog()
         record.texts = len(request.contents)
         order = validation.check(request, catalog, self._settings, one_answer=not wants_deltas)
-        record.model = order.model.manifest.name
+        record.model = order.path
         options = options_of(request, order, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
-        admission.precheck(order.model.intake, options, request.contents)
-        return order.model, options
+        first = order.pivot.model if order.pivot else order.model
+        admission.precheck(first.intake, options, request.contents)
+        return order, options
 
-    def _new_pieces(self, call: Call, number: int) -> Iterator[str]:
+    def _new_pieces(self, call: Call | PivotCall, number: int) -> Iterator[str]:
         """Yield all of a text that is settled and was not yet sent, in pieces that fit a message."""
         while delta := call.delta(number):
             yield from pieces(delta, self._settings.max_answer_bytes)
 
     async def _streamed(
-        self, call: Call, number: int, options: RequestOptions, model: ServedModel, record: CallStats
+        self, call: Call | PivotCall, number: int, options: RequestOptions, order: Order, record: CallStats
     ) -> pb.TranslatedText:
         """Give the translation of a text that is finished, or its error; raises that where all or nothing is wanted."""
         [made] = (await call.results([number])).values()
@@ -275,7 +286,7 @@ class TranslationHandlers:
             if options.all_or_nothing:
                 raise result
             record.failed_texts += 1
-        return translated(result, model.manifest.name)
+        return translated(result, *order.names)
 
 
 def _name(record: CallStats, request_id: str) -> None:

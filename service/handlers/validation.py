@@ -27,13 +27,26 @@ class Order(NamedTuple):
         model: to use.
         source_language: one of its own codes; "" where it has several and need not be told which.
         target_language: one of its own codes.
+        pivot: what translates into the source language of `model` first; None: the texts are in that.
         max_target_tokens: of each segment.
     """
 
     model: ServedModel
     source_language: str
     target_language: str
+    pivot: Choice | None
     max_target_tokens: int
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The name of the model, and that of the one before it, "" where there is none."""
+        return self.model.manifest.name, self.pivot.model.manifest.name if self.pivot else ""
+
+    @property
+    def path(self) -> str:
+        """The names of the models that texts go through, in their order."""
+        model, pivot_model = self.names
+        return f"{pivot_model}+{model}" if pivot_model else model
 
 
 def check(request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, *, one_answer: bool = False) -> Order:

@@ -58,11 +58,13 @@ class Choice(NamedTuple):
         model: that translates.
         source: one of its source languages; "" where it has several and the request says none.
         target: likewise of its target languages.
+        pivot: what translates into `source` first, where no model serves the request by itself.
     """
 
     model: ServedModel
     source: str
     target: str
+    pivot: "Choice | None" = None
 
     def closeness(self) -> tuple[bool, int]:
         """Say how closely it fits the request; the more, the closer."""
@@ -72,7 +74,14 @@ class Choice(NamedTuple):
 class Catalog:
     """All served models, ordered by name."""
 
-    def __init__(self, models: Iterable[ServedModel]) -> None:
+    def __init__(self, models: Iterable[ServedModel], pivot_language: str = "") -> None:
+        """Make a catalog.
+
+        Args:
+            models: that are served.
+            pivot_language: over which texts are translated where no model serves both languages; "": over none.
+        """
+        self._pivot_language = pivot_language
         self._models = sorted(models, key=lambda model: model.manifest.name)
 
     def __iter__(self) -> Iterator[ServedModel]:
@@ -99,14 +108,22 @@ class Catalog:
             UnknownLanguagePairError: the named model, or every model, is for other languages.
         """
         candidates = [self._named(name)] if name else self._models
-        choices = [choice for model in candidates if (choice := _fitting(model, source, target))]
-        if not choices:
+        choice = _closest(candidates, source, target) or (None if name else self._over_pivot(source, target))
+        if choice is None:
             raise UnknownLanguagePairError(
                 f"no translation from {source or 'any language'!r} to {target or 'any language'!r}; "
                 f"{'the model' if name else 'the server'} has {', '.join(map(_languages, candidates))}",
                 metadata={"source_language_code": source, "target_language_code": target, "model": name},
             )
-        return max(choices, key=Choice.closeness)
+        return choice
+
+    def _over_pivot(self, source: str, target: str) -> Choice | None:
+        """Find two models that translate over the pivot language; None where there are none."""
+        if not self._pivot_language:
+            return None
+        into = _closest(self._models, source, self._pivot_language)
+        out_of = _closest(self._models, self._pivot_language, target)
+        return out_of._replace(pivot=into) if into and out_of else None
 
     def _named(self, name: str) -> ServedModel:
         for model in self._models:
@@ -114,6 +131,11 @@ class Catalog:
                 return model
         names = ", ".join(model.manifest.name for model in self._models)
         raise UnknownModelError(f"no model {name[:64]!r}; there are: {names}", metadata={"model": name})
+
+
+def _closest(models: Iterable[ServedModel], source: str, target: str) -> Choice | None:
+    choices = [choice for model in models if (choice := _fitting(model, source, target))]
+    return max(choices, key=Choice.closeness, default=None)
 
 
 def _fitting(model: ServedModel, source: str, target: str) -> Choice | None:

@@ -26,7 +26,9 @@ class ModelRegistry:
             replaced fails its own calls only.
     """
 
-    def __init__(self, metrics: Metrics, health: Health, device: str, show: Callable[[Catalog], None]) -> None:
+    def __init__(
+        self, metrics: Metrics, health: Health, device: str, show: Callable[[Catalog], None], pivot_language: str = ""
+    ) -> None:
         """Make a registry without models.
 
         Args:
@@ -34,11 +36,13 @@ class ModelRegistry:
             health: of the server, told of every change.
             device: what the models run on.
             show: has calls choose among these models from now on.
+            pivot_language: see :class:`Catalog`.
         """
         self._metrics = metrics
         self._health = health
         self._device = device
         self._show = show
+        self._pivot_language = pivot_language
         self._models: tuple[LoadedModel, ...] = ()  # replaced, never changed: the metrics' thread reads it
         self._retiring: set[asyncio.Task[None]] = set()
         # One thread: it has let go of the engine that it stopped before it hands the memory of it back.
@@ -109,7 +113,7 @@ class ModelRegistry:
         for loaded in models:
             self._metrics.describe_model(loaded.name, loaded.model.manifest.precision, self._device)
         if self._open:
-            self._show(Catalog(loaded.model for loaded in models))
+            self._show(Catalog((loaded.model for loaded in models), self._pivot_language))
             self._health.serve(self.names)
 
     def _retire(self, loaded: LoadedModel) -> None:

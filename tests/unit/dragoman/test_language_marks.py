@@ -30,6 +30,8 @@ NLLB = Languages(
         ("zh-Hant", "zh-Hant", None),
         ("zh", None, None),
         ("fr", None, None),
+        ("de-", None, None),
+        ("de DE", None, None),
         ("", None, None),
     ],
 )

@@ -42,6 +42,7 @@ def test_an_empty_variable_means_the_default(monkeypatch: pytest.MonkeyPatch) ->
         ("metrics_address", "localhost:65536", "port up to 65535"),
         ("drain_timeout_s", "inf", "finite"),
         ("otlp_endpoint", "127.0.0.1:4317", "must be http://host:port"),
+        ("pivot_language", "English", "must be a BCP-47 code"),
         ("log_requests", "some", "must be 'all', 'errors' or 'none'"),
         ("log_format", "xml", "must be 'auto', 'console' or 'json'"),
     ],

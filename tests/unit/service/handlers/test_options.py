@@ -10,7 +10,7 @@ from service.options import Decoding, Priority, RequestOptions
 from service.security.callers import Caller
 
 CONTEXT = CallContext(Caller("alice"), deadline_s=7.0)
-ORDER = Order(None, "en-GB", "de", 5)  # its model is no matter of the options
+ORDER = Order(None, "en-GB", "de", None, 5)  # its model is no matter of the options
 MESSAGES = [pb.TranslateTextRequest, pb.BatchTranslateTextConfig]
 
 

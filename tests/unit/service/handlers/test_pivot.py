@@ -1,0 +1,152 @@
+"""Texts that take two models: the handlers with an engine that repeats what it reads."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from dragoman.bundle import Manifest
+from dragoman.errors import InternalError, UnknownLanguagePairError
+from dragoman.language_marks import Languages
+from dragoman.tokenizer import Tokenizer
+from dragoman.v1 import translation_pb2 as pb
+from service.handlers.context import CallContext
+from service.registry.catalog import Catalog, ServedModel
+from service.security.callers import Caller
+from service.text.translator import Translator
+from tests.unit.service.played import intake_of
+from tests.unit.service.played_engine import PlayedEngine
+
+LANGUAGES = {"source_language_code": "de", "target_language_code": "fr"}
+CONTEXT = CallContext(Caller("alice"))
+
+
+def catalog_of(played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer, pivot_language: str) -> Catalog:
+    def model(source: str, target: str) -> ServedModel:
+        languages = Languages.pair(source, target)
+        own = manifest.model_copy(update={"name": f"{source}-{target}", "languages": languages})
+        return ServedModel(own, Translator(own, tokenizer), played.mailbox, intake_of(played.mailbox))
+
+    pairs = [("de", "en"), ("en", "fr"), ("de-CH", "en"), ("it", "en"), ("it", "fr")]
+    return Catalog([model(*pair) for pair in pairs], pivot_language)
+
+
+@pytest.fixture
+async def engine(closed_played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer) -> AsyncIterator[PlayedEngine]:
+    closed_played.gate.open(catalog_of(closed_played, manifest, tokenizer, "en"))
+
+    async def play() -> None:
+        while True:
+            for decode in await closed_played.taken(1):
+                closed_played.exhaust(decode)
+            await asyncio.sleep(0)
+
+    playing = asyncio.create_task(play())
+    yield closed_played
+    playing.cancel()
+
+
+def check_first(translation: pb.TranslatedText, text: str) -> None:
+    assert (translation.translated_text, translation.model, translation.pivot_model) == (text, "en-fr", "de-en")
+
+
+async def test_a_text_goes_through_both_models_and_the_answer_names_them(engine: PlayedEngine) -> None:
+    request = pb.TranslateTextRequest(contents=["tom. Good tom.", " ", "Good"], **LANGUAGES)
+    answer = await engine.handlers.translate(request, CONTEXT)
+    first, blank, last = answer.translations
+    check_first(first, "tom. Good tom.")
+    check_first(last, "Good")
+    assert blank.translated_text == " "
+    assert (first.segments, first.finish_reason) == (2, pb.FINISH_REASON_EOS)
+    [record] = engine.records
+    assert (record.model, record.code.name, record.segments) == ("de-en+en-fr", "OK", 6)
+
+
+async def test_a_stream_sends_what_the_second_model_writes(engine: PlayedEngine) -> None:
+    request = pb.TranslateTextRequest(contents=["tom. Good tom.", "Good"], **LANGUAGES)
+    joined, results = ["", ""], {}
+    async for message in engine.handlers.stream(request, CONTEXT):
+        joined[message.content_index] += message.text_delta
+        if message.HasField("result"):
+            results[message.content_index] = message.result
+    assert joined == ["tom. Good tom.", "Good"]
+    for number, text in enumerate(joined):
+        check_first(results[number], text)
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+async def test_a_batch_of_more_texts_than_its_window_holds(engine: PlayedEngine, in_order: bool) -> None:
+    texts = [f"Good {'tom ' * (number % 3)}" for number in range(3_000)]
+
+    async def requests() -> AsyncIterator[pb.BatchTranslateTextRequest]:
+        config = pb.BatchTranslateTextConfig(in_order=in_order, **LANGUAGES)
+        yield pb.BatchTranslateTextRequest(config=config)
+        for first in range(0, len(texts), 1_000):
+            yield pb.BatchTranslateTextRequest(contents=texts[first : first + 1_000])
+
+    answers = []
+    async for message in engine.handlers.batch(requests(), CONTEXT):
+        answers += message.translations
+    numbers = [answer.content_index for answer in answers]
+    assert sorted(numbers) == list(range(len(texts)))
+    assert numbers == sorted(numbers) or not in_order
+    for answer in answers:
+        check_first(answer.translation, texts[answer.content_index])
+
+
+async def test_a_text_that_the_first_model_cannot_take_has_its_error_and_the_others_go_on(engine) -> None:
+    huge = "a" * 1_200_000
+    answer = await engine.handlers.translate(pb.TranslateTextRequest(contents=[huge, "Good"], **LANGUAGES), CONTEXT)
+    assert answer.translations[0].text_error.field == "contents[0]"
+    assert (answer.translations[0].model, answer.translations[0].pivot_model) == ("en-fr", "de-en")
+    check_first(answer.translations[1], "Good")
+
+
+async def test_one_model_is_taken_where_there_is_one(engine: PlayedEngine) -> None:
+    request = pb.TranslateTextRequest(contents=["Good"], source_language_code="it", target_language_code="fr")
+    [translation] = (await engine.handlers.translate(request, CONTEXT)).translations
+    assert (translation.model, translation.pivot_model) == ("it-fr", "")
+
+
+@pytest.mark.parametrize("by", ["each", "both"])
+async def test_an_engine_that_fails_ends_the_call_whichever_it_is(closed_played, manifest, tokenizer, by) -> None:
+    closed_played.gate.open(catalog_of(closed_played, manifest, tokenizer, "en"))
+    request = pb.TranslateTextRequest(contents=["Good"], **LANGUAGES)
+    call = asyncio.create_task(closed_played.handlers.translate(request, CONTEXT))
+    [decode] = await closed_played.taken(1)
+    if by == "both":
+        closed_played.exhaust(decode)
+        [decode] = await closed_played.taken(1)
+    decode.fail(InternalError("broken"), 0.0)
+    closed_played.mailbox.deliver([decode])
+    with pytest.raises(InternalError, match="broken"):
+        await call
+    assert closed_played.mailbox.unfinished == 0
+
+
+async def test_a_call_that_is_cancelled_leaves_nothing_with_either_model(closed_played, manifest, tokenizer) -> None:
+    closed_played.gate.open(catalog_of(closed_played, manifest, tokenizer, "en"))
+    request = pb.TranslateTextRequest(contents=["Good", "tom"], **LANGUAGES)
+    call = asyncio.create_task(closed_played.handlers.translate(request, CONTEXT))
+    first, second = await closed_played.taken(2)
+    closed_played.exhaust(first)
+    [pivoted] = await closed_played.taken(1)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert second.cancel_requested  # with the first model
+    assert pivoted.cancel_requested  # with the second
+
+
+async def test_without_the_setting_there_is_no_such_pair(closed_played, manifest, tokenizer) -> None:
+    closed_played.gate.open(catalog_of(closed_played, manifest, tokenizer, ""))
+    with pytest.raises(UnknownLanguagePairError, match="no translation from 'de' to 'fr'"):
+        await closed_played.handlers.translate(pb.TranslateTextRequest(contents=["x"], **LANGUAGES), CONTEXT)
+
+
+def test_the_closest_models_are_taken_for_each_half(closed_played, manifest, tokenizer) -> None:
+    catalog = catalog_of(closed_played, manifest, tokenizer, "en-GB")
+    choice = catalog.choose("", "de-CH", "fr")
+    assert (choice.model.manifest.name, choice.pivot.model.manifest.name) == ("en-fr", "de-CH-en")
+    with pytest.raises(UnknownLanguagePairError):
+        catalog.choose("en-fr", "de", "fr")  # a model that is named is meant

@@ -1,15 +1,19 @@
 """The bundle: the folder that export writes and a server loads. The only contract between the two."""
 
 import hashlib
+import mmap
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman.errors import BundleError
-from dragoman.files import open_regular, read_regular
+from dragoman.files import FileState, open_regular, read_regular
 from dragoman.invalid import describe
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer, tokenizer_files, tokenizer_names
@@ -19,6 +23,8 @@ ENCODER = "encoder.onnx"
 DECODER = "decoder.onnx"
 PLACE = "place.onnx"
 COPY = "copy.onnx"
+# The weights of encoder and decoder, each once; the graphs say where in it.
+WEIGHTS = "weights.bin"
 
 # Inputs and outputs of the encoder graph ...
 SOURCE = "source"
@@ -132,10 +138,17 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle on disk whose format and hashes were checked."""
+    """A bundle on disk whose format and hashes were checked.
+
+    Attributes:
+        path: its folder.
+        manifest: what it says of itself.
+        hashed: what each file was when its hash was checked; one that has changed since is hashed again.
+    """
 
     path: Path
     manifest: Manifest
+    hashed: Mapping[str, FileState] = field(default_factory=dict, compare=False)
 
     @classmethod
     def open(cls, path: Path) -> "Bundle":
@@ -146,12 +159,11 @@ class Bundle:
                 changed; the message says which.
         """
         file, manifest = path / MANIFEST, Manifest.read(path)
-        for name, expected in manifest.files.items():
-            _check(path, name, expected)
+        hashed = {name: _check(path, name, expected) for name, expected in manifest.files.items()}
         for name in (ENCODER, DECODER, PLACE, COPY, *tokenizer_files(path)):
             if name not in manifest.files:
                 raise BundleError(f"{file}: files: no entry for {name}")
-        return cls(path, manifest)
+        return cls(path, manifest, hashed)
 
     def read(self, name: str) -> bytes:
         """Read a file, and check these very bytes: another program may have written to it since `open`.
@@ -166,6 +178,37 @@ class Bundle:
             raise _unreadable(file, error) from error
         _compare(file, hashlib.sha256(content).hexdigest(), self.manifest.files[name])
         return content
+
+    @contextmanager
+    def mapped(self, name: str) -> Iterator[mmap.mmap | bytes]:
+        """Map a large file into memory for the time of the block, without reading all of it once more.
+
+        Whoever writes to it meanwhile is noticed at the end of the block, by the time of the change. Whoever makes it
+        shorter meanwhile ends the process by SIGBUS.
+
+        Yields:
+            Its bytes; none of a file that the manifest does not list.
+
+        Raises:
+            BundleError: it cannot be read, or has changed.
+        """
+        if name not in self.manifest.files:
+            yield b""
+            return
+        file = self.path / name
+        with ExitStack() as stack:
+            try:
+                stream = stack.enter_context(open_regular(file))
+                state = FileState.of(stream)
+                if state != self.hashed.get(name):
+                    _compare(file, _sha256(stream), self.manifest.files[name])
+                # Not closed: an error that is on its way may still hold a part of it.
+                content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if state.size_bytes else b""
+            except OSError as error:
+                raise _unreadable(file, error) from error
+            yield content
+            if FileState.of(stream) != state:
+                raise BundleError(f"{file}: has changed while it was loaded")
 
     def graph(self, name: str) -> tuple[bytes, Path]:
         """Read the checked bytes of a graph, and give its file, for messages; raises as `read` does."""
@@ -201,14 +244,16 @@ class Bundle:
         return self.path / COPY
 
 
-def _check(folder: Path, name: str, expected: str) -> None:
+def _check(folder: Path, name: str, expected: str) -> FileState:
     if Path(name).name != name or name in ("", "..") or "\0" in name:
         raise BundleError(f"{folder / MANIFEST}: files: {name!r} is not a plain file name")
     try:
-        actual = sha256(folder / name)
+        with open_regular(folder / name) as stream:
+            state, actual = FileState.of(stream), _sha256(stream)
     except OSError as error:
         raise _unreadable(folder / name, error) from error
     _compare(folder / name, actual, expected)
+    return state
 
 
 def _compare(file: Path, actual: str, expected: str) -> None:
@@ -223,7 +268,11 @@ def _unreadable(file: Path, error: OSError) -> BundleError:
 def sha256(file: Path) -> str:
     """Compute the SHA-256 of a file, in hex; raises OSError where it cannot be read or is no regular file."""
     with open_regular(file) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return _sha256(stream)
+
+
+def _sha256(stream: BufferedReader) -> str:
+    return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def find_bundles(root: Path) -> list[Path]:

@@ -7,6 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
+from typing import NamedTuple
+
+
+class FileState(NamedTuple):
+    """What of a file changes whenever it is written."""
+
+    device: int
+    inode: int
+    size_bytes: int
+    modified_ns: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, stream: BufferedReader) -> "FileState":
+        """Look at an open file."""
+        status = os.fstat(stream.fileno())
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def read_regular(path: Path) -> bytes:

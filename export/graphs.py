@@ -24,6 +24,7 @@ from dragoman.bundle import (
     present_name,
 )
 from export.operators import RowLengths, int32_scalar
+from export.weights import WeightsFile
 from model.attention import KeyValue
 from model.transformer import Transformer
 
@@ -101,8 +102,8 @@ class DecoderGraph(nn.Module):
         return self.choose(logits), logits, caches
 
 
-def write_encoder(graph: EncoderGraph, file: Path) -> None:
-    """Export the encoder, dynamic in batch and length."""
+def write_encoder(graph: EncoderGraph, file: Path, weights: WeightsFile) -> None:
+    """Export the encoder, dynamic in batch and length, its weights apart."""
     batch, size = torch.export.Dim("batch"), torch.export.Dim("source")
     source = torch.tensor([[5, 6, 2], [7, 2, 0]])
     lengths = torch.tensor([3, 2], dtype=torch.int32)
@@ -116,15 +117,16 @@ def write_encoder(graph: EncoderGraph, file: Path) -> None:
         opset_version=OPSET,
         verbose=False,
     )
-    _save(program, file)
+    _save(program, file, weights)
 
 
-def write_decoder(graph: DecoderGraph, file: Path, dtype: torch.dtype) -> None:
+def write_decoder(graph: DecoderGraph, file: Path, weights: WeightsFile, dtype: torch.dtype) -> None:
     """Export the decoder step, dynamic in rows and capacities.
 
     Args:
         graph: what to export.
         file: to write.
+        weights: beside it.
         dtype: of keys and values.
     """
     config = graph.model.config
@@ -152,14 +154,15 @@ def write_decoder(graph: DecoderGraph, file: Path, dtype: torch.dtype) -> None:
         opset_version=OPSET,
         verbose=False,
     )  # fmt: skip
-    _save(program, file)
+    _save(program, file, weights)
 
 
-def _save(program: torch.onnx.ONNXProgram | None, file: Path) -> None:
+def _save(program: torch.onnx.ONNXProgram | None, file: Path, weights: WeightsFile) -> None:
     if program is None:  # torch gives None only for its older, non-dynamo exporter
         raise AssertionError("torch.onnx.export returned no program")
     _tidy(program)
-    program.save(file)
+    weights.take(program.model.graph)
+    onnx_ir.save(program.model, file)
 
 
 def _tidy(program: torch.onnx.ONNXProgram) -> None:

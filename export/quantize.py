@@ -11,6 +11,8 @@ sign add up to more than 128. That costs a third of a bit, and no BLEU; weights 
 nowhere, cost nearly three times the time where there is VNNI.
 """
 
+from typing import cast
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -19,12 +21,16 @@ from torch.onnx.ops import symbolic
 from export.calibrate import Ranges
 from export.operators import CONTRIB_VERSION
 from model.layers import FeedForward
+from model.transformer import Transformer
 from service.runtime.saturation import LARGEST_SUM
 
 # Of two neighbouring weights of the same sign together. Rounding may add one: half a level each.
 WEIGHT_LEVELS = LARGEST_SUM - 1
 # Keeps the scale of a layer or column that is all zero finite; far below any activation that matters.
 SMALLEST = 1e-10
+EMBEDDING_LEVELS = 127
+# Of a weight, quantized at a time.
+_ROWS = 4096
 
 
 class QuantizedLinear(nn.Module):
@@ -46,9 +52,8 @@ class QuantizedLinear(nn.Module):
         """
         super().__init__()
         zero_point = 0 if non_negative else 128
-        weight = linear.weight.detach().float()
-        scale = _largest_sums(weight).clamp_min(SMALLEST) / WEIGHT_LEVELS
-        self.register_buffer("weight", (weight / scale[:, None]).round().to(torch.int8).T.contiguous())
+        weight, scale = _levels_and_scale(linear.weight.detach())
+        self.register_buffer("weight", weight)
         self.register_buffer("weight_scale", scale)
         self.register_buffer("input_scale", torch.tensor(max(largest, SMALLEST) / (255 - zero_point)))
         self.register_buffer("zero_point", torch.tensor(zero_point, dtype=torch.uint8))
@@ -80,6 +85,50 @@ class QuantizedLinear(nn.Module):
         return out if self.bias is None else out + self.bias
 
 
+class QuantizedEmbedding(nn.Module):
+    """An embedding whose rows are signed bytes, each row with a scale of its own. Ids [...] to float [..., width]."""
+
+    weight: Tensor
+    scale: Tensor
+
+    def __init__(self, weight: Tensor, factor: float) -> None:
+        """Quantize the rows of an embedding.
+
+        Args:
+            weight: float [rows, width].
+            factor: by which each row is multiplied.
+        """
+        super().__init__()
+        levels, scale = torch.empty(weight.shape, dtype=torch.int8), torch.empty(len(weight), 1)
+        for start in range(0, len(weight), _ROWS):
+            part = slice(start, start + _ROWS)
+            rows = weight[part].float()
+            scale[part] = rows.abs().amax(dim=1, keepdim=True).clamp_min(SMALLEST) / EMBEDDING_LEVELS
+            levels[part] = (rows / scale[part]).round().to(torch.int8)
+        self.register_buffer("weight", levels)
+        self.register_buffer("scale", scale * factor)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Look up ids, int [...]. Returns float [..., width]."""
+        return F.embedding(ids, self.weight).float() * F.embedding(ids, self.scale)
+
+
+def _levels_and_scale(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Quantize a weight [out, in], some of its rows after the other: one of 256,000 rows fills a gigabyte.
+
+    Returns:
+        int8 [in, out], and what a level is worth, float [out].
+    """
+    levels = torch.empty(weight.shape[1], weight.shape[0], dtype=torch.int8)
+    scale = torch.empty(len(weight))
+    for start in range(0, len(weight), _ROWS):
+        part = slice(start, start + _ROWS)
+        rows = weight[part].float()
+        scale[part] = _largest_sums(rows).clamp_min(SMALLEST) / WEIGHT_LEVELS
+        levels[:, part] = (rows / scale[part, None]).round().to(torch.int8).T
+    return levels, scale
+
+
 def _largest_sums(weight: Tensor) -> Tensor:
     """Find the largest sums of two neighbouring weights of one sign: weight [out, in] to [out]."""
     pairs = F.pad(weight, (0, weight.shape[1] % 2)).view(len(weight), -1, 2)
@@ -87,8 +136,9 @@ def _largest_sums(weight: Tensor) -> Tensor:
     return torch.maximum(*sums).amax(dim=1)
 
 
-def quantize(model: nn.Module, ranges: Ranges) -> None:
-    """Replace every linear layer of a model, in place.
+@torch.no_grad()
+def quantize(model: Transformer, ranges: Ranges) -> None:
+    """Replace every linear layer of a model and its embeddings, in place.
 
     Args:
         model: whose layers have the names in `ranges`.
@@ -100,3 +150,10 @@ def quantize(model: nn.Module, ranges: Ranges) -> None:
                 largest = ranges[f"{parent_name}.{name}" if parent_name else name]
                 positive = isinstance(parent, FeedForward) and parent.is_positive and name == "contract"
                 setattr(parent, name, QuantizedLinear(child, largest, non_negative=positive))
+    embeddings = {cast(nn.Embedding, one) for one in (model.source_embedding, model.target_embedding)}
+    quantized: dict[nn.Module, nn.Module] = {
+        one: QuantizedEmbedding(one.weight, model.embedding_factor) for one in embeddings
+    }
+    model.source_embedding = quantized[model.source_embedding]
+    model.target_embedding = quantized[model.target_embedding]
+    model.embedding_factor = 1.0

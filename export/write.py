@@ -25,6 +25,7 @@ from export.operators import HEAD_DIM_UNIT, use_operators
 from export.parity import Parity, Yardstick, compare
 from export.quantize import QuantizedLinear, quantize
 from export.rows import write_copy, write_place
+from export.weights import WeightsFile
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
 from model.config import TransformerConfig
 from model.data import Corpus
@@ -156,9 +157,9 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
     elif precision == "fp16":
         encoder.half()
         decoder.half()
-    with torch.no_grad():
-        write_encoder(encoder, folder / ENCODER)
-        write_decoder(decoder, folder / DECODER, _KEY_VALUE_TYPES[precision])
+    with torch.no_grad(), WeightsFile(folder) as weights:
+        write_encoder(encoder, folder / ENCODER, weights)
+        write_decoder(decoder, folder / DECODER, weights, _KEY_VALUE_TYPES[precision])
     write_place(model.config, precision, folder / PLACE)
     write_copy(folder / COPY)
 

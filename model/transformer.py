@@ -21,8 +21,10 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.dropout = nn.Dropout(dropout)
-        self.source_embedding = nn.Embedding(config.source_vocabulary_size, config.d_model)
-        self.target_embedding = (
+        self.embedding_factor = math.sqrt(config.d_model) if config.scale_embedding else 1.0
+        # Ids [...] to [..., d_model]; an export has them in bytes.
+        self.source_embedding: nn.Module = nn.Embedding(config.source_vocabulary_size, config.d_model)
+        self.target_embedding: nn.Module = (
             self.source_embedding
             if config.share_embeddings
             else nn.Embedding(config.target_vocabulary_size, config.d_model)
@@ -82,7 +84,7 @@ class Transformer(nn.Module):
         return self.dropout(states)  # type: ignore[no-any-return]
 
     def _scale(self, states: Tensor) -> Tensor:
-        return states * math.sqrt(self.config.d_model) if self.config.scale_embedding else states
+        return states if self.embedding_factor == 1.0 else states * self.embedding_factor
 
     def encode(self, source: Tensor, source_lengths: Tensor) -> Tensor:
         """Encode padded source ids [batch, source], whose lengths are [batch], to [batch, source, d_model]."""

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task
 from bench.sentences import random_sentences
-from dragoman.bundle import ENCODER, MEMORY
+from dragoman.bundle import ENCODER, MEMORY, WEIGHTS
 from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import open_graph, open_session
+from service.runtime.weights import Weights
 
 SHORT, LONG = 3, 30
 # Of the largest number of a memory: half precision has 11 bits, and there are some layers.
@@ -29,7 +30,9 @@ def encoder(task: Task) -> Figures:
     figures: Figures = {"rows": [_row("as served", *served)]}
     for name, options in _KERNELS.items():
         task.note(figures)
-        session = open_session(*bundle.graph(ENCODER), device, cuda_options=options)
+        with bundle.mapped(WEIGHTS) as weights:
+            graph = bundle.graph(ENCODER)
+            session = open_session(*graph, device, weights=Weights(weights), cuda_options=options)
         figures["rows"].append(_row(name, *padding_difference(session, sources)))
     return figures | {"checks": {"as served, padding changes nothing": max(served) < TOLERANCE}}
 

@@ -5,6 +5,7 @@ Read with protobuf and the few fields that are needed, since serving does withou
 
 import math
 from collections.abc import Mapping
+from mmap import mmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,10 +14,13 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
+from dragoman.bundle import WEIGHTS
 from dragoman.errors import BundleError
 
-INT8: Final = 3
+FLOAT: Final = 1
 UINT8: Final = 2
+INT8: Final = 3
+FLOAT16: Final = 10
 _PACKAGE: Final = "dragoman.onnx_file"
 # Names, numbers and types of onnx.proto. A message that is only looked for is read as bytes.
 _MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
@@ -36,10 +40,14 @@ _MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
         "data_type": (2, "int32"),
         "name": (8, "string"),
         "raw_data": (9, "bytes"),
-        "external_data": (13, "bytes[]"),
+        "external_data": (13, "Entry[]"),
         "data_location": (14, "int32"),
     },
+    "Entry": {"key": (1, "string"), "value": (2, "string")},
 }
+
+
+Content = bytes | mmap | memoryview
 
 
 class Constant(NamedTuple):
@@ -49,11 +57,13 @@ class Constant(NamedTuple):
         data_type: of its numbers, as ONNX counts types.
         shape: its dimensions.
         content: its numbers, little-endian; empty where the file has them in another form.
+        place: where in the file of the weights they begin; None where they are in the graph's own.
     """
 
     data_type: int
     shape: tuple[int, ...]
-    content: bytes
+    content: Content
+    place: int | None
 
     def bytes_of(self) -> NDArray[np.int8] | None:
         """Read the numbers of a constant of type INT8, in its shape; None where they are not there one by one."""
@@ -75,14 +85,15 @@ class Node(NamedTuple):
 
 
 class Graph:
-    """Nodes and constants of a file that stands for itself."""
+    """Nodes and constants of a file that, but for the file of the weights, stands for itself."""
 
-    def __init__(self, content: bytes, file: Path) -> None:
+    def __init__(self, content: bytes, file: Path, weights: Content = b"") -> None:
         """Read a file.
 
         Args:
             content: of the file.
             file: its name, for messages.
+            weights: content of the file `WEIGHTS` beside it, the only other one that constants may lie in.
 
         Raises:
             BundleError: it is no ONNX file, or parts of it are elsewhere: in other files, or in graphs within it.
@@ -96,22 +107,38 @@ class Graph:
             raise BundleError(f"{file}: it is no ONNX file: it has no graph")
         graph = model.graph
         attributes = [attribute for node in graph.node for attribute in node.attribute]
-        tensors = [*graph.initializer]
-        for attribute in attributes:
-            tensors += [attribute.t, *attribute.tensors]
+        tensors = [tensor for attribute in attributes for tensor in (attribute.t, *attribute.tensors)]
         if any(tensor.external_data or tensor.data_location for tensor in tensors):
-            raise BundleError(f"{file}: some of its weights are in another file, which the manifest does not vouch for")
+            raise BundleError(f"{file}: some of its attributes are in another file")
         inner = any(attribute.g or attribute.graphs for attribute in attributes)
         sparse = any(attribute.sparse_tensor or attribute.sparse_tensors for attribute in attributes)
         if model.functions or graph.sparse_initializer or inner or sparse:
             raise BundleError(f"{file}: functions, graphs within graphs and sparse weights are not served")
-        self._constants = {tensor.name: tensor for tensor in graph.initializer}
+        view = memoryview(weights)
+        self.constants = {tensor.name: _constant(tensor, view, file) for tensor in graph.initializer}
         self.nodes = [Node(node.op_type, tuple(node.input)) for node in graph.node]
 
-    def constant(self, name: str) -> Constant | None:
-        """Find a constant by its name; None for what is computed or passed in."""
-        tensor = self._constants.get(name)
-        return tensor and Constant(tensor.data_type, tuple(tensor.dims), tensor.raw_data)
+
+def _constant(tensor: Any, weights: memoryview, file: Path) -> Constant:
+    """Find the numbers of a constant, in the graph's own file or in that of the weights.
+
+    Raises:
+        BundleError: they are said to be in another file, or beyond the end of that one.
+    """
+    kind, shape = tensor.data_type, tuple(tensor.dims)
+    if not (tensor.external_data or tensor.data_location):
+        return Constant(kind, shape, tensor.raw_data, None)
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    if (location := entries.get("location")) != WEIGHTS:
+        raise BundleError(f"{file}: {tensor.name}: weights lie in the graph or in {WEIGHTS}, not in {location!r:.80}")
+    try:
+        start, size = (int(entries[key]) for key in ("offset", "length"))
+    except (KeyError, ValueError) as error:
+        raise BundleError(f"{file}: {tensor.name}: does not say where in {WEIGHTS} it lies") from error
+    if not 0 <= start <= start + size <= len(weights):
+        wanted = f"bytes {start} to {start + size} of {WEIGHTS}"
+        raise BundleError(f"{file}: {tensor.name}: lies in {wanted}, which has {len(weights)}")
+    return Constant(kind, shape, weights[start : start + size], start)
 
 
 def _message_class(name: str) -> Any:

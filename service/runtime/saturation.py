@@ -23,23 +23,24 @@ _UNKNOWN: Final = frozenset(
     {"ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "QAttention", "QGemm", "QLinearConv"}
     | {"QLinearMatMul", "QMoE", "QOrderedMatMul"}
 )
+_HARMLESS: Final = frozenset({"Gather"})  # copies
+_PART_BYTES: Final = 2**19
 
 
-def check_products(content: bytes, file: Path) -> None:
+def check_products(graph: Graph, file: Path) -> None:
     """Prove that no product of a graph can saturate.
 
     Args:
-        content: of an ONNX file.
+        graph: of an ONNX file.
         file: its name, for messages.
 
     Raises:
-        BundleError: it is no such file, a product may saturate, or it is not known whether it may.
+        BundleError: a product may saturate, or it is not known whether it may.
     """
-    graph = Graph(content, file)
     for node in graph.nodes:
         if node.operator in _PRODUCTS:
             _check_weights(graph, node.inputs[_WEIGHTS], file)
-        elif node.operator in _UNKNOWN or _reads_weights(graph, node):
+        elif node.operator in _UNKNOWN or (node.operator not in _HARMLESS and _reads_weights(graph, node)):
             raise BundleError(f"{file}: {node.operator} of 8 bits: it is not known whether it is exact everywhere")
 
 
@@ -49,13 +50,25 @@ def largest_sum(weights: NDArray[np.int8]) -> int:
     Args:
         weights: [inputs, outputs].
     """
-    rows = np.pad(weights, ((0, len(weights) % 2), (0, 0))).astype(np.int16)
-    sums = [np.maximum(sign * rows, 0) for sign in (1, -1)]
-    return max(int((part[::2] + part[1::2]).max(initial=0)) for part in sums)
+    if len(weights) % 2:
+        last = np.zeros((2, weights.shape[1]), np.int8)
+        last[0] = weights[-1]
+        return max(largest_sum(weights[:-1]), largest_sum(last))
+    pairs = weights.reshape(-1, 2, weights.shape[1])
+    step = max(1, _PART_BYTES // max(1, 2 * weights.shape[1]))
+    return max((_largest_sum(pairs[start : start + step]) for start in range(0, len(pairs), step)), default=0)
+
+
+def _largest_sum(pairs: NDArray[np.int8]) -> int:
+    """Do `largest_sum` for [pairs, 2, outputs] that fit into a processor's cache."""
+    # The negative of -128 is -128, which as an unsigned byte is 128.
+    magnitudes = np.maximum(pairs, 0), np.negative(np.minimum(pairs, 0))
+    halves = [(part[:, 0].view(np.uint8), part[:, 1].view(np.uint8)) for part in magnitudes]
+    return max(int(np.add(first, second, dtype=np.uint16).max(initial=0)) for first, second in halves)
 
 
 def _check_weights(graph: Graph, name: str, file: Path) -> None:
-    constant = graph.constant(name)
+    constant = graph.constants.get(name)
     if constant is not None and constant.data_type == UINT8:
         return  # unsigned by unsigned bytes: these kernels add in 32 bits
     weights = constant.bytes_of() if constant is not None and constant.data_type == INT8 else None
@@ -70,5 +83,5 @@ def _check_weights(graph: Graph, name: str, file: Path) -> None:
 
 def _reads_weights(graph: Graph, node: Node) -> bool:
     """Tell whether a node reads a matrix of bytes."""
-    constants = (graph.constant(name) for name in node.inputs)
+    constants = (graph.constants.get(name) for name in node.inputs)
     return any(one is not None and one.data_type in (INT8, UINT8) and len(one.shape) > 1 for one in constants)

@@ -8,15 +8,18 @@ from typing import Final
 
 import onnxruntime
 
-from dragoman.bundle import DECODER, ENCODER, Bundle
+from dragoman.bundle import DECODER, ENCODER, WEIGHTS, Bundle
 from dragoman.errors import BundleError
 from service.runtime import cuda
+from service.runtime.onnx_file import Graph
 from service.runtime.saturation import check_products
+from service.runtime.weights import Weights, tables
 
 PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
 # One thread at a time has to do with a GPU: while onnxruntime records a CUDA graph, no other thread of the process may
 # reserve, copy or free memory there (cudaStreamCaptureModeGlobal), and a GPU gains nothing by two at a time.
 DEVICE_LOCK: Final = threading.RLock()
+_NO_WEIGHTS: Final = Weights()
 
 # By default an arena doubles each time that it has to grow.
 _CUDA_OPTIONS: Final = {"arena_extend_strategy": "kSameAsRequested"}
@@ -47,8 +50,15 @@ def open_graph(
     Raises:
         BundleError: as `open_session`, or the file has changed.
     """
-    options = _CUDA_OPTIONS_OF.get(name, {})
-    return open_session(*bundle.graph(name), device, profile=profile, placed=placed, cuda_options=options)
+    with bundle.mapped(WEIGHTS) as content:
+        return open_session(
+            *bundle.graph(name),
+            device,
+            weights=Weights(content, bundle.manifest.files.get(WEIGHTS, "")),
+            profile=profile,
+            placed=placed,
+            cuda_options=_CUDA_OPTIONS_OF.get(name, {}),
+        )
 
 
 def open_session(
@@ -56,6 +66,7 @@ def open_session(
     file: Path,
     device: str,
     *,
+    weights: Weights = _NO_WEIGHTS,
     profile: Path | None = None,
     placed: Path | None = None,
     cuda_options: Mapping[str, str] | None = None,
@@ -66,6 +77,7 @@ def open_session(
         content: of an ONNX file.
         file: its name, for messages.
         device: cpu or cuda.
+        weights: that lie in a file of their own.
         profile: how the name of the file begins that onnxruntime writes the time of every operator to.
         placed: file that onnxruntime writes the graph to as it runs it, each operator with its device.
         cuda_options: of the CUDA provider.
@@ -73,7 +85,8 @@ def open_session(
     Raises:
         BundleError: the graph cannot be loaded, its products may saturate, or the device is not there.
     """
-    check_products(content, file)
+    graph = Graph(content, file, weights.content)
+    check_products(graph, file)
     if device == "cuda" and (reason := cuda.missing()):
         raise BundleError(f"device {device}: {reason}")
     options = onnxruntime.SessionOptions()
@@ -86,6 +99,11 @@ def open_session(
         options.profile_file_prefix = str(profile)
     if placed is not None:
         options.optimized_model_filepath = str(placed)
+    options.add_external_initializers_from_files_in_memory([WEIGHTS], [weights.content], [len(weights.content)])
+    # A GPU's operators read its own memory.
+    kept = tables(graph, weights) if device == "cpu" else {}
+    for name, table in kept.items():
+        options.add_initializer(name, table)
     providers: list[object] = list(PROVIDERS[device])
     if device == "cuda":
         providers[0] = (PROVIDERS[device][0], {**_CUDA_OPTIONS, **(cuda_options or {})})
@@ -99,6 +117,7 @@ def open_session(
         raise BundleError(f"{file}: {' '.join(str(error).split())}") from error
     # onnxruntime 1.31 keeps the file's bytes beside the session, in case that other providers are to be tried.
     session._model_bytes = None
+    session.kept = kept
     # onnxruntime falls back to the CPU in silence.
     if session.get_providers()[0] != PROVIDERS[device][0]:
         raise BundleError(f"device {device}: {PROVIDERS[device][0]} failed to start")

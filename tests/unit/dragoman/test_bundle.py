@@ -260,6 +260,47 @@ def test_what_is_gone_after_the_check_is_named(folder: Path) -> None:
         bundle.read("encoder.onnx")
 
 
+def test_a_file_is_mapped_without_being_hashed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have gigabytes."""
+    bundle = Bundle.open(folder)
+    monkeypatch.setattr("dragoman.bundle._sha256", lambda _: "never asked")
+    with bundle.mapped("encoder.onnx") as content:
+        assert bytes(content) == b"encoder"
+    with bundle.mapped("weights.bin") as content:  # which this manifest does not list
+        assert bytes(content) == b""
+    os.utime(folder / "encoder.onnx")
+    with pytest.raises(BundleError, match="sha256 is never asked"), bundle.mapped("encoder.onnx"):
+        pass
+
+
+def test_what_was_written_over_before_it_is_mapped_is_refused(folder: Path) -> None:
+    bundle = Bundle.open(folder)
+    (folder / "encoder.onnx").write_bytes(b"reencod")
+    with pytest.raises(BundleError, match=r"sha256 is .*, the manifest says"), bundle.mapped("encoder.onnx"):
+        pass
+    (folder / "encoder.onnx").unlink()
+    with pytest.raises(BundleError, match=r"encoder\.onnx: cannot read"), bundle.mapped("encoder.onnx"):
+        pass
+
+
+def test_what_is_written_over_while_it_is_mapped_is_refused(folder: Path) -> None:
+    def write_while_mapped() -> None:
+        with Bundle.open(folder).mapped("encoder.onnx"):
+            (folder / "encoder.onnx").write_bytes(b"reencod")
+            os.utime(folder / "encoder.onnx", (0, 0))
+
+    with pytest.raises(BundleError, match=r"encoder\.onnx: has changed while it was loaded"):
+        write_while_mapped()
+
+
+def test_an_empty_file_can_be_mapped(folder: Path) -> None:
+    (folder / "empty").write_bytes(b"")
+    files = {"empty": sha256(folder / "empty")}
+    manifest = Bundle.open(folder).manifest.model_copy(update={"files": files})
+    with Bundle(folder, manifest).mapped("empty") as content:
+        assert bytes(content) == b""
+
+
 def test_pieces_that_are_none_are_named(folder: Path) -> None:
     with pytest.raises(BundleError, match=r"tokenizer\.model: cannot read the tokenizer"):
         Bundle.open(folder).tokenizer()

@@ -41,6 +41,8 @@ class Counts(NamedTuple):
 
 # The largest logit in two rounds, see export.argmax.
 ARGMAX = {"Reshape": 1, "ReduceMax": 1, "ArgMax": 2, "GatherND": 1, "Gather": 2 + 1, "Mul": 1 + 1, "Add": 1 + 1}
+# Rows of bytes and their scales; the factor of an embedding is in the scales.
+BYTES_ARGMAX = ARGMAX | {"Gather": 2 + 1 + 1, "Cast": 1}
 # fp32 adds the bias of a product by an operator of its own.
 PINNED: dict[tuple[str, str], Counts] = {
     ("encoder", "fp32"): Counts(
@@ -51,7 +53,7 @@ PINNED: dict[tuple[str, str], Counts] = {
     ("encoder", "int8"): Counts(
         layer={"LayerNormalization": 2, "QuantizeLinear": 4, "MatMulIntegerToFloat": 4}
         | {"GroupQueryAttention": 1, "Relu": 1, "Add": 2},
-        outside={"Gather": 2, "Mul": 1, "Add": 1, "LayerNormalization": 1}
+        outside={"Gather": 2 + 1, "Cast": 1, "Mul": 1, "Add": 1, "LayerNormalization": 1}
         | {"QuantizeLinear": 2, "MatMulIntegerToFloat": 1}  # the encoder memory, too, is quantized
         | {"Shape": 1, "Squeeze": 1, "Range": 1, "Sub": 1},
     ),
@@ -64,7 +66,7 @@ PINNED: dict[tuple[str, str], Counts] = {
         layer={"LayerNormalization": 3, "QuantizeLinear": 6, "MatMulIntegerToFloat": 6}
         | {"GroupQueryAttention": 2, "Slice": 1, "Relu": 1, "Add": 3},
         outside={"LayerNormalization": 1}
-        | ARGMAX
+        | BYTES_ARGMAX
         | {"QuantizeLinear": 1, "MatMulIntegerToFloat": 1}
         | {"Unsqueeze": 2, "Squeeze": 1, "Sub": 1},
     ),
@@ -142,7 +144,7 @@ def test_nor_what_onnxruntime_makes_of_it(
         providers=["CPUExecutionProvider"],
         disabled_optimizers=["SkipLayerNormFusion"],  # as service.runtime.host
     )
-    optimized = operators(onnx.load(tmp_path / "optimized.onnx"))
+    optimized = operators(onnx.load(tmp_path / "optimized.onnx", load_external_data=False))
     assert optimized["GroupQueryAttention"]
     assert not FORBIDDEN & optimized.keys()
 
@@ -257,11 +259,11 @@ def test_decoder_inputs_and_outputs(graphs: Graphs, precision: str) -> None:
 
 
 @each
-def test_graphs_are_whole_and_valid(exported: Callable[[Precision], Exported], precision: Precision) -> None:
+def test_graphs_are_valid(exported: Callable[[Precision], Exported], precision: Precision) -> None:
     bundle = exported(precision).bundle
     for file in (bundle.encoder, bundle.decoder):
         model = onnx.load(file, load_external_data=False)
-        assert all(tensor.data_location == TensorProto.DEFAULT for tensor in model.graph.initializer)
+        onnx.checker.check_model(file, full_check=False)
         assert {entry.domain: entry.version for entry in model.opset_import} == {"": 20, "com.microsoft": 1}
 
 

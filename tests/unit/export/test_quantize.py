@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from export.quantize import QuantizedLinear, quantize
+from export.quantize import QuantizedEmbedding, QuantizedLinear, quantize
 from model.config import TransformerConfig
 from model.transformer import Transformer
 from service.runtime.saturation import LARGEST_SUM, largest_sum
@@ -169,6 +169,38 @@ def test_every_layer_of_a_model(activation: str, gated: bool) -> None:
     unsigned = {name for name, module in quantized.items() if module.zero_point == 0}
     contracts = {"encoder.0.feed_forward.contract", "decoder.0.feed_forward.contract"}
     assert unsigned == (contracts if activation == "relu" and not gated else set())
+
+
+@settings(deadline=None)
+@given(rows=st.integers(1, 40), width=WIDTHS, seed=SEEDS, factor=st.sampled_from([1.0, 5.5]))
+@torch.inference_mode()
+def test_each_row_of_an_embedding_is_as_fine_as_bytes_can_be(rows: int, width: int, seed: int, factor: float) -> None:
+    torch.manual_seed(seed)
+    weight = torch.randn(rows, width) * torch.rand(rows, 1) * 3
+    weight[0] = 0.0
+    embedding = QuantizedEmbedding(weight, factor)
+    ids = torch.randint(rows, (3, 4))
+    off = (embedding(ids) / factor - weight[ids]).abs()
+    level = weight[ids].abs().amax(dim=-1, keepdim=True) / 127
+    assert (off <= 0.501 * level + 1e-12).all()
+
+
+def test_parts_of_a_large_weight_are_quantized_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = linear(24, 17)
+    whole, rows = QuantizedLinear(layer, LARGEST), QuantizedEmbedding(layer.weight.detach(), 2.0)
+    monkeypatch.setattr("export.quantize._ROWS", 5)
+    parts, other_rows = QuantizedLinear(layer, LARGEST), QuantizedEmbedding(layer.weight.detach(), 2.0)
+    for one, other in ((whole, parts), (rows, other_rows)):
+        assert all(torch.equal(value, other.state_dict()[name]) for name, value in one.state_dict().items())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_embeddings_that_are_one_stay_one(shared: bool) -> None:
+    sizes = {"source_vocabulary_size": 9, "target_vocabulary_size": 9, "d_model": 8, "heads": 2, "d_ff": 12}
+    model = Transformer(TransformerConfig(**sizes, encoder_layers=1, decoder_layers=1, share_embeddings=shared))
+    quantize(model, dict.fromkeys([name for name, one in model.named_modules() if isinstance(one, nn.Linear)], 2.0))
+    assert isinstance(model.source_embedding, QuantizedEmbedding)
+    assert (model.source_embedding is model.target_embedding) is shared
 
 
 @torch.inference_mode()

@@ -65,7 +65,7 @@ async def test_what_is_on_its_way_to_a_closed_model_fails(int8: Synthetic) -> No
         loaded.model.intake.submit([Segment([2], 4)])
 
 
-@pytest.mark.parametrize("name", ["encoder.onnx", "decoder.onnx", "tokenizer.model"])
+@pytest.mark.parametrize("name", ["encoder.onnx", "decoder.onnx", "weights.bin", "tokenizer.model"])
 async def test_bytes_that_were_not_checked_are_not_loaded(int8: Synthetic, tmp_path: Path, name: str) -> None:
     """The file is still valid: only its hash tells that its weights, or pieces, are others."""
     bundle = Bundle.open(shutil.copytree(int8.bundle.path, tmp_path / "bundle"))

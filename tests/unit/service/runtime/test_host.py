@@ -7,11 +7,12 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from dragoman.bundle import DECODER, ENCODER, Bundle, sha256
+from dragoman.bundle import DECODER, ENCODER, WEIGHTS, Bundle, sha256
 from dragoman.errors import BundleError
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.sessions import open_session
 from service.runtime.slots import SlotTable
+from service.runtime.weights import Weights
 from tests.synthetic import MAX_SOURCE_TOKENS, Synthetic
 
 pytestmark = pytest.mark.torch
@@ -135,7 +136,8 @@ def test_a_broken_graph_is_named_in_one_line(bundle: Bundle, tmp_path: Path, ses
 def test_the_bytes_of_a_file_are_kept_by_nobody(bundle: Bundle) -> None:
     content = bundle.read(DECODER)
     before = sys.getrefcount(content)
-    session = open_session(content, bundle.decoder, "cpu")
+    with bundle.mapped(WEIGHTS) as weights:
+        session = open_session(content, bundle.decoder, "cpu", weights=Weights(weights))
     assert sys.getrefcount(content) == before
     del session
 

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
+from dragoman.bundle import WEIGHTS
 from dragoman.errors import BundleError
 from service.runtime.onnx_file import INT8, Graph
 from tests.synthetic import Synthetic
@@ -22,24 +23,31 @@ def test_nodes_and_constants_are_those_that_onnx_reads(precision: str, request: 
     synthetic: Synthetic = request.getfixturevalue(precision)
     for file in (synthetic.bundle.encoder, synthetic.bundle.decoder, synthetic.bundle.place, synthetic.bundle.copy):
         expected = onnx.load(file).graph
-        graph = Graph(file.read_bytes(), file)
+        with synthetic.bundle.mapped(WEIGHTS) as weights:
+            graph = Graph(file.read_bytes(), file, weights)
         assert [(node.operator, list(node.inputs)) for node in graph.nodes] == [
             (node.op_type, list(node.input)) for node in expected.node
         ]
         for tensor in expected.initializer:
-            constant = graph.constant(tensor.name)
-            assert constant is not None
+            constant = graph.constants[tensor.name]
             assert (constant.data_type, list(constant.shape)) == (tensor.data_type, list(tensor.dims))
+            if constant.place is not None:
+                assert bytes(constant.content) == numpy_helper.to_array(tensor).tobytes()
             if tensor.data_type == INT8:
                 np.testing.assert_array_equal(constant.bytes_of(), numpy_helper.to_array(tensor))
-        assert graph.constant("no such constant") is None
+        assert len(graph.constants) == len(expected.initializer)
 
 
-def elsewhere(tensor: TensorProto) -> TensorProto:
+def elsewhere(tensor: TensorProto, location: str = "weights.bin", offset: str = "0", length: str = "16") -> TensorProto:
     """Says that the numbers are in another file."""
     tensor.data_location = TensorProto.EXTERNAL
-    tensor.external_data.add(key="location", value="weights.bin")
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=value)
     return tensor
+
+
+def moved(**place: str) -> Callable[[ModelProto], object]:
+    return lambda made: elsewhere(made.graph.initializer[0], **place)
 
 
 def model(edit: Callable[[ModelProto], object]) -> bytes:
@@ -62,8 +70,16 @@ VALUE = numpy_helper.from_array(np.zeros(2, np.float32), "value")
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda made: elsewhere(made.graph.initializer[0]), "weights are in another file"),
-        (lambda made: setattr(made.graph.initializer[0], "data_location", 1), "weights are in another file"),
+        (lambda made: setattr(made.graph.initializer[0], "data_location", 1), "not in None"),
+        (lambda made: made.graph.initializer[0].external_data.add(key="offset", value="0"), "not in None"),
+        *[
+            (moved(location=location), f"weights: weights lie in the graph or in weights.bin, not in '{location}'")
+            for location in ("", ".", "..", "other.bin", "../weights.bin", "./weights.bin", "/etc/passwd", "x" * 70)
+        ],
+        (moved(offset="-1"), "bytes -1 to 15 of weights.bin, which has 24"),
+        (moved(offset="9"), "bytes 9 to 25 of weights.bin, which has 24"),
+        (moved(length="-1"), "bytes 0 to -1 of weights.bin, which has 24"),
+        (moved(length="1e9"), "does not say where in weights.bin it lies"),
         (constant_node(value=elsewhere(numpy_helper.from_array(np.zeros(2, np.float32)))), "in another file"),
         (lambda made: made.functions.add(name="f"), "functions, graphs within graphs and sparse weights"),
         (constant_node(then_branch=GraphProto(name="inner")), "functions, graphs within graphs and sparse weights"),
@@ -73,8 +89,14 @@ VALUE = numpy_helper.from_array(np.zeros(2, np.float32), "value")
 )
 def test_what_is_not_in_the_file_itself_is_refused(edit: Callable[[ModelProto], object], message: str) -> None:
     with pytest.raises(BundleError, match=message) as caught:
-        Graph(model(edit), FILE)
+        Graph(model(edit), FILE, bytes(24))
     assert caught.value.message.startswith("decoder.onnx: ")
+
+
+def test_weights_in_the_file_for_them_are_read() -> None:
+    numbers = np.arange(6, dtype=np.float32)
+    constant = Graph(model(moved(offset="8")), FILE, numbers.tobytes()).constants["weights"]
+    assert (constant.place, constant.shape, bytes(constant.content)) == (8, (2, 2), numbers[2:].tobytes())
 
 
 def test_a_constant_node_is_no_harm() -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from dragoman.errors import BundleError
+from service.runtime.onnx_file import Graph
 from service.runtime.saturation import LARGEST_SUM, check_products, largest_sum
 from service.runtime.sessions import open_session
 
@@ -37,9 +38,13 @@ def product(weights: NDArray[np.generic], operator: str = "MatMulInteger") -> by
     return graph(node, weights=weights, zero=zero)
 
 
+def check(content: bytes) -> None:
+    check_products(Graph(content, FILE), FILE)
+
+
 def refusal(content: bytes) -> str:
     with pytest.raises(BundleError) as caught:
-        check_products(content, FILE)
+        check(content)
     assert "\n" not in caught.value.message
     assert caught.value.message.startswith("encoder.onnx: ")
     return caught.value.message
@@ -89,7 +94,7 @@ def test_unsigned_weights_are_exact_whatever_they_are() -> None:
 def test_weights_that_may_saturate_are_refused(operator: str, sign: int) -> None:
     weights = np.zeros((4, 3), np.int8)
     weights[2:, 1] = sign * np.array([100, LARGEST_SUM - 100])
-    check_products(product(weights, operator), FILE)
+    check(product(weights, operator))
     weights[2, 1] += sign
     message = refusal(product(weights, operator))
     assert "weights: two neighbouring weights add up to 129, and above 128" in message
@@ -112,7 +117,7 @@ def test_weights_that_cannot_be_looked_at_are_refused() -> None:
     described = helper.make_graph([computed], "g", [], [], [other_form])
     described.node[0].input[1] = "weights"
     assert message in refusal(helper.make_model(described).SerializeToString())
-    check_products(content, FILE)
+    check(content)
 
 
 @pytest.mark.parametrize("operator", ["QLinearMatMul", "QGemm", "DynamicQuantizeMatMul", "ConvInteger", "QAttention"])
@@ -127,6 +132,19 @@ def test_a_matrix_of_bytes_that_something_else_reads_is_refused() -> None:
     assert "DequantizeLinear of 8 bits" in refusal(content)
 
 
+def test_rows_of_a_matrix_of_bytes_may_be_looked_up() -> None:
+    check(graph(helper.make_node("Gather", ["table", "a"], ["y"]), table=np.full((4, 3), 127, np.int8)))
+
+
+def test_a_large_matrix_is_looked_at_to_its_end() -> None:
+    weights = np.zeros((7, 2**18), np.int8)
+    weights[4:6, -1] = 127
+    assert largest_sum(weights) == 254
+    weights[6, 0] = -128
+    weights[4:6, -1] = 0
+    assert largest_sum(weights) == 128
+
+
 def test_what_is_no_product_of_bytes_is_not_looked_at() -> None:
     node = helper.make_node("MatMul", ["a", "weights"], ["y"])
-    check_products(graph(node, weights=np.full((4, 3), 1e9, np.float32)), FILE)
+    check(graph(node, weights=np.full((4, 3), 1e9, np.float32)))

@@ -1,11 +1,13 @@
 """Graphs of the default model, opened for one thread a run; and what cannot be opened."""
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 import onnxruntime
 import pytest
 
-from dragoman.bundle import DECODER, ENCODER, Bundle
+from dragoman.bundle import DECODER, ENCODER, SOURCE, SOURCE_LENGTHS, SOURCE_SIZE, WEIGHTS, Bundle
 from dragoman.errors import BundleError
 from service.runtime.sessions import open_graph, open_session
 
@@ -23,6 +25,38 @@ def test_a_graph_runs_on_one_thread_of_the_cpu(bundle: Bundle, name: str) -> Non
     options = session.get_session_options()
     assert session.get_providers() == ["CPUExecutionProvider"]
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+
+
+def test_sessions_read_one_copy_of_the_embeddings(bundle: Bundle) -> None:
+    """The default model has one for both sides; each session would make a copy of its own."""
+    encoder, decoder, again = (open_graph(bundle, name, "cpu") for name in (ENCODER, DECODER, ENCODER))
+    shape = [bundle.manifest.vocabulary_size, bundle.manifest.d_model]
+    places = {
+        table.data_ptr()
+        for session in (encoder, decoder, again)
+        for table in session.kept.values()
+        if table.shape() == shape
+    }
+    assert len(places) == 1
+
+
+def test_an_open_session_needs_no_file(bundle: Bundle, tmp_path: Path) -> None:
+    """Nor does it matter what becomes of one."""
+    folder = shutil.copytree(bundle.path, tmp_path / "bundle")
+    encoder = open_graph(Bundle.open(folder), ENCODER, "cpu")
+    sources = {SOURCE: np.array([[5, 6, 2]]), SOURCE_LENGTHS: np.int32([3]), SOURCE_SIZE: np.array(3, np.int32)}
+    [expected] = encoder.run(None, sources)
+    (folder / WEIGHTS).write_bytes(b"")
+    np.testing.assert_array_equal(encoder.run(None, sources)[0], expected)
+
+
+def test_weights_that_changed_since_they_were_hashed_are_not_loaded(bundle: Bundle, tmp_path: Path) -> None:
+    folder = shutil.copytree(bundle.path, tmp_path / "bundle")
+    opened = Bundle.open(folder)
+    with (folder / WEIGHTS).open("r+b") as file:
+        file.write(b"other")
+    with pytest.raises(BundleError, match=r"weights\.bin: sha256 is .*, the manifest says"):
+        open_graph(opened, DECODER, "cpu")
 
 
 def test_what_is_no_graph_is_named_in_one_line(tmp_path: Path) -> None:

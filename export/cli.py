@@ -70,7 +70,8 @@ def build_export_parser() -> Parser:
         "--data",
         type=Path,
         metavar="FILE",
-        help=f"source<TAB>target lines, of which {PARITY_PAIRS} are compared (default: {PARITY} of the checkpoint)",
+        help=f"source<TAB>target lines, or lines of source text, of which {PARITY_PAIRS} are compared "
+        f"(default: {PARITY} of the checkpoint, else sentences in twelve languages that come with Dragoman)",
     )
     return parser
 
@@ -119,6 +120,8 @@ def _languages(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -
     if known is not None and not known.is_pair:
         if arguments.source_language or arguments.target_language:
             parser.error(f"--source-language, --target-language: the checkpoint has many, see {LANGUAGES}")
+        if arguments.data:
+            parser.error("--data: the checkpoint has many languages, and the file does not say in which a line is")
         return known
     source = arguments.source_language or (known.sources[0] if known else "")
     target = arguments.target_language or (known.targets[0] if known else "")
@@ -156,9 +159,13 @@ def _export(arguments: argparse.Namespace) -> None:
     start_s = time.monotonic()
     _say("loading torch and the checkpoint")
     from export.write import Target, export_bundle
-    from model.data import Corpus, read_corpus
+    from model.data import Corpus, read_corpus, read_sentences
 
-    pairs = read_corpus(arguments.data or arguments.checkpoint / PARITY)
+    recorded = arguments.checkpoint / PARITY
+    corpus = None
+    if arguments.data or recorded.exists():
+        read = read_sentences(arguments.data) if arguments.data else read_corpus(recorded)
+        corpus = Corpus(read.sources[:PARITY_PAIRS], read.targets[:PARITY_PAIRS], [])
     target = Target(
         arguments.name or _default_name(arguments.languages),
         arguments.languages,
@@ -166,10 +173,9 @@ def _export(arguments: argparse.Namespace) -> None:
         arguments.max_source_tokens,
         arguments.max_target_tokens,
     )
-    compared = Corpus(pairs.sources[:PARITY_PAIRS], pairs.targets[:PARITY_PAIRS], [])
     try:
         with _quiet_exporter():
-            parity = export_bundle(arguments.checkpoint, arguments.out, target, compared, _say)
+            parity = export_bundle(arguments.checkpoint, arguments.out, target, corpus, _say)
     except ValidationError as error:
         raise DataError(describe(error)) from error
     print(f"parity {parity}")

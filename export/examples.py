@@ -6,9 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dragoman.tokenizer import Tokenizer
-from model.config import TransformerConfig
-from model.data import Corpus, pad
+from model.data import pad
 from model.transformer import Transformer
 
 BATCH = 125
@@ -40,18 +38,6 @@ class Batch(NamedTuple):
     source_lengths: Tensor
     target: Tensor
     target_lengths: Tensor
-
-
-def of_pairs(pairs: Corpus, tokenizer: Tokenizer, config: TransformerConfig) -> list[Example]:
-    """Make examples of sentences and their translations, cut to the positions of the model."""
-    longest = config.max_positions
-    return [
-        Example(
-            [*tokenizer.encode(source), config.eos_id][:longest],
-            [config.start_id, *tokenizer.encode_target(target)][:longest],
-        )
-        for source, target in zip(pairs.sources, pairs.targets, strict=True)
-    ]
 
 
 def batches(examples: Sequence[Example], pad_id: int) -> Iterator[Batch]:

@@ -1,7 +1,7 @@
 """Checkpoint in, bundle out: whole and checked, or not at all."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,16 +18,16 @@ from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from export.argmax import argmax
 from export.calibrate import Ranges, calibrate
-from export.examples import of_pairs
+from export.examples import Example
 from export.graphs import DecoderGraph, EncoderGraph, write_decoder, write_encoder
 from export.key_values import Bytes, scale_to_bytes
 from export.operators import HEAD_DIM_UNIT, use_operators
-from export.parity import Parity, Yardstick, compare
+from export.parity import Parity, compare, decode_with_checkpoint
 from export.quantize import QuantizedLinear, quantize
 from export.rows import write_copy, write_place
+from export.samples import Sample, fitting, of_corpus, shipped
 from export.weights import WeightsFile
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
-from model.config import TransformerConfig
 from model.data import Corpus
 from model.layout import family
 from model.transformer import Transformer
@@ -70,7 +70,7 @@ class ParityError(DataError):
 
 
 def export_bundle(
-    checkpoint: Path, out: Path, target: Target, pairs: Corpus, report: Report = lambda message: None
+    checkpoint: Path, out: Path, target: Target, corpus: Corpus | None, report: Report = lambda message: None
 ) -> Parity:
     """Write a bundle beside `out`, compare it with the checkpoint, then give it its name.
 
@@ -78,24 +78,27 @@ def export_bundle(
         checkpoint: folder of the checkpoint.
         out: folder of the bundle; an older one is replaced at the end.
         target: what to make.
-        pairs: sentences to calibrate and to compare on.
+        corpus: sentences to calibrate and to compare on, with references or without; None: those of this package.
         report: told of each phase before it begins.
 
     Raises:
         BundleError: the checkpoint cannot be read.
         DataError: the limits are beyond the checkpoint's positions, or shorter than every source; or the heads have a
-            width that the serving runtime cannot do.
+            width that the serving runtime cannot do; or there are no sentences.
         ParityError: the bundle is not as good as the checkpoint.
     """
     model, tokenizer = load_checkpoint(checkpoint)
     _check_limits(model, target)
-    compared = _fitting(pairs, tokenizer, target.max_source_tokens)
+    manifest = _manifest(model, checkpoint, target)
+    samples = shipped(manifest, tokenizer) if corpus is None else of_corpus(corpus, manifest, tokenizer)
+    samples = fitting(samples, target.max_source_tokens)
     with replacing(out) as folder:
-        report(f"translating {len(compared)} sentences with PyTorch")
-        yardstick = Yardstick.of(model, tokenizer, compared, target.max_target_tokens)
-        write_bundle(model, tokenizer, pairs, checkpoint, target, folder, report)
-        report(f"comparing the bundle with PyTorch on {len(compared)} sentences")
-        parity = compare(yardstick, tokenizer, Bundle.open(folder))
+        report(f"translating {len(samples)} sentences with PyTorch")
+        expected = decode_with_checkpoint(model, samples, target.max_target_tokens)
+        examples = examples_of(samples, expected, tokenizer, model.config.max_positions)
+        write_bundle(model, examples, manifest, checkpoint, folder, report)
+        report(f"comparing the bundle with PyTorch on {len(samples)} sentences")
+        parity = compare(samples, expected, tokenizer, Bundle.open(folder))
         if not parity.passed:
             raise ParityError(f"parity failed, {out} was not written: {parity}")
     return parity
@@ -103,10 +106,9 @@ def export_bundle(
 
 def write_bundle(
     model: Transformer,
-    tokenizer: Tokenizer,
-    pairs: Corpus,
+    examples: Sequence[Example],
+    manifest: Manifest,
     checkpoint: Path,
-    target: Target,
     folder: Path,
     report: Report = lambda message: None,
 ) -> None:
@@ -114,26 +116,45 @@ def write_bundle(
 
     Args:
         model: of the checkpoint; it is used up, since a large one has no room beside a copy.
-        tokenizer: of the checkpoint.
-        pairs: sentences to calibrate on; read for int8 only.
+        examples: to calibrate on; read for int8 only.
+        manifest: of the bundle, which gets the hashes of its files.
         checkpoint: folder of the checkpoint.
-        target: what to make.
         folder: an empty one.
         report: told of each phase before it begins.
     """
-    config, parameters = model.config, sum(parameter.numel() for parameter in model.parameters())
     ranges: Ranges = {}
-    if target.precision == "int8":
-        report(f"measuring the ranges of activations on {len(pairs)} sentences")
-        examples = of_pairs(pairs, tokenizer, config)
+    if manifest.precision == "int8":
+        report(f"measuring the ranges of activations on {len(examples)} sentences")
         scale_to_bytes(model, examples)
         ranges = calibrate(model, examples)
-    report(f"writing the {target.precision} graphs of encoder and decoder")
-    write_graphs(model, target.precision, folder, ranges)
+    report(f"writing the {manifest.precision} graphs of encoder and decoder")
+    write_graphs(model, manifest.precision, folder, ranges)
     for name in tokenizer_files(checkpoint):
         shutil.copyfile(checkpoint / name, folder / name)
-    manifest = _manifest(config, parameters, checkpoint, target, folder)
+    files = {file.name: sha256(file) for file in sorted(folder.iterdir())}
+    manifest = manifest.model_copy(update={"files": files})
     (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+
+
+def examples_of(
+    samples: Sequence[Sample], targets: Sequence[list[int]], tokenizer: Tokenizer, max_positions: int
+) -> list[Example]:
+    """Make examples of samples and their references, or where there are none, of what a checkpoint made of them.
+
+    Args:
+        samples: whose sources fit into the positions of the model.
+        targets: of the checkpoint.
+        tokenizer: of the model.
+        max_positions: of the model; longer targets are cut.
+    """
+    wanted = [
+        target if one.reference is None else tokenizer.encode_target(one.reference)
+        for one, target in zip(samples, targets, strict=True)
+    ]
+    return [
+        Example(one.source, [*one.start_ids, *target][:max_positions])
+        for one, target in zip(samples, wanted, strict=True)
+    ]
 
 
 def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges: Ranges) -> None:
@@ -177,22 +198,6 @@ def _check_limits(model: Transformer, target: Target) -> None:
             raise DataError(f"head_dim: {head_dim} is not a multiple of {HEAD_DIM_UNIT}, which the runtime needs")
 
 
-def _fitting(pairs: Corpus, tokenizer: Tokenizer, max_source_tokens: int) -> Corpus:
-    """Take the pairs whose source is short enough.
-
-    Raises:
-        DataError: there is none.
-    """
-    fitting = [
-        pair
-        for pair in zip(pairs.sources, pairs.targets, strict=True)
-        if len(tokenizer.encode(pair[0])) < max_source_tokens
-    ]
-    if not fitting:
-        raise DataError(f"no pair to compare on: every source has {max_source_tokens} tokens or more")
-    return Corpus([source for source, _ in fitting], [target for _, target in fitting], [])
-
-
 def installed_versions() -> dict[str, str]:
     """List the versions of what makes a bundle, of what is installed: of a checkout, dragoman itself may not be."""
     versions = {}
@@ -202,7 +207,8 @@ def installed_versions() -> dict[str, str]:
     return versions
 
 
-def _manifest(config: TransformerConfig, parameters: int, checkpoint: Path, target: Target, folder: Path) -> Manifest:
+def _manifest(model: Transformer, checkpoint: Path, target: Target) -> Manifest:
+    config = model.config
     return Manifest(
         name=target.name,
         languages=target.languages,
@@ -220,10 +226,10 @@ def _manifest(config: TransformerConfig, parameters: int, checkpoint: Path, targ
         decoder_layers=config.decoder_layers,
         max_source_tokens=target.max_source_tokens,
         max_target_tokens=target.max_target_tokens,
-        parameters=parameters,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
         provenance=Provenance(
             checkpoint_sha256=sha256(checkpoint / WEIGHTS),
             versions=installed_versions(),
         ),
-        files={file.name: sha256(file) for file in sorted(folder.iterdir())},
+        files={},
     )

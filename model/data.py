@@ -58,7 +58,7 @@ def read_corpus(path: Path) -> Corpus:
                 else:
                     broken.append(number)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise DataError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from error
+        raise _unreadable(path, error) from error
     total = len(sources) + len(broken)
     if not total:
         raise DataError(f"{path}: is empty")
@@ -68,6 +68,28 @@ def read_corpus(path: Path) -> Corpus:
             f"{MAX_BROKEN_SHARE:.0%} allowed; first broken lines: {broken[:5]}"
         )
     return Corpus(sources, targets, broken)
+
+
+def read_sentences(path: Path) -> Corpus:
+    """Read `source TAB target` lines as `read_corpus` does, or lines of a source each, which have no targets.
+
+    Raises:
+        DataError: as `read_corpus`.
+    """
+    try:
+        with open_text(path) as lines:
+            sources = [line.strip() for line in lines if line.strip()]
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise _unreadable(path, error) from error
+    if not sources or any("\t" in source for source in sources):
+        return read_corpus(path)
+    if broken := [number for number, source in enumerate(sources, 1) if "\ufffd" in source]:
+        raise DataError(f"{path}: sentence {broken[0]} is not UTF-8")
+    return Corpus(sources, [], [])
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    return DataError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dragoman.bundle import Bundle, Precision, sha256
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from export.parity import Parity, decode_with_engine
+from export.samples import of_corpus
 from export.write import Target, export_bundle
 from model.checkpoint import WEIGHTS
 from model.data import Corpus, read_corpus
@@ -63,9 +64,9 @@ def test_exported_again_it_translates_the_same(committed: Bundle, corpus: Corpus
     assert export(committed, "int8", tmp_path / "bundle", read_corpus(CHECKPOINT / PARITY)).passed
     again = Bundle.open(tmp_path / "bundle")
     tokenizer = Tokenizer.open(again.path)
-    sources = [[*tokenizer.encode(text), committed.manifest.eos_id] for text in corpus.sources]
-    assert len(sources) == 500
-    expected, actual = decode_with_engine(committed, sources), decode_with_engine(again, sources)
+    samples = of_corpus(corpus, committed.manifest, tokenizer)
+    assert len(samples) == 500
+    expected, actual = decode_with_engine(committed, samples), decode_with_engine(again, samples)
     # Products of bytes are exact on every processor, and what is measured is rounded to steps: in general the bundle is
     # the same bit for bit. Where a processor's last digits push one of 2,000 values into the next step, three matrices
     # change at most (what writes a channel, asks for it and reads it), or one range: 70 of 500 sentences then differ.

@@ -15,6 +15,7 @@ from dragoman import Client
 from dragoman.bundle import target_limit
 from dragoman.tokenizer import Tokenizer
 from export.parity import decode_with_checkpoint
+from export.samples import Sample
 from model.checkpoint import load_checkpoint, save_checkpoint
 from model.config import TransformerConfig
 from model.data import Corpus, read_corpus
@@ -76,7 +77,8 @@ def default() -> tuple[Sentences, list[list[int]]]:
     """Sentences, and what plain PyTorch makes of them."""
     model, tokenizer = load_checkpoint(CHECKPOINT)
     sentences = sentences_of(tokenizer, read_corpus(PAIRS).sources, model.config.eos_id)
-    return sentences, decode_with_checkpoint(model, sentences.sources, MAX_TARGET_TOKENS)
+    samples = [Sample(ids, (model.config.start_id,)) for ids in sentences.sources]
+    return sentences, decode_with_checkpoint(model, samples, MAX_TARGET_TOKENS)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from dragoman.bundle import Bundle, Precision
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from export.parity import Parity
+from export.samples import Sample
 from export.write import Target, export_bundle
 from model.checkpoint import load_checkpoint, save_checkpoint
 from model.config import TransformerConfig
@@ -96,6 +97,16 @@ def checkpoint(
 @pytest.fixture(scope="session")
 def loaded(checkpoint: Path) -> tuple[Transformer, Tokenizer]:
     return load_checkpoint(checkpoint)
+
+
+@pytest.fixture(scope="session")
+def samples(loaded: tuple[Transformer, Tokenizer], corpus: Corpus) -> list[Sample]:
+    """The sentences of the corpus with their references."""
+    tokenizer = loaded[1]
+    return [
+        Sample([*tokenizer.encode(source), 2], (1,), reference)
+        for source, reference in zip(corpus.sources, corpus.targets, strict=True)
+    ]
 
 
 @pytest.fixture(scope="session")

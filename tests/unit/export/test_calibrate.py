@@ -10,17 +10,17 @@ from torch import Tensor, nn
 
 from dragoman.tokenizer import Tokenizer
 from export.calibrate import COVERED, calibrate, steady
-from export.examples import Example, of_pairs
-from model.data import Corpus
+from export.examples import Example
+from export.samples import Sample
+from export.write import examples_of
 from model.transformer import Transformer
 
 PAIRS = 40
 
 
 @pytest.fixture
-def examples(loaded: tuple[Transformer, Tokenizer], corpus: Corpus) -> list[Example]:
-    model, tokenizer = loaded
-    return of_pairs(Corpus(corpus.sources[:PAIRS], corpus.targets[:PAIRS], []), tokenizer, model.config)
+def examples(loaded: tuple[Transformer, Tokenizer], samples: list[Sample]) -> list[Example]:
+    return examples_of(samples[:PAIRS], [[]] * PAIRS, loaded[1], loaded[0].config.max_positions)
 
 
 def layers(model: Transformer) -> dict[str, nn.Linear]:
@@ -85,15 +85,6 @@ def test_no_logits_are_computed(loaded: tuple[Transformer, Tokenizer], examples:
     calibrate(loaded[0], examples)
     handle.remove()
     assert set(sizes) == {0}
-
-
-def test_a_sentence_beyond_the_positions(
-    loaded: tuple[Transformer, Tokenizer], random_model: Callable[..., Transformer]
-) -> None:
-    model = random_model(1, 1)
-    [example] = of_pairs(Corpus(["a " * 400], ["b " * 400], []), loaded[1], model.config)
-    assert (len(example.source), len(example.target)) == (160, 160)
-    assert all(value > 0 for value in calibrate(model, [example]).values())
 
 
 @settings(deadline=None)

@@ -10,6 +10,7 @@ import pytest
 from dragoman.cli import main
 from dragoman.language_marks import LanguageMarks, Languages
 from export.write import Target
+from model.data import Corpus
 
 ROOT = Path(__file__).parents[3]
 CHECKPOINT = ROOT / "models" / "en-de" / "checkpoint"
@@ -100,11 +101,28 @@ def test_the_languages_of_an_import_keep_their_marks(checkpoint: Path, targets: 
     assert targets[0].languages.of("ro-MD").target_prefix == (3,)
     many = Languages(sources=("en", "de"), targets=("de",))
     (checkpoint / "languages.json").write_text(many.model_dump_json())
+    capsys.readouterr()
+    assert "--data: the checkpoint has many languages" in refused(capsys, *command)
+    del command[-2:]
     assert main(command) == 0
     assert (targets[1].name, targets[1].languages) == ("mul-de", many)
     capsys.readouterr()
-    capsys.readouterr()
     assert "the checkpoint has many" in refused(capsys, *command, "--source-language", "en")
+
+
+def test_sentences_are_those_asked_for_then_of_the_checkpoint_then_of_the_package(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    record(checkpoint, source_language="en", target_language="de")
+    corpora: list[Corpus | None] = []
+    monkeypatch.setattr("export.write.export_bundle", lambda *arguments: corpora.append(arguments[3]))
+    (tmp_path / "lines.txt").write_text("One sentence.\n\n  Another.\n")
+    command = ["export", str(checkpoint), "--out", str(tmp_path / "x")]
+    assert main(command) == 0
+    (checkpoint / "parity.tsv").write_text("a\tb\n")
+    assert main(command) == 0
+    assert main([*command, "--data", str(tmp_path / "lines.txt")]) == 0
+    assert corpora == [None, Corpus(["a"], ["b"], []), Corpus(["One sentence.", "Another."], [], [])]
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"options": 3}', '{"options": {"source_language": "English"}}'])

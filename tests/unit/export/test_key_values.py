@@ -10,18 +10,18 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.tokenizer import Tokenizer
-from export.examples import Example, batches, of_pairs, run
+from export.examples import Example, batches, run
 from export.key_values import LARGEST, Bytes, scale_to_bytes
-from model.data import Corpus
+from export.samples import Sample
+from export.write import examples_of
 from model.transformer import Transformer
 
 PAIRS = 40
 
 
 @pytest.fixture
-def examples(loaded: tuple[Transformer, Tokenizer], corpus: Corpus) -> list[Example]:
-    model, tokenizer = loaded
-    return of_pairs(Corpus(corpus.sources[:PAIRS], corpus.targets[:PAIRS], []), tokenizer, model.config)
+def examples(loaded: tuple[Transformer, Tokenizer], samples: list[Sample]) -> list[Example]:
+    return examples_of(samples[:PAIRS], [[]] * PAIRS, loaded[1], loaded[0].config.max_positions)
 
 
 @pytest.fixture

@@ -5,7 +5,15 @@ import pytest
 
 from dragoman.bundle import Bundle, Precision, target_limit
 from dragoman.tokenizer import Tokenizer
-from export.parity import MAX_BLEU_LOSS, Parity, Yardstick, compare, decode_with_checkpoint, decode_with_engine
+from export.parity import (
+    MAX_BLEU_LOSS,
+    MIN_AGREEMENT,
+    Parity,
+    compare,
+    decode_with_checkpoint,
+    decode_with_engine,
+)
+from export.samples import Sample
 from model.data import Corpus
 from model.decoding import greedy
 from model.transformer import Transformer
@@ -36,13 +44,32 @@ Export = Callable[[Precision], Exported]
     ],
 )
 def test_what_passes(precision: str, equal: int, bleu: float, passed: bool) -> None:
-    assert Parity(precision, 500, equal, checkpoint_bleu=30.0, bundle_bleu=bleu).passed is passed
+    parity = Parity(precision, 500, equal, agreement=50.0, checkpoint_bleu=30.0, bundle_bleu=bleu)
+    assert parity.passed is passed
+
+
+@pytest.mark.parametrize(
+    ("precision", "equal", "agreement", "passed"),
+    [
+        ("fp32", 400, 100.0, True),
+        ("fp32", 399, 100.0, False),
+        ("int8", 300, MIN_AGREEMENT, True),
+        ("int8", 299, 99.0, False),
+        ("int8", 400, MIN_AGREEMENT - 0.01, False),
+        ("fp16", 300, MIN_AGREEMENT, True),
+        ("fp16", 299, 99.0, False),
+    ],
+)
+def test_what_passes_without_references(precision: str, equal: int, agreement: float, passed: bool) -> None:
+    assert Parity(precision, 400, equal, agreement).passed is passed
 
 
 def test_for_people_and_for_json() -> None:
-    parity = Parity("int8", 500, 421, checkpoint_bleu=44.128, bundle_bleu=44.0)
-    assert str(parity) == "int8: 421 of 500 sentences equal to plain PyTorch; BLEU 44.00, checkpoint 44.13"
+    parity = Parity("int8", 500, 421, agreement=93.1, checkpoint_bleu=44.128, bundle_bleu=44.0)
+    told = "int8: 421 of 500 sentences equal to plain PyTorch; BLEU of one against the other 93.10"
+    assert str(parity) == f"{told}; against references 44.00, checkpoint 44.13"
     assert Parity(**parity.as_dict()) == parity
+    assert str(Parity("int8", 500, 421, 93.1)) == f"{told} (no references: at least 75% and {MIN_AGREEMENT:g})"
 
 
 def test_fp32_is_plain_pytorch_in_all_sentences(exported: Export, corpus: Corpus) -> None:
@@ -60,37 +87,47 @@ def test_int8_passes(exported: Export) -> None:
     assert exported("int8").parity.passed
 
 
-def sources_of(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
-    return [[*tokenizer.encode(text), 2] for text in texts]
-
-
 def test_the_yardstick_is_each_sentence_alone_under_its_own_limit(
-    loaded: tuple[Transformer, Tokenizer], corpus: Corpus
+    loaded: tuple[Transformer, Tokenizer], samples: list[Sample]
 ) -> None:
-    model, tokenizer = loaded
-    sources = sources_of(tokenizer, corpus.sources[:70])
-    together = decode_with_checkpoint(model, sources, 40)
-    for source, target in zip(sources[::6], together[::6], strict=True):
-        assert [target] == greedy(model, [source], max_target_tokens=target_limit(len(source), 40))
+    model, _ = loaded
+    # Of two languages, of which one has a start id of its own, and the other two ids.
+    starts = [(1,), (9,), (9, 7)] * 20
+    others = [one._replace(start_ids=start_ids) for one, start_ids in zip(samples, starts, strict=False)]
+    together = decode_with_checkpoint(model, others, 40)
+    for one, target in list(zip(others, together, strict=True))[::7]:
+        limit = target_limit(len(one.source), 40)
+        assert [target] == greedy(model, [one.source], max_target_tokens=limit, start_ids=[one.start_ids])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8", "fp16"])
 def test_the_engine_decodes_alike_whoever_is_beside(
-    exported: Export, loaded: tuple[Transformer, Tokenizer], corpus: Corpus, precision: Precision
+    exported: Export, samples: list[Sample], precision: Precision
 ) -> None:
-    _, tokenizer = loaded
-    sources = sources_of(tokenizer, corpus.sources[:60])
-    together = decode_with_engine(exported(precision).bundle, sources)
-    assert together == decode_with_engine(exported(precision).bundle, sources[::-1])[::-1]
+    together = decode_with_engine(exported(precision).bundle, samples[:60])
+    assert together == decode_with_engine(exported(precision).bundle, samples[:60][::-1])[::-1]
     for row in range(0, 60, 12):
-        assert decode_with_engine(exported(precision).bundle, [sources[row]]) == [together[row]]
+        assert decode_with_engine(exported(precision).bundle, [samples[row]]) == [together[row]]
+
+
+def test_without_references_a_bundle_is_held_against_its_checkpoint_alone(
+    exported: Export, loaded: tuple[Transformer, Tokenizer], samples: list[Sample]
+) -> None:
+    model, tokenizer = loaded
+    plain = [one._replace(reference=None) for one in samples]
+    plain[::2] = [one._replace(start_ids=(5,)) for one in plain[::2]]
+    parity = compare(plain, decode_with_checkpoint(model, plain, 40), tokenizer, exported("fp32").bundle)
+    assert parity == Parity("fp32", len(samples), len(samples), 100.0)
 
 
 def test_a_bundle_of_another_checkpoint_is_found_out(
-    exported: Export, random_model: Callable[..., Transformer], loaded: tuple[Transformer, Tokenizer], corpus: Corpus
+    exported: Export,
+    random_model: Callable[..., Transformer],
+    loaded: tuple[Transformer, Tokenizer],
+    samples: list[Sample],
 ) -> None:
-    other = random_model(2, 2)
-    yardstick = Yardstick.of(other, loaded[1], Corpus(corpus.sources[:40], corpus.targets[:40], []), 40)
-    parity = compare(yardstick, loaded[1], exported("fp32").bundle)
+    expected = decode_with_checkpoint(random_model(2, 2), samples[:40], 40)
+    parity = compare(samples[:40], expected, loaded[1], exported("fp32").bundle)
     assert parity.equal < 40
+    assert parity.agreement < 50
     assert not parity.passed

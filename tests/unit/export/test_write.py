@@ -16,8 +16,10 @@ from dragoman.bundle import Bundle, Precision, sha256
 from dragoman.errors import BundleError, DataError
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
+from export.examples import Example
 from export.parity import Parity, decode_with_checkpoint
-from export.write import ParityError, Target, export_bundle, installed_versions, write_graphs
+from export.samples import Sample
+from export.write import ParityError, Target, examples_of, export_bundle, installed_versions, write_graphs
 from model.checkpoint import save_checkpoint
 from model.data import Corpus
 from model.transformer import Transformer
@@ -171,12 +173,12 @@ def test_int8_that_loses_bleu_is_refused(
     target: NewTarget,
     loaded: tuple[Transformer, Tokenizer],
     corpus: Corpus,
+    samples: list[Sample],
     tmp_path: Path,
 ) -> None:
     """Against its own translations the checkpoint has a BLEU of 100; a bundle that decodes otherwise has less."""
     model, tokenizer = loaded
-    sources = [[*tokenizer.encode(text), 2] for text in corpus.sources[:60]]
-    own = [tokenizer.decode(ids) for ids in decode_with_checkpoint(model, sources, 40)]
+    own = [tokenizer.decode(ids) for ids in decode_with_checkpoint(model, samples[:60], 40)]
     quick("int8", "decoder", 0.5)
     with pytest.raises(ParityError, match=r"int8: .* checkpoint 100\.00"):
         export_bundle(checkpoint, tmp_path / "bundle", target("int8"), Corpus(corpus.sources[:60], own, []))
@@ -210,9 +212,30 @@ def test_nothing_to_compare_is_no_parity(
     quick: Callable[..., None], checkpoint: Path, target: NewTarget, corpus: Corpus, tmp_path: Path
 ) -> None:
     quick("fp32", "encoder", 0.1)
-    with pytest.raises(DataError, match="no pair"):
+    with pytest.raises(DataError, match="no sentence to compare on: every source has more than 2 tokens"):
         export_bundle(checkpoint, tmp_path / "bundle", target("fp32", source=2), corpus)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("change", "passed"), [(0.0, True), (0.5, False)])
+def test_without_references_a_bundle_must_agree_with_its_checkpoint(
+    quick: Callable[..., None], checkpoint: Path, target: NewTarget, tmp_path: Path, change: float, passed: bool
+) -> None:
+    """On the sentences of the package, of which the English ones are meant."""
+    quick("fp32", "decoder", change)
+    out = tmp_path / "bundle"
+    if passed:
+        parity = export_bundle(checkpoint, out, target("fp32"), None)
+        assert (parity.sentences, parity.equal, parity.agreement, parity.bundle_bleu) == (40, 40, 100.0, None)
+    else:
+        with pytest.raises(ParityError, match=r"BLEU of one against the other \d+\.\d+ \(no references"):
+            export_bundle(checkpoint, out, target("fp32"), None)
+
+
+def test_targets_are_cut_to_the_positions(loaded: tuple[Transformer, Tokenizer]) -> None:
+    samples = [Sample([5, 2], (1, 7), "a b c d"), Sample([6, 2], (1,))]
+    examples = examples_of(samples, [[8], [9, 10]], loaded[1], 3)
+    assert examples == [Example([5, 2], [1, 7, *loaded[1].encode_target("a b c d")][:3]), Example([6, 2], [1, 9, 10])]
 
 
 def test_no_checkpoint(target: NewTarget, corpus: Corpus, tmp_path: Path) -> None:

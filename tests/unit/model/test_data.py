@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer
-from model.data import Corpus, PairDataset, SpecialIds, open_text, pad, read_corpus
+from model.data import Corpus, PairDataset, SpecialIds, open_text, pad, read_corpus, read_sentences
 
 IDS = SpecialIds(pad=0, start=1, eos=2)
 GOOD = "good morning\tguten Morgen\n"
@@ -191,3 +191,24 @@ def test_pad() -> None:
     padded = pad([[5], [6, 7, 8], []], 9)
     assert padded.dtype == torch.int64
     assert padded.tolist() == [[5, 9, 9], [6, 7, 8], [9, 9, 9]]
+
+
+def test_lines_without_tabs_are_sources(tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt.gz"
+    file.write_bytes(gzip.compress(b" One.\r\n\nTwo.\n"))
+    assert read_sentences(file) == Corpus(["One.", "Two."], [], [])
+    file.write_bytes(gzip.compress(GOOD.encode()))
+    assert read_sentences(file) == read_corpus(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "is empty"), (b"\n \n", "lines are not 'source<TAB>target'"), (b"one\n\xff\n", "sentence 2 is not UTF-8")],
+)
+def test_lines_that_are_no_sentences(content: bytes, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_sentences(file)
+    with pytest.raises(DataError, match="cannot read: No such file"):
+        read_sentences(tmp_path / "none")

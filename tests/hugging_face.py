@@ -109,7 +109,10 @@ def translate(
     mask = torch.zeros_like(source)
     for row, ids in enumerate(sources):
         mask[row, : len(ids)] = 1
-    given = {} if starts is None else {"decoder_input_ids": torch.tensor(starts)}
+    given: dict[str, Any] = {}
+    if starts is not None:
+        # Without the first of them, the model's own start id would be put before all others.
+        given = {"decoder_input_ids": torch.tensor(starts), "decoder_start_token_id": [row[0] for row in starts]}
     output = model.generate(
         input_ids=source,
         attention_mask=mask,

@@ -11,6 +11,7 @@ from docs.generators.markdown import one_line, paragraphs, table
 from dragoman.commands.models import build_parser as models
 from dragoman.commands.translate import build_parser as translate
 from export.cli import build_evaluate_parser, build_export_parser
+from export.importing import build_parser as import_
 from model.cli import build_parser as train
 from service.commands.api_key import build_parser as api_key
 from service.commands.serve import build_parser as serve
@@ -27,6 +28,7 @@ PARSERS = (
     train,
     build_export_parser,
     build_evaluate_parser,
+    import_,
     load_test,
     load_test_compare,
     bench_compare,

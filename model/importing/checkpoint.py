@@ -18,7 +18,7 @@ from model.transformer import Transformer
 _TYPES: Final = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 
-def write_checkpoint(out: Path, network: Network, weights: Weights, texts: Texts, record: Mapping[str, Any]) -> None:
+def write_checkpoint(out: Path, network: Network, weights: Weights, texts: Texts, record: Mapping[str, Any]) -> int:
     """Write a checkpoint beside `out`, then rename: it appears whole or not at all.
 
     Args:
@@ -27,6 +27,9 @@ def write_checkpoint(out: Path, network: Network, weights: Weights, texts: Texts
         weights: of the source.
         texts: tokenizer and languages.
         record: for import.json.
+
+    Returns:
+        How many parameters the model has.
 
     Raises:
         DataError: the source lacks a tensor, has one that nothing reads, or shapes do not fit.
@@ -44,6 +47,7 @@ def write_checkpoint(out: Path, network: Network, weights: Weights, texts: Texts
             (partial / name).write_bytes(content)
         with (partial / WEIGHTS).open("wb") as file:
             _write_weights(file, network.weights, shapes, weights)
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _shape(recipe: Recipe, weights: Weights, ours: str) -> list[int]:

@@ -47,6 +47,8 @@ def make(
         DataError: a wanted language is not there, or none is left.
     """
     known = codes.known(dict.fromkeys([*sources, *targets]))
+    # What the user says in BCP-47 stays as it is said.
+    known |= {code: Code(code, ()) for code in (*wanted.sources, *wanted.targets) if code in known and "-" in code}
     left_out = [code for code in dict.fromkeys([*sources, *targets]) if code not in known]
     chosen_sources = _restrict([code for code in sources if code in known], known, wanted.sources, wanted.languages)
     chosen_targets = _restrict([code for code in targets if code in known], known, wanted.targets, wanted.languages)
@@ -68,8 +70,8 @@ def make(
     return languages, warnings
 
 
-def of_folder(name: str) -> tuple[list[str], list[str]]:
-    """Read the languages off the name of a folder such as opus-mt-en-de; ([], []) where it says none."""
+def of_name(name: str) -> tuple[list[str], list[str]]:
+    """Read the languages off the name of a model such as opus-mt-en-de; ([], []) where it says none."""
     found = re.search(r"opus-?mt-(?:.*-)?([A-Za-z_+]+)-([A-Za-z_+]+)$", name)
     return (split(found[1]), split(found[2])) if found else ([], [])
 

@@ -135,7 +135,7 @@ def _languages(
     source: Source, wanted: Wanted, marks: dict[str, int], forced: tuple[int, ...]
 ) -> tuple[Languages, list[str]]:
     settings = source.json(tokenizers.TOKENIZER_CONFIG)
-    by_name = languages.of_folder(source.folder.name)
+    by_name = languages.of_name(source.name)
     sides = {}
     for side, named, asked in (("source", by_name[0], wanted.sources), ("target", by_name[1], wanted.targets)):
         sides[side] = list(asked) or languages.split(str(settings.get(f"{side}_lang") or "")) or named
@@ -153,4 +153,4 @@ def _languages(
                 f"{source.folder}: {len(sides['target'])} target languages, but vocab.json has no mark such as >>deu<<"
             )
         tags = {code: LanguageMarks(target_prefix=forced) for code in sides["target"]}
-    return languages.make(sides["source"], list(tags), tags, Wanted((), wanted.targets, wanted.languages))
+    return languages.make(sides["source"], list(tags), tags, wanted)

@@ -22,12 +22,14 @@ class Imported:
     Attributes:
         family: its name.
         config: of the model.
+        parameters: how many numbers it has.
         languages: of the model.
         warnings: a line each.
     """
 
     family: str
     config: TransformerConfig
+    parameters: int
     languages: Languages
     warnings: tuple[str, ...]
 
@@ -37,6 +39,7 @@ def import_folder(
     out: Path,
     wanted: Wanted = ANY_LANGUAGES,
     report: Report = lambda message: None,
+    name: str = "",
 ) -> Imported:
     """Write a checkpoint of a model in the format of Hugging Face.
 
@@ -45,11 +48,12 @@ def import_folder(
         out: folder of the checkpoint; an older one is replaced.
         wanted: what the user says of the languages.
         report: told of each step before it begins.
+        name: of the model, which may say its languages; that of the folder if empty.
 
     Raises:
         DataError: the model cannot be imported; says why.
     """
-    source = Source.open(folder)
+    source = Source.open(folder, name)
     family = family_of(source)
     warnings = list(family.check(source))
     texts = family.texts(source, wanted)
@@ -60,5 +64,5 @@ def import_folder(
     warnings += [*texts.warnings, *network.warnings]
     report("writing the checkpoint")
     record = {"family": source.config["model_type"], "source": dict(source.hashes()), "warnings": warnings}
-    write_checkpoint(out, network, weights, texts, record)
-    return Imported(family.name, network.config, texts.languages, tuple(warnings))
+    parameters = write_checkpoint(out, network, weights, texts, record)
+    return Imported(family.name, network.config, parameters, texts.languages, tuple(warnings))

@@ -23,19 +23,25 @@ class Source:
 
     Attributes:
         folder: where it lies.
+        name: of the model, such as opus-mt-en-de.
         config: config.json.
         generation: generation_config.json; None where there is none, then config.json says what it would say.
         used: names of the files that were read, for the record of the import.
     """
 
     folder: Path
+    name: str
     config: dict[str, Any]
     generation: dict[str, Any] | None
     used: set[str] = field(default_factory=set)
 
     @classmethod
-    def open(cls, folder: Path) -> "Source":
+    def open(cls, folder: Path, name: str = "") -> "Source":
         """Read the two files of settings.
+
+        Args:
+            folder: where the model lies.
+            name: of the model; that of the folder if empty.
 
         Raises:
             DataError: there is no such folder, or no config.json that is a JSON object.
@@ -44,9 +50,9 @@ class Source:
             raise DataError(f"{folder}: no such folder")
         if not (folder / CONFIG).is_file():
             raise DataError(f"{folder}: no {CONFIG}; a model in the format of Hugging Face is needed")
-        source = cls(folder, {}, {})
+        source = cls(folder, name or folder.resolve().name, {}, {})
         generation = source.json(GENERATION) if source.has(GENERATION) else None
-        return cls(folder, source.json(CONFIG), generation, source.used)
+        return cls(folder, source.name, source.json(CONFIG), generation, source.used)
 
     def has(self, name: str) -> bool:
         """Tell whether there is a file of this name."""

@@ -17,7 +17,7 @@ from model.importing.families import family_of
 from model.importing.family import ANY_LANGUAGES, Texts
 from model.importing.sentencepiece_file import without_user_marks
 from model.importing.source import Source
-from tests.unit.model.importing.conftest import MBART_50_LANGUAGES, NLLB_LANGUAGES, pieces_of, train
+from tests.hugging_face_files import MBART_50_LANGUAGES, NLLB_LANGUAGES, pieces_of, train
 
 HARD = [
     "  two   blanks ",
@@ -60,8 +60,11 @@ def test_marian(
     for text in [*english_and_german[0][:200], *english_and_german[1][:50], *HARD]:
         expected = theirs(text)["input_ids"]
         assert [*ours.encode(text), 0] == expected
-        assert [3, *expected] == theirs(">>fra<< " + text)["input_ids"]
-    assert [texts.languages.of(code).target_tag for code in ("de", "fr")] == [(2,), (3,)]
+        assert [*texts.languages.of("fr").target_tag, *expected] == theirs(">>fra<< " + text)["input_ids"]
+    assert [theirs.convert_ids_to_tokens(texts.languages.of(code).target_tag[0]) for code in ("de", "fr")] == [
+        ">>deu<<",
+        ">>fra<<",
+    ]
     for text in [*english_and_german[1][:200], *HARD]:
         ids = theirs(text_target=text)["input_ids"]
         assert [*ours.encode_target(text), 0] == ids
@@ -175,11 +178,10 @@ def test_commands_in_a_text_are_text(
     assert control.isdisjoint(ids)
 
 
-def test_marks_that_a_sentencepiece_file_finds_in_texts(tmp_path: Path) -> None:
+def test_marks_that_a_sentencepiece_file_finds_in_texts() -> None:
     sentences = ["good morning", "where is the station", "the station is here"] * 20
     symbols = ["<2de>", ">>fra<<", "▁<2xx>", "http"]
-    train(tmp_path / "spm.model", sentences, vocab_size=60, user_defined_symbols=symbols)
-    content = (tmp_path / "spm.model").read_bytes()
+    content = train(sentences, vocab_size=60, user_defined_symbols=symbols)
     before, after = (SentencePieceProcessor(model_proto=c) for c in (content, without_user_marks(content)))
     assert pieces_of(before) == pieces_of(after)
     text = "good <2de> >>fra<< http"
@@ -191,9 +193,8 @@ def test_marks_that_a_sentencepiece_file_finds_in_texts(tmp_path: Path) -> None:
     assert before.encode("good morning") == after.encode("good morning")
 
 
-def test_a_file_without_such_marks_stays_as_it_is(tmp_path: Path) -> None:
-    train(tmp_path / "spm.model", ["good morning", "where is the station"] * 20, vocab_size=40)
-    content = (tmp_path / "spm.model").read_bytes()
+def test_a_file_without_such_marks_stays_as_it_is() -> None:
+    content = train(["good morning", "where is the station"] * 20, vocab_size=40)
     assert without_user_marks(content) is content
 
 

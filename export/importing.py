@@ -1,0 +1,163 @@
+"""The command `dragoman import`; its help and the errors of its arguments need no torch."""
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, get_args
+
+from dragoman.arguments import Parser
+from dragoman.bundle import NAME_PATTERN, Precision
+from dragoman.errors import DataError
+from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
+
+BUNDLE: Final = "bundle"  # folder of the bundle, in that of the checkpoint
+_HUB_NAME: Final = re.compile(r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
+_MOST_SHOWN: Final = 12
+_LIMITS: Final = {"source": 128, "target": 256}  # as dragoman export; fewer where the model has fewer positions
+
+
+def import_(argv: list[str]) -> int:
+    """Make a checkpoint of a model of others, and a bundle of that where it is asked for.
+
+    Returns:
+        The exit code: 0, or 130 after Ctrl-C.
+
+    Raises:
+        DragomanError: the model cannot be imported, or its bundle fails the parity check.
+    """
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    if arguments.bundle is None and (arguments.name or arguments.data):
+        parser.error("--name and --data are for the bundle: give --bundle")
+    if arguments.data and not arguments.data.is_file():
+        raise DataError(f"{arguments.data}: no such file")
+    try:
+        positions = _import(arguments)
+        if arguments.bundle:
+            return _export(arguments, positions)
+    except KeyboardInterrupt:
+        print("dragoman import: interrupted; nothing was written", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return EXIT_OK
+
+
+def build_parser() -> Parser:
+    """Build the parser of the command line."""
+    parser = Parser("dragoman import", description="Make a checkpoint of a model in the format of Hugging Face.")
+    add = parser.add_argument
+    add(
+        "source",
+        metavar="SOURCE",
+        help="folder of the model, or its name on the hub, such as Helsinki-NLP/opus-mt-en-de",
+    )
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help=f"of the checkpoint; the bundle goes to FOLDER/{BUNDLE}",
+    )
+    add("--bundle", choices=get_args(Precision), help="make a bundle as well, in this precision")
+    add("--name", type=_name, help="name of the bundle's model (default: as dragoman export)")
+    add("--data", type=Path, metavar="FILE", help="sentences to calibrate the bundle and to compare it on")
+    add_codes = partial(add, type=_codes, default=(), metavar="CODE[,CODE]")
+    add_codes("--source-language", help="languages that it translates from, where its files do not say them")
+    add_codes("--target-language", help="languages that it translates into, likewise")
+    add_codes("--languages", help="of its languages only these")
+    return parser
+
+
+def _name(text: str) -> str:
+    if not NAME_PATTERN.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"must be 1 to 64 letters, digits and any of '._-', is {text!r}")
+    return text
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    codes = tuple(code.strip() for code in text.split(","))
+    if not all(codes):
+        raise argparse.ArgumentTypeError(f"must be codes of languages with commas between, is {text!r}")
+    return codes
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    """Write the checkpoint, and say what it is; returns how many positions the model has."""
+    start_s = time.monotonic()
+    folder, name = _folder(arguments.source)
+    _say("loading torch")
+    from model.importing.family import Wanted
+    from model.importing.run import import_folder
+
+    wanted = Wanted(arguments.source_language, arguments.target_language, arguments.languages)
+    imported = import_folder(folder, arguments.out, wanted, _say, name)
+    for warning in imported.warnings:
+        print(f"warning: {warning}")
+    config = imported.config
+    pieces = f"{config.target_vocabulary_size:,} pieces"
+    if not config.share_embeddings:
+        pieces = f"{config.source_vocabulary_size:,} and {pieces}"
+    print(
+        f"{imported.family}: {config.encoder_layers} + {config.decoder_layers} layers of width {config.d_model}, "
+        f"{pieces}, {imported.parameters / 1e6:,.1f} million parameters"
+    )
+    print(f"languages: {_listed(imported.languages.sources)} to {_listed(imported.languages.targets)}")
+    print(f"wrote {arguments.out}, {_megabytes(arguments.out)}, in {time.monotonic() - start_s:.1f} s")
+    return config.max_positions
+
+
+def _folder(source: str) -> tuple[Path, str]:
+    """Find the folder of a model, from the hub where there is none of this name here; and the name of the model."""
+    if Path(source).exists() or not _HUB_NAME.fullmatch(source):
+        return Path(source), ""
+    _say(f"no folder {source} here; fetching it from the hub")
+    return _fetched(source), source.rsplit("/", 1)[-1]
+
+
+def _fetched(name: str) -> Path:
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        files = [file.rfilename for file in HfApi().model_info(name).siblings or ()]
+        weights = "*.safetensors" if any(file.endswith(".safetensors") for file in files) else "*.bin"
+        patterns = ["*.json", "*.spm", "*.model", weights]
+        return Path(snapshot_download(name, allow_patterns=patterns))
+    except HFValidationError as error:
+        raise DataError(f"{name}: {error}") from error
+    except HfHubHTTPError as error:
+        raise DataError(f"{name}: the hub refuses it: {str(error).splitlines()[0]:.200}") from error
+    except Exception as error:  # of its HTTP library, which is another one in each version
+        raise DataError(f"{name}: no such folder, and the hub cannot be reached: {type(error).__name__}") from error
+
+
+def _export(arguments: argparse.Namespace, positions: int) -> int:
+    """Make the bundle by the command that does it for any checkpoint."""
+    from export.cli import export
+
+    out = arguments.out / BUNDLE
+    argv = [str(arguments.out), "--out", str(out), "--precision", arguments.bundle]
+    for side, tokens in _LIMITS.items():
+        argv += [f"--max-{side}-tokens", str(min(tokens, positions))]
+    argv += ["--name", arguments.name] if arguments.name else []
+    argv += ["--data", str(arguments.data)] if arguments.data else []
+    code = export(argv)
+    if code == EXIT_OK:
+        print(f"the bundle has {_megabytes(out)}; serve it: dragoman serve --models {out}")
+    return code
+
+
+def _listed(codes: Sequence[str]) -> str:
+    more = f" and {len(codes) - _MOST_SHOWN} more" if len(codes) > _MOST_SHOWN else ""
+    return ", ".join(codes[:_MOST_SHOWN]) + more
+
+
+def _megabytes(folder: Path) -> str:
+    return f"{sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1e6:,.1f} MB"
+
+
+def _say(message: str) -> None:
+    print(message, flush=True)

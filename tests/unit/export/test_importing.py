@@ -1,0 +1,107 @@
+"""The command `dragoman import`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.bundle import Bundle
+from dragoman.cli import main
+from dragoman.language_marks import LanguageMarks
+from tests import hugging_face, hugging_face_files
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def opus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of OPUS-MT with weights, for one language pair, which only its name says."""
+    folder = hugging_face_files.marian_files(tmp_path_factory.mktemp("hf") / "opus-mt-en-de", d_model=32)
+    given = json.loads((folder / "config.json").read_text())
+    settings = {key: value for key, value in given.items() if key not in ("model_type", "architectures")}
+    model = hugging_face.random_model("marian", 2, **settings)
+    hugging_face.save(model, folder, bad_words_ids=[[given["pad_token_id"]]], no_repeat_ngram_size=3)
+    return folder
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Gives the one line with which the command ends."""
+    try:
+        code = main(["import", *map(str, arguments)])
+    except SystemExit as left:
+        code = left.code
+    captured = capsys.readouterr()
+    assert code == 2
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_a_checkpoint_and_what_is_said_of_it(opus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(opus), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "Marian: 1 + 1 layers of width 32, 740 pieces, 0.0 million parameters" in said
+    assert "languages: en to de" in said
+    assert "warning: generation_config.json: no_repeat_ngram_size is 3, and is not applied" in said
+    assert f"wrote {tmp_path / 'out'}, 0." in said
+    record = json.loads((tmp_path / "out" / "import.json").read_text())
+    assert record["family"] == "marian"
+    assert {"config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json"} <= set(record["source"])
+    assert record["warnings"] == ["generation_config.json: no_repeat_ngram_size is 3, and is not applied"]
+
+
+@pytest.mark.torch
+def test_a_bundle_in_the_same_call(opus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    english, german = hugging_face_files.sentences()
+    data = tmp_path / "data.tsv"
+    data.write_text("".join(f"{a}\t{b}\n" for a, b in zip(english[:20], german[:20], strict=True)), encoding="utf-8")
+    arguments = ["--out", tmp_path / "out", "--bundle", "fp32", "--name", "mine", "--data", data]
+    limits = ["--source-language", "en-GB", "--target-language", "de"]
+    assert main(["import", *map(str, [opus, *arguments, *limits])]) == 0
+    said = capsys.readouterr().out
+    assert "parity fp32: 20 of 20" in said
+    assert f"dragoman serve --models {tmp_path / 'out' / 'bundle'}" in said
+    manifest = Bundle.open(tmp_path / "out" / "bundle").manifest
+    assert (manifest.name, manifest.family, manifest.languages.sources) == ("mine", "marian", ("en-GB",))
+    assert manifest.languages.of("de") == LanguageMarks()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "required: SOURCE, --out"),
+        (["x", "--out", "y", "--name", "z"], "--name and --data are for the bundle: give --bundle"),
+        (["x", "--out", "y", "--languages", "de,,fr"], "codes of languages with commas between, is 'de,,fr'"),
+        (["x", "--out", "y", "--bundle", "int4"], "invalid choice: 'int4'"),
+        (["x", "--out", "y", "--bundle", "int8", "--data", "nowhere.tsv"], "nowhere.tsv: no such file"),
+        (["nowhere", "--out", "y"], "nowhere: no such folder"),
+    ],
+)
+def test_arguments(arguments: list[str], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert named in refused(capsys, *(tmp_path / "y" if argument == "y" else argument for argument in arguments))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_hub_that_cannot_be_reached(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman.cli", "import", "someone/opus-mt-en-de", "--out", tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "cache"), "PATH": ""},
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "someone/opus-mt-en-de: no such folder, and the hub cannot be reached" in done.stderr
+
+
+def test_help_and_bad_arguments_need_no_torch() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = sys.modules['langcodes'] = None\n"
+        "from dragoman.cli import main\n"
+        "sys.exit(main(['import', '--help']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--bundle" in done.stdout

@@ -5,6 +5,7 @@ from typing import Annotated, Final, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dragoman import language
+from dragoman.errors import DataError
 
 _MOST_LANGUAGES: Final = 1_000
 _MOST_IDS: Final = 32  # in one place
@@ -101,6 +102,30 @@ class Languages(BaseModel):
     def target(self, asked: str) -> str | None:
         """Find the target language that serves an asked one, by code or alias; None where there is none."""
         return self._find(self.targets, asked)
+
+    def told(self, source: str, target: str) -> tuple[str, str]:
+        """Find the languages that a command asks for.
+
+        Args:
+            source: as for :meth:`source`; "": any, where the model need not be told.
+            target: as for :meth:`target`; "": the only one.
+
+        Returns:
+            Their own codes; "" for a source that it is not told.
+
+        Raises:
+            DataError: there is no such language, or there are several and none is asked for.
+        """
+        found = []
+        for side, asked, code, codes, needed in (
+            ("source", source, self.source(source), self.sources, self.needs_source),
+            ("target", target, self.target(target), self.targets, True),
+        ):
+            if code is None and (asked or needed):
+                wrong = f"is {asked}" if asked else "is needed"
+                raise DataError(f"the {side} language {wrong}: the model has {', '.join(codes)}")
+            found.append(code or "")
+        return found[0], found[1]
 
     def _find(self, served: tuple[str, ...], asked: str) -> str | None:
         named = [code for code in served if asked.lower() in map(str.lower, self.of(code).aliases)]

@@ -84,6 +84,21 @@ class Tokenizer:
         """Turn target ids into text."""
         return self._target.decode(list(ids))
 
+    def source_pieces(self, ids: Sequence[int]) -> list[str]:
+        """Name the pieces of source ids, for people."""
+        return _pieces(self._source, ids)
+
+    def target_pieces(self, ids: Sequence[int]) -> list[str]:
+        """Name the pieces of target ids, for people."""
+        return _pieces(self._target, ids)
+
+
+def _pieces(side: SentencePieceProcessor | Vocabulary, ids: Sequence[int]) -> list[str]:
+    if isinstance(side, Vocabulary):
+        return side.pieces(ids)
+    size = len(side)
+    return [side.id_to_piece(id_) if id_ < size else f"<{id_}>" for id_ in ids]
+
 
 def tokenizer_files(folder: Path) -> list[str]:
     """Name the tokenizer files that lie in a folder.

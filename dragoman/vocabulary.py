@@ -87,6 +87,15 @@ class Vocabulary:
             return self._processor.decode(spelled)  # type: ignore[no-any-return]
         return self._processor.decode(own)  # type: ignore[no-any-return, arg-type]
 
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Name each id: its piece, or its number in angle brackets where it stands for no text."""
+        spell = self._processor.id_to_piece
+        own = [self._own[id_] for id_ in ids]
+        return [
+            f"<{id_}>" if piece is None else piece if isinstance(piece, str) else spell(piece)
+            for id_, piece in zip(ids, own, strict=True)
+        ]
+
     def _of_pieces(self, pieces: Sequence[str]) -> list[int]:
         own = self._processor.piece_to_id(list(pieces))
         return [

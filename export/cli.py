@@ -81,6 +81,9 @@ def build_evaluate_parser() -> Parser:
     parser = Parser("dragoman evaluate", description="Greedy BLEU and chrF of a model.")
     parser.add_argument("model", type=Path, help="folder of a checkpoint (plain PyTorch) or bundle (the engine)")
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="source<TAB>target lines")
+    for side in ("source", "target"):
+        which = "which of them to use, where the model has several"
+        parser.add_argument(f"--{side}-language", type=language, metavar="CODE", help=which)
     parser.add_argument("--translations", type=Path, metavar="FILE", help="write the translations here, one per line")
     return parser
 
@@ -188,7 +191,10 @@ def _evaluate(arguments: argparse.Namespace, *, is_bundle: bool) -> None:
 
     corpus = read_corpus(arguments.data)
     start_s = time.monotonic()
-    translations = (_with_bundle if is_bundle else _with_checkpoint)(arguments.model, corpus.sources)
+    translate = _with_bundle if is_bundle else _with_checkpoint
+    translations = translate(
+        arguments.model, corpus.sources, arguments.source_language or "", arguments.target_language or ""
+    )
     seconds = time.monotonic() - start_s
     if arguments.translations:
         arguments.translations.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
@@ -196,23 +202,30 @@ def _evaluate(arguments: argparse.Namespace, *, is_bundle: bool) -> None:
     print(json.dumps({"model": str(arguments.model), **result, "seconds": round(seconds, 2)}, indent=2))
 
 
-def _with_checkpoint(folder: Path, texts: list[str]) -> list[str]:
+def _with_checkpoint(folder: Path, texts: list[str], source: str, target: str) -> list[str]:
+    from dragoman.framing import Frame
     from model.checkpoint import load_checkpoint
     from model.evaluate import translate
 
+    known = languages(folder)
+    asked = known.told(source, target) if known else None
     model, tokenizer = load_checkpoint(folder)
-    return translate(model, tokenizer, texts)
+    frame = Frame.of(known, model.config, *asked) if known and asked else None
+    return translate(model, tokenizer, texts, frame)
 
 
-def _with_bundle(folder: Path, texts: list[str]) -> list[str]:
+def _with_bundle(folder: Path, texts: list[str], source: str, target: str) -> list[str]:
     from dragoman.bundle import Bundle
     from export.parity import SLOTS
     from service.engine.offline import OfflineEngine
+    from service.options import RequestOptions
     from service.text.translator import Translator
 
     bundle = Bundle.open(folder)
+    source, target = bundle.manifest.languages.told(source, target)
     translator = Translator(bundle.manifest, bundle.tokenizer())
-    return [result.text for result in translator.translate_offline(OfflineEngine(bundle, slots=SLOTS), texts)]
+    options = RequestOptions(source_language=source, target_language=target)
+    return [result.text for result in translator.translate_offline(OfflineEngine(bundle, slots=SLOTS), texts, options)]
 
 
 @contextmanager

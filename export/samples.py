@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from dragoman.bundle import Manifest
 from dragoman.errors import DataError
+from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from model.data import Corpus
-from service.text.framing import Frame
 
 # The first line names the languages; each other one is a sentence in all of them.
 _SENTENCES: Final = "sentences.tsv"
@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 def of_corpus(corpus: Corpus, manifest: Manifest, tokenizer: Tokenizer) -> list[Sample]:
-    """Make samples of a user's sentences, which are in the first source language, and into the first target language.
+    """Make samples of a user's sentences, which are in the first source language, and into the first other target.
 
     Args:
         corpus: sentences, and as many references or none.
@@ -43,7 +43,8 @@ def of_corpus(corpus: Corpus, manifest: Manifest, tokenizer: Tokenizer) -> list[
     """
     languages = manifest.languages
     references: list[str | None] = [*corpus.targets] or [None] * len(corpus)
-    pair = languages.sources[0], languages.targets[0]
+    source = languages.sources[0]
+    pair = source, next((code for code in languages.targets if code != source), source)
     texts = ((*pair, text, reference) for text, reference in zip(corpus.sources, references, strict=True))
     return _samples(texts, manifest, tokenizer)
 
@@ -82,7 +83,7 @@ def _samples(
 ) -> list[Sample]:
     samples = []
     for source, target, text, reference in texts:
-        frame = Frame.of(manifest, source, target)
+        frame = Frame.of(manifest.languages, manifest, source, target)
         samples.append(Sample(frame.around(tokenizer.encode(text)), frame.start_ids or (manifest.start_id,), reference))
     return samples
 

@@ -34,18 +34,34 @@ def attend(
         query: [batch, heads, queries, head_dim].
         key: [batch, heads, keys, head_dim].
         value: as `key`.
+        mask: see `attention_weights`.
+        scaled: likewise.
+        bias: likewise.
+
+    Returns:
+        [batch, queries, heads * head_dim].
+    """
+    weights = attention_weights(query, key, mask, scaled=scaled, bias=bias)
+    return (weights.to(value.dtype) @ value).transpose(1, 2).flatten(2)
+
+
+def attention_weights(query: Tensor, key: Tensor, mask: Tensor, *, scaled: bool, bias: Tensor | None) -> Tensor:
+    """Compute softmax(Q K^T / sqrt(head_dim) + bias).
+
+    Args:
+        query: [batch, heads, queries, head_dim].
+        key: [batch, heads, keys, head_dim].
         mask: bool, broadcast to [batch, heads, queries, keys]; True where a query may look.
         scaled: whether the products are divided by sqrt(head_dim).
         bias: broadcast to [batch, heads, queries, keys].
 
     Returns:
-        [batch, queries, heads * head_dim].
+        float32 [batch, heads, queries, keys].
     """
     scores = query @ key.transpose(-1, -2)
     scores = scores * query.shape[-1] ** -0.5 if scaled else scores
     scores = scores if bias is None else scores + bias
-    scores = scores.float().masked_fill(~mask, -torch.inf)
-    return (F.softmax(scores, dim=-1).to(value.dtype) @ value).transpose(1, 2).flatten(2)
+    return F.softmax(scores.float().masked_fill(~mask, -torch.inf), dim=-1)
 
 
 class AttendSelf(nn.Module):

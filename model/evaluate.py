@@ -9,6 +9,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from dragoman.bundle import target_limit
 from dragoman.errors import DataError
+from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from model.decoding import greedy
 from model.transformer import Transformer
@@ -43,22 +44,31 @@ def score(translations: Sequence[str], references: Sequence[str]) -> Scores:
     )
 
 
-def translate(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:
+def translate(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str], frame: Frame | None = None) -> list[str]:
     """Translate texts greedily, those of like length together, in the order given.
+
+    Args:
+        model: in evaluation mode.
+        tokenizer: of the model.
+        texts: each a segment.
+        frame: of the languages; None: of a model for one pair that is told nothing.
 
     Raises:
         DataError: a text has more tokens than the model has positions.
     """
-    sources = [[*tokenizer.encode(text), model.config.eos_id] for text in texts]
+    frame = frame or Frame((), (model.config.eos_id,), ())
+    sources = [frame.around(tokenizer.encode(text)) for text in texts]
     order = sorted(range(len(texts)), key=lambda i: len(sources[i]))
     longest = max(map(len, sources), default=0)
-    if longest > model.config.max_positions:
-        raise DataError(f"a text has {longest} tokens, the model {model.config.max_positions} positions")
+    positions = model.config.max_positions
+    if longest > positions:
+        raise DataError(f"a text has {longest} tokens, the model {positions} positions")
     translations = [""] * len(texts)
     for start in range(0, len(order), BATCH_SENTENCES):
         rows = order[start : start + BATCH_SENTENCES]
-        limit = target_limit(len(sources[rows[-1]]), model.config.max_positions)
-        targets = greedy(model, [sources[i] for i in rows], max_target_tokens=limit)
+        limit = target_limit(len(sources[rows[-1]]), positions - len(frame.start_ids[1:]))
+        starts = [frame.start_ids] * len(rows) if frame.start_ids else None
+        targets = greedy(model, [sources[i] for i in rows], max_target_tokens=limit, start_ids=starts)
         for row, target in zip(rows, targets, strict=True):
             translations[row] = tokenizer.decode(target)
     return translations

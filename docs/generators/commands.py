@@ -13,6 +13,7 @@ from dragoman.commands.translate import build_parser as translate
 from export.cli import build_evaluate_parser, build_export_parser
 from export.importing import build_parser as import_
 from model.cli import build_parser as train
+from model.inspection.command import build_parser as build_inspect_parser
 from service.commands.api_key import build_parser as api_key
 from service.commands.serve import build_parser as serve
 from service.settings import Settings
@@ -29,6 +30,7 @@ PARSERS = (
     build_export_parser,
     build_evaluate_parser,
     import_,
+    build_inspect_parser,
     load_test,
     load_test_compare,
     bench_compare,

@@ -9,7 +9,6 @@ from dragoman.answers import Translation
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
-from dragoman.errors import InvalidRequestError
 from service.options import RequestOptions
 from service.registry import capacity
 from service.settings import DEFAULT_MODELS, PREFIX, load
@@ -56,14 +55,8 @@ def translator(
     slots = capacity.slots_of(manifest, settings)
     engine = OfflineEngine(bundle, device=settings.device, threads=settings.decoding_threads(), slots=slots)
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
-    languages = manifest.languages
-    if not source and languages.needs_source:
-        raise InvalidRequestError(
-            f"model {manifest.name} reads {len(languages.sources)} languages, say which with --from"
-        )
-    options = RequestOptions(
-        source_language=languages.source(source) or "", target_language=languages.target(target) or "", html=html
-    )
+    source, target = manifest.languages.told(source, target)
+    options = RequestOptions(source_language=source, target_language=target, html=html)
 
     def translate(texts: list[str]) -> list[Translation]:
         return [

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
+from dragoman.framing import Frame
 from service.decode import Decode, raise_first
 from service.engine.dry_run import drive
 from service.engine.engine import Engine
 from service.engine.runner import Runner
-from service.text.framing import Frame
 
 # Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
 # what is decoded of each: a matter of some 50 ms at the default model's size.
@@ -119,7 +119,7 @@ def _decode(runner: Runner, waves: Sequence[Sequence[list[int]]], manifest: Mani
 def _start_ids(manifest: Manifest, source: list[int]) -> tuple[int, ...]:
     """Give a golden sentence a target language, by its length: so a batch has several."""
     targets = manifest.languages.targets
-    return Frame.of(manifest, target=targets[len(source) % len(targets)]).start_ids
+    return Frame.of(manifest.languages, manifest, target=targets[len(source) % len(targets)]).start_ids
 
 
 def _line(error: Exception) -> str:

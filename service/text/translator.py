@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
+from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
 from service.options import RequestOptions
@@ -12,7 +13,6 @@ from service.segment import Segment
 from service.settings import Settings
 from service.text import markup, segmentation
 from service.text.document import Document, Part, TextResult
-from service.text.framing import Frame
 from service.text.piece import Piece
 from service.text.segment_encoder import SegmentEncoder
 
@@ -72,7 +72,7 @@ class Translator:
         """
         decoding = options.decoding._replace(stops_at_repetition=self._limits.stop_repetition)
         options = options._replace(decoding=decoding)
-        frame = Frame.of(self._manifest, options.source_language, options.target_language)
+        frame = Frame.of(self._manifest.languages, self._manifest, options.source_language, options.target_language)
         encoder = SegmentEncoder(self._tokenizer, self._manifest.max_source_tokens - frame.tokens)
         split = partial(segmentation.split, language=self._read_language(options), fits=encoder.fits)
         if options.html:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from service.text.framing import Frame
 
 from dragoman.bundle import Bundle
 from export.write import Target, write_bundle
@@ -15,7 +16,6 @@ from model.importing.run import import_folder
 from model.layout import languages
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
-from service.text.framing import Frame
 from tests import hugging_face, hugging_face_files
 
 TOKENS = 16

@@ -147,6 +147,12 @@ def test_bad_values_are_found_at_once(flag: str, value: str, why: str, capsys) -
     assert why in line
 
 
+@pytest.mark.parametrize("model", [CHECKPOINT, CHECKPOINT.parent / "bundle"])
+def test_a_language_that_the_model_does_not_have_is_refused_before_anything_is_translated(model: Path, capsys) -> None:
+    line = refused(capsys, "evaluate", model, "--data", DATA, "--target-language", "fr")
+    assert "the target language is fr: the model has de" in line
+
+
 def test_a_folder_that_is_neither_says_what_is_below_it(capsys, tmp_path: Path) -> None:
     line = refused(capsys, "evaluate", CHECKPOINT.parent, "--data", "x")
     assert "neither a checkpoint (config.json) nor a bundle (bundle.json)" in line

@@ -3,6 +3,9 @@
 It never ends a sentence by itself, so that every program decodes the same number of tokens: the rows of its output
 projection have mean zero but that of the end-of-sentence id, which is negative throughout, and its last
 normalization adds the same number to every component, which only that row can feel.
+
+Tied, output and embedding are one. A random model would then repeat its last token for ever, which is the largest part
+of its state: the last normalization changes the sign of half of the components, so that it is no part of it any more.
 """
 
 import json
@@ -32,7 +35,6 @@ BASE: dict[str, Any] = {
     "scale_embedding": True,
     "embedding_norm": False,
     "share_embeddings": True,
-    # Tied, a random model repeats its last token for ever.
     "tie_output": False,
     "output_bias": False,
     "pad_id": 0,
@@ -105,7 +107,8 @@ def random_weights(config: dict[str, Any], random: np.random.Generator) -> dict[
         linear(f"{name}.feed_forward.expand", inner, width)
         linear(f"{name}.feed_forward.contract", width, inner)
 
-    weights["source_embedding.weight"] = _normal(random, (config["source_vocabulary_size"], width))
+    tied = config["tie_output"]
+    embedding = weights["source_embedding.weight"] = _normal(random, (config["source_vocabulary_size"], width))
     for index in range(config["encoder_layers"]):
         layer(f"encoder.{index}", cross=False)
     for index in range(config["decoder_layers"]):
@@ -113,11 +116,12 @@ def random_weights(config: dict[str, Any], random: np.random.Generator) -> dict[
     norm("encoder_norm")
     # d_model components, each times a row's -d_model**-0.5: together minus the margin.
     norm("decoder_norm", bias=_EOS_MARGIN * width**-0.5)
-    output = _normal(random, (config["target_vocabulary_size"], width))
+    if tied:
+        weights["decoder_norm.weight"][::2] = -1
+    output = embedding if tied else _normal(random, (config["target_vocabulary_size"], width))
     output -= output.mean(axis=1, keepdims=True)
     output[config["eos_id"]] = -(width**-0.5)
-    weights["output.weight"] = output
-    return weights
+    return weights if tied else {**weights, "output.weight": output}
 
 
 def _normal(random: np.random.Generator, shape: tuple[int, int]) -> Array:

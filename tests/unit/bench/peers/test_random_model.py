@@ -59,6 +59,19 @@ def test_no_state_ends_a_sentence() -> None:
     assert np.delete(logits, SMALL["eos_id"], axis=1).max(axis=1).min() > 0
 
 
+def test_a_tied_model_neither_ends_a_sentence_nor_repeats_its_last_token() -> None:
+    weights = random_weights(SMALL | {"tie_output": True, "d_model": 256}, np.random.default_rng(1))
+    assert "output.weight" not in weights
+    embedding = weights["source_embedding.weight"]
+    states = embedding[4:]  # what is left of a state if the layers add nothing
+    states = (states - states.mean(axis=1, keepdims=True)) / states.std(axis=1, keepdims=True)
+    logits = (states * weights["decoder_norm.weight"] + weights["decoder_norm.bias"]) @ embedding.T
+    assert logits[:, SMALL["eos_id"]].max() < -6
+    chosen = logits.argmax(axis=1)
+    assert (chosen == np.arange(4, 300)).mean() < 0.02
+    assert len(set(chosen.tolist())) > 100
+
+
 def test_the_checkpoint_reads_back_in_full_precision(folder: Path) -> None:
     checkpoint = Checkpoint.open(folder)
     assert checkpoint.config == SMALL

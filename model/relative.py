@@ -56,7 +56,7 @@ class DistanceBias(nn.Module):
     """Tables of a bias by head and bucket: one for all layers of a side, or one for each.
 
     Attributes:
-        table: [tables, buckets, heads].
+        table: [tables * buckets, heads], one table below the other.
     """
 
     bucket_of: Tensor
@@ -73,9 +73,9 @@ class DistanceBias(nn.Module):
         super().__init__()
         self.layers = layers
         self.last = config.relative_max_distance  # all beyond it are in its bucket
+        self.tables = 1 if config.relative_shared else layers
         count = config.relative_buckets
-        tables = 1 if config.relative_shared else layers
-        self.table = nn.Parameter(torch.randn(tables, count, heads) * config.d_model**-0.5)
+        self.table = nn.Parameter(torch.randn(self.tables * count, heads) * config.d_model**-0.5)
         distances = torch.arange(-self.last, 1 if causal else self.last + 1)
         self.register_buffer("bucket_of", buckets(distances, count, self.last, causal=causal), persistent=False)
 
@@ -100,7 +100,8 @@ class DistanceBias(nn.Module):
         """Look up the bias of positions `queries` [rows, queries] and [0, keys): [rows, heads, queries, keys]."""
         distances = torch.arange(keys, device=queries.device) - queries[..., None]
         places = (distances + self.last).clamp(0, len(self.bucket_of) - 1)
-        biases = [F.embedding(places, one).permute(0, 3, 1, 2) for one in self.table[:, self.bucket_of]]
+        by_distance = [table[self.bucket_of] for table in self.table.chunk(self.tables)]
+        biases = [F.embedding(places, table).permute(0, 3, 1, 2) for table in by_distance]
         return biases if len(biases) == self.layers else biases * self.layers
 
 

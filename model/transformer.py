@@ -53,7 +53,7 @@ class Transformer(nn.Module):
         for name, parameter in self.named_parameters():
             if "embedding" in name or name == "output.weight":
                 nn.init.normal_(parameter, std=width**-0.5)
-            elif parameter.dim() == 2 and "positions" not in name:
+            elif parameter.dim() == 2 and not name.endswith("table"):
                 # Packed projections are initialized block by block, as if they lay apart.
                 for block in parameter.chunk(self._packed(name)):
                     nn.init.xavier_uniform_(block)

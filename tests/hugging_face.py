@@ -16,7 +16,13 @@ from transformers import (
     MarianMTModel,
     MBartConfig,
     MBartForConditionalGeneration,
+    MT5Config,
+    MT5ForConditionalGeneration,
     PreTrainedModel,
+    T5Config,
+    T5ForConditionalGeneration,
+    UMT5Config,
+    UMT5ForConditionalGeneration,
 )
 
 from model.checkpoint import WEIGHTS, load_weights
@@ -35,6 +41,12 @@ CLASSES: dict[str, tuple[Any, Any]] = {
     "bart": (BartConfig, BartForConditionalGeneration),
 }
 
+T5_CLASSES: dict[str, tuple[Any, Any]] = {
+    "t5": (T5Config, T5ForConditionalGeneration),
+    "mt5": (MT5Config, MT5ForConditionalGeneration),
+    "umt5": (UMT5Config, UMT5ForConditionalGeneration),
+}
+
 
 def random_model(kind: str, seed: int, **settings: Any) -> PreTrainedModel:
     """Make a model of weights wide enough that every one of them changes what is translated.
@@ -42,17 +54,24 @@ def random_model(kind: str, seed: int, **settings: Any) -> PreTrainedModel:
     Hugging Face begins with weights so small that a model of them says the same for every source.
     """
     torch.manual_seed(seed)
-    config_class, model_class = CLASSES[kind]
+    config_class, model_class = (CLASSES | T5_CLASSES)[kind]
     model: PreTrainedModel = model_class(config_class(**settings)).eval()
+    if kind in T5_CLASSES and not settings.get("tie_word_embeddings", True):
+        # The class ties them whatever it is told, and believes the weights when they are loaded.
+        model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
     with torch.no_grad():
         for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
-            if "norm" in name:
+            if name.endswith("relative_attention_bias.weight"):
+                tensor.normal_(std=2.0)
+            elif "norm" in name:
                 tensor += 0.3 * torch.randn_like(tensor)
             elif name == "final_logits_bias":
                 tensor.normal_(std=0.5)
             elif "embed_positions" not in name or kind in ("mbart", "bart"):
                 is_table = "embed" in name or "shared" in name or "lm_head" in name
-                gain = 4.0 if "encoder_attn" in name else 1.0  # the source matters as much as what was said before
+                gain = (
+                    4.0 if "encoder_attn" in name else 2.0 if "EncDecAttention" in name else 1.0
+                )  # the source matters as much as what was said before
                 tensor.normal_(std=1.0 if is_table else gain * tensor.shape[-1] ** -0.5)
     return model
 
@@ -105,6 +124,8 @@ def translate(
         The ids of each translation, without those of `starts`, up to its end.
     """
     config = model.config
+    # The cache of a T5 has as many layers as its encoder: too few for a deeper decoder.
+    use_cache = getattr(config, "num_decoder_layers", 0) <= config.num_hidden_layers
     source: Tensor = pad(sources, config.pad_token_id)
     mask = torch.zeros_like(source)
     for row, ids in enumerate(sources):
@@ -120,6 +141,7 @@ def translate(
         do_sample=False,
         max_new_tokens=tokens,
         forced_eos_token_id=None,
+        use_cache=use_cache,
         **given,
     )
     begin = 1 if starts is None else len(starts[0])

@@ -15,7 +15,7 @@ from model.importing.family import Network, Recipe
 from model.importing.generation import Generation
 from model.importing.settings import activation, flag, whole
 from model.importing.source import CONFIG, Source
-from model.importing.weights import Weights
+from model.importing.weights import Weights, are_equal
 
 # Keys of config.json that `network` reads.
 _USED_WORDS: Final = """
@@ -92,7 +92,7 @@ def network(
     """
     defaults = layout.defaults
     embeddings, warnings = _embeddings(source, weights, layout)
-    bias = _output_bias(weights, generation, weights.shape(embeddings.output)[0])
+    bias = output_bias(weights, generation, weights.shape(embeddings.output)[0])
     rows = min(weights.shape(embeddings.source)[0], weights.shape(embeddings.target)[0])
     try:
         config = TransformerConfig(
@@ -144,9 +144,9 @@ def _embeddings(source: Source, weights: Weights, layout: Layout) -> tuple[Embed
     target = first(_DECODER, *joint, _OUTPUT, _ENCODER)
     encoder = first(_ENCODER, *joint, target)
     output = first(_OUTPUT, *joint, target)
-    if _equal(weights, encoder, target):
+    if are_equal(weights, encoder, target):
         target = encoder
-    if _equal(weights, output, target):
+    if are_equal(weights, output, target):
         output = target
     warnings = _disagreements(source, Embeddings(encoder, target, output), has_output=_OUTPUT in there)
     _check_rows(source, weights, layout, encoder, target, output)
@@ -172,16 +172,7 @@ def _check_rows(source: Source, weights: Weights, layout: Layout, encoder: str, 
             raise DataError(f"{source.folder}: {name} is {list(weights.shape(name))}, {CONFIG} says {[rows, width]}")
 
 
-def _equal(weights: Weights, one: str, other: str) -> bool:
-    if one == other:
-        return True
-    if weights.shape(one) != weights.shape(other):
-        return False
-    first, second = weights.read(one), weights.read(other)
-    return first.data_ptr() == second.data_ptr() or torch.equal(first, second)
-
-
-def _output_bias(weights: Weights, generation: Generation, rows: int) -> Tensor | None:
+def output_bias(weights: Weights, generation: Generation, rows: int) -> Tensor | None:
     """Add up the bias of the logits and what is banned, in fp32; None where there is neither."""
     bias = torch.zeros(rows)
     if _BIAS in set(weights.names):

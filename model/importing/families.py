@@ -3,7 +3,7 @@
 from typing import Final
 
 from dragoman.errors import DataError
-from model.importing import bart, m2m100, marian
+from model.importing import bart, m2m100, marian, t5
 from model.importing.family import Family
 from model.importing.source import CONFIG, Source
 
@@ -12,6 +12,9 @@ FAMILIES: Final[dict[str, Family]] = {
     "m2m_100": m2m100.FAMILY,
     "mbart": bart.MBART,
     "bart": bart.BART,
+    "t5": t5.T5,
+    "mt5": t5.MT5,
+    "umt5": t5.UMT5,
 }
 
 _REFUSED: Final = {

@@ -50,8 +50,8 @@ def make(
     # What the user says in BCP-47 stays as it is said.
     known |= {code: Code(code, ()) for code in (*wanted.sources, *wanted.targets) if code in known and "-" in code}
     left_out = [code for code in dict.fromkeys([*sources, *targets]) if code not in known]
-    chosen_sources = _restrict([code for code in sources if code in known], known, wanted.sources, wanted.languages)
-    chosen_targets = _restrict([code for code in targets if code in known], known, wanted.targets, wanted.languages)
+    chosen_sources = restrict([code for code in sources if code in known], known, wanted.sources, wanted.languages)
+    chosen_targets = restrict([code for code in targets if code in known], known, wanted.targets, wanted.languages)
     all_marks = {}
     for code in dict.fromkeys([*chosen_sources, *chosen_targets]):
         entry = marks.get(code, LanguageMarks())
@@ -84,7 +84,7 @@ def split(text: str) -> list[str]:
     return parts if len(parts) > 1 and all(map(codes.is_language, parts)) else []
 
 
-def _restrict(
+def restrict(
     there: Sequence[str], known: Mapping[str, Code], one_side: Sequence[str], both: Sequence[str]
 ) -> list[str]:
     """Keep of one side's languages the wanted ones, in the order in which the model has them."""

@@ -47,7 +47,7 @@ def test_buckets_are_those_of_t5(count: int, max_distance: int, causal: bool) ->
 @torch.no_grad()
 def test_the_bias_of_whole_sequences_is_that_of_t5(causal: bool, shared: bool) -> None:
     bias = DistanceBias(config(relative_shared=shared), HEADS, LAYERS, causal=causal)
-    tables = bias.table.expand(LAYERS, -1, -1)
+    tables = bias.table.view(-1, 6, HEADS).expand(LAYERS, -1, -1)
     for actual, table in zip(bias.of_sequences(torch.zeros(4, LENGTH)), tables, strict=True):
         expected = theirs(table, causal=causal).compute_bias(LENGTH, LENGTH)
         seen = torch.ones(LENGTH, LENGTH, dtype=torch.bool)

@@ -89,7 +89,7 @@ def export_bundle(
     """
     model, tokenizer = load_checkpoint(checkpoint)
     _check_limits(model, target)
-    manifest = _manifest(model, checkpoint, target)
+    manifest = manifest_of(model, checkpoint, target)
     samples = shipped(manifest, tokenizer) if corpus is None else of_corpus(corpus, manifest, tokenizer)
     samples = fitting(samples, target.max_source_tokens)
     with replacing(out) as folder:
@@ -207,7 +207,8 @@ def installed_versions() -> dict[str, str]:
     return versions
 
 
-def _manifest(model: Transformer, checkpoint: Path, target: Target) -> Manifest:
+def manifest_of(model: Transformer, checkpoint: Path, target: Target) -> Manifest:
+    """Say what the bundle of a checkpoint is, but for the hashes of its files."""
     config = model.config
     return Manifest(
         name=target.name,

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service.text.framing import Frame
 
 from dragoman.bundle import Bundle
-from export.write import Target, write_bundle
+from dragoman.framing import Frame
+from export.write import Target, manifest_of, write_bundle
 from model.checkpoint import load_checkpoint
-from model.data import Corpus
 from model.importing.run import import_folder
 from model.layout import languages
 from service.decode import Decode, FinishReason
@@ -68,9 +67,10 @@ def test_every_id_is_that_of_generate(kind: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         target = Target(kind, known, "fp32", 64, 64)
-        write_bundle(model, tokenizer, Corpus([], [], []), tmp_path / "checkpoint", target, tmp_path / "bundle")
+        manifest = manifest_of(model, tmp_path / "checkpoint", target)
+        write_bundle(model, [], manifest, tmp_path / "checkpoint", tmp_path / "bundle")
     bundle = Bundle.open(tmp_path / "bundle")
-    frames = [Frame.of(bundle.manifest, "en", code) for code in TARGETS[kind]]
+    frames = [Frame.of(known, bundle.manifest, "en", code) for code in TARGETS[kind]]
     texts = hugging_face_files.sentences()[0][:5]
     cases = [(frame, frame.around(tokenizer.encode(text))) for text in texts for frame in frames]
     decodes = [Decode(ids, TOKENS, start_ids=frame.start_ids) for frame, ids in cases]

@@ -30,7 +30,10 @@ _SHARED: Final = "model.shared.weight"
 _ENCODER: Final = "model.encoder.embed_tokens.weight"
 _DECODER: Final = "model.decoder.embed_tokens.weight"
 _OUTPUT: Final = "lm_head.weight"
+_EMBEDDINGS: Final = (_SHARED, _ENCODER, _DECODER, _OUTPUT)
 _BIAS: Final = "final_logits_bias"
+# Numbers of versions in files of fairseq's time.
+_VERSIONS: Final = ("model.encoder.version", "model.decoder.version")
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def network(
     recipes = dict(_recipes(config, embeddings))
     if bias is not None:
         recipes["output.bias"] = bias
-    return Network(config, recipes, frozenset({_SHARED, _ENCODER, _DECODER, _OUTPUT, _BIAS, *ignored}), tuple(warnings))
+    return Network(config, recipes, frozenset({*_EMBEDDINGS, _BIAS, *_VERSIONS, *ignored}), tuple(warnings))
 
 
 def _embeddings(source: Source, weights: Weights, layout: Layout) -> tuple[Embeddings, list[str]]:
@@ -148,19 +151,22 @@ def _embeddings(source: Source, weights: Weights, layout: Layout) -> tuple[Embed
         target = encoder
     if are_equal(weights, output, target):
         output = target
-    warnings = _disagreements(source, Embeddings(encoder, target, output), has_output=_OUTPUT in there)
+    warnings = _disagreements(source, layout, Embeddings(encoder, target, output), has_output=_OUTPUT in there)
     _check_rows(source, weights, layout, encoder, target, output)
     return Embeddings(encoder, target, output), warnings
 
 
-def _disagreements(source: Source, found: Embeddings, *, has_output: bool) -> list[str]:
-    says_tied = flag(source, "tie_word_embeddings", True)
-    is_tied = found.output == found.target
+def _disagreements(source: Source, layout: Layout, found: Embeddings, *, has_output: bool) -> list[str]:
+    """Compare what the tensors are with what config.json says of them."""
+    says_tied, is_tied = flag(source, "tie_word_embeddings", True), found.output == found.target
+    warnings = []
     if says_tied and not is_tied:
-        return ["config.json says tie_word_embeddings, but the output differs from the embedding: the tensors are used"]
+        warnings.append("tie_word_embeddings is true, but the output differs from the embedding: the tensors are used")
     if not says_tied and is_tied and not has_output:
-        return ["config.json says tie_word_embeddings=false, but there is no lm_head.weight: the embedding is used"]
-    return []
+        warnings.append("tie_word_embeddings is false, but there is no lm_head.weight: the embedding is used")
+    if not layout.separate and says_tied and found.source != found.target:
+        warnings.append("the embeddings of encoder and decoder should be one, but differ: the tensors are used")
+    return [f"{CONFIG}: {warning}" for warning in warnings]
 
 
 def _check_rows(source: Source, weights: Weights, layout: Layout, encoder: str, target: str, output: str) -> None:

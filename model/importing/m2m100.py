@@ -23,10 +23,8 @@ _FIXED: Final = {
 _DEFAULTS: Final = {"d_model": 1024, "heads": 16, "d_ff": 4096, "layers": 12, "max_positions": 1024}
 _VOCABULARY_SIZE: Final = 128112
 _NLLB_SPM: Final = "sentencepiece.bpe.model"
-# Tables of the formula, and numbers of versions, in files of fairseq's time.
-_IGNORED: Final = tuple(
-    f"model.{side}.{name}" for side in ("encoder", "decoder") for name in ("embed_positions.weights", "version")
-)
+# Tables of the formula, in files of fairseq's time.
+_IGNORED: Final = ("model.encoder.embed_positions.weights", "model.decoder.embed_positions.weights")
 
 
 def check(source: Source) -> list[str]:

@@ -20,7 +20,7 @@ chunk_size_feed_forward tie_word_embeddings output_router_logits do_sample early
 num_beam_groups diversity_penalty temperature top_k top_p typical_p length_penalty num_return_sequences
 forced_eos_token_id forced_bos_token_id decoder_start_token_id bad_words_ids suppress_tokens
 begin_suppress_tokens repetition_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size
-exponential_decay_length_penalty remove_invalid_values force_bos_token_to_be_generated summary_type
+exponential_decay_length_penalty remove_invalid_values unk_token_id force_bos_token_to_be_generated summary_type
 """
 _HARMLESS: Final = frozenset(_HARMLESS_WORDS.split())
 

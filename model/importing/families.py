@@ -5,6 +5,7 @@ from typing import Final
 from dragoman.errors import DataError
 from model.importing import bart, m2m100, marian, t5
 from model.importing.family import Family
+from model.importing.formats import other_format
 from model.importing.source import CONFIG, Source
 
 FAMILIES: Final[dict[str, Family]] = {
@@ -32,6 +33,8 @@ def family_of(source: Source) -> Family:
     kind = source.config.get("model_type")
     if isinstance(kind, str) and kind in FAMILIES:
         return FAMILIES[kind]
+    if kind is None and (other := other_format(source.folder)):
+        raise DataError(f"{source.folder}: {other}")
     why = f": {_REFUSED[kind]}" if isinstance(kind, str) and kind in _REFUSED else ""
     raise DataError(
         f"{source.folder / CONFIG}: model_type {kind!r:.60} cannot be imported{why}; "

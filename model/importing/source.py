@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
+from model.importing.formats import other_format
 
 CONFIG: Final = "config.json"
 GENERATION: Final = "generation_config.json"
@@ -49,7 +50,8 @@ class Source:
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder")
         if not (folder / CONFIG).is_file():
-            raise DataError(f"{folder}: no {CONFIG}; a model in the format of Hugging Face is needed")
+            other = other_format(folder)
+            raise DataError(f"{folder}: {other or f'no {CONFIG}; a model in the format of Hugging Face is needed'}")
         source = cls(folder, name or folder.resolve().name, {}, {})
         generation = source.json(GENERATION) if source.has(GENERATION) else None
         return cls(folder, source.name, source.json(CONFIG), generation, source.used)

@@ -1,0 +1,19 @@
+"""Other formats of models, which are told from their files so that a refusal can name them."""
+
+from pathlib import Path
+from typing import Final
+
+# Patterns of file names, from the most to the least telling.
+_OTHERS: Final = (
+    ("*.intgemm*.bin", "a model of Bergamot or Firefox, whose decoder is an SSRU and no Transformer: not supported"),
+    ("*.npz", "a model of Marian itself (.npz): not supported; look for it in the format of Hugging Face"),
+    ("model.bin", "a model of CTranslate2: not supported; import the one that it was converted from"),
+    ("model/model.bin", "a package of Argos, with a model of CTranslate2: not supported"),
+    ("*.pt", "a model of fairseq or OpenNMT (.pt): not supported"),
+    ("*.gguf", "a model of llama.cpp (.gguf): not supported"),
+)
+
+
+def other_format(folder: Path) -> str | None:
+    """Name the format of a folder that is not Hugging Face's, and what to do; None where nothing tells it."""
+    return next((words for pattern, words in _OTHERS if any(folder.glob(pattern))), None)

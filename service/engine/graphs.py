@@ -1,6 +1,7 @@
 """The graphs of a bundle on a device, and the runners of as many threads as are to drive them."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from dragoman.bundle import Bundle
@@ -32,7 +33,9 @@ def open_graphs(bundle: Bundle, device: str, *, resident: bool = False) -> Graph
     """
     if resident or device != "cpu":
         return Graphs(DeviceEncoder(bundle, device), DeviceDecoder(bundle, device))
-    return Graphs(EncoderSession(bundle, device), DecoderSession(bundle, device))
+    with ThreadPoolExecutor(1) as beside:  # a large graph takes seconds, most of them without the interpreter's lock
+        encoder = beside.submit(EncoderSession, bundle, device)
+        return Graphs(decoder=DecoderSession(bundle, device), encoder=encoder.result())
 
 
 def open_runners(

@@ -2,7 +2,7 @@
 
 import hashlib
 import random
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -42,7 +42,7 @@ class Decoded(NamedTuple):
 
 
 def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
-    """Decode the golden sentences alone, and then in company, on all threads at a time, each with its own runner.
+    """Decode the golden sentences alone, each on any thread, and then in company, on all threads, each with its runner.
 
     Not their tokens alone are compared but every bit of the scores, which in some other sentence would choose another
     token. Then the shortest is encoded beside the longest, which pads it. All this also spares the first caller the
@@ -59,9 +59,9 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
     sources = golden_sources(manifest, vocabulary_size)
     try:
         engine.on_each_thread(Runner.prepare)
-        alone, *_ = engine.on_each_thread(
-            lambda runner: [_decode(runner, [[source]], manifest)[0] for source in sources]
-        )
+        pending, found = deque(enumerate(sources)), dict[int, Decoded]()
+        engine.on_each_thread(lambda runner: _decode_alone(runner, pending, found, manifest))
+        alone = [found[number] for number in range(len(sources))]
         # Each of them in several slots; some in the batch before the others, and all of them until one leaves.
         company = [sources[::-1], sources, sources[1::2]]
         together = engine.on_each_thread(lambda runner: _decode(runner, company, manifest))
@@ -98,6 +98,18 @@ def _change_by_padding(runner: Runner, short: list[int], long: list[int]) -> flo
     whole = alone.astype(np.float32)
     change = np.linalg.norm(beside.astype(np.float32) - whole) / np.linalg.norm(whole)
     return float(change) if np.isfinite(change) else np.inf
+
+
+def _decode_alone(
+    runner: Runner, pending: deque[tuple[int, list[int]]], found: dict[int, Decoded], manifest: Manifest
+) -> None:
+    """Decode one source after the other, as long as there are any that no other thread has taken."""
+    while pending:
+        try:
+            number, source = pending.popleft()
+        except IndexError:  # another thread was sooner
+            break
+        [found[number]] = _decode(runner, [[source]], manifest)
 
 
 def _decode(runner: Runner, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[Decoded]:

@@ -5,6 +5,7 @@ are looked up in, such as embeddings, it would copy for each session: all sessio
 They are copies in memory: a file that is written over or made shorter does not harm a session that is open.
 """
 
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
@@ -37,6 +38,7 @@ def tables(graph: Graph, weights: Weights) -> dict[str, onnxruntime.OrtValue]:
 
 
 _shared: Final[WeakValueDictionary[tuple[str, int, int], NDArray[np.uint8]]] = WeakValueDictionary()
+_lock: Final = threading.Lock()
 
 
 def _read(graph: Graph, weights: Weights, names: set[str]) -> Iterator[tuple[str, NDArray[np.generic]]]:
@@ -50,6 +52,7 @@ def _bytes(weights: Weights, constant: Constant) -> NDArray[np.uint8]:
     """Copy the bytes of a constant, or find the copy that another session has made."""
     assert constant.place is not None
     key = weights.sha256, constant.place, len(constant.content)
-    if (table := _shared.get(key)) is None:
-        table = _shared[key] = np.frombuffer(constant.content, np.uint8).copy()
+    with _lock:
+        if (table := _shared.get(key)) is None:
+            table = _shared[key] = np.frombuffer(constant.content, np.uint8).copy()
     return table

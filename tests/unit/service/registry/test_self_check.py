@@ -66,6 +66,22 @@ def test_every_thread_is_checked_and_nothing_is_left_or_counted(
     assert {name for name in counted if name.startswith("dragoman_")} == reserved
 
 
+def test_each_source_is_decoded_alone_once_whatever_the_number_of_threads(
+    make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large model, a step of one row takes as long as one of many."""
+    rows: list[int] = []
+    run = DecoderStep.run
+    monkeypatch.setattr(DecoderStep, "run", lambda step, *given: [rows.append(given[0]), run(step, *given)][1])
+
+    def runs_of_one_row(threads: int) -> int:
+        rows.clear()
+        run_check(make(threads=threads), fp32)
+        return rows.count(1)
+
+    assert runs_of_one_row(3) < 3 * runs_of_one_row(1)
+
+
 def test_golden_sources_fit_the_model_and_are_always_the_same(fp32: Synthetic) -> None:
     manifest = fp32.bundle.manifest
     sources = golden_sources(manifest, VOCABULARY)

@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.bundle import DECODER, ENCODER, SOURCE, SOURCE_LENGTHS, SOURCE_SIZE, WEIGHTS, Bundle
 from dragoman.errors import BundleError
+from service.engine.graphs import open_graphs
 from service.runtime.sessions import open_graph, open_session
 
 BUNDLE = Path(__file__).parents[4] / "models" / "en-de" / "bundle"
@@ -29,7 +30,8 @@ def test_a_graph_runs_on_one_thread_of_the_cpu(bundle: Bundle, name: str) -> Non
 
 def test_sessions_read_one_copy_of_the_embeddings(bundle: Bundle) -> None:
     """The default model has one for both sides; each session would make a copy of its own."""
-    encoder, decoder, again = (open_graph(bundle, name, "cpu") for name in (ENCODER, DECODER, ENCODER))
+    graphs = open_graphs(bundle, "cpu")
+    encoder, decoder, again = graphs.encoder.session, graphs.decoder.session, open_graph(bundle, ENCODER, "cpu")
     shape = [bundle.manifest.vocabulary_size, bundle.manifest.d_model]
     places = {
         table.data_ptr()

@@ -40,12 +40,13 @@ class Vocabulary:
             raise BundleError(f"{origin}: no {unknown!r}, the piece of the tokenizer for what is unknown")
         self.unknown_id = ids[unknown]
         self._ids = [ids.get(piece, self.unknown_id) for piece in own]
-        # A piece of the other side's model: here it comes out of text only where it is unknown as a whole.
-        positions = {piece: position for position, piece in enumerate(own)}
-        self._foreign = {piece: id_ for piece, id_ in ids.items() if piece not in positions}
-        self._own: list[int | str | None] = [
-            None if piece is None or piece == unknown else positions.get(piece, piece) for piece in pieces
-        ]
+        # Of each id the position of its piece in the SentencePiece model; of a piece of the other side, itself.
+        self._own: list[int | str | None] = list(pieces)
+        for position, id_ in enumerate(self._ids):
+            self._own[id_] = position
+        self._own[self.unknown_id] = None
+        # A piece of the other side comes out of text only where it is unknown as a whole.
+        self._foreign = {piece: id_ for id_, piece in enumerate(self._own) if isinstance(piece, str)}
 
     @classmethod
     def of(cls, processor: SentencePieceProcessor, content: bytes, origin: Path) -> "Vocabulary":

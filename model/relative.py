@@ -100,7 +100,7 @@ class DistanceBias(nn.Module):
         """Look up the bias of positions `queries` [rows, queries] and [0, keys): [rows, heads, queries, keys]."""
         distances = torch.arange(keys, device=queries.device) - queries[..., None]
         places = (distances + self.last).clamp(0, len(self.bucket_of) - 1)
-        by_distance = [table[self.bucket_of] for table in self.table.chunk(self.tables)]
+        by_distance = self.table.view(self.tables, -1, self.table.shape[1])[:, self.bucket_of]
         biases = [F.embedding(places, table).permute(0, 3, 1, 2) for table in by_distance]
         return biases if len(biases) == self.layers else biases * self.layers
 

@@ -16,7 +16,7 @@ from model.importing.source import CONFIG, Source
 _SPM: Final = "spiece.model"
 _HINT: Final = " (ByT5, which reads bytes, is not supported)"
 # Of MADLAD-400: a piece for each target language.
-_MARK: Final = re.compile(r"^▁?<2(\w+)>$")
+_MARK: Final = re.compile(r"^▁?<2([\w-]+)>$")
 # Of T5: the names of tasks whose parameters hold a prompt.
 _TASK: Final = re.compile(r"^translation_(\w+)_to_(\w+)$")
 

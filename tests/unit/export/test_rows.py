@@ -20,8 +20,9 @@ def config() -> TransformerConfig:
     return TransformerConfig(
         source_vocabulary_size=9,
         target_vocabulary_size=9,
-        d_model=HEADS * HEAD_DIM,
+        d_model=10,  # of which the heads' width does not follow
         heads=HEADS,
+        attention_head_dim=HEAD_DIM,
         d_ff=8,
         encoder_layers=1,
         decoder_layers=LAYERS,

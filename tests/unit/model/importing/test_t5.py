@@ -105,9 +105,9 @@ def test_random_models_say_different_things(kind: str) -> None:
     assert len({id_ for row in translations for id_ in row}) >= 4
 
 
-def edited(folder: Path, **changes: Any) -> Path:
+def edited(folder: Path, feed_forward: str = "relu", **changes: Any) -> Path:
     """Saves a T5 whose config.json has been changed; None takes a key out."""
-    hugging_face.save(hugging_face.random_model("t5", 1, **PLAIN), folder)
+    hugging_face.save(hugging_face.random_model("t5", 1, **PLAIN, feed_forward_proj=feed_forward), folder)
     file = folder / "config.json"
     config = json.loads(file.read_bytes()) | changes
     file.write_text(json.dumps({key: value for key, value in config.items() if value is not None}))
@@ -132,15 +132,21 @@ def test_what_cannot_be_had_is_named(changes: dict[str, Any], message: str, tmp_
         hugging_face.imported(edited(tmp_path / "hf", **changes), tmp_path / "ours")
 
 
-def test_files_of_old_say_less(tmp_path: Path) -> None:
-    """Those of T5 of 2019 name neither the activation nor the gate nor the ties nor the largest distance."""
-    names = ("dense_act_fn", "is_gated_act", "tie_word_embeddings", "scale_decoder_outputs", "feed_forward_proj")
-    folder = edited(tmp_path / "hf", **dict.fromkeys([*names, "relative_attention_max_distance"]))
+@pytest.mark.parametrize(
+    ("feed_forward", "said", "expected"),
+    [("relu", {"feed_forward_proj": None}, ("relu", False)), ("gated-gelu", {}, ("gelu_tanh", True))],
+)
+def test_files_of_old_say_less(
+    feed_forward: str, said: dict[str, Any], expected: tuple[str, bool], tmp_path: Path
+) -> None:
+    """Those of 2019 and of 2020 name neither the activation nor the gate nor the ties nor the largest distance."""
+    names = ("dense_act_fn", "is_gated_act", "tie_word_embeddings", "scale_decoder_outputs")
+    folder = edited(tmp_path / "hf", feed_forward, **dict.fromkeys([*names, "relative_attention_max_distance"]), **said)
     ours, _ = hugging_face.imported(folder, tmp_path / "ours")
-    theirs = hugging_face.random_model("t5", 1, **PLAIN)
+    assert (ours.config.activation, ours.config.gated, ours.config.relative_max_distance) == (*expected, 128)
+    theirs = hugging_face.random_model("t5", 1, **PLAIN, feed_forward_proj=feed_forward)
     batch = sources(5, (0, 1), 1)
     assert greedy(ours, batch, max_target_tokens=TOKENS) == hugging_face.translate(theirs, batch, TOKENS)
-    assert (ours.config.activation, ours.config.gated, ours.config.relative_max_distance) == ("relu", False, 128)
 
 
 def test_weights_that_are_there_twice(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from service.telemetry.metrics import KV_CACHE_FORMULA
 
 @pytest.mark.parametrize("precision", ["fp32", "int8", "fp16"])
 def test_what_is_computed_is_what_is_reserved(manifest: Manifest, precision: str) -> None:
-    manifest = manifest.model_copy(update={"precision": precision, "decoder_layers": 3})
+    changes = {"precision": precision, "decoder_layers": 3, "head_dim": 2 * manifest.head_dim}
+    manifest = manifest.model_copy(update=changes)
     assert SlotTable(manifest, slots=5).cache_bytes == 5 * slot_bytes(manifest)
 
 

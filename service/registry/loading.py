@@ -12,6 +12,7 @@ from service.engine.engine import Engine
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.registry import self_check
+from service.registry.allocator import give_back
 from service.registry.capacity import slots_of
 from service.registry.catalog import ServedModel
 from service.settings import MEGABYTE, Settings
@@ -85,6 +86,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
     )
     try:
         self_check.check(engine, bundle.manifest, tokenizer.vocabulary_sizes[0])
+        give_back()  # the weights as they were before onnxruntime laid them out
         engine.start()
     except BaseException:
         engine.stop()

@@ -178,6 +178,23 @@ def test_commands_in_a_text_are_text(
     assert control.isdisjoint(ids)
 
 
+def test_a_mark_of_unknown_characters_is_text(marian_folder: Folder, tmp_path: Path) -> None:
+    """SentencePiece gives what it does not know as one piece, which is spelled as the mark is."""
+    ours, _ = imported(marian_folder(tmp_path / "hf", marks=(">>deu<<", ">>日本<<")), tmp_path / "ours")
+    spm = SentencePieceProcessor(model_file=str(tmp_path / "hf" / "source.spm"))
+    assert ">>日本<<" in spm.encode(">>日本<<", out_type=str)
+    assert ours.encode(">>日本<<")[-1] == 1
+
+
+def test_control_ids_have_no_text(marian_folder: Folder, fairseq_folder: Folder, tmp_path: Path) -> None:
+    ours, texts = imported(marian_folder(tmp_path / "marian", marks=(">>deu<<", ">>fra<<")), tmp_path / "a")
+    ids = ours.encode_target("hier")
+    assert ours.decode([texts.languages.of("de").target_tag[0], *ids, 1, 0, ours.vocabulary_sizes[1] - 1]) == "hier"
+    ours, texts = imported(fairseq_folder(tmp_path / "nllb", "nllb", NLLB_LANGUAGES), tmp_path / "b")
+    ids = ours.encode_target("hier")
+    assert ours.decode([2, texts.languages.of("de").target_prefix[0], *ids, 3, 2, 1]) == "hier"
+
+
 def test_marks_that_a_sentencepiece_file_finds_in_texts() -> None:
     sentences = ["good morning", "where is the station", "the station is here"] * 20
     symbols = ["<2de>", ">>fra<<", "▁<2xx>", "http"]

@@ -23,7 +23,7 @@ class Frame(NamedTuple):
 
     Attributes:
         prefix: ids before those of the text.
-        suffix: ids behind them: the end-of-sentence id, and what stands behind that.
+        suffix: ids behind them: the end-of-sentence id, as a rule, and what stands behind that.
         start_ids: with which the translation begins: a start id, and tokens that are no part of it; (): the start id
             of the model alone.
     """
@@ -48,7 +48,7 @@ class Frame(NamedTuple):
         start_id = model.start_id if into.start_id is None else into.start_id
         return cls(
             prefix=reads.source_prefix + into.target_tag,
-            suffix=(model.eos_id, *reads.source_suffix),
+            suffix=(*((model.eos_id,) if languages.source_ends else ()), *reads.source_suffix),
             start_ids=(start_id, *into.target_prefix) if begins_differently else (),
         )
 

@@ -58,6 +58,7 @@ class Languages(BaseModel):
         sources: BCP-47 codes.
         targets: BCP-47 codes.
         marks: by code; a language that needs none has no entry.
+        source_ends: whether a source ends with the end-of-sentence id, as nearly all models expect.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +66,7 @@ class Languages(BaseModel):
     sources: tuple[Code, ...] = Field(min_length=1, max_length=_MOST_LANGUAGES)
     targets: tuple[Code, ...] = Field(min_length=1, max_length=_MOST_LANGUAGES)
     marks: dict[Code, LanguageMarks] = Field(default_factory=dict, max_length=2 * _MOST_LANGUAGES)
+    source_ends: bool = True
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

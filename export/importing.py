@@ -47,7 +47,10 @@ def import_(argv: list[str]) -> int:
 
 def build_parser() -> Parser:
     """Build the parser of the command line."""
-    parser = Parser("dragoman import", description="Make a checkpoint of a model in the format of Hugging Face.")
+    parser = Parser(
+        "dragoman import",
+        description="Make a checkpoint of a model of Hugging Face or CTranslate2.",
+    )
     add = parser.add_argument
     add(
         "source",

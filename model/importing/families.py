@@ -3,7 +3,7 @@
 from typing import Final
 
 from dragoman.errors import DataError
-from model.importing import bart, m2m100, marian, t5
+from model.importing import bart, ctranslate2, m2m100, marian, t5
 from model.importing.family import Family
 from model.importing.formats import other_format
 from model.importing.source import CONFIG, Source
@@ -16,6 +16,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "t5": t5.T5,
     "mt5": t5.MT5,
     "umt5": t5.UMT5,
+    "ctranslate2": ctranslate2.FAMILY,
 }
 
 _REFUSED: Final = {

@@ -7,8 +7,6 @@ from typing import Final
 _OTHERS: Final = (
     ("*.intgemm*.bin", "a model of Bergamot or Firefox, whose decoder is an SSRU and no Transformer: not supported"),
     ("*.npz", "a model of Marian itself (.npz): not supported; look for it in the format of Hugging Face"),
-    ("model.bin", "a model of CTranslate2: not supported; import the one that it was converted from"),
-    ("model/model.bin", "a package of Argos, with a model of CTranslate2: not supported"),
     ("*.pt", "a model of fairseq or OpenNMT (.pt): not supported"),
     ("*.gguf", "a model of llama.cpp (.gguf): not supported"),
 )

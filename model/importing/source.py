@@ -15,6 +15,8 @@ GENERATION: Final = "generation_config.json"
 SAFETENSORS: Final = "model.safetensors"
 SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
 TORCH: Final = "pytorch_model.bin"
+CT2_MODEL: Final = "model.bin"
+_ARGOS: Final = "model/"  # where a package of Argos has its model
 TORCH_INDEX: Final = "pytorch_model.bin.index.json"
 
 
@@ -28,6 +30,7 @@ class Source:
         config: config.json.
         generation: generation_config.json; None where there is none, then config.json says what it would say.
         used: names of the files that were read, for the record of the import.
+        base: where in the folder the model lies: "" or the folder with a slash behind it.
     """
 
     folder: Path
@@ -35,6 +38,7 @@ class Source:
     config: dict[str, Any]
     generation: dict[str, Any] | None
     used: set[str] = field(default_factory=set)
+    base: str = ""
 
     @classmethod
     def open(cls, folder: Path, name: str = "") -> "Source":
@@ -45,10 +49,16 @@ class Source:
             name: of the model; that of the folder if empty.
 
         Raises:
-            DataError: there is no such folder, or no config.json that is a JSON object.
+            DataError: there is no such folder, or no config.json that is a JSON object. Of CTranslate2 there need be
+                none: there, model.bin tells.
         """
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder")
+        for base in ("", _ARGOS):
+            if (folder / base / CT2_MODEL).is_file():
+                source = cls(folder, name or folder.resolve().name, {}, None, base=base)
+                config = source.json(base + CONFIG) | {"model_type": "ctranslate2"}
+                return cls(folder, source.name, config, None, source.used, base)
         if not (folder / CONFIG).is_file():
             other = other_format(folder)
             raise DataError(f"{folder}: {other or f'no {CONFIG}; a model in the format of Hugging Face is needed'}")
@@ -94,6 +104,9 @@ class Source:
         Raises:
             DataError: there are none, or one that the index names is missing.
         """
+        if self.has(self.base + CT2_MODEL):
+            self.used.add(self.base + CT2_MODEL)
+            return [self.folder / self.base / CT2_MODEL]
         for single, index in ((SAFETENSORS, SAFETENSORS_INDEX), (TORCH, TORCH_INDEX)):
             if self.has(single):
                 names = {single}

@@ -10,6 +10,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from dragoman.errors import DataError
+from model.importing.ct2_file import Ct2Weights
+from model.importing.source import CT2_MODEL
 
 _TYPES: Final = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
@@ -114,6 +116,8 @@ def open_weights(files: Iterable[Path]) -> Weights:
         DataError: a file cannot be read, or holds more than tensors.
     """
     files = list(files)
+    if files[0].name == CT2_MODEL:
+        return Ct2Weights(files[0])
     if files[0].suffix == ".safetensors":
         return SafetensorsWeights(files)
     tensors: dict[str, Tensor] = {}

@@ -98,8 +98,6 @@ def test_no_folder(tmp_path: Path) -> None:
     [
         ("model.ende.intgemm.alphas.bin", "SSRU"),
         ("opus.npz", "Marian itself"),
-        ("model.bin", "CTranslate2"),
-        ("model/model.bin", "Argos"),
         ("checkpoint.pt", "fairseq"),
         ("weights.dat", "no config.json; a model in the format of Hugging Face is needed"),
     ],
@@ -108,13 +106,6 @@ def test_other_formats(tmp_path: Path, file: str, named: str) -> None:
     (tmp_path / "other" / file).parent.mkdir(parents=True)
     (tmp_path / "other" / file).write_bytes(b"")
     assert named in refusal(tmp_path / "other")
-
-
-def test_a_config_of_ctranslate2(tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "model.bin").write_bytes(b"")
-    change(tmp_path / "other", unk_token="<unk>")
-    assert "a model of CTranslate2" in refusal(tmp_path / "other")
 
 
 def test_pieces_that_fit_no_other(folder: Path) -> None:

@@ -1,0 +1,133 @@
+"""The file model.bin of CTranslate2: variables by name, mapped into memory.
+
+Its format is that of CTranslate2's own reader (src/models/model.cc): a header, then name, rank, dimensions, type, size
+and content of each variable, then aliases.
+"""
+
+import mmap
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dragoman.errors import DataError
+
+_VERSIONS: Final = (4, 5, 6)
+# By CTranslate2's numbers of types.
+_TYPES: Final = (torch.float32, torch.int8, torch.int16, torch.int32, torch.float16, torch.bfloat16)
+_SCALE: Final = "_scale"  # behind the name of a weight in whole numbers
+_MOST_DIMENSIONS: Final = 4
+
+
+class _Variable(NamedTuple):
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    start: int
+    size: int
+
+
+class Ct2Weights:
+    """The weights of a file, as `model.importing.weights.Weights`; what is in whole numbers is read as fp32.
+
+    Attributes:
+        specification: what kind of model it is, such as "TransformerSpec".
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Map a file, and read where its variables are.
+
+        Raises:
+            DataError: it is no such file, of a version that is not known, or cut off.
+        """
+        self._file = file
+        try:
+            with file.open("rb") as stream:
+                self._content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+            self._read()
+        except (OSError, ValueError, struct.error, IndexError) as error:
+            raise DataError(f"{file}: cannot read a model of CTranslate2: {error}") from error
+
+    @property
+    def names(self) -> Iterable[str]:
+        """All weights; no scales, settings and aliases."""
+        return [name for name, variable in self._variables.items() if variable.shape and not name.endswith(_SCALE)]
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is a variable or an alias of a name."""
+        return name in self._variables or name in self._aliases
+
+    def original(self, name: str) -> str:
+        """Give the name of the variable that an alias stands for; any other name as it is."""
+        return self._aliases.get(name, name)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Tell a shape, without reading the tensor."""
+        return self._variable(name).shape
+
+    def dtype(self, name: str) -> torch.dtype:
+        """Tell the type of the values that `read` gives."""
+        dtype = self._variable(name).dtype
+        return dtype if dtype.is_floating_point else torch.float32
+
+    def read(self, name: str) -> Tensor:
+        """Read one; whole numbers are divided by their scale, of each row or of all."""
+        tensor = self._tensor(self._variable(name))
+        if tensor.is_floating_point():
+            return tensor
+        scale = self._tensor(self._variable(self.original(name) + _SCALE)).float()
+        return tensor.float() / (scale[:, None] if scale.dim() else scale)
+
+    def setting(self, name: str, default: float) -> float:
+        """Read a variable that is a single number."""
+        if not self.has(name):
+            return default
+        return float(self._tensor(self._variable(name)).flatten()[0])
+
+    def _variable(self, name: str) -> _Variable:
+        try:
+            return self._variables[self.original(name)]
+        except KeyError as error:
+            raise DataError(f"{self._file}: there is no {name}") from error
+
+    def _tensor(self, variable: _Variable) -> Tensor:
+        count = variable.size // variable.dtype.itemsize
+        # A copy: torch wants memory that it may write to.
+        content = np.frombuffer(self._content, np.uint8, variable.size, variable.start).copy()
+        return torch.from_numpy(content).view(variable.dtype)[:count].reshape(variable.shape)
+
+    def _read(self) -> None:
+        self._at = 0
+        version = self._number("I")
+        if version not in _VERSIONS:
+            known = ", ".join(map(str, _VERSIONS))
+            raise ValueError(f"its format is version {version}, known are {known}")
+        self.specification = self._text()
+        self._number("I")  # the revision of the specification, which the names show
+        self._variables: dict[str, _Variable] = {}
+        for _ in range(self._number("I")):
+            name = self._text()
+            rank = self._number("B")
+            if rank > _MOST_DIMENSIONS:
+                raise ValueError(f"{name} has {rank} dimensions")
+            shape = tuple(self._number("I") for _ in range(rank))
+            dtype, size = _TYPES[self._number("B")], self._number("I")
+            if size != dtype.itemsize * torch.Size(shape).numel() or self._at + size > len(self._content):
+                raise ValueError(f"{name} is cut off, or has another size than its shape says")
+            self._variables[name] = _Variable(dtype, shape, self._at, size)
+            self._at += size
+        self._aliases = {self._text(): self._text() for _ in range(self._number("I"))}
+
+    def _number(self, kind: str) -> int:
+        (value,) = struct.unpack_from(f"<{kind}", self._content, self._at)
+        self._at += struct.calcsize(kind)
+        return int(value)
+
+    def _text(self) -> str:
+        size = self._number("H")
+        text: Any = self._content[self._at : self._at + size - 1]  # a zero byte ends it
+        self._at += size
+        return bytes(text).decode()

@@ -113,10 +113,7 @@ def as_markdown(found: Iterable[Found]) -> str:
     """Write a table of the costs, with what is promised in brackets, and one of the speed."""
     found = list(found)
     head = ["model", *Cost.__dataclass_fields__]
-    rows = [
-        [one.shape.name, *(_cell(name, value, one.shape) for name, value in asdict(one.cost).items())] for one in found
-    ]
-    costs = [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+    costs = [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *map(_row, found))]
     return "\n".join([*costs, "", report.as_markdown([outcome for one in found for outcome in one.outcomes])])
 
 

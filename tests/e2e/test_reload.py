@@ -238,7 +238,8 @@ def test_a_bundle_that_is_copied_into_a_watched_folder_is_served_once_it_is_whol
     server.wait_until_serving()
     target = models / "en-it"
     target.mkdir()
-    manifest = json.loads((BUNDLE / "bundle.json").read_text()) | {"name": "en-it", "target_language": "it"}
+    languages = {"sources": ["en"], "targets": ["it"]}
+    manifest = json.loads((BUNDLE / "bundle.json").read_text()) | {"name": "en-it", "languages": languages}
     (target / "bundle.json").write_text(json.dumps(manifest))  # the wrong way round: it comes last when export writes
     server.wait_for("a bundle was refused")
     for file in sorted(BUNDLE.iterdir()):

@@ -53,11 +53,11 @@ def test_export(run: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
     *phases, parity, wrote = process.stdout.splitlines()
-    assert [phase.split()[0] for phase in phases] == ["loading", "writing", "comparing"]
+    assert [phase.split()[0] for phase in phases] == ["loading", "translating", "writing", "comparing"]
     assert parity.startswith("parity fp32: 16 of 16 sentences equal to plain PyTorch; BLEU ")
     assert wrote.startswith(f"wrote {out} in ")
     manifest = Bundle.open(out).manifest
-    assert (manifest.name, manifest.source_language, manifest.precision) == ("tiny", "en-GB", "fp32")
+    assert (manifest.name, manifest.source_languages, manifest.precision) == ("tiny", ("en-GB",), "fp32")
     assert (manifest.max_source_tokens, manifest.max_target_tokens) == (28, 24)
     assert [path.name for path in out.parent.iterdir()] == ["bundle"]
 

@@ -15,7 +15,6 @@ TOKENS = 16
 TARGETS = {
     "marian": ["de", "fr", "es"],
     "nllb": ["de", "fr", "zh-Hant"],
-    "mbart50": ["de", "ar", "pt"],
     "mbart25": ["de", "ar", "pt"],
 }
 

@@ -28,7 +28,7 @@ def test_an_empty_batch_has_no_violation() -> None:
         ({"slots": 1}, "2 segments in 1 slots"),
         ({"active": [FIRST, FIRST], "lengths": [0, 0], "memory_lengths": [2, 2]}, "a segment in two slots"),
         ({"active": [FIRST, Decode([2] * 4, 10, target_ids=[5] * 3)]}, "slot 1: its segment is WAITING"),
-        ({"lengths": [1, 3]}, "slot 0: 1 tokens in the cache, 0 decoded"),
+        ({"lengths": [1, 3]}, "slot 0: 1 tokens in the cache, 0 decoded, 0 given"),
         ({"target_capacity": 3}, "slot 1: no room for the next token"),
         ({"memory_lengths": [2, 3]}, "slot 1: memory of 3 tokens for 4"),
     ],

@@ -57,8 +57,8 @@ def files(kind: str, folder: Path) -> Path:
     elif kind == "nllb":
         hugging_face_files.fairseq_files(folder, kind, hugging_face_files.NLLB_LANGUAGES)
     else:
-        name = "MBart50Tokenizer" if kind == "mbart50" else "MBartTokenizer"
-        hugging_face_files.fairseq_files(folder, kind, hugging_face_files.MBART_50_LANGUAGES, tokenizer_class=name)
+        codes = hugging_face_files.MBART_50_LANGUAGES
+        hugging_face_files.fairseq_files(folder, kind, codes, tokenizer_class="MBartTokenizer")
     given = json.loads((folder / "config.json").read_text())
     settings: dict[str, Any] = {
         "d_model": 32,

@@ -183,8 +183,8 @@ class Bundle:
     def mapped(self, name: str) -> Iterator[mmap.mmap | bytes]:
         """Map a large file into memory for the time of the block, without reading all of it once more.
 
-        Whoever writes to it meanwhile is noticed at the end of the block, by the time of the change. Whoever makes it
-        shorter meanwhile ends the process by SIGBUS.
+        If its state differs at the end of the block, all of it is read again: a link to it changes the state too, and
+        only other bytes are an error. If it is made shorter meanwhile, the process ends by SIGBUS.
 
         Yields:
             Its bytes; none of a file that the manifest does not list.
@@ -207,7 +207,7 @@ class Bundle:
             except OSError as error:
                 raise _unreadable(file, error) from error
             yield content
-            if FileState.of(stream) != state:
+            if FileState.of(stream) != state and _sha256(stream) != self.manifest.files[name]:
                 raise BundleError(f"{file}: has changed while it was loaded")
 
     def graph(self, name: str) -> tuple[bytes, Path]:
@@ -272,6 +272,7 @@ def sha256(file: Path) -> str:
 
 
 def _sha256(stream: BufferedReader) -> str:
+    stream.seek(0)
     return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

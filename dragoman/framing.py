@@ -33,15 +33,17 @@ class Frame(NamedTuple):
     start_ids: tuple[int, ...]
 
     @classmethod
-    def of(cls, languages: Languages, model: HasEnds, source: str = "", target: str = "") -> "Frame":
+    def of(cls, languages: Languages | None, model: HasEnds, source: str = "", target: str = "") -> "Frame":
         """Make the frame of texts in one language that are translated into another.
 
         Args:
-            languages: of the model.
+            languages: of the model; None: of a model for one pair, which needs to be told nothing.
             model: what knows its start and end.
             source: one of its source languages; "": the first, as all are alike where it need not be told.
             target: one of its target languages; "": the first.
         """
+        if languages is None:
+            return cls((), (model.eos_id,), ())
         into = languages.of(target or languages.targets[0])
         reads = languages.of(source or languages.sources[0])
         begins_differently = into.start_id is not None or into.target_prefix

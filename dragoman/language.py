@@ -1,7 +1,7 @@
 """Codes of languages, BCP-47: what is one, and which of them a model's language serves."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 # Of what BCP-47 allows, the codes of languages with region, script and variants; no names such as "English".
@@ -35,21 +35,32 @@ def covers(served: str, asked: str) -> bool:
         served: the language of a model.
         asked: the language that is wanted; "": any.
     """
-    served, asked = served.lower(), asked.lower()
-    return not asked or asked == served or asked.startswith(served + "-")
+    return not asked or served.lower() in _broader(asked)
 
 
-def closest(served: Iterable[str], asked: str) -> str | None:
+def by_code(codes: Iterable[str]) -> dict[str, str]:
+    """List languages by their codes in lower case."""
+    return {code.lower(): code for code in codes}
+
+
+def closest(served: Mapping[str, str], asked: str) -> str | None:
     """Find the language that covers an asked one most closely; None where none does.
 
     Args:
-        served: the languages of a model.
+        served: the languages of a model, see `by_code`.
         asked: the language that is wanted; "": the only one that is served, and none where there are several.
     """
-    covering = [code for code in served if covers(code, asked)]
-    if not asked and len(covering) > 1:
-        return None
-    return max(covering, key=len, default=None)
+    if not asked:
+        return next(iter(served.values())) if len(served) == 1 else None
+    return next((served[code] for code in _broader(asked) if code in served), None)
+
+
+def _broader(code: str) -> Iterator[str]:
+    """Yield a code and all that cover it, in lower case, the closest first: de-at-1996, de-at, de."""
+    code = code.lower()
+    while code:
+        yield code
+        code = code.rpartition("-")[0]
 
 
 def translates(model: HasLanguages, source: str, target: str) -> bool:
@@ -69,8 +80,8 @@ def specificity(model: HasLanguages, source: str, target: str) -> tuple[bool, in
 
     A model for one pair is closer than one for many, and en-GB to de is closer than en to de.
     """
-    matches = closest(model.source_languages, source), closest(model.target_languages, target)
-    return is_pair(model), sum(len(code or "") for code in matches)
+    sides = (model.source_languages, source), (model.target_languages, target)
+    return is_pair(model), sum(len(closest(by_code(served), asked) or "") for served, asked in sides)
 
 
 def described(model: HasLanguages) -> str:

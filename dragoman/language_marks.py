@@ -1,6 +1,8 @@
 """The languages of a model, and how it is told of them: ids around a source, ids before a translation."""
 
-from typing import Annotated, Final, Self
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Final, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -39,14 +41,15 @@ class LanguageMarks(BaseModel):
     target_prefix: tuple[Id, ...] = _ids
     start_id: Id | None = None
 
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """All of them."""
-        start = () if self.start_id is None else (self.start_id,)
-        return (*self.source_prefix, *self.source_suffix, *self.target_tag, *self.target_prefix, *start)
-
 
 _NO_MARKS: Final = LanguageMarks()
+
+
+class _Side(NamedTuple):
+    """The languages of one side, in lower case; every request looks some up."""
+
+    codes: Mapping[str, str]
+    aliases: Mapping[str, str]
 
 
 class Languages(BaseModel):
@@ -99,11 +102,11 @@ class Languages(BaseModel):
 
     def source(self, asked: str) -> str | None:
         """Find the source language that serves an asked one, by code or alias; None where there is none."""
-        return self._find(self.sources, asked)
+        return _find(self._sources, asked)
 
     def target(self, asked: str) -> str | None:
         """Find the target language that serves an asked one, by code or alias; None where there is none."""
-        return self._find(self.targets, asked)
+        return _find(self._targets, asked)
 
     def told(self, source: str, target: str) -> tuple[str, str]:
         """Find the languages that a command asks for.
@@ -129,13 +132,20 @@ class Languages(BaseModel):
             found.append(code or "")
         return found[0], found[1]
 
-    def _find(self, served: tuple[str, ...], asked: str) -> str | None:
-        named = [code for code in served if asked.lower() in map(str.lower, self.of(code).aliases)]
-        if named or (asked and not language.is_code(asked)):
-            return named[0] if named else None
-        return language.closest(served, asked)
+    @cached_property
+    def _sources(self) -> _Side:
+        return self._side(self.sources)
 
-    @property
+    @cached_property
+    def _targets(self) -> _Side:
+        return self._side(self.targets)
+
+    def _side(self, served: tuple[str, ...]) -> _Side:
+        return _Side(
+            language.by_code(served), {alias.lower(): code for code in served for alias in self.of(code).aliases}
+        )
+
+    @cached_property
     def needs_source(self) -> bool:
         """Whether the model has to be told which language a source is in."""
         return len({(self.of(code).source_prefix, self.of(code).source_suffix) for code in self.sources}) > 1
@@ -150,3 +160,9 @@ class Languages(BaseModel):
     def longest_target_prefix(self) -> int:
         """Count the tokens that a translation is made to begin with at most."""
         return max(len(self.of(code).target_prefix) for code in self.targets)
+
+
+def _find(side: _Side, asked: str) -> str | None:
+    if (named := side.aliases.get(asked.lower())) is not None:
+        return named
+    return language.closest(side.codes, asked) if not asked or language.is_code(asked) else None

@@ -63,7 +63,7 @@ def build_export_parser() -> Parser:
     recorded = "default: what dragoman train recorded in the checkpoint, else required"
     add("--source-language", type=language, metavar="CODE", help=f"BCP-47 code, such as en ({recorded})")
     add("--target-language", type=language, metavar="CODE", help=f"BCP-47 code, such as de ({recorded})")
-    add("--name", type=_name, help="name of the model (default: SOURCE-TARGET, such as en-de)")
+    add("--name", type=model_name, help="name of the model (default: SOURCE-TARGET, such as en-de)")
     add("--max-source-tokens", type=_tokens, default=128, metavar="N", help="limit of a segment (default: 128)")
     add("--max-target-tokens", type=_tokens, default=256, metavar="N", help="limit of its translation (default: 256)")
     add(
@@ -88,7 +88,8 @@ def build_evaluate_parser() -> Parser:
     return parser
 
 
-def _name(text: str) -> str:
+def model_name(text: str) -> str:
+    """Read the name of a model; raises ArgumentTypeError where it is none."""
     if not NAME_PATTERN.fullmatch(text):
         raise argparse.ArgumentTypeError(f"must be 1 to 64 letters, digits and any of '._-', is {text!r}")
     return text
@@ -160,7 +161,7 @@ def _run(command: str, work: Callable[[], None]) -> int:
 
 def _export(arguments: argparse.Namespace) -> None:
     start_s = time.monotonic()
-    _say("loading torch and the checkpoint")
+    say("loading torch and the checkpoint")
     from export.write import Target, export_bundle
     from model.data import Corpus, read_corpus, read_sentences
 
@@ -178,7 +179,7 @@ def _export(arguments: argparse.Namespace) -> None:
     )
     try:
         with _quiet_exporter():
-            parity = export_bundle(arguments.checkpoint, arguments.out, target, corpus, _say)
+            parity = export_bundle(arguments.checkpoint, arguments.out, target, corpus, say)
     except ValidationError as error:
         raise DataError(describe(error)) from error
     print(f"parity {parity}")
@@ -208,10 +209,9 @@ def _with_checkpoint(folder: Path, texts: list[str], source: str, target: str) -
     from model.evaluate import translate
 
     known = languages(folder)
-    asked = known.told(source, target) if known else None
+    asked = known.told(source, target) if known else ()
     model, tokenizer = load_checkpoint(folder)
-    frame = Frame.of(known, model.config, *asked) if known and asked else None
-    return translate(model, tokenizer, texts, frame)
+    return translate(model, tokenizer, texts, Frame.of(known, model.config, *asked))
 
 
 def _with_bundle(folder: Path, texts: list[str], source: str, target: str) -> list[str]:
@@ -237,5 +237,6 @@ def _quiet_exporter() -> Iterator[None]:
         yield
 
 
-def _say(message: str) -> None:
+def say(message: str) -> None:
+    """Tell the user of a phase before it begins."""
     print(message, flush=True)

@@ -7,12 +7,16 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from dragoman.arguments import Parser
-from dragoman.bundle import NAME_PATTERN, Precision
+from dragoman.bundle import Precision
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
+from export.cli import export, model_name, say
+
+if TYPE_CHECKING:
+    from model.importing.run import Imported
 
 BUNDLE: Final = "bundle"  # folder of the bundle, in that of the checkpoint
 _HUB_NAME: Final = re.compile(r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
@@ -36,9 +40,9 @@ def import_(argv: list[str]) -> int:
     if arguments.data and not arguments.data.is_file():
         raise DataError(f"{arguments.data}: no such file")
     try:
-        positions = _import(arguments)
+        imported = _import(arguments)
         if arguments.bundle:
-            return _export(arguments, positions)
+            return _export(arguments, imported)
     except KeyboardInterrupt:
         print("dragoman import: interrupted; nothing was written", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -65,19 +69,13 @@ def build_parser() -> Parser:
         help=f"of the checkpoint; the bundle goes to FOLDER/{BUNDLE}",
     )
     add("--bundle", choices=get_args(Precision), help="make a bundle as well, in this precision")
-    add("--name", type=_name, help="name of the bundle's model (default: as dragoman export)")
+    add("--name", type=model_name, help="name of the bundle's model (default: as dragoman export)")
     add("--data", type=Path, metavar="FILE", help="sentences to calibrate the bundle and to compare it on")
     add_codes = partial(add, type=_codes, default=(), metavar="CODE[,CODE]")
     add_codes("--source-language", help="languages that it translates from, where its files do not say them")
     add_codes("--target-language", help="languages that it translates into, likewise")
     add_codes("--languages", help="of its languages only these")
     return parser
-
-
-def _name(text: str) -> str:
-    if not NAME_PATTERN.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"must be 1 to 64 letters, digits and any of '._-', is {text!r}")
-    return text
 
 
 def _codes(text: str) -> tuple[str, ...]:
@@ -87,16 +85,16 @@ def _codes(text: str) -> tuple[str, ...]:
     return codes
 
 
-def _import(arguments: argparse.Namespace) -> int:
-    """Write the checkpoint, and say what it is; returns how many positions the model has."""
+def _import(arguments: argparse.Namespace) -> "Imported":
+    """Write the checkpoint, and say what it is."""
     start_s = time.monotonic()
     folder, name = _folder(arguments.source)
-    _say("loading torch")
+    say("loading torch")
     from model.importing.family import Wanted
     from model.importing.run import import_folder
 
     wanted = Wanted(arguments.source_language, arguments.target_language, arguments.languages)
-    imported = import_folder(folder, arguments.out, wanted, _say, name)
+    imported = import_folder(folder, arguments.out, wanted, say, name)
     for warning in imported.warnings:
         print(f"warning: {warning}")
     config = imported.config
@@ -109,14 +107,14 @@ def _import(arguments: argparse.Namespace) -> int:
     )
     print(f"languages: {_listed(imported.languages.sources)} to {_listed(imported.languages.targets)}")
     print(f"wrote {arguments.out}, {_megabytes(arguments.out)}, in {time.monotonic() - start_s:.1f} s")
-    return config.max_positions
+    return imported
 
 
 def _folder(source: str) -> tuple[Path, str]:
     """Find the folder of a model, from the hub where there is none of this name here; and the name of the model."""
     if Path(source).exists() or not _HUB_NAME.fullmatch(source):
         return Path(source), ""
-    _say(f"no folder {source} here; fetching it from the hub")
+    say(f"no folder {source} here; fetching it from the hub")
     return _fetched(source), source.rsplit("/", 1)[-1]
 
 
@@ -137,14 +135,14 @@ def _fetched(name: str) -> Path:
         raise DataError(f"{name}: no such folder, and the hub cannot be reached: {type(error).__name__}") from error
 
 
-def _export(arguments: argparse.Namespace, positions: int) -> int:
+def _export(arguments: argparse.Namespace, imported: "Imported") -> int:
     """Make the bundle by the command that does it for any checkpoint."""
-    from export.cli import export
-
     out = arguments.out / BUNDLE
     argv = [str(arguments.out), "--out", str(out), "--precision", arguments.bundle]
+    positions = imported.config.max_positions
+    room = {"source": positions, "target": positions - imported.languages.longest_target_prefix}
     for side, tokens in _LIMITS.items():
-        argv += [f"--max-{side}-tokens", str(min(tokens, positions))]
+        argv += [f"--max-{side}-tokens", str(min(tokens, room[side]))]
     argv += ["--name", arguments.name] if arguments.name else []
     argv += ["--data", str(arguments.data)] if arguments.data else []
     code = export(argv)
@@ -160,7 +158,3 @@ def _listed(codes: Sequence[str]) -> str:
 
 def _megabytes(folder: Path) -> str:
     return f"{sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1e6:,.1f} MB"
-
-
-def _say(message: str) -> None:
-    print(message, flush=True)

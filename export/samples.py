@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 def of_corpus(corpus: Corpus, manifest: Manifest, tokenizer: Tokenizer) -> list[Sample]:
-    """Make samples of a user's sentences, which are in the first source language, and into the first other target.
+    """Make samples of a user's sentences, for a model of one pair.
 
     Args:
         corpus: sentences, and as many references or none.
@@ -43,8 +43,7 @@ def of_corpus(corpus: Corpus, manifest: Manifest, tokenizer: Tokenizer) -> list[
     """
     languages = manifest.languages
     references: list[str | None] = [*corpus.targets] or [None] * len(corpus)
-    source = languages.sources[0]
-    pair = source, next((code for code in languages.targets if code != source), source)
+    pair = languages.sources[0], languages.targets[0]
     texts = ((*pair, text, reference) for text, reference in zip(corpus.sources, references, strict=True))
     return _samples(texts, manifest, tokenizer)
 

@@ -62,7 +62,7 @@ class TransformerConfig(BaseModel):
         return self.head_dim_of(self.decoder_head_count)
 
     def head_dim_of(self, heads: int) -> int:
-        """Width of one head of an attention that has so many."""
+        """Width of one head of an attention with that number of heads."""
         return self.attention_head_dim or self.d_model // heads
 
     @model_validator(mode="after")

@@ -56,7 +56,7 @@ def translate(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str], fr
     Raises:
         DataError: a text has more tokens than the model has positions.
     """
-    frame = frame or Frame((), (model.config.eos_id,), ())
+    frame = frame or Frame.of(None, model.config)
     sources = [frame.around(tokenizer.encode(text)) for text in texts]
     order = sorted(range(len(texts)), key=lambda i: len(sources[i]))
     longest = max(map(len, sources), default=0)

@@ -39,6 +39,7 @@ class Segment:
         options: what its call asks for.
         text_bytes: of its text, in UTF-8.
         start_ids: see :class:`Decode`.
+        marks: tokens of `source_ids` that are none of the text: the end of the sentence, and marks of languages.
         on_progress: called on the event loop when it has finished, and after every token where the options want deltas;
             not after it was withdrawn.
         decode: what becomes of it.
@@ -53,6 +54,7 @@ class Segment:
     options: RequestOptions = _DEFAULT_OPTIONS
     text_bytes: int = 0
     start_ids: tuple[int, ...] = ()
+    marks: int = 1
     on_progress: Callable[["Segment"], None] = _ignore
     decode: Decode = _NOT_SUBMITTED
     origin: Origin = Origin.DECODED
@@ -89,6 +91,11 @@ class Segment:
         )
         self.decode.end_early(now_s)
         self.finished = True
+
+    @property
+    def source_tokens(self) -> int:
+        """Tokens of its text."""
+        return len(self.source_ids) - self.marks
 
     @property
     def target_ids(self) -> list[int]:

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 
 from dragoman.errors import DataError
-from dragoman.invalid import describe
 from model.config import TransformerConfig
 from model.importing.family import Network, Recipe
 from model.importing.generation import Generation
-from model.importing.settings import activation, flag, whole
+from model.importing.settings import activation, configuration, flag, whole
 from model.importing.source import CONFIG, Source
 from model.importing.weights import Weights, are_equal
 
@@ -97,36 +95,34 @@ def network(
     embeddings, warnings = _embeddings(source, weights, layout)
     bias = output_bias(weights, generation, weights.shape(embeddings.output)[0])
     rows = min(weights.shape(embeddings.source)[0], weights.shape(embeddings.target)[0])
-    try:
-        config = TransformerConfig(
-            source_vocabulary_size=weights.shape(embeddings.source)[0],
-            target_vocabulary_size=weights.shape(embeddings.target)[0],
-            d_model=whole(source, "d_model", defaults["d_model"]),
-            heads=whole(source, "encoder_attention_heads", defaults["heads"]),
-            decoder_heads=whole(source, "decoder_attention_heads", defaults["heads"]),
-            d_ff=whole(source, "encoder_ffn_dim", defaults["d_ff"]),
-            decoder_d_ff=whole(source, "decoder_ffn_dim", defaults["d_ff"]),
-            encoder_layers=whole(source, "encoder_layers", defaults["layers"]),
-            decoder_layers=whole(source, "decoder_layers", defaults["layers"]),
-            norm=layout.norm,
-            norm_epsilon=1e-5,
-            activation=activation(source, "activation_function", layout.default_activation),
-            positions=layout.positions,
-            position_offset=layout.position_offset,
-            max_positions=whole(source, "max_position_embeddings", defaults["max_positions"]),
-            scale_embedding=flag(source, "scale_embedding", layout.default_scale),
-            embedding_norm=layout.embedding_norm,
-            share_embeddings=embeddings.source == embeddings.target,
-            tie_output=embeddings.target == embeddings.output,
-            output_bias=bias is not None,
-            # Padding is masked; that of a larger source vocabulary is no id of the target.
-            pad_id=generation.pad_id if generation.pad_id < rows else start_id,
-            start_id=start_id,
-            eos_id=generation.eos_id,
-            unknown_id=unknown_id,
-        )
-    except ValidationError as error:
-        raise DataError(f"{source.folder / CONFIG}: {describe(error)}") from error
+    config = configuration(
+        source,
+        source_vocabulary_size=weights.shape(embeddings.source)[0],
+        target_vocabulary_size=weights.shape(embeddings.target)[0],
+        d_model=whole(source, "d_model", defaults["d_model"]),
+        heads=whole(source, "encoder_attention_heads", defaults["heads"]),
+        decoder_heads=whole(source, "decoder_attention_heads", defaults["heads"]),
+        d_ff=whole(source, "encoder_ffn_dim", defaults["d_ff"]),
+        decoder_d_ff=whole(source, "decoder_ffn_dim", defaults["d_ff"]),
+        encoder_layers=whole(source, "encoder_layers", defaults["layers"]),
+        decoder_layers=whole(source, "decoder_layers", defaults["layers"]),
+        norm=layout.norm,
+        norm_epsilon=1e-5,
+        activation=activation(source, "activation_function", layout.default_activation),
+        positions=layout.positions,
+        position_offset=layout.position_offset,
+        max_positions=whole(source, "max_position_embeddings", defaults["max_positions"]),
+        scale_embedding=flag(source, "scale_embedding", layout.default_scale),
+        embedding_norm=layout.embedding_norm,
+        share_embeddings=embeddings.source == embeddings.target,
+        tie_output=embeddings.target == embeddings.output,
+        output_bias=bias is not None,
+        # Padding is masked; that of a larger source vocabulary is no id of the target.
+        pad_id=generation.pad_id if generation.pad_id < rows else start_id,
+        start_id=start_id,
+        eos_id=generation.eos_id,
+        unknown_id=unknown_id,
+    )
     recipes = dict(_recipes(config, embeddings))
     if bias is not None:
         recipes["output.bias"] = bias

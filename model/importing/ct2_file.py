@@ -54,7 +54,11 @@ class Ct2Weights:
     @property
     def names(self) -> Iterable[str]:
         """All weights; no scales, settings and aliases."""
-        return [name for name, variable in self._variables.items() if variable.shape and not name.endswith(_SCALE)]
+        return [name for name, variable in self._variables.items() if variable.shape and self._is_weight(name)]
+
+    def _is_weight(self, name: str) -> bool:
+        dtype = self._variables[name].dtype
+        return name + _SCALE in self._variables or (dtype.is_floating_point and not name.endswith(_SCALE))
 
     def has(self, name: str) -> bool:
         """Tell whether there is a variable or an alias of a name."""

@@ -12,6 +12,7 @@ from model.config import Activation, TransformerConfig
 from model.importing import languages, tokenizers
 from model.importing.ct2_file import Ct2Weights
 from model.importing.family import Family, Network, Recipe, Texts, Wanted
+from model.importing.settings import configuration
 from model.importing.source import CONFIG, CT2_MODEL, Source
 from model.importing.weights import Weights, are_equal
 
@@ -91,7 +92,8 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
     has_table = weights.has("encoder/position_encodings/encodings")
     has_bias = weights.has("decoder/projection/bias")
     layers = {side: _count(weights, side) for side in ("encoder", "decoder")}
-    config = TransformerConfig(
+    config = configuration(
+        source,
         source_vocabulary_size=source_rows,
         target_vocabulary_size=target_rows,
         d_model=width,
@@ -103,7 +105,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         decoder_layers=layers["decoder"],
         norm="pre" if _setting(weights, "pre_norm", 1) else "post",
         norm_epsilon=settings.get("layer_norm_epsilon") or 1e-5,
-        activation=_ACTIVATIONS[int(_setting(weights, "activation", 0))],
+        activation=_activation(source, weights),
         # Without a table, CTranslate2 computes tensor2tensor's, and counts from 1.
         positions="learned" if has_table else "sinusoidal_halves",
         position_offset=0 if has_table else 1,
@@ -185,6 +187,13 @@ def _check_variables(source: Source, weights: Ct2Weights) -> None:
 def _setting(weights: Ct2Weights, name: str, default: float) -> float:
     """Read a setting that the encoder and the decoder share; older files have it at their root."""
     return weights.setting(f"decoder/{name}", weights.setting(name, default))
+
+
+def _activation(source: Source, weights: Ct2Weights) -> Activation:
+    number = int(_setting(weights, "activation", 0))
+    if number not in _ACTIVATIONS:
+        raise DataError(f"{source.folder}: the activation {number} of CTranslate2 is not supported; {_ORIGINAL}")
+    return _ACTIVATIONS[number]
 
 
 def _heads(weights: Ct2Weights, side: str) -> int:

@@ -48,9 +48,9 @@ def read_generation(source: Source, *, pad_id: int, eos_id: int, start_id: int |
 
     Args:
         source: the folder.
-        pad_id: the default of the family, likewise:
-        eos_id: ...
-        start_id: ...
+        pad_id: of the family, where no file says it.
+        eos_id: likewise.
+        start_id: likewise.
 
     Raises:
         DataError: an id is no id.

@@ -3,8 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from dragoman.errors import DataError
-from model.config import Activation
+from dragoman.invalid import describe
+from model.config import Activation, TransformerConfig
 from model.importing.source import CONFIG, Source
 
 # What says nothing of the arithmetic of greedy decoding, in files of transformers 3 to 5.
@@ -77,6 +80,18 @@ def check_keys(
                 raise DataError(f"{file}: {key} is {value!r:.80}; only {demands[key]!r} is supported")
         elif key not in used and key not in _HARMLESS and key not in harmless:
             raise DataError(f"{file}: {key} is unknown here, and may change what the model computes: {value!r:.80}")
+
+
+def configuration(source: Source, **fields: Any) -> TransformerConfig:
+    """Make the configuration of a checkpoint.
+
+    Raises:
+        DataError: the fields contradict each other, or one is out of range.
+    """
+    try:
+        return TransformerConfig(**fields)
+    except ValidationError as error:
+        raise DataError(f"{source.folder / CONFIG}: {describe(error)}") from error
 
 
 def activation(source: Source, key: str, default: str) -> Activation:

@@ -4,16 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import ValidationError
-
 from dragoman.errors import DataError
-from dragoman.invalid import describe
 from model.config import Activation, TransformerConfig
 from model.importing import t5_texts
 from model.importing.bart_like import output_bias
 from model.importing.family import Family, Network, Recipe, Texts, Wanted
 from model.importing.generation import Generation, read_generation
-from model.importing.settings import ACTIVATIONS, check_keys, flag, whole
+from model.importing.settings import ACTIVATIONS, check_keys, configuration, flag, whole
 from model.importing.source import CONFIG, Source
 from model.importing.weights import Weights, are_equal
 
@@ -83,38 +80,36 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
     bias = output_bias(weights, generation, weights.shape(_SHARED)[0])
     activation, gated = _feed_forward(source)
     layers = _size(source, "num_layers")
-    try:
-        config = TransformerConfig(
-            source_vocabulary_size=_size(source, "vocab_size"),
-            target_vocabulary_size=_size(source, "vocab_size"),
-            d_model=_size(source, "d_model"),
-            heads=_size(source, "num_heads"),
-            attention_head_dim=_size(source, "d_kv"),
-            scale_attention=False,
-            d_ff=_size(source, "d_ff"),
-            gated=gated,
-            bias=False,
-            encoder_layers=layers,
-            decoder_layers=whole(source, "num_decoder_layers", layers),
-            norm="pre",
-            norm_kind="rms",
-            norm_epsilon=source.config.get("layer_norm_epsilon", 1e-6),
-            activation=activation,
-            positions="relative",
-            relative_buckets=whole(source, "relative_attention_num_buckets", 32),
-            relative_max_distance=whole(source, "relative_attention_max_distance", 128),
-            relative_shared=kind.relative_shared,
-            max_positions=whole(source, "n_positions", _MAX_POSITIONS),
-            scale_embedding=False,
-            tie_output=tied,
-            output_bias=bias is not None,
-            pad_id=generation.pad_id,
-            start_id=generation.pad_id if generation.start_id is None else generation.start_id,
-            eos_id=generation.eos_id,
-            unknown_id=unknown_id,
-        )
-    except ValidationError as error:
-        raise DataError(f"{source.folder / CONFIG}: {describe(error)}") from error
+    config = configuration(
+        source,
+        source_vocabulary_size=_size(source, "vocab_size"),
+        target_vocabulary_size=_size(source, "vocab_size"),
+        d_model=_size(source, "d_model"),
+        heads=_size(source, "num_heads"),
+        attention_head_dim=_size(source, "d_kv"),
+        scale_attention=False,
+        d_ff=_size(source, "d_ff"),
+        gated=gated,
+        bias=False,
+        encoder_layers=layers,
+        decoder_layers=whole(source, "num_decoder_layers", layers),
+        norm="pre",
+        norm_kind="rms",
+        norm_epsilon=source.config.get("layer_norm_epsilon", 1e-6),
+        activation=activation,
+        positions="relative",
+        relative_buckets=whole(source, "relative_attention_num_buckets", 32),
+        relative_max_distance=whole(source, "relative_attention_max_distance", 128),
+        relative_shared=kind.relative_shared,
+        max_positions=whole(source, "n_positions", _MAX_POSITIONS),
+        scale_embedding=False,
+        tie_output=tied,
+        output_bias=bias is not None,
+        pad_id=generation.pad_id,
+        start_id=generation.pad_id if generation.start_id is None else generation.start_id,
+        eos_id=generation.eos_id,
+        unknown_id=unknown_id,
+    )
     recipes = dict(_recipes(config))
     if not tied:
         recipes["output.weight"] = [_OUTPUT]

@@ -96,11 +96,8 @@ def _draw_attention(
     from model.inspection import plots
     from model.inspection.attention_maps import attention_maps
 
-    frame = Frame((), (model.config.eos_id,), ())
-    if known:
-        frame = Frame.of(
-            known, model.config, *known.told(arguments.source_language or "", arguments.target_language or "")
-        )
+    asked = known.told(arguments.source_language or "", arguments.target_language or "") if known else ()
+    frame = Frame.of(known, model.config, *asked)
     source_ids, start_ids = frame.around(tokenizer.encode(arguments.text)), frame.start_ids or (model.config.start_id,)
     positions = model.config.max_positions
     if len(source_ids) > positions:

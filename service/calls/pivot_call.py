@@ -7,16 +7,13 @@ it; while the second has no room, the first is given no more texts than its wind
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
+from itertools import takewhile
 from typing import Self
 
 from dragoman.errors import DragomanError
 from service.calls.call import Call
 from service.calls.text_worker import Result
-from service.decode import FinishReason
-from service.text.document import TextResult
-
-# The ends of two translations of a text, the one that matters more first.
-_SEVERITY = (FinishReason.LENGTH, FinishReason.REPETITION, FinishReason.EOS)
+from service.text.document import TextResult, worst
 
 
 class PivotCall:
@@ -62,8 +59,9 @@ class PivotCall:
 
     async def done(self) -> None:
         """See :meth:`Call.done`."""
-        while not all(map(self.finished, self._held)):
+        while len(self._place) + len(self._failed) < self.count:
             await self.moved()
+        await self._out_of.done()
 
     async def moved(self) -> set[int]:
         """See :meth:`Call.moved`."""
@@ -85,13 +83,9 @@ class PivotCall:
 
     def ready(self, *, in_order: bool) -> list[int]:
         """See :meth:`Call.ready`."""
-        ready = []
-        for number in self._held:
-            if self.finished(number):
-                ready.append(number)
-            elif in_order:
-                break
-        return ready
+        if in_order:
+            return list(takewhile(self.finished, self._held))
+        return sorted([*self._failed, *(self._number[place] for place in self._out_of.ready(in_order=False))])
 
     def delta(self, number: int) -> str:
         """See :meth:`Call.delta`."""
@@ -144,8 +138,7 @@ class PivotCall:
         """Give the second model what the first has translated, text by text, until the call ends."""
         while True:
             await self._into.moved()
-            while ready := self._into.ready(in_order=False):
-                number = ready[0]
+            for number in self._into.ready(in_order=False):
                 [result] = (await self._into.results([number])).values()
                 if isinstance(result, DragomanError):
                     self._failed[number] = result
@@ -164,7 +157,7 @@ def _both(pivot: TextResult, result: TextResult) -> TextResult:
         text=result.text,
         source_tokens=pivot.source_tokens,
         target_tokens=result.target_tokens,
-        finish_reason=min(pivot.finish_reason, result.finish_reason, key=_SEVERITY.index),
+        finish_reason=worst({pivot.finish_reason, result.finish_reason}),
         segments=pivot.segments,
         mean_log_probability=result.mean_log_probability,
         unknown_pieces=pivot.unknown_pieces,

@@ -198,10 +198,12 @@ class DecodeBatch:
         result = self._scheduler.commit(selection, now_s)
         self.runner.force(result.forced)
         self.runner.release(result.moves)
-        self._mailbox.deliver(result.progressed)
+        # Counted first: an answer is in the metrics when its caller has it.
         self._metrics.decode_step_duration_seconds.observe(now_s - start_s)
         self._metrics.decode_batch_slots.observe(rows)
         self._metrics.target_tokens_total.inc(result.tokens)
+        self._show_active()
+        self._mailbox.deliver(result.progressed)
 
     def _show_active(self) -> None:
         if self.active != self._shown:

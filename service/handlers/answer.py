@@ -1,6 +1,6 @@
 """What a call answers, as protos: translations, errors in their place, models."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dragoman.bundle import Manifest
@@ -96,8 +96,8 @@ def described(manifest: Manifest) -> pb.Model:
     """Write one model of the list."""
     return pb.Model(
         name=manifest.name,
-        source_language_code=_only(manifest.source_languages),
-        target_language_code=_only(manifest.target_languages),
+        source_language_code=manifest.languages.source(""),
+        target_language_code=manifest.languages.target(""),
         source_language_codes=manifest.source_languages,
         target_language_codes=manifest.target_languages,
         family=manifest.family,
@@ -107,11 +107,6 @@ def described(manifest: Manifest) -> pb.Model:
         vocabulary_size=manifest.vocabulary_size,
         checkpoint_sha256=manifest.provenance.checkpoint_sha256,
     )
-
-
-def _only(languages: Sequence[str]) -> str:
-    """Give the language where there is one; "" where there are several."""
-    return languages[0] if len(languages) == 1 else ""
 
 
 def _too_large(size: int, max_bytes: int) -> AnswerTooLargeError:

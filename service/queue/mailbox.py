@@ -111,7 +111,8 @@ class Mailbox:
                 if decode in self._waiting:
                     self._waiting.remove(decode)
                     decode.end_early(now_s)
-                    self._note_ends([decode])
+                    self._count([decode])
+                    self._forget(1)
             self.admission.watch(saturated=self._workers.saturated)
 
     def close(self) -> None:
@@ -180,13 +181,16 @@ class Mailbox:
         if not progressed:
             return
         finished = [decode for decode in progressed if decode.finished]
+        if finished:
+            with self._lock:  # counted first: an answer is in the metrics when its caller has it
+                self.admission.note_ends(finished)
+                self._count(finished)
         try:
             self._notifier.tell(progressed)
         finally:
             if finished:
                 with self._lock:
-                    self.admission.note_ends(finished)
-                    self._note_ends(finished)
+                    self._forget(len(finished))
 
     def wait_idle(self, timeout_s: float | None = None) -> bool:
         """Block until everything submitted has ended; False if it has not in time."""
@@ -196,9 +200,11 @@ class Mailbox:
     def _note_taken(self, decodes: Sequence[Decode]) -> None:
         self.admission.note_taken(decodes, saturated=self._workers.saturated)
 
-    def _note_ends(self, decodes: Sequence[Decode]) -> None:
+    def _count(self, ended: Sequence[Decode]) -> None:
         if self._segment_stats is not None:
-            self._segment_stats.enter(decodes)
-        self._unfinished -= len(decodes)
+            self._segment_stats.enter(ended)
+
+    def _forget(self, ended: int) -> None:
+        self._unfinished -= ended
         if not self._unfinished:
             self._idle.notify_all()

@@ -104,11 +104,11 @@ def _decode_alone(
     runner: Runner, pending: deque[tuple[int, list[int]]], found: dict[int, Decoded], manifest: Manifest
 ) -> None:
     """Decode one source after the other, as long as there are any that no other thread has taken."""
-    while pending:
+    while True:
         try:
             number, source = pending.popleft()
-        except IndexError:  # another thread was sooner
-            break
+        except IndexError:
+            return
         [found[number]] = _decode(runner, [[source]], manifest)
 
 

@@ -34,7 +34,7 @@ MIN_PING_PERIOD_S: Final = 20.0
 # gRPC's own hard limit: room for a key, trace context and baggage. Its softer one refuses some calls by chance.
 MAX_METADATA_BYTES: Final = 16_384
 _INT_MAX: Final = 2**31 - 1
-_STOP_GRACE_S: Final = 1.0  # for answers on their way and for health watchers, after all calls have ended
+_STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have ended; a busy machine needs seconds
 
 _log = structlog.get_logger()
 

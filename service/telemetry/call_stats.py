@@ -52,7 +52,7 @@ class CallStats:
         segments: how many were submitted for it.
         cached: how many of them had a result that was kept.
         coalesced: how many shared the decoding of an identical one in flight.
-        source_tokens: of the segments that ended, without the end-of-sentence tokens.
+        source_tokens: of the texts of the segments that ended.
         target_tokens: of the same, as far as they were decoded.
         queue: from the submission of a segment to an engine thread that takes it.
         encode: from there to its encoder memory.
@@ -87,7 +87,7 @@ class CallStats:
 
     def note(self, segment: Segment) -> None:
         """Count a segment that has ended or was withdrawn; a stage that it did not leave counts for nothing."""
-        self.source_tokens += len(segment.source_ids) - 1
+        self.source_tokens += segment.source_tokens
         self.target_tokens += len(segment.target_ids)
         if segment.origin is not Origin.DECODED:
             self.cached += segment.origin is Origin.CACHED

@@ -24,7 +24,7 @@ _PREFIX: Final = "dragoman"
 
 # How many bytes the keys and values of one model take, see service/registry/capacity.py.
 KV_CACHE_FORMULA: Final = (
-    "threads * slots * decoder_layers * 2 * heads * head_dim * (max_target_tokens + max_source_tokens)"
+    "threads * slots * decoder_layers * 2 * heads * head_dim * (max_target_tokens + target_prefix + max_source_tokens)"
     " * bytes of a number"
 )
 

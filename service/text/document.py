@@ -6,7 +6,7 @@ length takes as much memory as is on its way of it, and what its translation tak
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -18,6 +18,11 @@ from service.text.piece import Protection
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
 _WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
+
+
+def worst(reasons: Collection[FinishReason | None]) -> FinishReason:
+    """Choose the end that matters most, of translations that become one text."""
+    return next((reason for reason in _WORST_FIRST if reason in reasons), FinishReason.EOS)
 
 
 class Part(NamedTuple):
@@ -41,7 +46,7 @@ class TextResult(NamedTuple):
 
     Attributes:
         text: the translation, with the separators of the source.
-        source_tokens: tokens that the model read, without the end-of-sentence tokens.
+        source_tokens: tokens of the text that the model read.
         target_tokens: tokens that the model wrote, without the end-of-sentence tokens.
         finish_reason: LENGTH if any segment was cut off at its limit, else REPETITION if any was stopped, else EOS.
         segments: into how many segments the text was split.
@@ -215,7 +220,7 @@ class Document:
             text="".join(self._text),
             source_tokens=self._source_tokens,
             target_tokens=self._target_tokens,
-            finish_reason=next((reason for reason in _WORST_FIRST if reason in self._reasons), FinishReason.EOS),
+            finish_reason=worst(self._reasons),
             segments=self._segments,
             mean_log_probability=(
                 self._log_probability / self._decoded_tokens if self._wants_log_probability and self._segments else None
@@ -253,7 +258,7 @@ class Document:
 
     def _count(self, segment: Segment) -> None:
         self._segments += 1
-        self._source_tokens += len(segment.source_ids) - 1
+        self._source_tokens += segment.source_tokens
         self._target_tokens += len(segment.target_ids)
         self._decoded_tokens += segment.decoded_tokens
         self._unknown_pieces += segment.source_ids.count(self._unknown_id)

@@ -1,7 +1,7 @@
 """The words around the engine: text to a document of segments, for one model."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, NamedTuple, Protocol
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
@@ -45,6 +45,7 @@ class Limits(NamedTuple):
         return cls(settings.max_target_factor, settings.max_target_offset, settings.stop_repetition)
 
 
+_FRAMES: Final = 1_024  # pairs of languages whose marks are kept
 _DEFAULT_LIMITS: Final = Limits()
 _DEFAULT_OPTIONS: Final = RequestOptions()
 
@@ -56,6 +57,7 @@ class Translator:
         self._manifest = manifest
         self._tokenizer = tokenizer
         self._limits = limits
+        self._frame = lru_cache(_FRAMES)(partial(Frame.of, manifest.languages, manifest))
 
     def open(
         self,
@@ -72,9 +74,10 @@ class Translator:
         """
         decoding = options.decoding._replace(stops_at_repetition=self._limits.stop_repetition)
         options = options._replace(decoding=decoding)
-        frame = Frame.of(self._manifest.languages, self._manifest, options.source_language, options.target_language)
+        frame = self._frame(options.source_language, options.target_language)
         encoder = SegmentEncoder(self._tokenizer, self._manifest.max_source_tokens - frame.tokens)
-        split = partial(segmentation.split, language=self._read_language(options), fits=encoder.fits)
+        language = options.source_language or self._manifest.languages.source("") or ""  # "" where nobody knows
+        split = partial(segmentation.split, language=language, fits=encoder.fits)
         if options.html:
             blocks = list(markup.parse(text))
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
@@ -149,13 +152,9 @@ class Translator:
             options=options,
             text_bytes=len(text.encode()),
             start_ids=frame.start_ids,
+            marks=frame.tokens,
             on_progress=on_progress,
         )
-
-    def _read_language(self, options: RequestOptions) -> str:
-        """Name the language of the texts; "" where nobody knows."""
-        sources = self._manifest.languages.sources
-        return options.source_language or (sources[0] if len(sources) == 1 else "")
 
     def _limit(self, source_tokens: int, asked: int | None) -> int:
         longest = self._manifest.max_target_tokens

@@ -293,6 +293,12 @@ def test_what_is_written_over_while_it_is_mapped_is_refused(folder: Path) -> Non
         write_while_mapped()
 
 
+def test_a_link_to_what_is_mapped_is_no_change(folder: Path) -> None:
+    with Bundle.open(folder).mapped("encoder.onnx") as content:
+        os.link(folder / "encoder.onnx", folder.parent / "a link to the encoder")
+    assert bytes(content) == b"encoder"
+
+
 def test_an_empty_file_can_be_mapped(folder: Path) -> None:
     (folder / "empty").write_bytes(b"")
     files = {"empty": sha256(folder / "empty")}

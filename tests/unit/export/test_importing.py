@@ -1,6 +1,7 @@
 """The command `dragoman import`."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,22 @@ def test_a_bundle_in_the_same_call(opus: Path, tmp_path: Path, capsys: pytest.Ca
     manifest = Bundle.open(tmp_path / "out" / "bundle").manifest
     assert (manifest.name, manifest.family, manifest.languages.sources) == ("mine", "marian", ("en-GB",))
     assert manifest.languages.of("de") == LanguageMarks()
+
+
+def test_the_bundle_leaves_room_for_tokens_that_translations_begin_with(
+    opus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, asked = tmp_path / "opus-mt-en-de", []
+    shutil.copytree(opus, folder)
+    generation = json.loads((folder / "generation_config.json").read_text()) | {"forced_bos_token_id": 7}
+    (folder / "generation_config.json").write_text(json.dumps(generation))
+    monkeypatch.setattr("export.importing.export", lambda argv: asked.append(argv) or 130)
+    assert main(["import", str(folder), "--out", str(tmp_path / "out"), "--bundle", "fp32"]) == 130
+    [argv] = asked
+    positions = json.loads((folder / "config.json").read_text())["max_position_embeddings"]
+    limits = {name: int(argv[argv.index(f"--max-{name}-tokens") + 1]) for name in ("source", "target")}
+    assert limits == {"source": min(128, positions), "target": min(256, positions - 1)}
+    assert positions < 128  # or the test would prove nothing
 
 
 @pytest.mark.parametrize(

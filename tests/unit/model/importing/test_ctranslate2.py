@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import ctranslate2
+import numpy as np
 import pytest
 import torch
 
@@ -111,14 +112,45 @@ def test_weights_in_whole_numbers_are_read_as_what_they_stand_for(made, quantiza
     assert isinstance(model, Transformer)
 
 
-def requantized(checkpoint: Checkpoint, folder: Path, quantization: str) -> Path:
+def requantized(checkpoint: Checkpoint, folder: Path, quantization: str | None, **decoder: Any) -> Path:
+    """Writes a model anew, in another precision or with other settings of the decoder."""
     spec = convert._spec(checkpoint)  # noqa: SLF001 - what it saves is always fp32
+    for name, value in decoder.items():
+        setattr(spec.decoder, name, value)
     spec.validate()
     spec.optimize(quantization=quantization)
     shutil.rmtree(folder)
     folder.mkdir()
     spec.save(str(folder))
     return folder / "model.bin"
+
+
+def test_heads_that_alignments_are_read_from_are_no_weights(made, tmp_path: Path) -> None:
+    checkpoint, package = made
+    shutil.copytree(package, tmp_path / "package")
+    aligned = np.array([0, 1], np.int16)
+    requantized(Checkpoint.open(checkpoint), tmp_path / "package" / "model", None, alignment_heads=aligned)
+    set_up(tmp_path / "package", add_source_eos=True)
+    assert import_folder(tmp_path / "package", tmp_path / "out").config.decoder_layers == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"num_heads": np.int16(7)}, "decoder_heads 7"),
+        ({"activation": np.int8(6)}, "the activation 6 of CTranslate2 is not supported"),
+        ({"scale_embeddings": np.float32(3.5)}, "embeddings are scaled by 3.5"),
+        ({"start_from_zero_embedding": True}, "starts from no token"),
+    ],
+)
+def test_settings_that_cannot_be_had_are_one_line(made, setting, said: str, tmp_path: Path, capsys) -> None:
+    checkpoint, package = made
+    shutil.copytree(package, tmp_path / "package")
+    requantized(Checkpoint.open(checkpoint), tmp_path / "package" / "model", None, **setting)
+    assert main(["import", str(tmp_path / "package"), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
 
 
 def test_the_command_says_what_it_is(made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

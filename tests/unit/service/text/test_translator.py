@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from dragoman.bundle import target_limit
 from dragoman.errors import InternalError
+from dragoman.language_marks import LanguageMarks, Languages
 from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions
 from service.segment import Segment
@@ -55,6 +56,17 @@ def step(segment: Segment, circles_at: int | None = None) -> None:
 @pytest.fixture(scope="session")
 def translator(manifest, tokenizer) -> Translator:
     return Translator(manifest, tokenizer)
+
+
+def test_marks_of_languages_are_no_tokens_of_the_text(manifest, tokenizer, translator) -> None:
+    marks = {"en": LanguageMarks(source_prefix=(5, 6), source_suffix=(7,)), "de": LanguageMarks(target_tag=(8,))}
+    texts = ["Tom. Where is the station?", "tom"]
+    expected = [result.source_tokens for result in translator.translate_offline(Echo(), texts)]
+    for ends in (True, False):
+        languages = Languages(sources=("en",), targets=("de",), marks=marks, source_ends=ends)
+        marked = Translator(manifest.model_copy(update={"languages": languages}), tokenizer)
+        results = marked.translate_offline(Echo(), texts)
+        assert [result.source_tokens for result in results] == expected
 
 
 @given(TEXTS)

@@ -207,8 +207,17 @@ class Bundle:
             except OSError as error:
                 raise _unreadable(file, error) from error
             yield content
-            if FileState.of(stream) != state and _sha256(stream) != self.manifest.files[name]:
-                raise BundleError(f"{file}: has changed while it was loaded")
+            self._check_again(file, name, state)
+
+    def _check_again(self, file: Path, name: str, state: FileState) -> None:
+        """Check what lies there now: another file than the one that was mapped, or other bytes."""
+        try:
+            with open_regular(file) as stream:
+                changed = FileState.of(stream) != state and _sha256(stream) != self.manifest.files[name]
+        except OSError as error:
+            raise _unreadable(file, error) from error
+        if changed:
+            raise BundleError(f"{file}: has changed while it was loaded")
 
     def graph(self, name: str) -> tuple[bytes, Path]:
         """Read the checked bytes of a graph, and give its file, for messages; raises as `read` does."""

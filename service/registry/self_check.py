@@ -20,7 +20,7 @@ from service.engine.runner import Runner
 # Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
 # what is decoded of each: a matter of some 50 ms at the default model's size.
 LENGTHS: Final = (3, 4, 11, 12, 29, 30)
-TARGET_TOKENS: Final = 8
+TARGET_TOKENS: Final = 3
 _FIRST_ID: Final = 4  # what comes before it stands for no piece of text
 # Of the products; fp16 is for GPUs, whose libraries may add up few rows in another order than many: there, ids count.
 _EXACT_PRECISIONS: Final = ("fp32", "int8")

@@ -24,7 +24,7 @@ _UNKNOWN: Final = frozenset(
     | {"QLinearMatMul", "QMoE", "QOrderedMatMul"}
 )
 _HARMLESS: Final = frozenset({"Gather"})  # copies
-_PART_BYTES: Final = 2**19
+_PART_BYTES: Final = 2**18
 
 
 def check_products(graph: Graph, file: Path) -> None:
@@ -61,10 +61,9 @@ def largest_sum(weights: NDArray[np.int8]) -> int:
 
 def _largest_sum(pairs: NDArray[np.int8]) -> int:
     """Do `largest_sum` for [pairs, 2, outputs] that fit into a processor's cache."""
-    # The negative of -128 is -128, which as an unsigned byte is 128.
-    magnitudes = np.maximum(pairs, 0), np.negative(np.minimum(pairs, 0))
-    halves = [(part[:, 0].view(np.uint8), part[:, 1].view(np.uint8)) for part in magnitudes]
-    return max(int(np.add(first, second, dtype=np.uint16).max(initial=0)) for first, second in halves)
+    # Two of unlike signs add up to less than the larger of them.
+    sums = np.add(pairs[:, 0], pairs[:, 1], dtype=np.int16)
+    return max(max(int(part.max(initial=0)), -int(part.min(initial=0))) for part in (sums, pairs))
 
 
 def _check_weights(graph: Graph, name: str, file: Path) -> None:

@@ -13,13 +13,14 @@ from dragoman.errors import BundleError
 from service.runtime import cuda
 from service.runtime.onnx_file import Graph
 from service.runtime.saturation import check_products
-from service.runtime.weights import Weights, tables
+from service.runtime.weights import Weights, unpacked
 
 PROVIDERS = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
 # One thread at a time has to do with a GPU: while onnxruntime records a CUDA graph, no other thread of the process may
 # reserve, copy or free memory there (cudaStreamCaptureModeGlobal), and a GPU gains nothing by two at a time.
 DEVICE_LOCK: Final = threading.RLock()
 _NO_WEIGHTS: Final = Weights()
+_FOLDER: Final = "session.model_external_initializers_file_folder_path"
 
 # By default an arena doubles each time that it has to grow.
 _CUDA_OPTIONS: Final = {"arena_extend_strategy": "kSameAsRequested"}
@@ -54,7 +55,7 @@ def open_graph(
         return open_session(
             *bundle.graph(name),
             device,
-            weights=Weights(content, bundle.manifest.files.get(WEIGHTS, "")),
+            weights=Weights.of(content, bundle.manifest.files.get(WEIGHTS, ""), bundle.path),
             profile=profile,
             placed=placed,
             cuda_options=_CUDA_OPTIONS_OF.get(name, {}),
@@ -99,11 +100,14 @@ def open_session(
         options.profile_file_prefix = str(profile)
     if placed is not None:
         options.optimized_model_filepath = str(placed)
-    options.add_external_initializers_from_files_in_memory([WEIGHTS], [weights.content], [len(weights.content)])
     # A GPU's operators read its own memory.
-    kept = tables(graph, weights) if device == "cpu" else {}
-    for name, table in kept.items():
-        options.add_initializer(name, table)
+    kept = unpacked(graph, weights) if device == "cpu" else {}
+    if kept and weights.folder is not None:  # else it would copy all of them before it packs them
+        options.add_session_config_entry(_FOLDER, str(weights.folder))
+    else:
+        options.add_external_initializers_from_files_in_memory([WEIGHTS], [weights.content], [len(weights.content)])
+    for name, constant in kept.items():
+        options.add_initializer(name, constant)
     providers: list[object] = list(PROVIDERS[device])
     if device == "cuda":
         providers[0] = (PROVIDERS[device][0], {**_CUDA_OPTIONS, **(cuda_options or {})})

@@ -1,5 +1,7 @@
 """The decode batch in host memory: each slot owns its row of every buffer."""
 
+import math
+import mmap
 from collections.abc import Mapping
 from typing import Final
 
@@ -32,8 +34,8 @@ class SlotTable:
         """Reserve the buffers. Memory is taken page by page as it is written: a slot that nobody used costs nothing."""
         dtype = KEY_VALUE_TYPES[manifest.precision]
         outer = (manifest.decoder_layers, 2, slots, manifest.heads)
-        self.caches = np.zeros((*outer, manifest.target_capacity, manifest.head_dim), dtype)
-        self.memory = np.zeros((*outer, manifest.max_source_tokens, manifest.head_dim), dtype)
+        self.caches = _reserve((*outer, manifest.target_capacity, manifest.head_dim), dtype)
+        self.memory = _reserve((*outer, manifest.max_source_tokens, manifest.head_dim), dtype)
         self.rows = RowState(slots, manifest.start_id)
         self.logits: NDArray[np.floating] = np.zeros(
             (slots, manifest.vocabulary_size), LOGITS_TYPES[manifest.precision]
@@ -73,3 +75,12 @@ class SlotTable:
         """Give what the slot's next id was chosen from, a view of [vocabulary_size]."""
         logits: NDArray[np.floating] = self.logits[slot]
         return logits
+
+
+def _reserve(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[np.generic]:
+    """Reserve zeros that take memory by small pages: a huge page of 2 MiB would hold rows that are never written."""
+    if not hasattr(mmap, "MADV_NOHUGEPAGE"):  # not on Linux
+        return np.zeros(shape, dtype)
+    pages = mmap.mmap(-1, math.prod(shape) * np.dtype(dtype).itemsize, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype).reshape(shape)

@@ -1,22 +1,28 @@
 """The weights of a bundle's graphs as their sessions get them: mapped while a session is made, tables kept once.
 
-onnxruntime brings the weights of products into an order of its own, and needs the file no more. The tables that rows
-are looked up in, such as embeddings, it would copy for each session: all sessions of this process read the same ones.
-They are copies in memory: a file that is written over or made shorter does not harm a session that is open.
+onnxruntime brings the weights of products into an order of its own, and needs the file no more. All others, such as
+the tables of embeddings, it would read from the mapped file as long as the session lives, or copy for each session.
+Here all sessions of this process read the same copies in memory: a file that is written over or made shorter does not
+harm a session that is open.
 """
 
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from service.runtime.onnx_file import FLOAT, FLOAT16, INT8, Constant, Content, Graph
+from dragoman.bundle import WEIGHTS
+from service.runtime.onnx_file import FLOAT, FLOAT16, INT8, Constant, Content, Graph, Node
 
 _TYPES: Final[Mapping[int, type[np.generic]]] = {FLOAT: np.float32, INT8: np.int8, FLOAT16: np.float16}
+# Of these, onnxruntime packs the second input on a CPU.
+_PRODUCTS: Final = frozenset({"Gemm", "MatMul", "MatMulInteger", "MatMulIntegerToFloat"})
+_PACKED: Final = 1
 
 
 class Weights(NamedTuple):
@@ -25,16 +31,29 @@ class Weights(NamedTuple):
     Attributes:
         content: its bytes, mapped into memory; none for graphs that have all of their weights in themselves.
         sha256: of the file.
+        folder: in which onnxruntime can map it by itself; None where it cannot.
     """
 
     content: Content = b""
     sha256: str = ""
+    folder: Path | None = None
+
+    @classmethod
+    def of(cls, content: Content, sha256: str, folder: Path) -> Self:
+        """Describe the file of a bundle in a folder."""
+        # It refuses a link that leads out of the folder.
+        inside = (folder / WEIGHTS).resolve().is_relative_to(folder.resolve())
+        return cls(content, sha256, folder if inside else None)
 
 
-def tables(graph: Graph, weights: Weights) -> dict[str, onnxruntime.OrtValue]:
-    """Give the tables that a graph looks rows up in, by the names of its constants; they must outlive its session."""
-    names = {node.inputs[0] for node in graph.nodes if node.operator == "Gather"}
-    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(table) for name, table in _read(graph, weights, names)}
+def unpacked(graph: Graph, weights: Weights) -> dict[str, onnxruntime.OrtValue]:
+    """Give the constants of the weights' file that a session reads as they are, by name; they must outlive it."""
+    names = {name for node in graph.nodes for place, name in enumerate(node.inputs) if not _is_packed(node, place)}
+    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numbers) for name, numbers in _read(graph, weights, names)}
+
+
+def _is_packed(node: Node, place: int) -> bool:
+    return place == _PACKED and node.operator in _PRODUCTS
 
 
 _shared: Final[WeakValueDictionary[tuple[str, int, int], NDArray[np.uint8]]] = WeakValueDictionary()

@@ -13,6 +13,8 @@ from service.engine.graphs import open_graphs
 from service.runtime.sessions import open_graph, open_session
 
 BUNDLE = Path(__file__).parents[4] / "models" / "en-de" / "bundle"
+MAPS = Path("/proc/self/maps")
+SOURCES = {SOURCE: np.array([[5, 6, 2]]), SOURCE_LENGTHS: np.int32([3]), SOURCE_SIZE: np.array(3, np.int32)}
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +44,45 @@ def test_sessions_read_one_copy_of_the_embeddings(bundle: Bundle) -> None:
     assert len(places) == 1
 
 
+@pytest.mark.skipif(not MAPS.exists(), reason="what is mapped is only known on Linux")
+@pytest.mark.parametrize("name", [ENCODER, DECODER])
+@pytest.mark.parametrize("precision", ["int8", "fp32"])
+def test_an_open_session_maps_no_file(request: pytest.FixtureRequest, precision: str, name: str) -> None:
+    """Or a file that is made shorter would end the process."""
+    model = request.getfixturevalue(precision).bundle
+    session = open_graph(model, name, "cpu")
+    assert str(model.path / WEIGHTS) not in MAPS.read_text()
+    assert session.get_inputs()
+
+
 def test_an_open_session_needs_no_file(bundle: Bundle, tmp_path: Path) -> None:
     """Nor does it matter what becomes of one."""
     folder = shutil.copytree(bundle.path, tmp_path / "bundle")
     encoder = open_graph(Bundle.open(folder), ENCODER, "cpu")
-    sources = {SOURCE: np.array([[5, 6, 2]]), SOURCE_LENGTHS: np.int32([3]), SOURCE_SIZE: np.array(3, np.int32)}
-    [expected] = encoder.run(None, sources)
+    [expected] = encoder.run(None, SOURCES)
     (folder / WEIGHTS).write_bytes(b"")
-    np.testing.assert_array_equal(encoder.run(None, sources)[0], expected)
+    np.testing.assert_array_equal(encoder.run(None, SOURCES)[0], expected)
+
+
+def test_weights_may_be_a_link_to_another_folder(bundle: Bundle, tmp_path: Path) -> None:
+    folder = shutil.copytree(bundle.path, tmp_path / "bundle")
+    (folder / WEIGHTS).rename(tmp_path / "a blob")
+    (folder / WEIGHTS).symlink_to(tmp_path / "a blob")
+    linked, plain = (open_graph(Bundle.open(path), ENCODER, "cpu") for path in (folder, bundle.path))
+    np.testing.assert_array_equal(linked.run(None, SOURCES)[0], plain.run(None, SOURCES)[0])
+
+
+def test_weights_that_are_replaced_while_they_are_loaded_are_refused(bundle: Bundle, tmp_path: Path) -> None:
+    folder = shutil.copytree(bundle.path, tmp_path / "bundle")
+    opened = Bundle.open(folder)
+    (tmp_path / "other").write_bytes(b"other")
+
+    def replace_while_mapped() -> None:
+        with opened.mapped(WEIGHTS):
+            (tmp_path / "other").replace(folder / WEIGHTS)
+
+    with pytest.raises(BundleError, match=r"weights\.bin: has changed while it was loaded"):
+        replace_while_mapped()
 
 
 def test_weights_that_changed_since_they_were_hashed_are_not_loaded(bundle: Bundle, tmp_path: Path) -> None:

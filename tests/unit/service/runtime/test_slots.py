@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -103,3 +105,19 @@ def test_rows_travel_whole(shape: Manifest, moves: list[tuple[int, int]]) -> Non
         )
         assert (table.caches[:, :, slot, :, : held + 2] == held).all()
         assert (table.memory[:, :, slot, :, : held + 1] == held).all()
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="pages are only counted on Linux")
+def test_a_row_that_nobody_wrote_takes_no_memory(shape: Manifest) -> None:
+    wide = shape.model_copy(update={"max_source_tokens": 2**15})  # rows of half a huge page
+    table = SlotTable(wide, slots=32)
+    before_kib = _anonymous_kib()
+    table.memory[:, :, 0, :, 0] = 1.0
+    assert _anonymous_kib() - before_kib < 1024
+    table.memory[:, :, :, :, :] = 1.0
+    assert _anonymous_kib() - before_kib > table.memory.nbytes / 1024 - 1024
+
+
+def _anonymous_kib() -> int:
+    fields = dict(line.split(":") for line in Path("/proc/self/smaps_rollup").read_text().splitlines()[1:])
+    return int(fields["Anonymous"].split()[0])

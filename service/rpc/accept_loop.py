@@ -13,7 +13,8 @@ import grpc.aio
 from grpc._cython import cygrpc
 from grpc.aio import _server as aio_server
 
-# What is used of grpcio beside its public names. Without one of them, as before 1.84, its own loop runs.
+# What is used of grpcio beside its public names. Without one of them, as before 1.84, its own loop runs. Where that one
+# ends, Core writes to memory that was freed, and nothing can be promised: the tests of paths are there to see it first.
 _NEEDED: Final = ("_MethodResolver", "_handle_rpc", "_schedule_rpc_coro")
 _NEEDED_OF_LOOP: Final = ("_make_request_call_future", "_request_call", "_request_registered_call", "_server_main_loop")
 _METHOD: Final = "unknown"  # in place of a path, which may be anything

@@ -31,7 +31,11 @@ class SlotTable:
     """
 
     def __init__(self, manifest: Manifest, slots: int) -> None:
-        """Reserve the buffers. Memory is taken page by page as it is written: a slot that nobody used costs nothing."""
+        """Reserve the buffers. Memory is taken page by page as it is written: a slot that nobody used costs nothing.
+
+        Raises:
+            MemoryError: there is no room for them.
+        """
         dtype = KEY_VALUE_TYPES[manifest.precision]
         outer = (manifest.decoder_layers, 2, slots, manifest.heads)
         self.caches = _reserve((*outer, manifest.target_capacity, manifest.head_dim), dtype)
@@ -81,6 +85,10 @@ def _reserve(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[np.gene
     """Reserve zeros that take memory by small pages: a huge page of 2 MiB would hold rows that are never written."""
     if not hasattr(mmap, "MADV_NOHUGEPAGE"):  # not on Linux
         return np.zeros(shape, dtype)
-    pages = mmap.mmap(-1, math.prod(shape) * np.dtype(dtype).itemsize, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    try:
+        pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"no {size} bytes") from error
     pages.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(pages, dtype).reshape(shape)

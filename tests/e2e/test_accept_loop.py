@@ -10,7 +10,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dragoman import Client, DragomanError
+from dragoman import Client
 from tests.http2 import Connection, End, call_headers
 from tests.server_process import PATIENCE_S, ServerProcess
 
@@ -62,14 +62,6 @@ ENDED_BY_A_CALL = """
 import sys
 from service.rpc import accept_loop
 accept_loop._METHOD = 0
-from dragoman.cli import main
-sys.exit(main())
-"""
-# As a grpcio is seen that has other private names: its own accept loop runs, and a path that is no UTF-8 ends it.
-LOOP_OF_GRPC = """
-import sys
-from service.rpc import accept_loop
-accept_loop._NEEDED = ("no_such_name",)
 from dragoman.cli import main
 sys.exit(main())
 """
@@ -173,18 +165,6 @@ def test_a_server_whose_accept_loop_has_ended_listens_again_and_its_calls_go_on(
             watch.cancel()
     server.signal(signal.SIGTERM)
     assert server.exit_code() == 0
-
-
-def test_a_server_with_the_accept_loop_of_grpc_is_never_up_and_deaf(launch) -> None:
-    """grpcio leaves memory that Core writes to where that loop ends, so the process may end as well."""
-    server = launch(program=("-c", LOOP_OF_GRPC))
-    server.wait_until_serving()
-    send(server.address, call_headers(path=b"/\xff"))
-    try:
-        until(lambda: server.metric("listener_restarts_total") == 1)
-        translate(server.address)
-    except (OSError, DragomanError):
-        assert server.exit_code() != 0
 
 
 def texts_after(answered: threading.Event) -> Iterator[str]:

@@ -15,12 +15,21 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import DataError
+from model.importing.start_row import shape_with_start, with_start
 
 _VERSIONS: Final = (4, 5, 6)
 # By CTranslate2's numbers of types.
 _TYPES: Final = (torch.float32, torch.int8, torch.int16, torch.int32, torch.float16, torch.bfloat16)
 _SCALE: Final = "_scale"  # behind the name of a weight in whole numbers
 _MOST_DIMENSIONS: Final = 4
+# What has a row for each piece.
+_OF_PIECES: Final = (
+    "encoder/embeddings/weight",
+    "encoder/embeddings_0/weight",
+    "decoder/embeddings/weight",
+    "decoder/projection/weight",
+    "decoder/projection/bias",
+)
 
 
 class _Variable(NamedTuple):
@@ -35,6 +44,7 @@ class Ct2Weights:
 
     Attributes:
         specification: what kind of model it is, such as "TransformerSpec".
+        from_zeros: whether decoding starts from no token. Embeddings and output have one more row then.
     """
 
     def __init__(self, file: Path) -> None:
@@ -50,6 +60,8 @@ class Ct2Weights:
             self._read()
         except (OSError, ValueError, struct.error, IndexError) as error:
             raise DataError(f"{file}: cannot read a model of CTranslate2: {error}") from error
+        self.from_zeros = bool(self.setting("decoder/start_from_zero_embedding", 0))
+        self._of_pieces = {self.original(name) for name in _OF_PIECES if self.from_zeros}
 
     @property
     def names(self) -> Iterable[str]:
@@ -70,7 +82,8 @@ class Ct2Weights:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Tell a shape, without reading the tensor."""
-        return self._variable(name).shape
+        shape = self._variable(name).shape
+        return shape_with_start(shape) if self.original(name) in self._of_pieces else shape
 
     def dtype(self, name: str) -> torch.dtype:
         """Tell the type of the values that `read` gives."""
@@ -79,6 +92,10 @@ class Ct2Weights:
 
     def read(self, name: str) -> Tensor:
         """Read one; whole numbers are divided by their scale, of each row or of all."""
+        tensor = self._numbers(name)
+        return with_start(tensor) if self.original(name) in self._of_pieces else tensor
+
+    def _numbers(self, name: str) -> Tensor:
         tensor = self._tensor(self._variable(name))
         if tensor.is_floating_point():
             return tensor

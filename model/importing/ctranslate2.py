@@ -5,17 +5,21 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import torch
+
 from dragoman.errors import DataError
 from dragoman.language_marks import LanguageMarks
 from dragoman.tokenizer import JOINT, SOURCE, SOURCE_VOCABULARY, TARGET, TARGET_VOCABULARY, VOCABULARY
 from model.config import Activation, TransformerConfig
 from model.importing import languages, tokenizers
+from model.importing.bart_like import BANNED
 from model.importing.ct2_file import Ct2Weights
 from model.importing.family import Family, Network, Recipe, Texts, Wanted
 from model.importing.settings import configuration
 from model.importing.source import CONFIG, CT2_MODEL, Source
 from model.importing.weights import Weights, are_equal
 
+_BIAS: Final = "decoder/projection/bias"
 _METADATA: Final = "metadata.json"  # of Argos
 # As CTranslate2 numbers them.
 _ACTIVATIONS: Final[Mapping[int, Activation]] = {
@@ -51,11 +55,13 @@ def texts(source: Source, wanted: Wanted) -> Texts:
     settings = _settings(source)
     files, vocabularies = _sentencepiece(source), _vocabularies(source)
     control = {settings[f"{name}_token"] for name in ("bos", "eos", "decoder_start")} | {"<blank>", "<pad>"}
+    from_zeros = Ct2Weights(source.weight_files()[0]).from_zeros
     for name, (file, pieces) in vocabularies.items():
         ids = {piece: id_ for id_, piece in enumerate(pieces)}
         if len(ids) != len(pieces):
             raise DataError(f"{source.folder / file}: a piece is there twice")
-        own = tokenizers.vocabulary_file(source, file, ids, len(pieces), control - {"<unk>"}, settings["unk_token"])
+        rows = len(pieces) + from_zeros
+        own = tokenizers.vocabulary_file(source, file, ids, rows, control - {"<unk>"}, settings["unk_token"])
         files[name] = tokenizers.as_file(own)
     models, names = [name for name in files if name.endswith(".model")], list(vocabularies)
     for place in (0, -1):
@@ -84,13 +90,14 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
     settings, target = _settings(source), list(_vocabularies(source).values())[-1][1]
     source_rows, width = weights.shape(_embeddings(weights, "encoder"))
     target_rows, _ = weights.shape("decoder/embeddings/weight")
-    if target_rows != len(target):
+    if target_rows != len(target) + weights.from_zeros:
         raise DataError(f"{source.folder}: {target_rows} rows of embeddings for {len(target)} pieces")
-    ids = {name: _id(source, target, settings[f"{name}_token"]) for name in ("eos", "decoder_start")}
+    eos_id = _id(source, target, settings["eos_token"])
+    start_id = len(target) if weights.from_zeros else _id(source, target, settings["decoder_start_token"])
     shares = are_equal(weights, _embeddings(weights, "encoder"), "decoder/embeddings/weight")
     ties = are_equal(weights, "decoder/embeddings/weight", "decoder/projection/weight")
     has_table = weights.has("encoder/position_encodings/encodings")
-    has_bias = weights.has("decoder/projection/bias")
+    has_bias = weights.has(_BIAS)
     layers = {side: _count(weights, side) for side in ("encoder", "decoder")}
     config = configuration(
         source,
@@ -114,18 +121,22 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         embedding_norm=weights.has("encoder/layernorm_embedding/gamma"),
         share_embeddings=shares,
         tie_output=ties,
-        output_bias=has_bias,
-        pad_id=ids["eos"],
-        start_id=ids["decoder_start"],
-        eos_id=ids["eos"],
+        output_bias=has_bias or weights.from_zeros,
+        pad_id=eos_id,
+        start_id=start_id,
+        eos_id=eos_id,
         unknown_id=unknown_id,
     )
     recipes = {
         ours: (weights.original(theirs),) for ours, theirs in _names(config, weights, layers) if weights.has(theirs)
     }
-    read = {name for recipe in recipes.values() for name in recipe}
-    tied = {_embeddings(weights, "encoder"), "decoder/embeddings/weight", "decoder/projection/weight"}
+    tied = {_embeddings(weights, "encoder"), "decoder/embeddings/weight", "decoder/projection/weight", _BIAS}
     mapped: dict[str, Recipe] = dict(recipes)
+    if weights.from_zeros:
+        bias = weights.read(_BIAS).float() if has_bias else torch.zeros(target_rows)
+        bias[start_id] = BANNED
+        mapped["output.bias"] = bias
+    read = {name for ours, recipe in recipes.items() if mapped[ours] is recipe for name in recipe}
     return Network(config, mapped, ignored=frozenset(map(weights.original, tied)) - read)
 
 
@@ -139,7 +150,7 @@ def _names(config: TransformerConfig, weights: Ct2Weights, layers: Mapping[str, 
         yield "target_embedding.weight", "decoder/embeddings/weight"
     if not config.tie_output:
         yield "output.weight", "decoder/projection/weight"
-    yield "output.bias", "decoder/projection/bias"
+    yield "output.bias", _BIAS
     for ours, side in (("source", "encoder"), ("target", "decoder")):
         yield f"{ours}_positions.table", f"{side}/position_encodings/encodings"
         yield from _norm(f"{ours}_norm", f"{side}/layernorm_embedding")
@@ -175,8 +186,6 @@ def _linear(ours: str, theirs: str) -> Iterator[tuple[str, str]]:
 def _check_variables(source: Source, weights: Ct2Weights) -> None:
     if weights.specification != "TransformerSpec":
         raise DataError(f"{source.folder}: a {weights.specification} of CTranslate2; only a TransformerSpec translates")
-    if weights.setting("decoder/start_from_zero_embedding", 0):
-        raise DataError(f"{source.folder}: starts from no token, as Marian's models do; {_ORIGINAL}")
     for name in weights.names:
         part = name.rsplit("/", 2)
         for begin, what in _UNSUPPORTED.items():

@@ -3,10 +3,10 @@
 from typing import Final
 
 from dragoman.errors import DataError
-from model.importing import bart, ctranslate2, m2m100, marian, t5
+from model.importing import bart, ctranslate2, m2m100, marian, marian_npz, t5
 from model.importing.family import Family
 from model.importing.formats import other_format
-from model.importing.source import CONFIG, Source
+from model.importing.source import CONFIG, MARIAN_NPZ, Source
 
 FAMILIES: Final[dict[str, Family]] = {
     "marian": marian.FAMILY,
@@ -17,6 +17,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "mt5": t5.MT5,
     "umt5": t5.UMT5,
     "ctranslate2": ctranslate2.FAMILY,
+    MARIAN_NPZ: marian_npz.FAMILY,
 }
 
 _REFUSED: Final = {

@@ -1,7 +1,8 @@
 """Marian as Hugging Face has it: OPUS-MT, for a language pair or for many languages with marks such as >>deu<<."""
 
 import re
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 import torch
 
@@ -35,6 +36,22 @@ _FORMULA: Final = 1e-6  # as far the file's positions may be from the formula's
 _BPE: Final = "; OPUS-MT models of before 2020 need Moses and BPE (source.bpe), which are not supported"
 
 
+class OwnVocabulary(NamedTuple):
+    """A vocabulary of a model.
+
+    Attributes:
+        name: of its file in the checkpoint.
+        file: of the folder, for errors.
+        ids: of its pieces.
+        rows: of the embedding.
+    """
+
+    name: str
+    file: str
+    ids: Mapping[str, int]
+    rows: int
+
+
 def check(source: Source) -> list[str]:
     """Refuse what cannot be had; see `Family.check`."""
     used = bart_like.USED | {"decoder_vocab_size", "share_encoder_decoder_embeddings"}
@@ -46,28 +63,54 @@ def check(source: Source) -> list[str]:
 def texts(source: Source, wanted: Wanted) -> Texts:
     """Read source.spm, target.spm and vocab.json; see `Family.texts`."""
     settings = source.json(tokenizers.TOKENIZER_CONFIG)
-    rows, target_rows = _rows(source)
-    generation = _generation(source)
-    files = {
-        SOURCE: tokenizers.sentencepiece_file(source, "source.spm", _BPE),
-        TARGET: tokenizers.sentencepiece_file(source, "target.spm", _BPE),
-    }
     ids = tokenizers.json_ids(source, "vocab.json")
-    marks = [piece for piece in ids if _MARK.match(piece)]
+    vocabularies = _vocabularies(source, settings, ids, *_rows(source))
+    return texts_of(source, wanted, vocabularies, ("source.spm", "target.spm"), _generation(source))
+
+
+def texts_of(
+    source: Source,
+    wanted: Wanted,
+    vocabularies: Sequence[OwnVocabulary],
+    models: tuple[str, str],
+    generation: Generation,
+) -> Texts:
+    """Join SentencePiece models and vocabularies.
+
+    Args:
+        source: the folder.
+        wanted: languages.
+        vocabularies: one for both sides, or that of the source and that of the target.
+        models: files of the SentencePiece models, of source and target.
+        generation: ids of decoding.
+
+    Raises:
+        DataError: a file is missing, or they do not fit; or nothing says the languages.
+    """
+    files = {
+        side: tokenizers.sentencepiece_file(source, model, _BPE)
+        for side, model in zip((SOURCE, TARGET), models, strict=True)
+    }
     own = {
-        name: tokenizers.vocabulary_file(source, file, pieces, size, {*_CONTROL, *filter(_MARK.match, pieces)})
-        for name, file, pieces, size in _vocabularies(source, settings, ids, rows, target_rows)
+        each.name: tokenizers.vocabulary_file(
+            source, each.file, each.ids, each.rows, {*_CONTROL, *filter(_MARK.match, each.ids)}
+        )
+        for each in vocabularies
     }
     files |= {name: tokenizers.as_file(pieces) for name, pieces in own.items()}
-    names = list(own)
-    tokenizers.check_fit(files[SOURCE], files[names[0]], source.folder / "source.spm")
-    tokenizers.check_fit(files[TARGET], files[names[-1]], source.folder / "target.spm")
-    if ids.get("</s>") != generation.eos_id:
-        raise DataError(f"{source.folder}: </s> is {ids.get('</s>')} in vocab.json, eos_token_id {generation.eos_id}")
+    first, last = vocabularies[0], vocabularies[-1]
+    for side, model, each in zip((SOURCE, TARGET), models, (first, last), strict=True):
+        tokenizers.check_fit(files[side], files[each.name], source.folder / model)
+    if first.ids.get("</s>") != generation.eos_id:
+        raise DataError(
+            f"{source.folder}: </s> is {first.ids.get('</s>')} in {first.file}, eos_token_id {generation.eos_id}"
+        )
+    if last.ids.get("</s>") != generation.eos_id:
+        raise DataError(f"{source.folder}: </s> has not the same id in {first.file} and {last.file}")
     forced = () if generation.forced_id is None else (generation.forced_id,)
-    found, warnings = _languages(source, wanted, {mark: ids[mark] for mark in marks}, forced)
-    unknown = own[names[-1]].index("<unk>")
-    return Texts(files, unknown, found, warnings)
+    marks = {piece: id_ for piece, id_ in first.ids.items() if _MARK.match(piece)}
+    found, warnings = _languages(source, first.file, wanted, marks, forced)
+    return Texts(files, own[last.name].index("<unk>"), found, warnings)
 
 
 def network(source: Source, weights: Weights, unknown_id: int) -> Network:
@@ -113,26 +156,24 @@ def _is_formula(weights: Weights) -> bool:
 
 def _vocabularies(
     source: Source, settings: dict[str, object], ids: dict[str, int], rows: int, target_rows: int
-) -> list[tuple[str, str, dict[str, int], int]]:
-    """List the vocabularies: their file here, that of the folder, its content, rows of the model."""
+) -> list[OwnVocabulary]:
+    """Read the vocabularies of a folder of Hugging Face."""
     if not settings.get("separate_vocabs", source.has("target_vocab.json")):
         if rows != target_rows:
             raise DataError(
                 f"{source.folder / CONFIG}: vocab_size {rows} and decoder_vocab_size {target_rows} differ, "
                 "but there is one vocabulary"
             )
-        return [(VOCABULARY, "vocab.json", ids, rows)]
+        return [OwnVocabulary(VOCABULARY, "vocab.json", ids, rows)]
     target = tokenizers.json_ids(source, "target_vocab.json")
-    if target.get("</s>") != ids.get("</s>"):
-        raise DataError(f"{source.folder}: </s> has not the same id in vocab.json and target_vocab.json")
     return [
-        (SOURCE_VOCABULARY, "vocab.json", ids, rows),
-        (TARGET_VOCABULARY, "target_vocab.json", target, target_rows),
+        OwnVocabulary(SOURCE_VOCABULARY, "vocab.json", ids, rows),
+        OwnVocabulary(TARGET_VOCABULARY, "target_vocab.json", target, target_rows),
     ]
 
 
 def _languages(
-    source: Source, wanted: Wanted, marks: dict[str, int], forced: tuple[int, ...]
+    source: Source, file: str, wanted: Wanted, marks: dict[str, int], forced: tuple[int, ...]
 ) -> tuple[Languages, list[str]]:
     settings = source.json(tokenizers.TOKENIZER_CONFIG)
     by_name = languages.of_name(source.name)
@@ -150,7 +191,7 @@ def _languages(
     if not tags:
         if len(sides["target"]) > 1:
             raise DataError(
-                f"{source.folder}: {len(sides['target'])} target languages, but vocab.json has no mark such as >>deu<<"
+                f"{source.folder}: {len(sides['target'])} target languages, but {file} has no mark such as >>deu<<"
             )
         tags = {code: LanguageMarks(target_prefix=forced) for code in sides["target"]}
     return languages.make(sides["source"], list(tags), tags, wanted)

@@ -3,26 +3,30 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
+
+import yaml
 
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
 from model.importing.formats import other_format
 
 CONFIG: Final = "config.json"
+MARIAN_NPZ: Final = "marian.npz"  # as if it were a `model_type`
 GENERATION: Final = "generation_config.json"
 SAFETENSORS: Final = "model.safetensors"
 SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
 TORCH: Final = "pytorch_model.bin"
 CT2_MODEL: Final = "model.bin"
+DECODER: Final = "decoder.yml"  # of Marian's own format: names the files of model and vocabularies
 _ARGOS: Final = "model/"  # where a package of Argos has its model
 TORCH_INDEX: Final = "pytorch_model.bin.index.json"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A folder of Hugging Face.
+    """A folder of Hugging Face, of CTranslate2 or of Marian.
 
     Attributes:
         folder: where it lies.
@@ -49,8 +53,8 @@ class Source:
             name: of the model; that of the folder if empty.
 
         Raises:
-            DataError: there is no such folder, or no config.json that is a JSON object. Of CTranslate2 there need be
-                none: there, model.bin tells.
+            DataError: there is no such folder, or no config.json that is a JSON object. Of CTranslate2 and Marian there
+                need be none: there, model.bin and decoder.yml tell.
         """
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder")
@@ -59,6 +63,8 @@ class Source:
                 source = cls(folder, name or folder.resolve().name, {}, None, base=base)
                 config = source.json(base + CONFIG) | {"model_type": "ctranslate2"}
                 return cls(folder, source.name, config, None, source.used, base)
+        if (folder / DECODER).is_file() and not (folder / CONFIG).is_file():
+            return cls(folder, name or folder.resolve().name, {"model_type": MARIAN_NPZ}, None)
         if not (folder / CONFIG).is_file():
             other = other_format(folder)
             raise DataError(f"{folder}: {other or f'no {CONFIG}; a model in the format of Hugging Face is needed'}")
@@ -98,6 +104,31 @@ class Source:
             raise DataError(f"{self.folder / name}: must hold a JSON object")
         return content
 
+    def yaml(self, name: str) -> dict[str, Any]:
+        """Read a file that holds a YAML mapping, all of whose scalars are given as they are written.
+
+        Raises:
+            DataError: it is missing, or holds something else.
+        """
+        try:
+            content = yaml.load(self.bytes(name).decode(), Loader=yaml.CBaseLoader)
+        except (ValueError, yaml.YAMLError) as error:
+            raise DataError(f"{self.folder / name}: no YAML: {' '.join(str(error).split())}") from error
+        if not isinstance(content, dict):
+            raise DataError(f"{self.folder / name}: must hold a YAML mapping")
+        return content
+
+    def named(self, key: str) -> list[str]:
+        """List the files that decoder.yml names under a key, wherever they lay on the machine of the training.
+
+        Raises:
+            DataError: it names none.
+        """
+        names = self.yaml(DECODER).get(key)
+        if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
+            raise DataError(f"{self.folder / DECODER}: {key} must be a list of files")
+        return [PurePath(name).name for name in names]
+
     def weight_files(self) -> list[Path]:
         """Find the files of the weights; of several formats the one that no program can hide in.
 
@@ -107,17 +138,25 @@ class Source:
         if self.has(self.base + CT2_MODEL):
             self.used.add(self.base + CT2_MODEL)
             return [self.folder / self.base / CT2_MODEL]
+        if self.config.get("model_type") == MARIAN_NPZ:
+            names = self.named("models")
+            if len(names) > 1:
+                raise DataError(f"{self.folder / DECODER}: names {len(names)} models; an ensemble is not supported")
+            if not self.has(names[0]):
+                raise DataError(f"{self.folder}: no {names[0]}, which {DECODER} names")
+            self.used.add(names[0])
+            return [self.folder / names[0]]
         for single, index in ((SAFETENSORS, SAFETENSORS_INDEX), (TORCH, TORCH_INDEX)):
             if self.has(single):
-                names = {single}
+                parts = {single}
             elif self.has(index):
-                names = set(self.json(index).get("weight_map", {}).values())
+                parts = set(self.json(index).get("weight_map", {}).values())
             else:
                 continue
-            if missing := sorted(name for name in names if Path(name).name != name or not self.has(name)):
+            if missing := sorted(name for name in parts if Path(name).name != name or not self.has(name)):
                 raise DataError(f"{self.folder}: no {missing[0]}, which {index} names")
-            self.used.update(names)
-            return [self.folder / name for name in sorted(names)]
+            self.used.update(parts)
+            return [self.folder / name for name in sorted(parts)]
         raise DataError(f"{self.folder}: no {SAFETENSORS}, and no {TORCH}")
 
     def hashes(self) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dragoman.errors import DataError
 from model.importing.ct2_file import Ct2Weights
+from model.importing.marian_file import MarianWeights
 from model.importing.source import CT2_MODEL
 
 _TYPES: Final = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -110,7 +111,7 @@ class SafetensorsWeights:
 
 
 def open_weights(files: Iterable[Path]) -> Weights:
-    """Open the files of a model's weights, safetensors or those of torch.
+    """Open the files of a model's weights: safetensors, or those of torch, CTranslate2 or Marian.
 
     Raises:
         DataError: a file cannot be read, or holds more than tensors.
@@ -118,6 +119,8 @@ def open_weights(files: Iterable[Path]) -> Weights:
     files = list(files)
     if files[0].name == CT2_MODEL:
         return Ct2Weights(files[0])
+    if files[0].suffix == ".npz":
+        return MarianWeights(files[0])
     if files[0].suffix == ".safetensors":
         return SafetensorsWeights(files)
     tensors: dict[str, Tensor] = {}

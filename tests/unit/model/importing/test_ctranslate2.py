@@ -140,7 +140,6 @@ def test_heads_that_alignments_are_read_from_are_no_weights(made, tmp_path: Path
         ({"num_heads": np.int16(7)}, "decoder_heads 7"),
         ({"activation": np.int8(6)}, "the activation 6 of CTranslate2 is not supported"),
         ({"scale_embeddings": np.float32(3.5)}, "embeddings are scaled by 3.5"),
-        ({"start_from_zero_embedding": True}, "starts from no token"),
     ],
 )
 def test_settings_that_cannot_be_had_are_one_line(made, setting, said: str, tmp_path: Path, capsys) -> None:

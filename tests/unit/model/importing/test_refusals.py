@@ -97,7 +97,7 @@ def test_no_folder(tmp_path: Path) -> None:
     ("file", "named"),
     [
         ("model.ende.intgemm.alphas.bin", "SSRU"),
-        ("opus.npz", "Marian itself"),
+        ("opus.npz", "without decoder.yml"),
         ("checkpoint.pt", "fairseq"),
         ("weights.dat", "no config.json; a model in the format of Hugging Face is needed"),
     ],

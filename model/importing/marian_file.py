@@ -1,0 +1,141 @@
+"""The file .npz of Marian: its weights under the names, and in the order, of Hugging Face's MarianMTModel."""
+
+import re
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+import yaml
+from torch import Tensor
+
+from dragoman.errors import DataError
+from model.importing.start_row import shape_with_start, with_start
+
+_SETTINGS: Final = "special:model.yml"
+_TYPES: Final = {"float32": torch.float32, "float16": torch.float16}
+_BIAS: Final = "final_logits_bias"
+_TABLES: Final = {
+    "Wemb": "model.shared.weight",
+    "encoder_Wemb": "model.encoder.embed_tokens.weight",
+    "decoder_Wemb": "model.decoder.embed_tokens.weight",
+    "decoder_ff_logit_out_W": "lm_head.weight",
+    "decoder_ff_logit_out_Wt": "lm_head.weight",
+    "decoder_ff_logit_out_b": _BIAS,
+}
+_OF_TARGET: Final = frozenset(_TABLES.values()) - {_TABLES["encoder_Wemb"]}
+_LAYER: Final = re.compile(r"^(encoder|decoder)_l([1-9]\d*)_(.+)$")
+_TOP: Final = re.compile(r"^(encoder|decoder)_(emb|top)_ln_(scale|bias)(?:_pre)?$")
+_NORM: Final = re.compile(r"^(self_Wo|context_Wo|ffn_ffn)_ln_(scale|bias)(?:_pre)?$")
+_LINEAR: Final = re.compile(r"^(?:(self|context)_([Wb])([qkvo])|ffn_([Wb])([12]))$")
+_NORMS: Final = {
+    "self_Wo": "self_attn_layer_norm",
+    "context_Wo": "encoder_attn_layer_norm",
+    "ffn_ffn": "final_layer_norm",
+    "emb": "layernorm_embedding",
+    "top": "layer_norm",
+}
+_ATTENTIONS: Final = {"self": "self_attn", "context": "encoder_attn"}
+_PARTS: Final = {"W": "weight", "b": "bias", "scale": "weight", "bias": "bias"}
+
+
+class MarianWeights:
+    """The weights of a file, as `model.importing.weights.Weights`; one whose name is unknown here keeps it.
+
+    Attributes:
+        settings: what the file says of the model, `special:model.yml`.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Open a file, and read what it says of the model.
+
+        Raises:
+            DataError: it is no such file, or does not say what it is.
+        """
+        self._file = file
+        try:
+            self._content = np.load(file, allow_pickle=False)
+            names = [name for name in self._content.files if name != _SETTINGS]
+            self._headers = {name: self._header(name) for name in names}
+            settings = yaml.safe_load(self._content[_SETTINGS].tobytes().rstrip(b"\0"))
+        except (OSError, ValueError, AttributeError, KeyError, zipfile.BadZipFile, yaml.YAMLError) as error:
+            reason = " ".join(str(error).split())
+            raise DataError(f"{file}: cannot read a model of Marian: {reason:.200}") from error
+        if not isinstance(settings, dict):
+            raise DataError(f"{file}: its {_SETTINGS} does not say what the model is")
+        self.settings: dict[str, Any] = settings
+        self._stored = {hugging_face_name(name): name for name in names}
+
+    @property
+    def names(self) -> Iterable[str]:
+        """All weights."""
+        return self._stored.keys()
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Tell a shape, without reading the tensor."""
+        shape, _ = self._headers[self._stored[name]]
+        if self._is_row(name):
+            shape = shape[1:]
+        elif self._is_transposed(name):
+            shape = shape[::-1]
+        return shape_with_start(shape) if name in _OF_TARGET else shape
+
+    def dtype(self, name: str) -> torch.dtype:
+        """Tell the type of the values.
+
+        Raises:
+            DataError: it is neither fp32 nor fp16.
+        """
+        _, stored = self._headers[self._stored[name]]
+        if stored not in _TYPES:
+            raise DataError(f"{self._file}: {self._stored[name]} is stored as {stored}, not as {' or '.join(_TYPES)}")
+        return _TYPES[stored]
+
+    def read(self, name: str) -> Tensor:
+        """Read one."""
+        tensor = torch.from_numpy(self._content[self._stored[name]])
+        if self._is_row(name):
+            tensor = tensor[0]
+        elif self._is_transposed(name):
+            tensor = tensor.T.contiguous()
+        return with_start(tensor) if name in _OF_TARGET else tensor
+
+    def _is_row(self, name: str) -> bool:
+        """Tell whether it is a vector, which Marian keeps as [1, width]."""
+        shape, _ = self._headers[self._stored[name]]
+        return len(shape) == 2 and shape[0] == 1 and (name == _BIAS or name.endswith(".bias") or "norm" in name)
+
+    def _is_transposed(self, name: str) -> bool:
+        """Tell whether it is a matrix [inputs, outputs]; those of embeddings have a row for each piece."""
+        stored = self._stored[name]
+        return name != stored and len(self._headers[stored][0]) == 2 and not stored.endswith(("Wemb", "Wt"))
+
+    def _header(self, name: str) -> tuple[tuple[int, ...], str]:
+        with self._content.zip.open(f"{name}.npy") as stream:
+            version = np.lib.format.read_magic(stream)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(stream)
+        return shape, dtype.name
+
+
+def hugging_face_name(name: str) -> str:
+    """Name a weight of Marian as Hugging Face does; one that is not known there keeps its name."""
+    if name in _TABLES:
+        return _TABLES[name]
+    if top := _TOP.match(name):
+        side, norm, part = top.groups()
+        return f"model.{side}.{_NORMS[norm]}.{_PARTS[part]}"
+    if not (layer := _LAYER.match(name)):
+        return name
+    side, number, rest = layer.groups()
+    path = f"model.{side}.layers.{int(number) - 1}"
+    if norm := _NORM.match(rest):
+        return f"{path}.{_NORMS[norm[1]]}.{_PARTS[norm[2]]}"
+    if not (linear := _LINEAR.match(rest)):
+        return name
+    attention, part, projection, ffn_part, ffn = linear.groups()
+    if ffn:
+        return f"{path}.fc{ffn}.{_PARTS[ffn_part]}"
+    return f"{path}.{_ATTENTIONS[attention]}.{'out' if projection == 'o' else projection}_proj.{_PARTS[part]}"

@@ -1,8 +1,9 @@
 """What the engine works on: the decoding of one source, for one segment or for several that share it."""
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dragoman.errors import DeadlineExceededError, DragomanError, TextFailedError
 from service.options import DEFAULT_DECODING, Decoding, Priority
@@ -26,6 +27,23 @@ class FinishReason(enum.Enum):
     REPETITION = "it repeated itself"
     CANCELLED = "the caller withdrew it"
     DEADLINE = "its deadline passed"
+
+
+class Hypothesis(NamedTuple):
+    """One way to translate a source, of those that a beam search has found.
+
+    Attributes:
+        target_ids: without the end-of-sentence id.
+        log_probability: the sum of the natural logarithms of the probabilities of its tokens, the end-of-sentence token
+            counted.
+        score: by which they are ordered: the log-probability divided by a power of the number of tokens.
+        finish_reason: why it ended.
+    """
+
+    target_ids: Sequence[int]
+    log_probability: float
+    score: float
+    finish_reason: FinishReason
 
 
 def _ignore(_: "Decode") -> None:
@@ -53,6 +71,7 @@ class Decode:
         target_ids: so far, without the end-of-sentence id; grows by appending only.
         log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
             end-of-sentence token counted; 0 where not wanted.
+        hypotheses: what a beam search has found, the best first, which is its translation; as many as are wanted.
         status: where it stands.
         finish_reason: why it ended, None before that and where the engine failed.
         error: why it failed, None if it did not.
@@ -78,6 +97,7 @@ class Decode:
     start_ids: tuple[int, ...] = ()
     target_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
+    hypotheses: Sequence[Hypothesis] = ()
     status: DecodeStatus = DecodeStatus.WAITING
     finish_reason: FinishReason | None = None
     error: DragomanError | None = None

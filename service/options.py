@@ -17,10 +17,16 @@ class Decoding(NamedTuple):
     Attributes:
         stops_at_repetition: whether a segment that repeats itself is stopped, with REPETITION.
         wants_log_probability: whether log-probabilities are added up; it takes time at every step.
+        beam_size: hypotheses that are kept at each step; 1: greedy decoding.
+        length_penalty: the power of the length that a hypothesis' log-probability is divided by.
+        alternatives: of the hypotheses, how many are wanted, the best first; at most `beam_size`.
     """
 
     stops_at_repetition: bool = False
     wants_log_probability: bool = False
+    beam_size: int = 1
+    length_penalty: float = 1.0
+    alternatives: int = 0
 
 
 DEFAULT_DECODING: Final = Decoding()

@@ -23,6 +23,7 @@ ENCODER = "encoder.onnx"
 DECODER = "decoder.onnx"
 PLACE = "place.onnx"
 COPY = "copy.onnx"
+SEARCH = "search.onnx"
 # The weights of encoder and decoder, each once; the graphs say where in it.
 WEIGHTS = "weights.bin"
 
@@ -44,6 +45,10 @@ PADDING = "padding"
 # ... and of what copies bytes.
 BYTES = "bytes"
 COPIED = "copied"
+# Of what finds the best tokens of each row of `LOGITS`.
+COUNT = "count"
+BEST_IDS = "best_ids"
+BEST_LOG_PROBABILITIES = "best_log_probabilities"
 
 NAME_PATTERN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")  # of a model
 # Bounds of what a model may say of itself, far above those that there are. Memory is reserved by these numbers.
@@ -70,7 +75,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format_version: Literal[4] = 4
+    format_version: Literal[5] = 5
     name: str = Field(pattern=NAME_PATTERN.pattern)
     languages: Languages
     family: str = Field(default=FAMILY, min_length=1, max_length=64)
@@ -160,7 +165,7 @@ class Bundle:
         """
         file, manifest = path / MANIFEST, Manifest.read(path)
         hashed = {name: _check(path, name, expected) for name, expected in manifest.files.items()}
-        for name in (ENCODER, DECODER, PLACE, COPY, *tokenizer_files(path)):
+        for name in (ENCODER, DECODER, PLACE, COPY, SEARCH, *tokenizer_files(path)):
             if name not in manifest.files:
                 raise BundleError(f"{file}: files: no entry for {name}")
         return cls(path, manifest, hashed)
@@ -251,6 +256,11 @@ class Bundle:
     def copy(self) -> Path:
         """Where the graph lies that copies bytes within a device's memory."""
         return self.path / COPY
+
+    @property
+    def search(self) -> Path:
+        """Where the graph lies that finds the best tokens of each row of logits."""
+        return self.path / SEARCH
 
 
 def _check(folder: Path, name: str, expected: str) -> FileState:

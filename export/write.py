@@ -12,7 +12,19 @@ from typing import Final
 import torch
 from torch import nn
 
-from dragoman.bundle import COPY, DECODER, ENCODER, MANIFEST, PLACE, Bundle, Manifest, Precision, Provenance, sha256
+from dragoman.bundle import (
+    COPY,
+    DECODER,
+    ENCODER,
+    MANIFEST,
+    PLACE,
+    SEARCH,
+    Bundle,
+    Manifest,
+    Precision,
+    Provenance,
+    sha256,
+)
 from dragoman.errors import DataError
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer, tokenizer_files
@@ -26,6 +38,7 @@ from export.parity import Parity, compare, decode_with_checkpoint
 from export.quantize import QuantizedLinear, quantize
 from export.rows import write_copy, write_place
 from export.samples import Sample, fitting, of_corpus, shipped
+from export.search import write_search
 from export.weights import WeightsFile
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
 from model.data import Corpus
@@ -183,6 +196,7 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
         write_decoder(decoder, folder / DECODER, weights, _KEY_VALUE_TYPES[precision])
     write_place(model.config, precision, folder / PLACE)
     write_copy(folder / COPY)
+    write_search(model.config.target_vocabulary_size, precision, folder / SEARCH)
 
 
 def _check_limits(model: Transformer, target: Target) -> None:

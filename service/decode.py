@@ -77,6 +77,7 @@ class Decode:
         error: why it failed, None if it did not.
         cancel_requested: set by the mailbox; heeded before the next step.
         forced_ids: those of the start ids that are still to be given to the decoder after a step, whatever it chooses.
+        cost: what it counts for wherever work is shared out: source tokens, once for each slot that it takes.
         cycle_tokens: how long a cycle has to be to end it; 0: not known yet.
         submitted_s: when it entered the mailbox.
         admitted_s: when an engine thread took it.
@@ -103,6 +104,7 @@ class Decode:
     error: DragomanError | None = None
     cancel_requested: bool = False
     forced_ids: tuple[int, ...] = field(init=False)
+    cost: int = field(init=False)
     cycle_tokens: int = 0
     submitted_s: float | None = None
     admitted_s: float | None = None
@@ -112,11 +114,17 @@ class Decode:
 
     def __post_init__(self) -> None:
         self.forced_ids = self.start_ids[1:]
+        self.cost = len(self.source_ids) * self.decoding.beam_size
 
     @property
     def start_id(self) -> int | None:
         """What the decoder is given first; None: the model's start id."""
         return self.start_ids[0] if self.start_ids else None
+
+    @property
+    def slots(self) -> int:
+        """Slots that it takes: one for each hypothesis that is kept."""
+        return self.decoding.beam_size
 
     @property
     def finished(self) -> bool:
@@ -157,9 +165,9 @@ class Decode:
         self.fail(TextFailedError("the engine fails on this text"), now_s)
 
 
-def source_tokens(decodes: Iterable[Decode]) -> int:
-    """Add up the source tokens of some."""
-    return sum([len(decode.source_ids) for decode in decodes])
+def cost(decodes: Iterable[Decode]) -> int:
+    """Add up the costs of some."""
+    return sum([decode.cost for decode in decodes])
 
 
 def raise_first(decodes: Iterable[Decode]) -> None:

@@ -14,7 +14,7 @@ from bench.gpu.encoder import difference
 from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task, read_pairs
 from bench.sentences import Sentences, equal_sentences
-from dragoman.bundle import COPY, DECODER, ENCODER, MEMORY, PLACE, Bundle, target_limit
+from dragoman.bundle import COPY, DECODER, ENCODER, MEMORY, PLACE, SEARCH, Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import PROVIDERS, open_graph
@@ -28,7 +28,7 @@ _ENCODED: Final = 64
 def placement(task: Task) -> Figures:
     """Return for each served graph its first provider, and the copies between devices in it, which should be 0."""
     bundle, device = open_bundle(task), task.setup.device
-    rows = [_placement(bundle, name, device) for name in (ENCODER, DECODER, PLACE, COPY)]
+    rows = [_placement(bundle, name, device) for name in (ENCODER, DECODER, PLACE, COPY, SEARCH)]
     return {
         "rows": rows,
         "checks": {

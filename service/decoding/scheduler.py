@@ -1,10 +1,11 @@
 """Who goes next: decisions about slots, in plain Python, with no clock, array or thread of its own."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.decoding import stopping
+from service.decoding.search import Search
 from service.decoding.selection import Selection
 
 # The last active slot, whose segment moves to the slot that is released; the same where that is the last one.
@@ -26,25 +27,29 @@ class StepPlan:
     ended: list[Decode]
 
 
-@dataclass(frozen=True)
+@dataclass
 class StepResult:
-    """What one step did.
+    """What one step did, and what is to be done with the slots, in this order.
 
     Attributes:
+        copies: of slots whose hypotheses go on as others, see `SearchStep`.
+        forks: of slots whose hypotheses become several, see `SearchStep`.
         forced: slots, before the moves, with the token that they go on from instead of the one that was chosen.
         moves: of the slots whose segments finished, see `Scheduler`.
         progressed: segments to tell somebody about.
         tokens: target tokens decoded.
     """
 
-    forced: list[tuple[int, int]]
-    moves: list[Move]
-    progressed: list[Decode]
-    tokens: int
+    copies: list[tuple[int, int, int]] = field(default_factory=list)
+    forks: list[int] = field(default_factory=list)
+    forced: list[tuple[int, int]] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    progressed: list[Decode] = field(default_factory=list)
+    tokens: int = 0
 
 
 class Scheduler:
-    """The segments of one decode batch: `active[slot]` is in that slot.
+    """The segments of one decode batch: `active[slot]` is in that slot, one that is searched in several.
 
     Slots are kept dense: where one is released, the last one's segment moves into it. These moves are told to the owner
     of the slots' rows, one for each released slot.
@@ -54,18 +59,20 @@ class Scheduler:
         self._slots = slots
         self._eos_id = eos_id
         self._scored = 0
+        self._reserved = 0
+        self._searches: dict[Decode, Search] = {}
         self.active: list[Decode] = []
 
     @property
     def free(self) -> int:
-        """Slots without a segment."""
-        return self._slots - len(self.active)
+        """Slots without a segment, and that no search will need."""
+        return self._slots - len(self.active) - self._reserved
 
     def plan(self, arrivals: Sequence[Decode], now_s: float) -> StepPlan:
         """Drop segments that nobody waits for any more, and admit the other arrivals."""
-        dropped = [slot for slot in expired_or_cancelled(self.active, now_s) if self.active[slot].end_early(now_s)]
-        ended = [self.active[slot] for slot in dropped]
-        moves = self._release(dropped)
+        dropped = dict.fromkeys(self.active[slot] for slot in expired_or_cancelled(self.active, now_s))
+        ended = [decode for decode in dropped if decode.end_early(now_s)]
+        moves = self._release([slot for slot, decode in enumerate(self.active) if decode in ended] if ended else [])
         admitted = []
         for decode in arrivals:
             if decode.end_early(now_s):
@@ -77,17 +84,35 @@ class Scheduler:
         return StepPlan(moves, admitted, ended)
 
     def admit(self, decode: Decode) -> int:
-        """Give a segment, whose memory is known, the next slot; returns the slot."""
+        """Give a segment, whose memory is known, the next slot; returns the slot. It takes `decode.slots` free ones."""
         decode.status = DecodeStatus.DECODING
+        slot = len(self.active)
         self.active.append(decode)
-        self._scored += decode.decoding.wants_log_probability
-        return len(self.active) - 1
+        if decode.slots > 1:
+            self._searches[decode] = Search(decode, slot, self._eos_id)
+            self._reserved += decode.slots - 1
+        self._scored += _is_scored(decode)
+        return slot
+
+    def searched(self) -> tuple[list[int], int]:
+        """List the slots whose best tokens the next commit needs; and how many of each."""
+        searches = [search for decode, search in self._searches.items() if not decode.forced_ids]
+        slots = [slot for search in searches for slot in search.slots]
+        return slots, 2 * max((search.beam.size for search in searches), default=0)
+
+    def decoded(self) -> list[Sequence[int]]:
+        """List the tokens that were decoded in each slot."""
+        ids: list[Sequence[int]] = [decode.target_ids for decode in self.active]
+        for search in self._searches.values():
+            for slot, live in zip(search.slots, search.beam.live, strict=True):
+                ids[slot] = live.ids
+        return ids
 
     def scored(self) -> list[int]:
         """List the slots whose segments want their log-probabilities."""
         if not self._scored:
             return []
-        return [slot for slot, decode in enumerate(self.active) if decode.decoding.wants_log_probability]
+        return [slot for slot, decode in enumerate(self.active) if _is_scored(decode)]
 
     def commit(self, selection: Selection, now_s: float) -> StepResult:
         """Append each active segment's next token, and end those that are complete, or failed: these have None.
@@ -96,16 +121,17 @@ class Scheduler:
             selection: the token of every slot.
             now_s: the time of the step.
         """
-        forced, done, progressed, tokens = [], [], [], 0
+        result, done, searches = StepResult(), [], self._searches
         for slot, log_probability in selection.log_probabilities.items():
             if not self.active[slot].forced_ids:
                 self.active[slot].log_probability += log_probability  # before its end shows to another thread
         for slot, (decode, token) in enumerate(zip(self.active, selection.tokens, strict=True)):
+            if searches and decode in searches:
+                continue
             if token is None:
                 decode.fail_alone(now_s)
             elif decode.forced_ids:
-                forced.append((slot, decode.forced_ids[0]))
-                decode.forced_ids = decode.forced_ids[1:]
+                result.forced.append((slot, _next_forced(decode)))
                 continue
             else:
                 if decode.first_token_s is None:
@@ -113,30 +139,84 @@ class Scheduler:
                 if token == self._eos_id:
                     decode.finish(FinishReason.EOS, now_s)
                 else:
-                    tokens += 1
+                    result.tokens += 1
                     stopping.extend(decode, token, now_s)
             if decode.finished:
                 done.append(slot)
-                progressed.append(decode)
+                result.progressed.append(decode)
             elif decode.wants_deltas:
-                progressed.append(decode)
-        return StepResult(forced, self._release(done), progressed, tokens)
+                result.progressed.append(decode)
+        for decode, search in searches.items():
+            self._commit_search(decode, search, selection, now_s, result)
+            if decode.finished:
+                done += search.slots
+        result.moves = self._release(done)
+        return result
+
+    def _commit_search(
+        self, decode: Decode, search: Search, selection: Selection, now_s: float, result: StepResult
+    ) -> None:
+        """Take a step of a search, which may take further slots."""
+        if any(selection.tokens[slot] is None for slot in search.slots):
+            decode.fail_alone(now_s)
+            result.progressed.append(decode)
+            return
+        if decode.forced_ids:
+            result.forced.append((search.slots[0], _next_forced(decode)))
+            return
+        if decode.first_token_s is None:
+            decode.first_token_s = now_s
+        before = search.reserved
+        step = search.advance([selection.best[slot] for slot in search.slots], len(self.active))
+        if step is None:
+            search.settle()
+            result.tokens += len(decode.target_ids)
+            decode.finish(search.beam.finished[0].finish_reason, now_s)
+            result.progressed.append(decode)
+            return
+        self.active.extend([decode] * len(step.forks))
+        self._reserved -= before - search.reserved
+        result.copies += step.copies
+        result.forks += step.forks
+        result.forced += step.tokens
+        if decode.wants_deltas:
+            search.settle()
+            result.progressed.append(decode)
 
     def clear(self) -> list[Decode]:
-        """Take all segments out of their slots."""
-        active, self.active, self._scored = self.active, [], 0
+        """Take all segments out of their slots; gives each once."""
+        active = list(dict.fromkeys(self.active))
+        self.active, self._scored, self._reserved = [], 0, 0
+        self._searches.clear()
         return active
 
     def _release(self, slots: list[int]) -> list[Move]:
         """Take segments out of their slots, the highest first, so that the last one is never one of them."""
         moves = []
         for slot in sorted(slots, reverse=True):
-            self._scored -= self.active[slot].decoding.wants_log_probability
+            decode = self.active[slot]
+            self._scored -= _is_scored(decode)
             last = self.active.pop()
             if slot < len(self.active):
                 self.active[slot] = last
+                if last in self._searches:
+                    self._searches[last].move(len(self.active), slot)
             moves.append((len(self.active), slot))
+            if decode in self._searches and decode.finished:
+                self._reserved -= self._searches.pop(decode).reserved
         return moves
+
+
+def _is_scored(decode: Decode) -> bool:
+    """Tell whether log-probabilities are added up token by token; a search knows those of its hypotheses."""
+    return decode.decoding.wants_log_probability and decode.slots == 1
+
+
+def _next_forced(decode: Decode) -> int:
+    """Take the next token that a segment is made to begin with."""
+    token, *rest = decode.forced_ids
+    decode.forced_ids = tuple(rest)
+    return token
 
 
 def expired_or_cancelled(decodes: Iterable[Decode], now_s: float) -> list[int]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from service.decoding.beam import Best
 from service.decoding.scores import log_probability
 
 
@@ -13,26 +14,30 @@ class Selection(NamedTuple):
     """What each row is continued with.
 
     Attributes:
-        tokens: of each row; None where the decoder failed on it.
-        parents: of each row, the row whose translation it continues.
-        log_probabilities: of the tokens, by row, where they are wanted.
+        tokens: the most probable one of each row; None where the decoder failed on it.
+        log_probabilities: of these, by row, where they are wanted.
+        best: the best tokens of the rows that a beam search looks at.
     """
 
     tokens: Sequence[int | None]
-    parents: Sequence[int]
     log_probabilities: Mapping[int, float]
+    best: Mapping[int, Best]
 
 
-def greedy(
-    ids: Sequence[int | None], scored: Sequence[int], logits_of: Callable[[int], NDArray[np.floating]]
+def select(
+    ids: Sequence[int | None],
+    scored: Sequence[int],
+    logits_of: Callable[[int], NDArray[np.floating]],
+    best: Mapping[int, Best],
 ) -> Selection:
-    """Choose the most probable token of each row, which continues that row.
+    """Put together what a step has computed.
 
     Args:
         ids: the most probable ones, which the decoder graph finds; None where it failed.
         scored: rows whose log-probabilities are wanted.
         logits_of: gives the logits of a row, [vocabulary_size].
+        best: the best tokens of the rows that a beam search looks at.
     """
     chosen = ((row, ids[row]) for row in scored)
     log_probabilities = {row: log_probability(logits_of(row), token) for row, token in chosen if token is not None}
-    return Selection(ids, range(len(ids)), log_probabilities)
+    return Selection(ids, log_probabilities, best)

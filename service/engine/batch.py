@@ -9,7 +9,7 @@ from dragoman.errors import DragomanError
 from service.decode import Decode
 from service.decoding.micro_batches import RUN_TOKENS, micro_batches
 from service.decoding.scheduler import Scheduler, expired_or_cancelled
-from service.decoding.selection import greedy
+from service.engine import decode_step
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.engine.invariants import Snapshot
 from service.engine.runner import Runner
@@ -122,6 +122,7 @@ class DecodeBatch:
             active=list(self._scheduler.active),
             slots=self.runner.slots,
             lengths=lengths,
+            decoded=self._scheduler.decoded(),
             memory_lengths=memory_lengths,
             target_capacity=self._target_capacity,
         )
@@ -141,10 +142,10 @@ class DecodeBatch:
 
     def _take(self, *, wait: bool) -> list[Decode] | None:
         """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that."""
-        free = self._scheduler.free - len(self._ready)
+        free = self._scheduler.free - self._ready.slots
         ahead = AHEAD if self._mailbox.waiting_clients < 2 else AHEAD_OF_SEVERAL
         room = free + ahead if free > 0 else 0
-        demand = max(0, min(free, HANDFUL - self.active - len(self._ready)))
+        demand = max(0, min(free, HANDFUL - self.active - self._ready.slots))
         taken = self._mailbox.take(self._worker, room, wait=wait, demand=demand, source_tokens=RUN_TOKENS)
         if not room and taken is not None and len(self._ready) > AHEAD_OF_SEVERAL:
             return self._mailbox.take_new(self._scheduler.free, self._ready)
@@ -192,12 +193,10 @@ class DecodeBatch:
     def _decode(self) -> None:
         rows = self.active
         start_s = time.monotonic()
-        ids = self.runner.step()
-        selection = greedy(ids, self._scheduler.scored(), self.runner.logits_of)
+        selection = decode_step.run(self.runner, self._scheduler)
         now_s = time.monotonic()
         result = self._scheduler.commit(selection, now_s)
-        self.runner.force(result.forced)
-        self.runner.release(result.moves)
+        decode_step.apply(self.runner, result)
         # Counted first: an answer is in the metrics when its caller has it.
         self._metrics.decode_step_duration_seconds.observe(now_s - start_s)
         self._metrics.decode_batch_slots.observe(rows)

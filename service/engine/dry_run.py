@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from service.decode import Decode
 from service.decoding.micro_batches import micro_batches
 from service.decoding.scheduler import Scheduler
-from service.decoding.selection import greedy
+from service.engine import decode_step
 from service.engine.runner import Runner
 from service.runtime.interfaces import Memory
 
@@ -24,7 +24,8 @@ def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch:
     Args:
         runner: none of whose slots is active.
         eos_id: the end-of-sentence token.
-        waves: of segments; the next is asked for before a step for which the one before it leaves slots free.
+        waves: of segments, none of which takes more slots than there are; the next wave is asked for before a step for
+            which the one before it leaves slots free.
         watch: sees what ids are chosen from.
 
     Raises:
@@ -38,7 +39,7 @@ def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch:
             wave = next(coming, None)
             more = wave is not None
             ready.extend(_encoded(runner, wave or ()))
-        while ready and scheduler.free:
+        while ready and scheduler.free >= ready[0][0].slots:
             decode, memory = ready.popleft()
             runner.admit(memory, decode.start_id)
             scheduler.admit(decode)
@@ -47,13 +48,12 @@ def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch:
 
 
 def _step(runner: Runner, scheduler: Scheduler, watch: Watch | None) -> None:
-    selection = greedy(runner.step(), scheduler.scored(), runner.logits_of)
+    selection = decode_step.run(runner, scheduler)
     if watch is not None:
         for slot, decode in enumerate(scheduler.active):
             watch(decode, runner.logits_of(slot))
     result = scheduler.commit(selection, time.monotonic())
-    runner.force(result.forced)
-    runner.release(result.moves)
+    decode_step.apply(runner, result)
 
 
 def _encoded(runner: Runner, wave: Sequence[Decode]) -> list[tuple[Decode, Memory]]:

@@ -42,9 +42,13 @@ class OfflineEngine:
         """Decode until all segments have ended.
 
         Raises:
+            ValueError: a segment takes more slots than a thread has.
             TextFailedError: a graph fails on a segment; the others have been decoded.
             Exception: a graph fails whatever the segment.
         """
+        for decode in decodes:
+            if decode.slots > (slots := self._runners[0].slots):
+                raise ValueError(f"a beam of {decode.slots} hypotheses needs as many slots, there are {slots}")
         # The longest first: those that share a run of the encoder pad little, and the last to run are short.
         pending = deque(sorted(decodes, key=lambda decode: len(decode.source_ids), reverse=True))
         own, *others = self._runners  # a GPU's recorded runs belong to the thread: the caller's is the same each time

@@ -13,6 +13,7 @@ import structlog
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
+from service.decoding.beam import Best
 from service.engine.isolation import run_isolated
 from service.runtime.interfaces import Decoder, Encoder, Memory
 
@@ -124,6 +125,33 @@ class Runner:
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """Give what the slot's next id was chosen from, [vocabulary_size]; good until the next step."""
         return self._slots.logits_of(slot)
+
+    def best(self, slots: Sequence[int], count: int) -> dict[int, Best]:
+        """Find the best next tokens of some slots, by the logits of the last step.
+
+        Args:
+            slots: whose.
+            count: of each, fewer where the vocabulary has fewer.
+        """
+        first, behind = min(slots), max(slots) + 1
+        found = self._step.best(behind - first, first, count)
+        ids, log_probabilities = found.ids.tolist(), found.log_probabilities.tolist()
+        return {slot: Best(ids[slot - first], log_probabilities[slot - first]) for slot in slots}
+
+    def fork(self, slots: Iterable[int]) -> None:
+        """Begin segments in the next slots that are as those in other slots."""
+        for source in slots:
+            self._slots.fork(source, self.active)
+            self.active += 1
+
+    def copy(self, copies: Iterable[tuple[int, int, int]]) -> None:
+        """Let slots go on as others of the same source.
+
+        Args:
+            copies: the slot to go on as, the slot that does, and the first position at which they differ.
+        """
+        for source, target, first in copies:
+            self._slots.copy(source, target, first)
 
     def force(self, tokens: Iterable[tuple[int, int]]) -> None:
         """Let slots go on, after a step, from another token than it chose.

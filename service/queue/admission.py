@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from dragoman.errors import DragomanError
-from service.decode import Decode, source_tokens
+from service.decode import Decode, cost
 from service.options import Priority, RequestOptions
 from service.queue import admission_rules as rules
 from service.queue.admission_rules import QueueLimits, Room, WaitEstimate
@@ -58,7 +58,7 @@ class Admission:
     def backlog_s(self) -> float:
         """Seconds until all that is unfinished is complete, by the estimate; 0 where there is none."""
         with self._lock:
-            reserved = sum(self._tokens_of(each.text_bytes) for each in self._reservations)
+            reserved = sum(self._tokens_of(each.text_bytes, each.slots) for each in self._reservations)
             tokens = self._running_tokens + self._waiting.load.source_tokens + reserved
             return tokens / (self._per_second() or float("inf"))
 
@@ -79,7 +79,7 @@ class Admission:
             self._check_open()
             if not self._waiting and not self._running and not self._reservations:
                 return
-            tokens = self._tokens_of(text_bytes)
+            tokens = self._tokens_of(text_bytes, options.decoding.beam_size)
             self._check_room(Load(tokens, text_bytes), options.client, options.priority)
             estimate = self._estimate(options.client, options.priority, tokens)
         rules.check_delay(estimate, self._limits)
@@ -94,7 +94,7 @@ class Admission:
             options: of the call.
             text_bytes: of its texts, in UTF-8.
         """
-        reservation = Reservation(options.client, options.priority, text_bytes)
+        reservation = Reservation(options.client, options.priority, text_bytes, options.decoding.beam_size)
         with self._lock:
             self._reservations.add(reservation)
         try:
@@ -125,7 +125,7 @@ class Admission:
         if decodes and not again:
             self._check_room(load, decodes[0].client, decodes[0].priority, let_in=let_in)
         if load.text_bytes:
-            self._tokens_per_byte.add(load.source_tokens, load.text_bytes)
+            self._tokens_per_byte.add(sum([len(decode.source_ids) for decode in decodes]), load.text_bytes)
 
     def note_taken(self, decodes: Sequence[Decode], *, saturated: bool) -> None:
         """Count decodes that have left the queue to run; under the lock.
@@ -135,12 +135,12 @@ class Admission:
             saturated: whether the engine has all that it can take.
         """
         self._running += len(decodes)
-        self._running_tokens += source_tokens(decodes)
+        self._running_tokens += cost(decodes)
         self.watch(saturated=saturated)
 
     def note_ends(self, decodes: Sequence[Decode]) -> None:
         """Count decodes that ran, and have ended; under the lock."""
-        tokens = source_tokens(decodes)
+        tokens = cost(decodes)
         self._running -= len(decodes)
         self._running_tokens -= tokens
         self._throughput.finish(tokens, time.monotonic())
@@ -166,7 +166,8 @@ class Admission:
             for reservation in self._reservations:
                 of_client = (reservation.client, reservation.priority) == (client, priority)
                 # What others were promised enters only where there is room for it; but its text is here.
-                left = Load(self._tokens_of(reservation.text_bytes) if of_client else 0, reservation.text_bytes)
+                tokens = self._tokens_of(reservation.text_bytes, reservation.slots) if of_client else 0
+                left = Load(tokens, reservation.text_bytes)
                 waiting = waiting.plus(left)
                 own = own.plus(left) if of_client else own
         room = Room(request, own, waiting, lambda: self._waiting.loads_but(client, priority))
@@ -184,9 +185,9 @@ class Admission:
         before_end = self._waiting.ahead_of(client, priority, source_tokens) + running
         return WaitEstimate(priority, source_tokens, before_start, before_end, self._per_second())
 
-    def _tokens_of(self, text_bytes: int) -> int:
-        """Estimate how many source tokens texts have, by those before them."""
-        return round(text_bytes * (self._tokens_per_byte.value() or 0.0))
+    def _tokens_of(self, text_bytes: int, slots: int) -> int:
+        """Estimate how many source tokens texts have, by those before them, each counted once for each of its slots."""
+        return round(slots * text_bytes * (self._tokens_per_byte.value() or 0.0))
 
     def _per_second(self) -> float | None:
         return self._throughput.per_second(time.monotonic())

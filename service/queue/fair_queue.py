@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from service.decode import Decode, source_tokens
+from service.decode import Decode, cost
 from service.options import Priority
 
 # Source tokens of one turn: two or three sentences.
@@ -26,7 +26,7 @@ class Load(NamedTuple):
     """What waits.
 
     Attributes:
-        source_tokens: of all segments.
+        source_tokens: of all segments, of each once for each slot that it takes.
         text_bytes: of all segments, in UTF-8.
     """
 
@@ -36,7 +36,7 @@ class Load(NamedTuple):
     @classmethod
     def of(cls, decodes: Sequence[Decode]) -> "Load":
         """Count the load of some segments."""
-        return cls(source_tokens(decodes), sum([decode.text_bytes for decode in decodes]))
+        return cls(cost(decodes), sum([decode.text_bytes for decode in decodes]))
 
     def plus(self, other: "Load") -> "Load":
         """Add another load."""
@@ -78,7 +78,7 @@ class _Ring:
         flow = self.flows.get(decode.client)
         if flow is None:
             flow = self.flows[decode.client] = _Flow()
-        tokens = len(decode.source_ids)
+        tokens = decode.cost
         flow.segments[decode] = flow.arrived
         flow.arrived += tokens
         flow.source_tokens += tokens
@@ -91,7 +91,7 @@ class _Ring:
         while True:
             client, flow = next(iter(self.flows.items()))
             decode = next(iter(flow.segments))
-            if len(decode.source_ids) <= flow.credit:
+            if decode.cost <= flow.credit:
                 return decode
             flow.credit += QUANTUM
             self.flows.move_to_end(client)
@@ -101,14 +101,14 @@ class _Ring:
         del flow.segments[decode]
         if not flow.segments:
             del self.flows[decode.client]
-        flow.source_tokens -= len(decode.source_ids)
+        flow.source_tokens -= decode.cost
         flow.text_bytes -= decode.text_bytes
-        self.source_tokens -= len(decode.source_ids)
+        self.source_tokens -= decode.cost
         self.text_bytes -= decode.text_bytes
 
     def pop(self, decode: Decode) -> None:
         """Remove a segment, and have its client pay for it."""
-        self.flows[decode.client].credit -= len(decode.source_ids)
+        self.flows[decode.client].credit -= decode.cost
         self.remove(decode)
 
     def in_turn(self, client: str, source_tokens: int) -> int:
@@ -131,6 +131,7 @@ class FairQueue:
     def __init__(self) -> None:
         self._rings = tuple(_Ring() for _ in Priority)
         self._length = 0
+        self._slots = 0
         self._owed = 0  # source tokens that interactive segments got while bulk ones waited, less what those had
 
     def __len__(self) -> int:
@@ -139,6 +140,11 @@ class FairQueue:
     def __contains__(self, decode: Decode) -> bool:
         flow = self._rings[decode.priority].flows.get(decode.client)
         return flow is not None and decode in flow.segments
+
+    @property
+    def slots(self) -> int:
+        """Slots that the segments will take."""
+        return self._slots
 
     @property
     def clients(self) -> int:
@@ -183,25 +189,34 @@ class FairQueue:
         for decode in decodes:
             self._rings[decode.priority].push(decode)
             self._length += 1
+            self._slots += decode.slots
 
-    def take(self, count: int, source_tokens: int | None = None) -> list[Decode]:
+    def take(self, slots: int, source_tokens: int | None = None, *, room: int | None = None) -> list[Decode]:
         """Remove the segments whose turn it is.
 
         Args:
-            count: how many; fewer where there are no more.
+            slots: that they are to take, or fewer where there are no more segments.
             source_tokens: beyond which none but the first is taken.
+            room: slots that they may take, so that a segment of several has its turn; None: `slots`. One that does not
+                fit lets nobody pass.
         """
         taken: list[Decode] = []
-        for _ in range(min(count, self._length)):
+        room = slots if room is None else room
+        while slots > 0 and self._length:
             ring = self._turn()
             decode = ring.next()
-            tokens = len(decode.source_ids)
+            if decode.slots > room:
+                break
+            tokens = decode.cost
             if source_tokens is not None:
                 if taken and source_tokens < tokens:
                     break
                 source_tokens -= tokens
             ring.pop(decode)
             self._length -= 1
+            self._slots -= decode.slots
+            slots -= decode.slots
+            room -= decode.slots
             self._settle(ring, tokens)
             taken.append(decode)
         return taken
@@ -220,6 +235,7 @@ class FairQueue:
         taken = [next(iter(flow.segments)) for client, flow in first if client not in known][:count]
         for decode in taken:
             ring.pop(decode)
+            self._slots -= decode.slots
         self._length -= len(taken)
         return taken
 
@@ -227,12 +243,13 @@ class FairQueue:
         """Remove one that is withdrawn."""
         self._rings[decode.priority].remove(decode)
         self._length -= 1
+        self._slots -= decode.slots
 
     def clear(self) -> list[Decode]:
         """Remove all."""
         flows = chain.from_iterable(ring.flows.values() for ring in self._rings)
         decodes = [decode for flow in flows for decode in flow.segments]
-        self._rings, self._length, self._owed = tuple(_Ring() for _ in Priority), 0, 0
+        self._rings, self._length, self._slots, self._owed = tuple(_Ring() for _ in Priority), 0, 0, 0
         return decodes
 
     def promote(self, decode: Decode, client: str, priority: Priority) -> None:
@@ -253,7 +270,7 @@ class FairQueue:
         interactive, bulk = self._rings
         if not bulk.flows:
             return interactive
-        due = not interactive.flows or self._owed >= (BULK_SHARE - 1) * len(bulk.next().source_ids)
+        due = not interactive.flows or self._owed >= (BULK_SHARE - 1) * bulk.next().cost
         return bulk if due else interactive
 
     def _settle(self, ring: _Ring, source_tokens: int) -> None:

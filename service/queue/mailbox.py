@@ -60,7 +60,7 @@ class Mailbox:
 
     @property
     def queued_source_tokens(self) -> int:
-        """Source tokens of the decodes that wait."""
+        """Source tokens of the decodes that wait, of each once for each slot that it takes."""
         return self._waiting.load.source_tokens
 
     def queued_source_tokens_of(self, priority: Priority) -> int:
@@ -95,7 +95,7 @@ class Mailbox:
                 decode.submitted_s = now_s
             self._waiting.push(decodes)
             self._unfinished += len(decodes)
-            self._workers.wake(len(self._waiting))
+            self._workers.wake(self._waiting.slots)
 
     def promote(self, decode: Decode, client: str, priority: Priority) -> None:
         """Have a decode wait for another client as well: in that one's turn, if it waits and that comes sooner."""
@@ -148,9 +148,10 @@ class Mailbox:
 
         Args:
             worker: the one that takes.
-            room: how many it has room for.
-            wait: block until there is one for it.
-            demand: how many it wants before anyone behind it gets one; of what is beyond, it leaves the others a share.
+            room: slots that it has room for.
+            wait: block until there is a decode for it.
+            demand: slots that it wants to fill before anyone behind it fills one; of what is beyond, it leaves the
+                others a share.
             source_tokens: beyond which no further decode is taken.
 
         Returns:
@@ -158,15 +159,15 @@ class Mailbox:
         """
         with self._lock:
             self._workers.want(worker, min(demand, room))
-            while wait and not self._workers.left_for(worker, len(self._waiting)) and not self._stopped:
+            while wait and not self._workers.left_for(worker, self._waiting.slots) and not self._stopped:
                 self._workers.wait(worker)
             if self._stopped:
                 return None
-            offered = self._workers.offer(worker, len(self._waiting), room, demand)
-            taken = self._waiting.take(offered, source_tokens)
+            offered = self._workers.offer(worker, self._waiting.slots, room, demand)
+            taken = self._waiting.take(offered, source_tokens, room=room)
             self._workers.note_taken(worker, taken, offered, room)
             self._note_taken(taken)
-            self._workers.wake(len(self._waiting), first=worker + 1)
+            self._workers.wake(self._waiting.slots, first=worker + 1)
             return taken
 
     def take_new(self, count: int, held: FairQueue) -> list[Decode]:

@@ -13,8 +13,10 @@ class Reservation:
         client: whose call it is.
         priority: of the call.
         text_bytes: of what has not come, in UTF-8.
+        slots: that each segment will take.
     """
 
     client: str
     priority: Priority
     text_bytes: int
+    slots: int = 1

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from service.decode import Decode, source_tokens
+from service.decode import Decode, cost
 
 # Source tokens that keep a thread in the encoder for several decode steps.
 _LONG_RUN_TOKENS: Final = 96
@@ -21,7 +21,7 @@ class QueueWorkers:
         """
         self._lock = lock
         self._arrived: list[threading.Condition] = []
-        self._demand: list[int] = []  # how many more decodes each would take at its next step
+        self._demand: list[int] = []  # how many more slots each would fill at its next step
         self._filled: list[bool] = []  # whether each got at its last step all that it can take
 
     @property
@@ -37,7 +37,7 @@ class QueueWorkers:
         return len(self._arrived) - 1
 
     def want(self, worker: int, count: int) -> None:
-        """Note how many decodes a worker would take before any worker behind it gets one."""
+        """Note how many slots a worker would fill before any worker behind it gets a decode."""
         self._demand[worker] = count
 
     def wait(self, worker: int) -> None:
@@ -45,17 +45,17 @@ class QueueWorkers:
         self._arrived[worker].wait()
 
     def left_for(self, worker: int, waiting: int) -> int:
-        """Count the decodes that wait beyond the demand of the workers before this one."""
+        """Count the slots of what waits beyond the demand of the workers before this one."""
         return max(0, waiting - sum(self._demand[:worker]))
 
     def offer(self, worker: int, waiting: int, room: int, demand: int) -> int:
-        """Compute how many decodes a worker gets.
+        """Compute for how many slots a worker gets decodes.
 
         Args:
             worker: the one that takes.
-            waiting: how many there are.
-            room: how many it has room for.
-            demand: how many it wants; of those beyond, it leaves the others a share.
+            waiting: slots that all of them need.
+            room: for which it has room.
+            demand: that it wants to fill; of those beyond, it leaves the others a share.
         """
         share = -(-waiting // len(self._arrived))
         return min(room, max(share, demand), self.left_for(worker, waiting))
@@ -63,9 +63,10 @@ class QueueWorkers:
     def note_taken(self, worker: int, taken: Sequence[Decode], offered: int, room: int) -> None:
         """Note what a worker got of what it was offered, and had room for."""
         # One that will be long at what it has got leaves what comes meanwhile to the others.
-        long = len(taken) < offered or source_tokens(taken) > _LONG_RUN_TOKENS
-        self._demand[worker] = 0 if long else max(0, self._demand[worker] - len(taken))
-        self._filled[worker] = len(taken) == room or len(taken) < offered
+        slots = sum([decode.slots for decode in taken])
+        long = slots < offered or cost(taken) > _LONG_RUN_TOKENS
+        self._demand[worker] = 0 if long else max(0, self._demand[worker] - slots)
+        self._filled[worker] = slots >= room or slots < offered
 
     def wake(self, waiting: int, first: int = 0) -> None:
         """Wake the workers from `first` on for whom something is left of the decodes that wait."""

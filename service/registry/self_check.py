@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
 from dragoman.framing import Frame
-from service.decode import Decode, raise_first
+from service.decode import Decode, Hypothesis, raise_first
 from service.engine.dry_run import drive
 from service.engine.engine import Engine
 from service.engine.runner import Runner
+from service.options import Decoding
 
 # Tokens of the golden sentences, short and long, each with another of like length to share a run of the encoder, and
 # what is decoded of each: a matter of some 50 ms at the default model's size.
 LENGTHS: Final = (3, 4, 11, 12, 29, 30)
 TARGET_TOKENS: Final = 3
+# Of one golden sentence, which is searched too.
+BEAM_SIZE: Final = 4
 _FIRST_ID: Final = 4  # what comes before it stands for no piece of text
 # Of the products; fp16 is for GPUs, whose libraries may add up few rows in another order than many: there, ids count.
 _EXACT_PRECISIONS: Final = ("fp32", "int8")
@@ -29,15 +32,24 @@ _EXACT_PRECISIONS: Final = ("fp32", "int8")
 _ROUNDING: Final = 0.05
 
 
+class Golden(NamedTuple):
+    """A sentence, and how it is decoded."""
+
+    source_ids: list[int]
+    beam_size: int = 1
+
+
 class Decoded(NamedTuple):
     """What became of a sentence.
 
     Attributes:
         target_ids: of its translation.
+        hypotheses: of a search, with every bit of their scores; none where the precision is not exact.
         logits_sha256: of all that they were chosen from, bit for bit; of nothing where the precision is not exact.
     """
 
     target_ids: list[int]
+    hypotheses: Sequence[Hypothesis]
     logits_sha256: str
 
 
@@ -45,8 +57,8 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
     """Decode the golden sentences alone, each on any thread, and then in company, on all threads, each with its runner.
 
     Not their tokens alone are compared but every bit of the scores, which in some other sentence would choose another
-    token. Then the shortest is encoded beside the longest, which pads it. All this also spares the first caller the
-    first times of everything.
+    token. One of them is searched as well, by a beam. Then the shortest is encoded beside the longest, which pads it.
+    All this also spares the first caller the first times of everything.
 
     Args:
         engine: which has not been started.
@@ -57,13 +69,15 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
         BundleError: a translation depends on who is in the batch, or the graphs do not run.
     """
     sources = golden_sources(manifest, vocabulary_size)
+    size = min(BEAM_SIZE, *engine.on_each_thread(lambda runner: runner.slots))
+    goldens = [*map(Golden, sources), Golden(sources[len(sources) // 2], size)]
     try:
         engine.on_each_thread(Runner.prepare)
-        pending, found = deque(enumerate(sources)), dict[int, Decoded]()
+        pending, found = deque(enumerate(goldens)), dict[int, Decoded]()
         engine.on_each_thread(lambda runner: _decode_alone(runner, pending, found, manifest))
-        alone = [found[number] for number in range(len(sources))]
+        alone = [found[number] for number in range(len(goldens))]
         # Each of them in several slots; some in the batch before the others, and all of them until one leaves.
-        company = [sources[::-1], sources, sources[1::2]]
+        company = [goldens[::-1], goldens, goldens[1::2]]
         together = engine.on_each_thread(lambda runner: _decode(runner, company, manifest))
         changes = engine.on_each_thread(lambda runner: _change_by_padding(runner, sources[0], sources[-1]))
     except Exception as error:  # of the runtime, whose exceptions share no base class of its own
@@ -101,31 +115,43 @@ def _change_by_padding(runner: Runner, short: list[int], long: list[int]) -> flo
 
 
 def _decode_alone(
-    runner: Runner, pending: deque[tuple[int, list[int]]], found: dict[int, Decoded], manifest: Manifest
+    runner: Runner, pending: deque[tuple[int, Golden]], found: dict[int, Decoded], manifest: Manifest
 ) -> None:
-    """Decode one source after the other, as long as there are any that no other thread has taken."""
+    """Decode one sentence after the other, as long as there are any that no other thread has taken."""
     while True:
         try:
-            number, source = pending.popleft()
+            number, golden = pending.popleft()
         except IndexError:
             return
-        [found[number]] = _decode(runner, [[source]], manifest)
+        [found[number]] = _decode(runner, [[golden]], manifest)
 
 
-def _decode(runner: Runner, waves: Sequence[Sequence[list[int]]], manifest: Manifest) -> list[Decoded]:
-    """Decode sources, one wave after the other joining; gives what became of all of them, in order."""
-    tokens = min(TARGET_TOKENS, manifest.max_target_tokens)
-    decodes = [[Decode(source, tokens, start_ids=_start_ids(manifest, source)) for source in wave] for wave in waves]
+def _decode(runner: Runner, waves: Sequence[Sequence[Golden]], manifest: Manifest) -> list[Decoded]:
+    """Decode sentences, one wave after the other joining; gives what became of all of them, in order."""
+    decodes = [[_new_decode(manifest, golden) for golden in wave] for wave in waves]
+    is_exact = manifest.precision in _EXACT_PRECISIONS
     hashes: dict[Decode, Any] = defaultdict(hashlib.sha256)
 
     def watch(decode: Decode, logits: NDArray[np.floating]) -> None:
-        if manifest.precision in _EXACT_PRECISIONS:
+        if is_exact and decode.slots == 1:  # the hypotheses of a search stand in any order
             hashes[decode].update(logits)
 
     drive(runner, manifest.eos_id, decodes, watch)
     flat = [decode for wave in decodes for decode in wave]
     raise_first(flat)
-    return [Decoded(decode.target_ids, hashes[decode].hexdigest()) for decode in flat]
+    return [
+        Decoded(decode.target_ids, decode.hypotheses if is_exact else (), hashes[decode].hexdigest()) for decode in flat
+    ]
+
+
+def _new_decode(manifest: Manifest, golden: Golden) -> Decode:
+    source, size = golden
+    return Decode(
+        source,
+        min(TARGET_TOKENS, manifest.max_target_tokens),
+        start_ids=_start_ids(manifest, source),
+        decoding=Decoding(beam_size=size, alternatives=size if size > 1 else 0),
+    )
 
 
 def _start_ids(manifest: Manifest, source: list[int]) -> tuple[int, ...]:

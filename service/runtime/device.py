@@ -5,7 +5,7 @@ CPU too, where it is slower, for the host has to do without its own loads and st
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,9 @@ import onnxruntime
 from numpy.typing import DTypeLike, NDArray
 
 from dragoman.bundle import (
+    BEST_IDS,
+    BEST_LOG_PROBABILITIES,
+    COUNT,
     DECODER,
     ENCODER,
     IDS,
@@ -23,6 +26,7 @@ from dragoman.bundle import (
     NEXT_IDS,
     PADDING,
     PLACE,
+    SEARCH,
     SOURCE_CAPACITY,
     TARGET_CAPACITY,
     Bundle,
@@ -33,6 +37,7 @@ from dragoman.bundle import (
 )
 from service.runtime.binding import Tensor, bind, encoder_feeds
 from service.runtime.device_memory import Buffer, Copies, DeviceMemory
+from service.runtime.interfaces import Candidates
 from service.runtime.row_state import RowState
 from service.runtime.sessions import DEVICE_LOCK, open_graph
 from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
@@ -85,6 +90,7 @@ class DeviceDecoder:
         """
         self.session = open_graph(bundle, DECODER, device)
         self.place = open_graph(bundle, PLACE, device)
+        self.search = open_graph(bundle, SEARCH, device)
         self.copies = Copies(bundle, device)
         self.device = device
         self.cuda_graph_ids = itertools.count(1)  # onnxruntime keeps 0 for itself
@@ -97,7 +103,7 @@ class DeviceDecoder:
     def close(self) -> None:
         """End the sessions; all steps have been closed."""
         with DEVICE_LOCK:
-            del self.session, self.place
+            del self.session, self.place, self.search
             self.copies.close()
 
 
@@ -160,9 +166,7 @@ class DeviceSlots:
 
     def fill(self, slot: int, memory: DeviceMemory) -> None:
         """Begin a segment: its encoder memory into a row of the slot, those behind it being free."""
-        # The first of the free rows, so that a step has few.
-        self.rows.swap(slot, slot + int(self.rows.row_of[slot:].argmin()))
-        row, tokens = self.row_of(slot), memory.tensor.shape[1]
+        row, tokens = self._free_row(slot), memory.tensor.shape[1]
         if tokens > self.source_capacity:
             raise ValueError(f"a memory of {tokens} tokens in a slot of {self.source_capacity}")
         padding = np.array([0, 0, 0, 0, self.source_capacity - tokens, 0], np.int64)
@@ -189,6 +193,29 @@ class DeviceSlots:
     def move(self, source: int, target: int) -> None:
         """Give a slot the row of another, and that the row of the slot, whose segment has left."""
         self.rows.swap(source, target)
+
+    def fork(self, source: int, target: int) -> None:
+        """Begin a slot, those behind it being free, as a copy of another."""
+        row = self._free_row(target)
+        self._copy_row((*self.caches.values(), *self.memory.values()), self.row_of(source), row)
+        self.rows.copy(source, target)
+        self._stale = True
+
+    def copy(self, source: int, target: int, first: int) -> None:
+        """Let a slot go on as another of the same memory; `first` does not matter: whole rows are copied at once."""
+        self._copy_row(self.caches.values(), self.row_of(source), self.row_of(target))
+        self.rows.copy(source, target)
+        self._stale = True
+
+    def _free_row(self, slot: int) -> int:
+        """Give a slot the first of the rows of the free ones, so that a step has few rows."""
+        self.rows.swap(slot, slot + int(self.rows.row_of[slot:].argmin()))
+        return self.row_of(slot)
+
+    def _copy_row(self, buffers: Iterable[Buffer], source: int, target: int) -> None:
+        with DEVICE_LOCK:
+            for buffer in buffers:
+                self._decoder.copies.copy(buffer.rows(source, 1), buffer.rows(target, 1))
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """Give what the slot's next id was chosen from, [vocabulary_size]."""
@@ -281,6 +308,20 @@ class DeviceStep:
                 self._run_first(self._slots.first_rows(start + rows))
                 self._slots.divided = False
             return self._slots.download(slots)
+
+    def best(self, rows: int, start: int, count: int) -> Candidates:
+        """Find the best tokens of the slots from `start` to `start + rows`, by the logits of the last run."""
+        slots = self._slots.rows.row_of[start : start + rows]
+        logits = self._slots.logits.rows(0, int(slots.max()) + 1)
+        size = np.array([min(count, logits.shape[1])])
+        search = self._decoder.search
+        binding = bind(search, {LOGITS: logits, COUNT: Tensor.of(size)}, {})
+        for name in (BEST_IDS, BEST_LOG_PROBABILITIES):
+            binding.bind_output(name, "cpu")
+        with DEVICE_LOCK:
+            search.run_with_iobinding(binding)
+            ids, log_probabilities = binding.copy_outputs_to_cpu()
+        return Candidates(ids[slots], log_probabilities[slots])
 
     def _run_first(self, rows: int) -> None:
         key = self._slots.turn, self._bucket(rows)

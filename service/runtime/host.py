@@ -7,6 +7,9 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from dragoman.bundle import (
+    BEST_IDS,
+    BEST_LOG_PROBABILITIES,
+    COUNT,
     DECODER,
     ENCODER,
     IDS,
@@ -15,6 +18,7 @@ from dragoman.bundle import (
     MEMORY,
     MEMORY_LENGTHS,
     NEXT_IDS,
+    SEARCH,
     SOURCE_CAPACITY,
     TARGET_CAPACITY,
     Bundle,
@@ -24,6 +28,7 @@ from dragoman.bundle import (
     present_name,
 )
 from service.runtime.binding import Tensor, bind, encoder_feeds
+from service.runtime.interfaces import Candidates
 from service.runtime.sessions import open_graph
 from service.runtime.slots import SlotTable
 
@@ -61,12 +66,13 @@ class DecoderSession:
     """The decoder graph; thread-safe. What a thread runs is a `DecoderStep` of its own."""
 
     def __init__(self, bundle: Bundle, device: str) -> None:
-        """Load the decoder graph.
+        """Load the decoder graph, and the one that searches its logits.
 
         Raises:
-            BundleError: it cannot be loaded.
+            BundleError: one cannot be loaded.
         """
         self.session = open_graph(bundle, DECODER, device)
+        self.search = open_graph(bundle, SEARCH, device)
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[SlotTable, "DecoderStep"]:
         """Reserve the buffers of that number of slots, and bind the graph to them."""
@@ -74,8 +80,8 @@ class DecoderSession:
         return table, DecoderStep(self, table)
 
     def close(self) -> None:
-        """End the session, as far as no step holds it."""
-        del self.session
+        """End the sessions, as far as no step holds them."""
+        del self.session, self.search
 
 
 class DecoderStep:
@@ -83,6 +89,7 @@ class DecoderStep:
 
     def __init__(self, decoder: DecoderSession, slots: SlotTable) -> None:
         self._session = decoder.session
+        self._search = decoder.search
         self._slots = slots
         self._outputs = {output.name for output in decoder.session.get_outputs()}
         self._bindings: dict[tuple[int, int], onnxruntime.IOBinding] = {}
@@ -105,6 +112,12 @@ class DecoderStep:
             binding = self._bindings[start, rows] = self._bind(slice(start, start + rows))
         self._session.run_with_iobinding(binding)
         return self._slots.rows.next_ids[start : start + rows]
+
+    def best(self, rows: int, start: int, count: int) -> Candidates:
+        """Find the best tokens of the slots from `start` to `start + rows`, by the logits of the last run."""
+        logits = self._slots.logits[start : start + rows]
+        feeds = {LOGITS: logits, COUNT: np.array([min(count, logits.shape[1])])}
+        return Candidates(*self._search.run([BEST_IDS, BEST_LOG_PROBABILITIES], feeds))
 
     def _bind(self, rows: slice) -> onnxruntime.IOBinding:
         """Bind some rows of every buffer; caches are input and output at once."""

@@ -3,7 +3,7 @@ and `runtime.slots`) or in a device's (`runtime.device`).
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,18 @@ class Memory(Protocol):
         Returns:
             [source tokens, decoder_layers * 2 * heads * head_dim].
         """
+
+
+class Candidates(NamedTuple):
+    """The best tokens of some rows, the best first.
+
+    Attributes:
+        ids: int64 [rows, count].
+        log_probabilities: float32 [rows, count], natural logarithms.
+    """
+
+    ids: NDArray[np.int64]
+    log_probabilities: NDArray[np.float32]
 
 
 class Encoder(Protocol):
@@ -65,6 +77,12 @@ class Slots(Protocol):
     def move(self, source: int, target: int) -> None:
         """Let a slot take the place of another, whose segment has left."""
 
+    def fork(self, source: int, target: int) -> None:
+        """Begin a slot, those behind it being free, as a copy of another: of its memory, keys and values."""
+
+    def copy(self, source: int, target: int, first: int) -> None:
+        """Let a slot go on as another of the same memory, from whose keys and values its own differ from `first` on."""
+
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """Give what the slot's next id was chosen from, [vocabulary_size]; good until the next run."""
 
@@ -80,6 +98,9 @@ class Step(Protocol):
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`, without a commit; gives their next ids."""
+
+    def best(self, rows: int, start: int, count: int) -> Candidates:
+        """Find the best tokens of the slots from `start` to `start + rows`, by the logits of the last run."""
 
 
 class Decoder(Protocol):

@@ -46,8 +46,9 @@ class RowState:
 
     def copy(self, source: int, target: int) -> None:
         """Let the row of a slot be as that of another."""
+        source_row, target_row = self.row_of[source], self.row_of[target]
         for values in (self.ids, self.lengths, self.memory_lengths):
-            values[self.row_of[target]] = values[self.row_of[source]]
+            values[target_row] = values[source_row]
 
     def swap(self, one: int, other: int) -> None:
         """Exchange the rows of two slots."""

@@ -43,7 +43,7 @@ def open_graph(
 
     Args:
         bundle: whose hashes were checked.
-        name: of the file: `ENCODER`, `DECODER`, `PLACE` or `COPY` of `dragoman.bundle`.
+        name: of the file: `ENCODER`, `DECODER`, `PLACE`, `COPY` or `SEARCH` of `dragoman.bundle`.
         device: cpu or cuda.
         profile: as for `open_session`.
         placed: as for `open_session`.

@@ -75,6 +75,16 @@ class SlotTable:
         self.memory[:, :, target, :, :memory_length] = self.memory[:, :, source, :, :memory_length]
         self.rows.copy(source, target)
 
+    def fork(self, source: int, target: int) -> None:
+        """Begin a slot as a copy of another."""
+        self.move(source, target)
+
+    def copy(self, source: int, target: int, first: int) -> None:
+        """Let a slot go on as another of the same memory, from whose keys and values its own differ from `first` on."""
+        length = self.rows.lengths[source]
+        self.caches[:, :, target, :, first:length] = self.caches[:, :, source, :, first:length]
+        self.rows.copy(source, target)
+
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """Give what the slot's next id was chosen from, a view of [vocabulary_size]."""
         logits: NDArray[np.floating] = self.logits[slot]

@@ -16,10 +16,12 @@ from dragoman.bundle import Bundle, find_bundles
 from dragoman.errors import DeadlineExceededError, InternalError
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode, DecodeStatus, FinishReason
+from service.engine.dry_run import drive
 from service.engine.engine import Engine
 from service.engine.graphs import open_graphs
 from service.engine.invariants import violations
 from service.engine.offline import OfflineEngine
+from service.engine.runner import Runner
 from service.options import Decoding
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceEncoder, DeviceStep
@@ -34,6 +36,7 @@ SHIPPED = find_bundles(REPOSITORY / "models")
 PATIENCE_S = 60
 LIMIT = synthetic.MAX_TARGET_TOKENS
 UNBOUNDED = 1_000_000
+LASTING = (FinishReason.EOS, FinishReason.LENGTH)
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
 
 property_test = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -67,6 +70,13 @@ class Subject:
     def _alone(self, source: tuple[int, ...], start_ids: tuple[int, ...] = ()) -> Trace:
         limit = LIMIT - len(start_ids[1:])
         return decode_alone(self.bundle.manifest, self._on_host, source, limit, start_ids)
+
+    def searched_alone(self, segment: Decode) -> Decode:
+        """What a beam search gives for a sentence with nothing beside it."""
+        manifest, decoding = self.bundle.manifest, segment.decoding
+        alone = Decode(segment.source_ids, segment.max_target_tokens, decoding=decoding, start_ids=segment.start_ids)
+        drive(Runner(manifest, *self._on_host, decoding.beam_size), manifest.eos_id, [[alone]])
+        return alone
 
 
 @pytest.fixture(scope="session")
@@ -103,6 +113,7 @@ class Visit(NamedTuple):
     stays: int | None  # steps until it is cancelled; None: it is not
     wants_deltas: bool
     asks: bool  # for its log-probability
+    beam_size: int
     expired: bool
 
 
@@ -113,6 +124,11 @@ class Plan(NamedTuple):
     batches: int
     visits: list[Visit]
     turns: list[int]
+
+    def decoding(self, visit: Visit) -> Decoding:
+        """The options of a visit; a beam is no wider than there are slots."""
+        size = min(visit.beam_size, self.slots)
+        return Decoding(wants_log_probability=visit.asks, beam_size=size, alternatives=size if size > 1 else 0)
 
 
 sources = st.integers(0, 15) | st.lists(st.integers(0, 10_000), max_size=synthetic.MAX_SOURCE_TOKENS - 1)
@@ -125,6 +141,7 @@ visits = st.builds(
     stays=st.none() | st.none() | st.integers(0, 30),
     wants_deltas=st.booleans(),
     asks=st.booleans(),
+    beam_size=st.sampled_from([1, 1, 1, 2, 3, 4]),
     expired=st.sampled_from([False] * 9 + [True]),
 )
 plans = st.builds(
@@ -156,7 +173,7 @@ class Rehearsal:
             start_ids=visit.start_ids,
             deadline_s=EXPIRED_S if visit.expired else None,
             wants_deltas=visit.wants_deltas,
-            decoding=Decoding(wants_log_probability=visit.asks),
+            decoding=self.plan.decoding(visit),
             on_progress=lambda segment: self.told[segment].append(len(segment.target_ids)),
         )
         self.told[segment] = []
@@ -191,7 +208,10 @@ class Rehearsal:
         caches, memory = opened.rows()
         snapshot = opened.batch.snapshot()
         for slot, (segment, length) in enumerate(zip(snapshot.active, snapshot.lengths, strict=True)):
-            alone = self.subject.alone(tuple(segment.source_ids), segment.start_ids)
+            start_ids = segment.start_ids
+            if segment.slots > 1:  # as if its hypothesis had been given
+                start_ids = (*(start_ids or (self.subject.bundle.manifest.start_id,)), *snapshot.decoded[slot])
+            alone = self.subject.alone(tuple(segment.source_ids), start_ids)
             np.testing.assert_array_equal(caches[:, :, slot, :, :length], alone.caches[..., :length, :])
             np.testing.assert_array_equal(memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
 
@@ -199,13 +219,19 @@ class Rehearsal:
         assert self.mailbox.unfinished == self.mailbox.queued_segments == self.mailbox.queued_source_tokens == 0
         assert [batch.active for batch in self.batches] == [0] * len(self.batches)
         assert self._metric("slots_active") == 0
-        assert self._metric("target_tokens_total") == sum(len(segment.target_ids) for segment in self.segments)
+        # A search that is cut short counts none: what it would have given is not known.
+        ended = [each for each in self.segments if each.slots == 1 or each.finish_reason in LASTING]
+        assert self._metric("target_tokens_total") == sum(len(segment.target_ids) for segment in ended)
         for visit, segment in zip(self.plan.visits, self.segments, strict=True):
             assert segment.finished
             if segment.status is DecodeStatus.CANCELLED:
                 assert visit.stays is not None
             elif visit.expired:
                 assert isinstance(segment.error, DeadlineExceededError)
+            elif not segment.cancel_requested and segment.slots > 1:
+                told = self.told[segment]
+                assert told == sorted(told)
+                assert told[-1] == len(segment.target_ids)
             elif not segment.cancel_requested:
                 tokens = list(range(1, len(segment.target_ids) + 1)) if visit.wants_deltas else []
                 last = [len(segment.target_ids)]
@@ -219,7 +245,7 @@ class Rehearsal:
 @property_test
 @given(plan=plans)
 def test_a_batch_decodes_what_plain_pytorch_decodes_alone(fp32_subject, in_pytorch, plan: Plan) -> None:
-    plan = plan._replace(visits=[visit._replace(start_ids=()) for visit in plan.visits])
+    plan = plan._replace(visits=[visit._replace(start_ids=(), beam_size=1) for visit in plan.visits])
     rehearsal = Rehearsal(fp32_subject, plan)
     rehearsal.play()
     for segment in rehearsal.segments:
@@ -239,7 +265,21 @@ def test_a_batch_decodes_what_the_engine_decodes_alone(subject, plan: Plan) -> N
         check_like_alone(subject, segment)
 
 
+def check_search_like_alone(subject: Subject, segment: Decode) -> None:
+    alone = subject.searched_alone(segment)
+    if segment.finish_reason in (FinishReason.EOS, FinishReason.LENGTH):
+        assert (segment.target_ids, segment.log_probability) == (alone.target_ids, alone.log_probability)
+        assert (segment.hypotheses, segment.finish_reason) == (alone.hypotheses, alone.finish_reason)
+        first = segment.hypotheses[0]
+        assert (list(first.target_ids), first.log_probability) == (segment.target_ids, segment.log_probability)
+    else:
+        assert segment.target_ids == alone.target_ids[: len(segment.target_ids)]
+
+
 def check_like_alone(subject: Subject, segment: Decode) -> None:
+    if segment.slots > 1:
+        check_search_like_alone(subject, segment)
+        return
     alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids), segment.start_ids)
     expected = log_probabilities[segment.decoded_tokens] if segment.decoding.wants_log_probability else 0.0
     assert segment.log_probability == expected
@@ -281,7 +321,7 @@ def poisoned(rehearsal: Rehearsal, after_tokens: dict[Decode, int | None]) -> It
         for snapshot in [opened.batch.snapshot() for opened in rehearsal.opened if opened.step is step]:
             for slot, segment in enumerate(snapshot.active[start : start + rows], start):
                 probe = rows == 1 and snapshot.memory_lengths[slot] != len(segment.source_ids)
-                if after_tokens.get(segment) == len(segment.target_ids) and not probe:
+                if after_tokens.get(segment) == len(snapshot.decoded[slot]) and not probe:
                     raise PlantedError
         return ids
 
@@ -305,7 +345,7 @@ def test_a_poisonous_segment_fails_alone(subject, plan: Plan, poison: dict[int, 
     for segment in rehearsal.segments:
         check_like_alone(subject, segment)
         if isinstance(segment.error, InternalError):
-            assert len(segment.target_ids) == (poisonous[segment] or 0)
+            assert segment.slots > 1 or len(segment.target_ids) == (poisonous[segment] or 0)
         elif segment in poisonous and segment.finish_reason not in (FinishReason.CANCELLED, FinishReason.DEADLINE):
             tokens = poisonous[segment]
             assert tokens is not None

@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from dragoman.bundle import Bundle, Manifest, cache_names, find_bundles, memory_names, sha256, target_limit
 from dragoman.errors import BundleError
 
-GRAPHS = {"encoder.onnx": b"encoder", "decoder.onnx": b"decoder", "place.onnx": b"place", "copy.onnx": b"copy"}
+GRAPHS = {
+    "encoder.onnx": b"encoder",
+    "decoder.onnx": b"decoder",
+    "place.onnx": b"place",
+    "copy.onnx": b"copy",
+    "search.onnx": b"search",
+}
 CONTENT = GRAPHS | {"tokenizer.model": b"pieces"}
 FIELDS = {
-    "format_version": 4,
+    "format_version": 5,
     "name": "en-de",
     "languages": {"sources": ["en"], "targets": ["de"]},
     "precision": "int8",
@@ -128,7 +134,7 @@ def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"format_version": 3}, "format_version: must be 4, not 3"),
+        ({"format_version": 4}, "format_version: must be 5, not 4"),
         ({"format_version": 0}, "format_version"),
         ({"precision": "int4"}, "precision"),
         ({"name": "../en-de"}, "name"),

@@ -66,7 +66,7 @@ def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -
 def test_every_file_is_in_the_manifest(exported: Export, checkpoint: Path) -> None:
     bundle = exported("fp32").bundle
     names = {file.name for file in bundle.path.iterdir()}
-    assert names == {"encoder.onnx", "decoder.onnx", "weights.bin", "place.onnx", "copy.onnx"} | {
+    assert names == {"encoder.onnx", "decoder.onnx", "weights.bin", "place.onnx", "copy.onnx", "search.onnx"} | {
         "bundle.json",
         "tokenizer.model",
     }
@@ -89,7 +89,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, exported: Export) -> Callable[..., No
         bundle = exported(precision).bundle
 
         def copy_graphs(model: Transformer, precision: Precision, folder: Path, ranges: object) -> None:
-            for file in (bundle.encoder, bundle.decoder, bundle.place, bundle.copy):
+            for file in (bundle.encoder, bundle.decoder, bundle.place, bundle.copy, bundle.search):
                 content = onnx.load(file)
                 if file.stem == graph:
                     shift(content, change)
@@ -134,7 +134,7 @@ def test_weights_that_may_saturate_are_not_written(
     bundle = exported("int8").bundle
 
     def copy_graphs(model: Transformer, precision: Precision, folder: Path, ranges: object) -> None:
-        for file in (bundle.encoder, bundle.decoder, bundle.place, bundle.copy):
+        for file in (bundle.encoder, bundle.decoder, bundle.place, bundle.copy, bundle.search):
             content = onnx.load(file)
             for tensor in content.graph.initializer:
                 if tensor.data_type == onnx.TensorProto.INT8 and len(tensor.dims) == 2:
@@ -258,5 +258,5 @@ def test_a_name_that_no_server_would_take(
 def test_the_files_are_always_the_same(exported: Export, loaded: tuple[Transformer, Tokenizer], tmp_path: Path) -> None:
     write_graphs(copy.deepcopy(loaded[0]), "fp32", tmp_path, {})
     bundle = exported("fp32").bundle
-    for name in ("encoder.onnx", "decoder.onnx", "weights.bin", "place.onnx", "copy.onnx"):
+    for name in ("encoder.onnx", "decoder.onnx", "weights.bin", "place.onnx", "copy.onnx", "search.onnx"):
         assert (tmp_path / name).read_bytes() == (bundle.path / name).read_bytes()

@@ -17,7 +17,7 @@ NOW_S = 100.0
 
 
 def chosen(ids: list[int | None], log_probabilities: dict[int, float] | None = None) -> Selection:
-    return Selection(ids, range(len(ids)), log_probabilities or {})
+    return Selection(ids, log_probabilities or {}, {})
 
 
 def running(*limits: int) -> tuple[Scheduler, list[Decode]]:

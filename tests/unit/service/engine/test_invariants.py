@@ -11,7 +11,14 @@ def decoding(tokens: int, source_tokens: int = 2) -> Decode:
 
 
 FIRST, SECOND = decoding(0), decoding(3, source_tokens=4)
-SOUND = Snapshot(active=[FIRST, SECOND], slots=2, lengths=[0, 3], memory_lengths=[2, 4], target_capacity=4)
+SOUND = Snapshot(
+    active=[FIRST, SECOND],
+    slots=2,
+    lengths=[0, 3],
+    decoded=[FIRST.target_ids, SECOND.target_ids],
+    memory_lengths=[2, 4],
+    target_capacity=4,
+)
 
 
 def test_a_sound_batch_has_no_violation() -> None:
@@ -19,14 +26,17 @@ def test_a_sound_batch_has_no_violation() -> None:
 
 
 def test_an_empty_batch_has_no_violation() -> None:
-    assert violations(Snapshot(active=[], slots=2, lengths=[], memory_lengths=[], target_capacity=4)) == []
+    assert violations(replace(SOUND, active=[], lengths=[], decoded=[], memory_lengths=[])) == []
 
 
 @pytest.mark.parametrize(
     ("changes", "violation"),
     [
         ({"slots": 1}, "2 segments in 1 slots"),
-        ({"active": [FIRST, FIRST], "lengths": [0, 0], "memory_lengths": [2, 2]}, "a segment in two slots"),
+        (
+            {"active": [FIRST, FIRST], "lengths": [0, 0], "decoded": [[], []], "memory_lengths": [2, 2]},
+            "a segment in more slots than it takes",
+        ),
         ({"active": [FIRST, Decode([2] * 4, 10, target_ids=[5] * 3)]}, "slot 1: its segment is WAITING"),
         ({"lengths": [1, 3]}, "slot 0: 1 tokens in the cache, 0 decoded, 0 given"),
         ({"target_capacity": 3}, "slot 1: no room for the next token"),

@@ -61,7 +61,7 @@ class FollowedModels:
     def write(self, folder: str, name: str = "en-de", version: str = "1") -> Path:
         path = self.root / folder
         path.mkdir(parents=True, exist_ok=True)
-        for file in ("encoder.onnx", "decoder.onnx", "place.onnx", "copy.onnx", "tokenizer.model"):
+        for file in ("encoder.onnx", "decoder.onnx", "place.onnx", "copy.onnx", "search.onnx", "tokenizer.model"):
             (path / file).write_text(version)
         files = {file.name: sha256(file) for file in path.iterdir() if file.name != MANIFEST}
         manifest = self._manifest.model_copy(update={"name": name, "files": files})

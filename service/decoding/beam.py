@@ -1,0 +1,177 @@
+"""Beam search over one source: hypotheses in, hypotheses out; no slot, array or clock.
+
+The search is that of Hugging Face's `generate` (transformers 5, `early_stopping=False`). At each step the best
+`2 * size` continuations of all live hypotheses are looked at. Of the first `size` of them, those that end are finished;
+the first `size` that do not end live on. A finished hypothesis' score is its log-probability divided by its number of
+tokens, the end-of-sentence token and given ones counted, to the power of the length penalty. The `size` best are kept.
+The search ends once that number is finished, and the best live one scores no better by its length so far than the worst
+of them.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from service.decode import FinishReason, Hypothesis
+
+
+class Best(NamedTuple):
+    """The best next tokens of one hypothesis, the best first.
+
+    Attributes:
+        ids: of the tokens.
+        log_probabilities: of each, behind what is there: natural logarithms.
+    """
+
+    ids: Sequence[int]
+    log_probabilities: Sequence[float]
+
+
+class Live(NamedTuple):
+    """A hypothesis that has not ended.
+
+    Attributes:
+        ids: its tokens so far.
+        log_probability: of them.
+    """
+
+    ids: tuple[int, ...]
+    log_probability: float
+
+
+class Beam:
+    """The hypotheses of one source, each in a lane: first one, and `size` once a token was chosen.
+
+    Attributes:
+        live: by lane.
+        finished: the best first.
+        ended: whether the search has.
+    """
+
+    __slots__ = ("_eos_id", "_given", "_length_penalty", "_limit", "ended", "finished", "live", "size")
+
+    def __init__(self, size: int, length_penalty: float, *, limit: int, eos_id: int, given: int = 0) -> None:
+        """Begin with nothing decoded.
+
+        Args:
+            size: hypotheses that are kept; at least 2.
+            length_penalty: see above.
+            limit: of tokens, at which every hypothesis ends.
+            eos_id: the end-of-sentence token.
+            given: tokens that every translation begins with, beside the start id.
+        """
+        self.size = size
+        self.live = [Live((), 0.0)]
+        self.finished: list[Hypothesis] = []
+        self.ended = False
+        self._length_penalty = length_penalty
+        self._limit = limit
+        self._eos_id = eos_id
+        self._given = given
+
+    @property
+    def best_live(self) -> Live:
+        """The most probable hypothesis that has not ended."""
+        return max(self.live, key=lambda live: live.log_probability)
+
+    def advance(self, best: Sequence[Best]) -> list[int]:
+        """Take a step.
+
+        Args:
+            best: of each lane, `2 * size` tokens or as many as there are.
+
+        Returns:
+            Of each lane of `live` as it is now, the lane whose hypothesis it continues: where it can be, its own.
+        """
+        candidates = [
+            (live.log_probability + log_probability, lane, token)
+            for lane, (live, (ids, log_probabilities)) in enumerate(zip(self.live, best, strict=True))
+            for token, log_probability in zip(ids, log_probabilities, strict=True)
+        ]
+        candidates.sort(key=_by_probability)  # of equals, the earlier lane and the better token stay first
+        del candidates[2 * self.size :]
+        tokens = 1 + len(self.live[0].ids)
+        weight = self._weight(tokens)
+        at_limit = tokens >= self._limit
+        going_on: list[tuple[float, int, int]] = []
+        for rank, (log_probability, lane, token) in enumerate(candidates):
+            if token != self._eos_id and not at_limit:
+                if len(going_on) < self.size:
+                    going_on.append((log_probability, lane, token))
+            elif rank < self.size:
+                ids, reason = self.live[lane].ids, FinishReason.EOS
+                if token != self._eos_id:
+                    ids, reason = (*ids, token), FinishReason.LENGTH
+                self.finished.append(Hypothesis(ids, log_probability, log_probability / weight, reason))
+        self._keep_best()
+        is_full = len(self.finished) == self.size
+        self.ended = not going_on or (is_full and going_on[0][0] / weight <= self.finished[-1].score)
+        return [] if self.ended else self._go_on(going_on)
+
+    def stop(self) -> None:
+        """End the search with what there is, because the best live hypothesis repeats itself."""
+        weight = self._weight(len(self.live[0].ids))
+        self.finished += [
+            Hypothesis(live.ids, live.log_probability, live.log_probability / weight, FinishReason.REPETITION)
+            for live in self.live
+        ]
+        self._keep_best()
+        self.ended = True
+
+    def common_ids(self, known: int) -> tuple[int, ...]:
+        """Give the tokens with which every hypothesis begins: no later one can begin otherwise.
+
+        Args:
+            known: tokens of which that is known already.
+        """
+        first, *others = [live.ids for live in self.live] + [tuple(each.target_ids) for each in self.finished]
+        common = min(map(len, (first, *others)))
+        for place in range(known, common):
+            if any(ids[place] != first[place] for ids in others):
+                return tuple(first[:place])
+        return tuple(first[:common])
+
+    def _weight(self, tokens: int) -> float:
+        return float((self._given + tokens) ** self._length_penalty)
+
+    def _keep_best(self) -> None:
+        self.finished.sort(key=_by_score)
+        del self.finished[self.size :]
+
+    def _go_on(self, going_on: Sequence[tuple[float, int, int]]) -> list[int]:
+        """Give each hypothesis a lane: the first of a lane stays, others take the lanes that are left."""
+        parents: list[int | None] = [None] * len(self.live)
+        live: list[Live | None] = [None] * len(self.live)
+        others = []
+        for log_probability, lane, token in going_on:
+            continued = Live((*self.live[lane].ids, token), log_probability)
+            if parents[lane] is None:
+                parents[lane], live[lane] = lane, continued
+            else:
+                others.append((lane, continued))
+        for lane, continued in others:
+            if None in parents:
+                place = parents.index(None)
+                parents[place], live[place] = lane, continued
+            else:
+                parents.append(lane)
+                live.append(continued)
+        self.live = [each for each in live if each is not None]
+        return [parent for parent in parents if parent is not None]
+
+
+def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """Count the tokens with which two translations begin alike."""
+    count = 0
+    for first, second in zip(one, other, strict=False):
+        if first != second:
+            break
+        count += 1
+    return count
+
+
+def _by_probability(candidate: tuple[float, int, int]) -> float:
+    return -candidate[0]
+
+
+def _by_score(hypothesis: Hypothesis) -> float:
+    return -hypothesis.score

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 from dragoman.errors import BundleError, InternalError
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
+from service.options import Decoding
 from service.runtime.host import DecoderStep
 from tests.engine_harness import PlantedError, fail_encoder
 from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
@@ -70,3 +71,8 @@ def test_the_error_of_a_segment_is_raised_once_the_others_are_decoded(
         engine.decode(asked)
     assert {segment.source_ids[0] for segment in asked if segment.error is not None} == {7}
     assert all(segment.finished for segment in asked)
+
+
+def test_a_beam_that_no_thread_has_room_for_is_an_error(engine: OfflineEngine) -> None:
+    with pytest.raises(ValueError, match="a beam of 99 hypotheses needs as many slots, there are"):
+        engine.decode([Decode([5, 2], 4, decoding=Decoding(beam_size=99))])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from service.decoding.scores import log_probability
 from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
 from service.runtime.device import DeviceStep
@@ -85,3 +86,39 @@ def test_a_decoder_that_fails_on_everything_changes_nothing(
             runner.step()
     assert runner.active == 2
     assert runner.lengths[0] == [0, 0]
+
+
+def test_a_fork_goes_on_as_the_slot_it_was_made_of_and_a_copy_becomes_one(make: Callable[[int], Runner]) -> None:
+    runner = make(3)
+    for memory in runner.encode(SOURCES[:1]):
+        runner.admit(memory)
+    runner.step()
+    runner.fork([0, 0])
+    assert runner.active == 3
+    runner.force([(1, 5)])
+    seen = runner.step()
+    assert seen[0] == seen[2]
+    runner.copy([(0, 1, 0)])
+    later = runner.step()
+    assert later[0] == later[1] == later[2]
+    assert [seen[0], later[0]] == alone(make, SOURCES[0], 3)[1:]
+
+
+def test_the_best_tokens_begin_with_the_chosen_one_and_have_its_log_probability(make: Callable[[int], Runner]) -> None:
+    runner = make(3)
+    for memory in runner.encode(SOURCES):
+        runner.admit(memory)
+    ids = runner.step()
+    for slot, (best, log_probabilities) in runner.best([0, 2], 4).items():
+        assert best[0] == ids[slot]
+        assert len(set(best)) == 4
+        expected = [log_probability(runner.logits_of(slot), token) for token in best]
+        assert log_probabilities == pytest.approx(expected, abs=1e-5)
+
+
+def test_no_more_tokens_than_there_are_pieces(make: Callable[[int], Runner], fp32: Synthetic) -> None:
+    runner = make(1)
+    runner.admit(runner.encode(SOURCES[:1])[0])
+    runner.step()
+    size = fp32.bundle.manifest.vocabulary_size
+    assert sorted(runner.best([0], 10 * size)[0].ids) == list(range(size))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from service.decode import Decode
-from service.options import Priority
+from service.options import Decoding, Priority
 from service.queue.fair_queue import BULK_SHARE, QUANTUM, FairQueue, Load
 
 INTERACTIVE, BULK = Priority
@@ -93,6 +93,35 @@ def test_tokens_may_be_bounded_but_one_is_taken(limit: int | None, taken: int) -
     queue = filled(segments("a", 4, 4, 7))
     assert len(queue.take(9, limit)) == taken
     assert len(queue) == 3 - taken
+
+
+def beams(client: str, *sizes: int) -> list[Decode]:
+    return [Decode([2] * 4, 9, client=client, decoding=Decoding(beam_size=size)) for size in sizes]
+
+
+def test_a_segment_of_several_slots_is_taken_where_they_fit_and_lets_nobody_pass() -> None:
+    first, second, third = own = beams("a", 2, 4, 1)
+    queue = filled(own)
+    assert queue.slots == 7
+    assert queue.take(5) == [first]
+    assert queue.take(3) == []
+    assert queue.take(4) == [second]
+    assert (queue.take(9), queue.slots) == ([third], 0)
+
+
+def test_a_share_may_be_overdrawn_by_one_segment_where_there_is_room() -> None:
+    first, second, _ = own = beams("a", 4, 4, 4)
+    queue = filled(own)
+    assert queue.take(2, room=8) == [first]
+    assert queue.take(2, room=3) == []
+    assert queue.take(2, room=4) == [second]
+
+
+def test_a_client_pays_for_each_slot() -> None:
+    queue = filled(beams("a", *[4] * 20), segments("b", *[4] * 80))
+    taken = clients(queue.take(400)[:40])
+    assert taken.count("b") == pytest.approx(4 * taken.count("a"), abs=8)
+    assert Load.of(beams("a", 3)) == Load(12, 0)
 
 
 def test_strangers_are_taken_out_of_turn_and_pay_for_it() -> None:

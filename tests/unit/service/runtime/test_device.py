@@ -52,18 +52,32 @@ class Pair:
         self.table: DeviceSlots
         self.step: DeviceStep
         self.table, self.step = sessions.decoder.new_step(sessions.bundle.manifest, slots)
-        self.active = 0
+        self.sources: list[Sequence[int]] = []
+
+    @property
+    def active(self) -> int:
+        return len(self.sources)
 
     def join(self, source: Sequence[int]) -> None:
         self.host.fill(self.active, self.sessions.host_encoder.encode([source])[0])
         self.table.fill(self.active, self.sessions.encoder.encode([source])[0])
-        self.active += 1
+        self.sources.append(source)
 
     def leave(self, slot: int) -> None:
-        self.active -= 1
+        last = self.sources.pop()
         if slot < self.active:
+            self.sources[slot] = last
             self.host.move(self.active, slot)
             self.table.move(self.active, slot)
+
+    def fork(self, slot: int) -> None:
+        for table in (self.host, self.table):
+            table.fork(slot, self.active)
+        self.sources.append(self.sources[slot])
+
+    def copy(self, source: int, target: int) -> None:
+        for table in (self.host, self.table):
+            table.copy(source, target, 0)
 
     def run(self) -> None:
         """A step without its commit; the next ids and all logits are compared."""
@@ -71,6 +85,10 @@ class Pair:
         np.testing.assert_array_equal(self.step.run(self.active), expected)
         for slot in range(self.active):
             assert self.table.logits_of(slot).tobytes() == self.host.logits[slot].tobytes()
+        first = self.active // 2
+        found = [step.best(self.active - first, first, 5) for step in (self.host_step, self.step)]
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, other)
 
     def advance(self) -> None:
         self.host.commit(self.active)
@@ -189,7 +207,9 @@ def test_a_run_without_a_commit_changes_nothing_that_is_valid(pair: Pair) -> Non
         pair.compare()
 
 
-schedules = st.lists(st.tuples(st.sampled_from(["join", "leave", "step", "step"]), st.integers(0, 100)), max_size=60)
+schedules = st.lists(
+    st.tuples(st.sampled_from(["join", "leave", "fork", "copy", "step", "step"]), st.integers(0, 100)), max_size=60
+)
 
 
 @settings(max_examples=40)
@@ -203,6 +223,12 @@ def test_whoever_comes_and_goes_the_bits_are_those_of_the_host(
             pair.join(SOURCES[number % len(SOURCES)])
         elif act == "leave" and pair.active:
             pair.leave(number % pair.active)
+        elif act == "fork" and 0 < pair.active < slots:
+            pair.fork(number % pair.active)
+        elif act == "copy" and pair.active:
+            source = number % pair.active
+            # As in a search: both are of one source.
+            pair.copy(source, next(slot for slot in range(pair.active) if pair.sources[slot] == pair.sources[source]))
         elif act == "step" and pair.active and pair.host.rows.lengths[: pair.active].max() < MAX_TARGET_TOKENS:
             pair.run()
             pair.advance()

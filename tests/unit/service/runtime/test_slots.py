@@ -75,6 +75,30 @@ def test_a_move_copies_what_is_valid_and_nothing_else(shape: Manifest) -> None:
     assert not table.caches[:, :, 1].any()
 
 
+def test_a_slot_that_goes_on_as_another_copies_what_differs_and_nothing_else(shape: Manifest) -> None:
+    table = SlotTable(shape, slots=3)
+    for slot in (1, 2):
+        table.fill(slot, memory_of(4))
+    table.caches[:, :, 1], table.caches[:, :, 2] = 1.0, 2.0
+    table.rows.lengths[1:], table.rows.ids[1:] = (5, 5), (7, 8)
+    table.copy(1, 2, 3)
+    assert (table.rows.ids[2], table.rows.lengths[2], table.rows.memory_lengths[2]) == (7, 5, 4)
+    assert (table.caches[:, :, 2, :, 3:5] == 1.0).all()
+    for kept in (table.caches[:, :, 2, :, :3], table.caches[:, :, 2, :, 5:]):
+        assert (kept == 2.0).all()
+
+
+def test_a_fork_has_all_that_is_valid(shape: Manifest) -> None:
+    table = SlotTable(shape, slots=2)
+    table.fill(0, memory_of(4))
+    table.caches[:, :, 0] = 1.0
+    table.rows.lengths[0], table.rows.ids[0] = 3, 7
+    table.fork(0, 1)
+    assert (table.rows.ids[1], table.rows.lengths[1], table.rows.memory_lengths[1]) == (7, 3, 4)
+    np.testing.assert_array_equal(table.memory[:, :, 1, :, :4], table.memory[:, :, 0, :, :4])
+    assert (table.caches[:, :, 1, :, :3] == 1.0).all()
+
+
 def test_a_longer_memory_than_the_slot_is_refused(shape: Manifest) -> None:
     with pytest.raises(ValueError, match="broadcast"):
         SlotTable(shape, slots=1).fill(0, memory_of(shape.max_source_tokens + 1))

@@ -1,0 +1,170 @@
+"""Searches among other segments: after every step each slot holds what its hypothesis has said."""
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.decode import Decode, DecodeStatus, FinishReason
+from service.decoding.scheduler import Scheduler
+from service.decoding.selection import Selection
+from service.options import Decoding
+from tests.unit.service.decoding.test_beam import EOS, best_of
+
+TOKENS = 9
+SLOTS = 8
+START = 99
+
+
+class Visit(NamedTuple):
+    seed: int
+    beam_size: int
+    given: int
+    limit: int
+    arrives: int
+    leaves: int | None  # before this step
+    fails: int | None  # at this one
+
+
+class Slots:
+    """What the runner keeps of each slot: the tokens whose keys are in the cache, and the one to read next."""
+
+    def __init__(self) -> None:
+        self.caches: list[list[int]] = []
+        self.ids: list[int] = []
+
+    def step(self, chosen: list[int]) -> None:
+        for cache, id_ in zip(self.caches, self.ids, strict=True):
+            cache.append(id_)
+        self.ids = chosen
+
+    def apply(self, result) -> None:
+        for source, target, first in result.copies:
+            assert self.caches[source][:first] == self.caches[target][:first], "these are not copied"
+            self.caches[target] = [*self.caches[target][:first], *self.caches[source][first:]]
+        for source in result.forks:
+            self.caches.append(self.caches[source].copy())
+            self.ids.append(self.ids[source])
+        for slot, token in result.forced:
+            self.ids[slot] = token
+        self.release(result.moves)
+
+    def release(self, moves: list[tuple[int, int]]) -> None:
+        for last, slot in moves:
+            assert last == len(self.caches) - 1
+            self.caches[slot], self.ids[slot] = self.caches[last], self.ids[last]
+            del self.caches[last], self.ids[last]
+
+
+def new_decode(visit: Visit) -> Decode:
+    decoding = Decoding(beam_size=visit.beam_size, alternatives=visit.beam_size - 1)
+    start_ids = (START, *range(50, 50 + visit.given)) if visit.given else ()
+    return Decode([visit.seed, EOS], visit.limit, decoding=decoding, start_ids=start_ids, wants_deltas=True)
+
+
+def play(visits: list[Visit]) -> list[Decode]:
+    """Decodes all of them, and looks at every slot after each step."""
+    scheduler, slots = Scheduler(SLOTS, EOS), Slots()
+    decodes = [new_decode(visit) for visit in visits]
+    of = dict(zip(decodes, visits, strict=True))
+    coming = sorted(decodes, key=lambda decode: of[decode].arrives)
+    told: dict[Decode, list[int]] = {decode: [] for decode in decodes}
+    for time in range(sum(visit.limit + visit.given + 1 for visit in visits) + 40):
+        for decode in decodes:
+            if of[decode].leaves == time and decode.status is DecodeStatus.DECODING:
+                decode.cancel_requested = True
+        slots.release(scheduler.plan([], float(time)).moves)
+        while coming and of[coming[0]].arrives <= time and coming[0].slots <= scheduler.free:
+            decode = coming.pop(0)
+            scheduler.admit(decode)
+            slots.caches.append([])
+            slots.ids.append(START)
+        assert len(scheduler.active) == len(slots.caches) <= SLOTS
+        if not scheduler.active:
+            if not coming:
+                break
+            continue
+        said = scheduler.decoded()
+        best = [
+            best_of(decode.source_ids[0], tuple(ids), TOKENS, 8)
+            for decode, ids in zip(scheduler.active, said, strict=True)
+        ]
+        chosen = [
+            None if of[decode].fails == time else each.ids[0]
+            for decode, each in zip(scheduler.active, best, strict=True)
+        ]
+        searched, count = scheduler.searched()
+        assert count == 2 * max((scheduler.active[slot].slots for slot in searched), default=0)
+        slots.step([EOS if id_ is None else id_ for id_ in chosen])
+        result = scheduler.commit(Selection(chosen, {}, {slot: best[slot] for slot in searched}), float(time))
+        slots.apply(result)
+        for decode in result.progressed:
+            assert decode.target_ids[: len(told[decode])] == told[decode], "deltas never retract"
+            told[decode] = decode.target_ids.copy()
+        assert len(set(result.progressed)) == len(result.progressed)
+        for decode, ids, cache, id_ in zip(scheduler.active, scheduler.decoded(), slots.caches, slots.ids, strict=True):
+            given = decode.start_ids[1 : len(decode.start_ids) - len(decode.forced_ids)]
+            assert [*cache, id_] == [START, *given, *ids]
+    assert scheduler.free == SLOTS
+    return decodes
+
+
+visits = st.builds(
+    Visit,
+    seed=st.integers(100, 10_000),
+    beam_size=st.sampled_from([1, 1, 2, 3, 4]),
+    given=st.integers(0, 2),
+    limit=st.integers(1, 10),
+    arrives=st.integers(0, 15),
+    leaves=st.none() | st.none() | st.integers(1, 25),
+    fails=st.none() | st.none() | st.none() | st.integers(0, 25),
+)
+
+
+@given(st.lists(visits, min_size=1, max_size=8))
+def test_every_answer_in_company_is_the_one_alone(company: list[Visit]) -> None:
+    for visit, decode in zip(company, play(company), strict=True):
+        assert decode.finished
+        [alone] = play([visit._replace(arrives=0, leaves=None, fails=None)])
+        if decode.finish_reason in (FinishReason.EOS, FinishReason.LENGTH):
+            assert decode.target_ids == alone.target_ids
+            assert decode.hypotheses == alone.hypotheses
+            assert decode.log_probability == alone.log_probability
+        else:
+            assert decode.error is not None or decode.finish_reason is FinishReason.CANCELLED
+            assert decode.target_ids == alone.target_ids[: len(decode.target_ids)]
+
+
+def test_slots_that_a_search_will_need_are_not_free() -> None:
+    scheduler = Scheduler(4, EOS)
+    scheduler.admit(Decode([1, EOS], 9, decoding=Decoding(beam_size=3)))
+    assert scheduler.free == 1
+    assert len(scheduler.active) == 1
+    best = best_of(1, (), TOKENS, 6)
+    result = scheduler.commit(Selection([best.ids[0]], {}, {0: best}), 0.0)
+    assert (scheduler.free, len(scheduler.active)) == (1, 3)
+    assert result.forks == [0, 0]
+
+
+def test_as_many_hypotheses_are_given_as_are_wanted() -> None:
+    [decode] = play([Visit(7, 4, 0, 6, 0, None, None)])
+    assert len(decode.hypotheses) == 3
+    assert list(decode.hypotheses[0].target_ids) == decode.target_ids
+    assert decode.hypotheses[0].log_probability == decode.log_probability
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_search_whose_best_hypothesis_repeats_itself_is_stopped(stops: bool) -> None:
+    decoding = Decoding(beam_size=2, stops_at_repetition=stops, alternatives=2)
+    decode, scheduler = Decode([5, EOS], 60, decoding=decoding), Scheduler(2, EOS)
+    scheduler.admit(decode)
+    again = best_of(0, (), TOKENS, 4)._replace(ids=[4, 5, 6, EOS], log_probabilities=[-0.01, -5.0, -6.0, -9.0])
+    steps = 0
+    while not decode.finished:
+        slots, _ = scheduler.searched()
+        scheduler.commit(Selection([4] * len(scheduler.active), {}, dict.fromkeys(slots, again)), 0.0)
+        steps += 1
+    assert decode.finish_reason is (FinishReason.REPETITION if stops else FinishReason.LENGTH)
+    assert decode.target_ids == [4] * steps
+    assert steps == (20 if stops else 60)

@@ -200,7 +200,7 @@ class Metrics:
             namespace=_PREFIX,
             registry=self.registry,
         )
-        self.slots_active = self._gauge("slots_active", "Slots that hold a segment.", "model")
+        self.slots_active = self._gauge("slots_active", "Slots that hold a segment, or one hypothesis of it.", "model")
         self.slots = self._gauge("slots", "Slots of all threads.", "model")
         self.kv_cache_bytes = self._gauge(
             "kv_cache_bytes", f"Bytes reserved for the keys and values of all slots: {KV_CACHE_FORMULA}.", "model"
@@ -259,6 +259,12 @@ class Metrics:
             "that shared a decoding count once.",
             "model",
             "reason",
+        )
+
+        self.searched_segments_total = self._counter(
+            "searched_segments",
+            "Segments that a beam search translated; they are among those of `segments_total`.",
+            "model",
         )
 
     def _define_caches(self) -> None:
@@ -370,6 +376,7 @@ class ModelMetrics:
         self.length_ratio = metrics.length_ratio.labels(model)
         self.failed_runs_total = {graph: metrics.failed_runs_total.labels(model, graph) for graph in GRAPHS}
         self.cancelled_tokens_saved_total = metrics.cancelled_tokens_saved_total.labels(model)
+        self.searched_segments_total = metrics.searched_segments_total.labels(model)
         self.segments_total = {reason: metrics.segments_total.labels(model, reason) for reason in SEGMENT_ENDS}
         self.encoder_memory_cache_hits_total = metrics.encoder_memory_cache_hits_total.labels(model)
         self.encoder_memory_cache_misses_total = metrics.encoder_memory_cache_misses_total.labels(model)

@@ -29,6 +29,8 @@ class SegmentStats:
             if decode.finish_reason in _WITHDRAWN:
                 self._metrics.cancelled_tokens_saved_total.inc(self._expected_rest(decode))
                 continue
+            if decode.slots > 1:
+                self._metrics.searched_segments_total.inc()
             source_tokens = len(decode.source_ids)
             self._metrics.length_ratio.observe(len(decode.target_ids) / max(source_tokens - 1, 1))
             if decode.finish_reason is FinishReason.EOS:

@@ -2,6 +2,7 @@ import pytest
 
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, FinishReason
+from service.options import Decoding
 from service.telemetry.metrics import Metrics
 from service.telemetry.segment_stats import SegmentStats
 
@@ -32,6 +33,14 @@ def test_ends_are_counted_by_their_reason(segment_stats: SegmentStats, metrics: 
     for other in FinishReason:
         count = metrics.total("segments_total", reason=other.name)
         assert count == (2 if other is reason else 0)
+
+
+def test_segments_that_were_searched_are_counted(segment_stats: SegmentStats, metrics: Metrics) -> None:
+    searched = Decode([5, 2], 9, target_ids=[7], decoding=Decoding(beam_size=4))
+    searched.finish(FinishReason.EOS, 0.0)
+    segment_stats.enter([ended(FinishReason.EOS), searched])
+    assert metrics.total("searched_segments_total") == 1
+    assert metrics.total("segments_total", reason="EOS") == 2
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ PROMISED = {
     "rejected",
     "cancelled_segments",
     "cancelled_tokens_saved",
+    "searched_segments",
     "segments",
     "failed_runs",
     "step_age_seconds",

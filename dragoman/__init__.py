@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dragoman.answers import BatchTranslation, Model, Translation, TranslationDelta
+    from dragoman.answers import Alternative, BatchTranslation, Model, Translation, TranslationDelta
     from dragoman.client import AsyncClient, Client
     from dragoman.errors import (
         AnswerTooLargeError,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Alternative",
     "AnswerTooLargeError",
     "AsyncClient",
     "BatchTranslation",

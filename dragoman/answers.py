@@ -9,6 +9,23 @@ from dragoman.errors import DragomanError, from_text_error
 from dragoman.v1 import translation_pb2 as pb
 
 
+class Alternative(NamedTuple):
+    """One of the best translations of a text.
+
+    Attributes:
+        text: the text in the target language.
+        score: by which they are ordered, more being better: the sum over its segments of their log-probability, divided
+            by a power of the number of their tokens.
+        mean_log_probability: as in `Translation`; 0 for a text without words.
+        finish_reason: as in `Translation`.
+    """
+
+    text: str
+    score: float
+    mean_log_probability: float
+    finish_reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """The translation of one text.
@@ -30,6 +47,9 @@ class Translation:
             the translation; "" where `model` did all.
         error: why the text has no translation, its `text` being empty then; None where it has one. Only where the
             call did not ask for all or nothing.
+        alternatives: the best translations that were found, if the call asked, the best first, which is this one.
+        beam_size: how many hypotheses of each segment were kept at a time; 0 where there is an `error`, or the server
+            does not say.
     """
 
     text: str
@@ -43,6 +63,8 @@ class Translation:
     split: bool = False
     error: DragomanError | None = None
     pivot_model: str = ""
+    alternatives: tuple[Alternative, ...] = ()
+    beam_size: int = 0
 
 
 class BatchTranslation(NamedTuple):
@@ -118,6 +140,17 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         split=message.split,
         pivot_model=message.pivot_model,
         error=from_text_error(message.text_error) if message.HasField("text_error") else None,
+        alternatives=tuple(map(_alternative, message.alternatives)),
+        beam_size=message.beam_size,
+    )
+
+
+def _alternative(message: pb.Alternative) -> Alternative:
+    return Alternative(
+        text=message.translated_text,
+        score=message.score,
+        mean_log_probability=message.mean_log_probability,
+        finish_reason=_finish_reason(message.finish_reason),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, Final, Literal, SupportsIndex, TypedDict, TypeVar, cast
 
 from dragoman.v1 import translation_pb2 as pb
@@ -27,6 +28,12 @@ class Options(TypedDict, total=False):
         mime_type: the format of the texts; "text/plain" without.
         max_target_tokens: the most tokens to produce for one segment; the model's limit without.
         mean_log_probability: whether the answers say how sure the model was, see `Translation`.
+        beam_size: how many hypotheses of each segment are kept at a time, 1 to 16; 1 is greedy decoding, the server
+            chooses without.
+        length_penalty: the power of its length by which the log-probability of a hypothesis is divided, -10 to 10; 1.0
+            without. More favours long translations.
+        alternatives: how many of the best translations of each text are listed, 0 to 16 and at most `beam_size`; none
+            without.
         request_id: a name for the call, such as a UUID, which errors and the server's log repeat: 1 to 128 letters,
             digits and any of "._:-"; the server makes one up without.
         priority: "interactive" where somebody waits for the answer, "bulk" where nobody does; without, "bulk" for
@@ -39,6 +46,9 @@ class Options(TypedDict, total=False):
     mime_type: str
     max_target_tokens: int | None
     mean_log_probability: bool
+    beam_size: int | None
+    length_penalty: float | None
+    alternatives: int | None
     request_id: str
     priority: Priority | None
 
@@ -51,6 +61,9 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "mime_type": (str, "str"),
     "max_target_tokens": (SupportsIndex, "int"),
     "mean_log_probability": (bool, "bool"),
+    "beam_size": (SupportsIndex, "int"),
+    "length_penalty": (Real, "float"),
+    "alternatives": (SupportsIndex, "int"),
     "request_id": (str, "str"),
     "priority": (str, "str"),
 }
@@ -126,20 +139,27 @@ def _fields(
     mime_type: str = "",
     max_target_tokens: int | None = None,
     mean_log_probability: bool = False,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    alternatives: int | None = None,
     request_id: str = "",
     priority: Priority | None = None,
 ) -> dict[str, Any]:
     """Build the fields that request and config have in common."""
     if priority not in _PRIORITIES:
         raise ValueError(f'priority must be "interactive" or "bulk", is {priority!r}')
-    if not 0 <= (max_target_tokens or 0) < 2**32:
-        raise ValueError(f"max_target_tokens must be 0 to {2**32 - 1}, is {max_target_tokens}")
+    counts = {"max_target_tokens": max_target_tokens, "beam_size": beam_size, "alternatives": alternatives}
+    for name, count in counts.items():
+        if not 0 <= (count or 0) < 2**32:
+            raise ValueError(f"{name} must be 0 to {2**32 - 1}, is {count}")
     return {
         "source_language_code": source_language,
         "target_language_code": target_language,
         "model": model,
         "mime_type": mime_type,
-        "options": pb.TranslateOptions(max_target_tokens=max_target_tokens, mean_log_probability=mean_log_probability),
+        "options": pb.TranslateOptions(
+            mean_log_probability=mean_log_probability, length_penalty=length_penalty, **counts
+        ),
         "request_id": request_id,
         "priority": _PRIORITIES[priority],
     }

@@ -53,12 +53,18 @@ class TranslateTextRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: bool = ...) -> None: ...
 
 class TranslateOptions(_message.Message):
-    __slots__ = ("max_target_tokens", "mean_log_probability")
+    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives")
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     max_target_tokens: int
     mean_log_probability: bool
-    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ...) -> None: ...
+    beam_size: int
+    length_penalty: float
+    alternatives: int
+    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ...) -> None: ...
 
 class TranslateTextResponse(_message.Message):
     __slots__ = ("translations", "request_id")
@@ -69,7 +75,7 @@ class TranslateTextResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[TranslatedText, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class TranslatedText(_message.Message):
-    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model")
+    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model", "alternatives", "beam_size")
     TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -81,6 +87,8 @@ class TranslatedText(_message.Message):
     SPLIT_FIELD_NUMBER: _ClassVar[int]
     TEXT_ERROR_FIELD_NUMBER: _ClassVar[int]
     PIVOT_MODEL_FIELD_NUMBER: _ClassVar[int]
+    ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
+    BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     translated_text: str
     model: str
     source_tokens: int
@@ -92,7 +100,21 @@ class TranslatedText(_message.Message):
     split: bool
     text_error: TextError
     pivot_model: str
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ...) -> None: ...
+    alternatives: _containers.RepeatedCompositeFieldContainer[Alternative]
+    beam_size: int
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., beam_size: _Optional[int] = ...) -> None: ...
+
+class Alternative(_message.Message):
+    __slots__ = ("translated_text", "score", "finish_reason", "mean_log_probability")
+    TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
+    MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    translated_text: str
+    score: float
+    finish_reason: FinishReason
+    mean_log_probability: float
+    def __init__(self, translated_text: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., mean_log_probability: _Optional[float] = ...) -> None: ...
 
 class TextError(_message.Message):
     __slots__ = ("code", "reason", "message", "metadata", "field")

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from dragoman.answers import Model, Translation, model_of, translation_delta_of, translation_of
+from dragoman.answers import Alternative, Model, Translation, model_of, translation_delta_of, translation_of
 from dragoman.errors import InternalError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 
@@ -28,12 +28,34 @@ def test_a_mean_log_probability_is_there_only_when_the_message_has_one() -> None
 
 
 def test_every_field_of_a_translation_is_read() -> None:
-    filled = pb.TranslatedText(unknown_pieces=3, split=True, text_error=to_text_error(InternalError("broken")))
+    filled = pb.TranslatedText(
+        unknown_pieces=3, split=True, text_error=to_text_error(InternalError("broken")), beam_size=4
+    )
     translation = translation_of(filled)
-    assert (translation.unknown_pieces, translation.split) == (3, True)
+    assert (translation.unknown_pieces, translation.split, translation.beam_size) == (3, True, 4)
     assert isinstance(translation.error, InternalError)
     assert translation_of(TRANSLATED).error is None
     assert len(dataclasses.fields(translation)) == len(pb.TranslatedText.DESCRIPTOR.fields)
+
+
+def test_alternatives_are_read_in_their_order() -> None:
+    message = pb.TranslatedText(
+        alternatives=[
+            pb.Alternative(
+                translated_text="Guten Morgen.",
+                score=-0.5,
+                mean_log_probability=-0.25,
+                finish_reason=pb.FINISH_REASON_EOS,
+            ),
+            pb.Alternative(translated_text="Guten Tag.", score=-1.5, finish_reason=pb.FINISH_REASON_LENGTH),
+        ]
+    )
+    assert translation_of(message).alternatives == (
+        Alternative("Guten Morgen.", -0.5, -0.25, "EOS"),
+        Alternative("Guten Tag.", -1.5, 0.0, "LENGTH"),
+    )
+    assert len(Alternative._fields) == len(pb.Alternative.DESCRIPTOR.fields)
+    assert translation_of(TRANSLATED).alternatives == ()
 
 
 def test_a_finish_reason_of_a_later_server_is_its_number() -> None:

@@ -17,6 +17,9 @@ OPTIONS = {
     "mime_type": "text/html",
     "max_target_tokens": 7,
     "mean_log_probability": True,
+    "beam_size": 4,
+    "length_penalty": 0.5,
+    "alternatives": 3,
     "request_id": "a",
     "priority": "bulk",
 }
@@ -31,12 +34,15 @@ def test_every_option_becomes_its_field_in_both_kinds_of_calls() -> None:
         assert (message.source_language_code, message.target_language_code) == ("en", "de")
         assert (message.model, message.mime_type, message.request_id) == ("en-de", "text/html", "a")
         assert (message.options.max_target_tokens, message.options.mean_log_probability) == (7, True)
+        options = message.options
+        assert (options.beam_size, options.length_penalty, options.alternatives) == (4, 0.5, 3)
         assert message.priority == pb.PRIORITY_BULK
 
 
 def test_without_options_every_field_has_its_default() -> None:
     assert request_of("a", all_or_nothing=False) == pb.TranslateTextRequest(contents=["a"], options={})
-    assert not request_of("a", all_or_nothing=False).options.HasField("max_target_tokens")
+    for field in ("max_target_tokens", "length_penalty"):
+        assert not request_of("a", all_or_nothing=False).options.HasField(field)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
@@ -47,10 +53,20 @@ def test_one_text_is_a_list_of_one_and_several_stay_as_they_are(texts: list[str]
         assert list(request_of(text, all_or_nothing=False).contents) == [text]
 
 
-@pytest.mark.parametrize("tokens", [-1, 2**32])
-def test_a_number_out_of_range_is_named(tokens: int) -> None:
-    with pytest.raises(ValueError, match=f"max_target_tokens must be 0 to {2**32 - 1}, is {tokens}"):
-        config_of(in_order=False, max_target_tokens=tokens)
+@pytest.mark.parametrize("name", ["max_target_tokens", "beam_size", "alternatives"])
+@pytest.mark.parametrize("number", [-1, 2**32])
+def test_a_number_out_of_range_is_named(name: str, number: int) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be 0 to {2**32 - 1}, is {number}"):
+        config_of(in_order=False, **{name: number})
+
+
+@pytest.mark.parametrize("penalty", [0, 0.0, -10, 2.5])
+def test_a_length_penalty_is_sent_where_it_is_given_whole_or_not(penalty: float) -> None:
+    options = config_of(in_order=False, length_penalty=penalty).options
+    assert options.HasField("length_penalty")
+    assert options.length_penalty == penalty
+    with pytest.raises(TypeError, match="length_penalty: must be float, is str"):
+        config_of(in_order=False, length_penalty=str(penalty))
 
 
 def test_a_misspelt_option_is_told_what_was_meant() -> None:

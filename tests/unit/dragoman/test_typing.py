@@ -12,6 +12,10 @@ from dragoman import AsyncClient, Client, Translation
 def one(client: Client) -> Translation:
     return client.translate("a", model="en-de", priority="bulk", timeout_s=1.0)
 
+def best(client: Client) -> list[str]:
+    translation = client.translate("a", beam_size=4, length_penalty=1, alternatives=2)
+    return [alternative.text for alternative in translation.alternatives]
+
 def several(client: Client) -> list[Translation]:
     return client.translate(["a", "b"], source_language="en", target_language="de")
 

@@ -1,9 +1,9 @@
 """What the engine works on: the decoding of one source, for one segment or for several that share it."""
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dragoman.errors import DeadlineExceededError, DragomanError, TextFailedError
 from service.options import DEFAULT_DECODING, Decoding, Priority
@@ -29,6 +29,14 @@ class FinishReason(enum.Enum):
     DEADLINE = "its deadline passed"
 
 
+_WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
+
+
+def worst(reasons: Collection[FinishReason | None]) -> FinishReason:
+    """Choose the end that matters most, of translations that become one text."""
+    return next((reason for reason in _WORST_FIRST if reason in reasons), FinishReason.EOS)
+
+
 class Hypothesis(NamedTuple):
     """One way to translate a source, of those that a beam search has found.
 
@@ -44,6 +52,11 @@ class Hypothesis(NamedTuple):
     log_probability: float
     score: float
     finish_reason: FinishReason
+
+    @property
+    def decoded_tokens(self) -> int:
+        """Target tokens, the end-of-sentence token counted."""
+        return len(self.target_ids) + (self.finish_reason is FinishReason.EOS)
 
 
 def _ignore(_: "Decode") -> None:

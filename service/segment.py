@@ -2,12 +2,12 @@
 
 import dataclasses
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dragoman.errors import DragomanError
-from service.decode import Decode, DecodeStatus, FinishReason
+from service.decode import Decode, DecodeStatus, FinishReason, Hypothesis
 from service.options import RequestOptions
 
 
@@ -113,6 +113,11 @@ class Segment:
         return self.decode.log_probability
 
     @property
+    def hypotheses(self) -> Sequence[Hypothesis]:
+        """Its best translations once it has ended without an error, its own first; at least that one."""
+        return self.decode.hypotheses or (self._own_hypothesis(),)
+
+    @property
     def finish_reason(self) -> FinishReason | None:
         """Why it ended; None before that and where the engine failed."""
         return self.decode.finish_reason
@@ -141,6 +146,15 @@ class Segment:
     def finished_s(self) -> float | None:
         """When it ended."""
         return self._own(self.decode.finished_s)
+
+    def _own_hypothesis(self) -> Hypothesis:
+        """Make a hypothesis of its translation: of a decode that lists none."""
+        decode = self.decode
+        assert decode.finish_reason is not None, "it has not ended, or failed"
+        # One that was withdrawn may have no token.
+        tokens = max(1, decode.decoded_tokens + len(self.start_ids[1:]))
+        score = self.options.decoding.score(decode.log_probability, tokens)
+        return Hypothesis(decode.target_ids, decode.log_probability, score, decode.finish_reason)
 
     def _own(self, time_s: float | None) -> float | None:
         """Give a time of its decode as its own: no earlier than its submission."""

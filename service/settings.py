@@ -16,6 +16,7 @@ from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET
 from dragoman.errors import DragomanError
 from dragoman.invalid import requirement
 from service import cores
+from service.options import MAX_BEAM_SIZE
 
 PREFIX = "DRAGOMAN_"
 MEGABYTE = 1_000_000
@@ -83,6 +84,13 @@ class Settings(BaseSettings):
         ge=1,
         le=4096,
         description="sentences that one thread decodes at the same time: more gives more throughput and longer steps",
+    )
+    beam_size: int = Field(
+        1,
+        ge=1,
+        le=MAX_BEAM_SIZE,
+        description="hypotheses that are kept of each sentence where a request does not say (1: greedy decoding); at "
+        "most --slots",
     )
     kv_cache_mb: int = Field(
         0,
@@ -206,6 +214,14 @@ class Settings(BaseSettings):
             raise ValueError("must be left out where there is no tls_certificate")
         if info.field_name == "tls_key" and certificate and not value:
             raise ValueError("must be given, since there is a tls_certificate")
+        return value
+
+    @field_validator("beam_size")
+    @classmethod
+    def _has_slots(cls, value: int, info: ValidationInfo) -> int:
+        slots = info.data.get("slots", value)
+        if value > slots:
+            raise ValueError(f"must be at most the slots, which are {slots}")
         return value
 
     @field_validator("pivot_language")

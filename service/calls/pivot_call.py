@@ -13,7 +13,8 @@ from typing import Self
 from dragoman.errors import DragomanError
 from service.calls.call import Call
 from service.calls.text_worker import Result
-from service.text.document import TextResult, worst
+from service.decode import worst
+from service.text.document import TextResult
 
 
 class PivotCall:
@@ -162,4 +163,8 @@ def _both(pivot: TextResult, result: TextResult) -> TextResult:
         mean_log_probability=result.mean_log_probability,
         unknown_pieces=pivot.unknown_pieces,
         split=pivot.split or result.split,
+        alternatives=[
+            alternative._replace(finish_reason=worst({pivot.finish_reason, alternative.finish_reason}))
+            for alternative in result.alternatives
+        ],
     )

@@ -7,6 +7,7 @@ from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
+from service.text.alternatives import Alternative
 from service.text.document import TextResult
 
 _FIELD_BYTES: Final = 8  # in front of a message that is a field of another
@@ -19,6 +20,7 @@ _FINISH_REASON: Final = {
 
 # More than a message of a stream holds besides the text of one translation: counts, names, the numbers of fields.
 _AROUND_BYTES: Final = 1_024
+_AROUND_ALTERNATIVE_BYTES: Final = 48  # likewise, besides the text of each alternative
 
 
 def whole(answer: pb.TranslateTextResponse, max_bytes: int) -> pb.TranslateTextResponse:
@@ -37,6 +39,7 @@ def sendable(outcome: TextResult | DragomanError, max_bytes: int) -> TextResult 
     if isinstance(outcome, DragomanError):
         return outcome
     size = len(outcome.text.encode()) + _AROUND_BYTES
+    size += sum(len(each.text.encode()) + _AROUND_ALTERNATIVE_BYTES for each in outcome.alternatives)
     return outcome if size <= max_bytes else _too_large(size, max_bytes)
 
 
@@ -62,8 +65,17 @@ def pieces(delta: str, max_bytes: int) -> Iterator[str]:
         yield delta[start : start + characters]
 
 
-def translated(outcome: TextResult | DragomanError, model: str, pivot_model: str = "") -> pb.TranslatedText:
-    """Write the translation of one text by a model, or by two, or the error in its place."""
+def translated(
+    outcome: TextResult | DragomanError, model: str, pivot_model: str = "", *, beam_size: int
+) -> pb.TranslatedText:
+    """Write the translation of one text by a model, or by two, or the error in its place.
+
+    Args:
+        outcome: what became of the text.
+        model: the name of the model.
+        pivot_model: the name of that before it; "": there is none.
+        beam_size: hypotheses that were kept at each step.
+    """
     if isinstance(outcome, DragomanError):
         return pb.TranslatedText(model=model, pivot_model=pivot_model, text_error=to_text_error(outcome))
     return pb.TranslatedText(
@@ -77,6 +89,8 @@ def translated(outcome: TextResult | DragomanError, model: str, pivot_model: str
         mean_log_probability=outcome.mean_log_probability,
         unknown_pieces=outcome.unknown_pieces,
         split=outcome.split,
+        alternatives=map(_alternative, outcome.alternatives),
+        beam_size=beam_size,
     )
 
 
@@ -106,6 +120,15 @@ def described(manifest: Manifest) -> pb.Model:
         max_target_tokens=manifest.max_target_tokens,
         vocabulary_size=manifest.vocabulary_size,
         checkpoint_sha256=manifest.provenance.checkpoint_sha256,
+    )
+
+
+def _alternative(alternative: Alternative) -> pb.Alternative:
+    return pb.Alternative(
+        translated_text=alternative.text,
+        score=alternative.score,
+        finish_reason=_FINISH_REASON[alternative.finish_reason],
+        mean_log_probability=alternative.mean_log_probability,
     )
 
 

@@ -45,7 +45,7 @@ class Batch:
         """
         self._inbox = inbox
         self._call = call
-        self._names = order.names
+        self._order = order
         self._record = record
         self._settings = settings
         self._in_order = in_order
@@ -92,9 +92,12 @@ class Batch:
 
     async def answers(self, ready: Sequence[int]) -> list[list[pb.BatchTranslation]]:
         """Give the answers for texts that are finished, in groups that fit a message each."""
-        max_bytes = self._settings.max_answer_bytes
+        max_bytes, order = self._settings.max_answer_bytes, self._order
         answers = [
-            pb.BatchTranslation(content_index=number, translation=translated(sendable(result, max_bytes), *self._names))
+            pb.BatchTranslation(
+                content_index=number,
+                translation=translated(sendable(result, max_bytes), *order.names, beam_size=order.beam_size),
+            )
             for number, result in (await self._call.results(ready)).items()
         ]
         return list(in_messages(answers, max_bytes))

@@ -5,20 +5,26 @@ from typing import Final
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.handlers.validation import HTML, Order
-from service.options import Decoding, Priority, RequestOptions
+from service.options import DEFAULT_LENGTH_PENALTY, Decoding, Priority, RequestOptions
 from service.registry.catalog import Choice
 
 _PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
 
 
 def into_pivot(options: RequestOptions, pivot: Choice) -> RequestOptions:
-    """Give the options of a call for its texts on their way into the pivot language: nobody sees what they become."""
+    """Give the options of a call for its texts on their way into the pivot language: nobody sees what they become.
+
+    They are translated as well as what comes of them, with the same beam.
+    """
+    decoding = options.decoding
     return options._replace(
-        decoding=Decoding(),
+        decoding=Decoding.of(beam_size=decoding.beam_size, length_penalty=decoding.length_penalty),
         max_target_tokens=None,
         wants_deltas=False,
         source_language=pivot.source,
         target_language=pivot.target,
+        alternatives=0,
+        mean_log_probability=False,
     )
 
 
@@ -41,8 +47,14 @@ def options_of(
         wants_deltas: whether progress is told after each step too.
         all_or_nothing: whether a text that cannot be translated ends the call.
     """
+    wanted = asked.options
     return RequestOptions(
-        decoding=Decoding(wants_log_probability=asked.options.mean_log_probability),
+        decoding=Decoding.of(
+            beam_size=order.beam_size,
+            length_penalty=wanted.length_penalty if wanted.HasField("length_penalty") else DEFAULT_LENGTH_PENALTY,
+            alternatives=wanted.alternatives,
+            log_probability=wanted.mean_log_probability,
+        ),
         max_target_tokens=order.max_target_tokens,
         deadline_s=context.deadline_s,
         wants_deltas=wants_deltas,
@@ -52,4 +64,6 @@ def options_of(
         target_language=order.target_language,
         html=asked.mime_type == HTML,
         all_or_nothing=all_or_nothing,
+        alternatives=wanted.alternatives,
+        mean_log_probability=wanted.mean_log_probability,
     )

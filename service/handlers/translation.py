@@ -106,7 +106,7 @@ class TranslationHandlers:
                 if options.all_or_nothing:
                     refuse_any(errors)
                 record.failed_texts = len(errors)
-            translations = [translated(result, *order.names) for result in results]
+            translations = [translated(result, *order.names, beam_size=order.beam_size) for result in results]
             answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
 
@@ -158,7 +158,7 @@ class TranslationHandlers:
                 first = await inbox.next() or pb.BatchTranslateTextRequest()
             catalog = self._gate.catalog()  # it may have been a long time
             _name(record, first.config.request_id)
-            order = validation.check_config(first, catalog)
+            order = validation.check_config(first, catalog, self._settings)
             record.admitted = True
             record.model = order.path
             options = options_of(first.config, order, context, default=Priority.BULK)
@@ -286,7 +286,7 @@ class TranslationHandlers:
             if options.all_or_nothing:
                 raise result
             record.failed_texts += 1
-        return translated(result, *order.names)
+        return translated(result, *order.names, beam_size=order.beam_size)
 
 
 def _name(record: CallStats, request_id: str) -> None:

@@ -1,5 +1,6 @@
 """The fields of a request against the limits: all that is wrong with it at once."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -8,6 +9,8 @@ from dragoman import language
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import invalid, raise_if_any
+from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, beam_size_of
+from service.registry import capacity
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.settings import Settings
 
@@ -29,6 +32,7 @@ class Order(NamedTuple):
         target_language: one of its own codes.
         pivot: what translates into the source language of `model` first; None: the texts are in that.
         max_target_tokens: of each segment.
+        beam_size: of each segment.
     """
 
     model: ServedModel
@@ -36,6 +40,7 @@ class Order(NamedTuple):
     target_language: str
     pivot: Choice | None
     max_target_tokens: int
+    beam_size: int
 
     @property
     def names(self) -> tuple[str, str]:
@@ -65,11 +70,11 @@ def check(request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings
     """
     violations = list(_count(request.contents, settings))
     if one_answer:
-        violations += _answerable(request.contents, settings)
-    return _check(request, catalog, violations, "")
+        violations += _answerable(request.contents, request.options.alternatives, settings)
+    return _check(request, catalog, settings, violations, "")
 
 
-def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog) -> Order:
+def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings) -> Order:
     """Check the first message of a batch, and find its model; raises as :func:`check`."""
     violations = []
     if not request.HasField("config"):
@@ -77,7 +82,7 @@ def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog) -> Ord
     elif request.contents:
         violations.append(FieldViolation("contents", "must be empty in the first message, which holds the config"))
     raise_if_any(violations)
-    return _check(request.config, catalog, [], "config.")
+    return _check(request.config, catalog, settings, [], "config.")
 
 
 def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
@@ -107,7 +112,7 @@ def is_request_id(text: str) -> bool:
     return _REQUEST_ID.fullmatch(text) is not None
 
 
-def _check(asked: _Asked, catalog: Catalog, violations: list[FieldViolation], prefix: str) -> Order:
+def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list[FieldViolation], prefix: str) -> Order:
     checks = (*_languages(asked, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     try:
@@ -115,23 +120,27 @@ def _check(asked: _Asked, catalog: Catalog, violations: list[FieldViolation], pr
     except InvalidRequestError:
         raise_if_any(violations)
         raise
-    checks = (*_untold(chosen), *_options(asked, chosen.model))
+    checks = (*_untold(chosen), *_options(asked.options, chosen.model), *_beam(asked.options, chosen, settings))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     raise_if_any(violations)
-    max_target_tokens = asked.options.max_target_tokens or chosen.model.manifest.max_target_tokens
-    return Order(*chosen, max_target_tokens)
+    options = asked.options
+    max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
+    beam_size = beam_size_of(options.beam_size, options.alternatives, settings.beam_size)
+    return Order(*chosen, max_target_tokens, beam_size)
 
 
-def _answerable(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolation]:
+def _answerable(contents: Sequence[str], alternatives: int, settings: Settings) -> Iterator[FieldViolation]:
     """Refuse what could be translated and then not be sent; texts that will not be translated do not count."""
-    limit_bytes = settings.max_unary_text_bytes
+    alternatives = min(alternatives, MAX_BEAM_SIZE)  # more is an error by itself
+    limit_bytes = settings.max_unary_text_bytes // (1 + alternatives)
     if sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
         return
     size = sum(size for text in contents if (size := len(text.encode())) <= settings.max_text_bytes)
     if size > limit_bytes:
+        beside = f" with {alternatives} alternatives of each" if alternatives else ""
         yield FieldViolation(
             "contents",
-            f"must be at most {limit_bytes} bytes together, are {size}: the answer is one message of at most "
+            f"must be at most {limit_bytes} bytes together{beside}, are {size}: the answer is one message of at most "
             f"{settings.max_answer_bytes} bytes; StreamTranslateText and BatchTranslateText take more",
         )
 
@@ -179,13 +188,36 @@ def _priority(request: _Asked) -> Iterator[FieldViolation]:
         yield FieldViolation("priority", f"must be one of {', '.join(pb.Priority.keys())}, is {request.priority}")
 
 
-def _options(request: _Asked, model: ServedModel) -> Iterator[FieldViolation]:
-    tokens, limit = request.options.max_target_tokens, model.manifest.max_target_tokens
+def _options(options: pb.TranslateOptions, model: ServedModel) -> Iterator[FieldViolation]:
+    tokens, limit = options.max_target_tokens, model.manifest.max_target_tokens
     if tokens > limit:
         yield FieldViolation(
             "options.max_target_tokens",
             f"must be at most {limit} for model {model.manifest.name}, is {tokens}",
         )
+
+
+def _beam(options: pb.TranslateOptions, chosen: Choice, settings: Settings) -> Iterator[FieldViolation]:
+    size, alternatives, penalty = options.beam_size, options.alternatives, options.length_penalty
+    limit = _widest_beam(chosen, settings) if max(size, alternatives) > 1 else 1
+    if size > limit:
+        yield FieldViolation("options.beam_size", f"must be at most {limit} on this server, is {size}")
+    if size and alternatives > size:
+        yield FieldViolation(
+            "options.alternatives", f"must be at most options.beam_size, which is {size}, is {alternatives}"
+        )
+    elif alternatives > limit:
+        yield FieldViolation("options.alternatives", f"must be at most {limit} on this server, is {alternatives}")
+    if not (math.isfinite(penalty) and abs(penalty) <= MAX_LENGTH_PENALTY):
+        yield FieldViolation(
+            "options.length_penalty", f"must be -{MAX_LENGTH_PENALTY:g} to {MAX_LENGTH_PENALTY:g}, is {penalty:g}"
+        )
+
+
+def _widest_beam(chosen: Choice, settings: Settings) -> int:
+    """Give the largest beam that a request may have: a hypothesis takes a slot, of both models where there are two."""
+    models = [chosen.model, *([chosen.pivot.model] if chosen.pivot else [])]
+    return min(MAX_BEAM_SIZE, *(capacity.slots_of(model.manifest, settings) for model in models))
 
 
 def _quote(value: str) -> str:

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from service.decode import Decode, DecodeStatus, FinishReason
+from service.decode import Decode, DecodeStatus, FinishReason, Hypothesis
 from service.lru import LruStore
 from service.options import Decoding
 from service.segment import Segment
@@ -15,6 +15,8 @@ _LASTING: Final = (FinishReason.EOS, FinishReason.LENGTH, FinishReason.REPETITIO
 # What an entry takes besides its ids and its key's: objects, and their place in the store. Measured: 466, and 490
 # with a log-probability.
 _ENTRY_BYTES: Final = 512
+# What a hypothesis takes besides its ids: objects. Measured: 226.
+_HYPOTHESIS_BYTES: Final = 256
 
 
 class Key(NamedTuple):
@@ -40,12 +42,32 @@ class Result(NamedTuple):
         log_probability: of it.
         finish_reason: why it ended.
         engine_s: seconds from its being taken by an engine thread to its end.
+        hypotheses: see :class:`Decode`.
     """
 
     target_ids: "array[int]"  # quoted: Python 3.11 has no array[int]
     log_probability: float
     finish_reason: FinishReason
     engine_s: float
+    hypotheses: tuple[Hypothesis, ...] = ()
+
+    @classmethod
+    def of(cls, decode: Decode) -> "Result":
+        """Make the result of a decode that has ended in a way that lasts."""
+        assert decode.finish_reason is not None, "it has ended without an error"
+        return cls(
+            array("i", decode.target_ids),
+            decode.log_probability,
+            decode.finish_reason,
+            engine_s(decode),
+            tuple(each._replace(target_ids=array("i", each.target_ids)) for each in decode.hypotheses),
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of its ids, and of what stands around those of hypotheses."""
+        tokens = len(self.target_ids) + sum(len(each.target_ids) for each in self.hypotheses)
+        return self.target_ids.itemsize * tokens + _HYPOTHESIS_BYTES * len(self.hypotheses)
 
     def decode(self, segment: Segment, now_s: float) -> Decode:
         """Make a decode of a segment that has ended so."""
@@ -56,6 +78,7 @@ class Result(NamedTuple):
             start_ids=segment.start_ids,
             target_ids=self.target_ids.tolist(),
             log_probability=self.log_probability,
+            hypotheses=self.hypotheses,
             status=DecodeStatus.FINISHED,
             finish_reason=self.finish_reason,
             admitted_s=now_s,
@@ -91,8 +114,8 @@ class ResultCache:
         """Remember how a decode ended, if it would end so again."""
         if decode.finish_reason not in _LASTING:
             return
-        result = Result(array("i", decode.target_ids), decode.log_probability, decode.finish_reason, engine_s(decode))
-        size_bytes = len(key.source_ids) + result.target_ids.itemsize * len(result.target_ids) + _ENTRY_BYTES
+        result = Result.of(decode)
+        size_bytes = len(key.source_ids) + result.size_bytes + _ENTRY_BYTES
         before_bytes = self._store.size_bytes
         self._store.put(key, result, size_bytes)
         self._metrics.result_cache_bytes.inc(self._store.size_bytes - before_bytes)

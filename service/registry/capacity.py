@@ -25,16 +25,17 @@ def slots_of(manifest: Manifest, settings: Settings) -> int:
     """Count the slots of each thread: as many as the settings ask for and their budget pays for.
 
     Raises:
-        BundleError: the budget does not pay for one.
+        BundleError: the budget does not pay for one, or for as many as a request without options takes.
     """
     if not settings.kv_cache_mb:
         return settings.slots
     threads = settings.decoding_threads()
     affordable = settings.kv_cache_mb * MEGABYTE // (threads * slot_bytes(manifest))
-    if not affordable:
-        needed_mb = -(-threads * slot_bytes(manifest) // MEGABYTE)
+    if affordable < settings.beam_size:
+        needed_mb = -(-threads * settings.beam_size * slot_bytes(manifest) // MEGABYTE)
+        count = "one slot" if settings.beam_size == 1 else f"{settings.beam_size} slots, the beam size,"
         raise BundleError(
-            f"model {manifest.name}: keys and values take {needed_mb} MB with one slot on each of {threads} threads, "
+            f"model {manifest.name}: keys and values take {needed_mb} MB with {count} on each of {threads} threads, "
             f"DRAGOMAN_KV_CACHE_MB (--kv-cache-mb) allows {settings.kv_cache_mb}"
         )
     return min(settings.slots, affordable)

@@ -6,23 +6,18 @@ length takes as much memory as is on its way of it, and what its translation tak
 
 import math
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
 from dragoman.errors import DragomanError
 from dragoman.tokenizer import Tokenizer
-from service.decode import FinishReason
+from service.decode import FinishReason, worst
 from service.segment import Segment
+from service.text.alternatives import Alternative, Alternatives, Choice
 from service.text.piece import Protection
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
-_WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
-
-
-def worst(reasons: Collection[FinishReason | None]) -> FinishReason:
-    """Choose the end that matters most, of translations that become one text."""
-    return next((reason for reason in _WORST_FIRST if reason in reasons), FinishReason.EOS)
 
 
 class Part(NamedTuple):
@@ -54,6 +49,8 @@ class TextResult(NamedTuple):
             logarithms; None where it was not asked for, or there is no segment.
         unknown_pieces: pieces of the source that the model has no token for.
         split: whether a sentence was longer than the model takes, and was split inside.
+        alternatives: the best translations of the text, the best first, which is `text`; as many as were asked for, or
+            all where fewer were found.
     """
 
     text: str
@@ -64,15 +61,17 @@ class TextResult(NamedTuple):
     mean_log_probability: float | None
     unknown_pieces: int
     split: bool
+    alternatives: Sequence[Alternative] = ()
 
 
 class _Awaited(NamedTuple):
     segment: Segment
     protection: Protection | None
+    texts: int  # that are made of it
 
     @property
     def weight(self) -> int:
-        return 1 + (0 if self.protection is None else self.protection.weight)
+        return self.texts * (1 + (0 if self.protection is None else self.protection.weight))
 
 
 class Document:
@@ -95,6 +94,7 @@ class Document:
         characters: int,
         unknown_id: int,
         wants_log_probability: bool,
+        alternatives: int = 0,
     ) -> None:
         """Make a text of which nothing has been read.
 
@@ -105,6 +105,7 @@ class Document:
             characters: see the attribute.
             unknown_id: of pieces of the source that the model has no token for.
             wants_log_probability: whether the result says its mean.
+            alternatives: how many of the best translations the result lists.
         """
         self.complete = False
         self.text_bytes = text_bytes
@@ -113,6 +114,8 @@ class Document:
         self._tokenizer = tokenizer
         self._unknown_id = unknown_id
         self._wants_log_probability = wants_log_probability
+        self._wanted = alternatives
+        self._alternatives = Alternatives(alternatives) if alternatives else None
         self._waiting: deque[str | _Awaited] = deque()  # read and not yet text
         self._text: list[str] = []
         self._given = 0  # pieces of `_text` that were handed out ...
@@ -131,7 +134,7 @@ class Document:
 
     @property
     def weight(self) -> int:
-        """Segments that are not yet text, and tags inside them: what it takes time to put together."""
+        """Segments that are not yet text, and tags inside them, for each text that is made of them: what takes time."""
         return sum(part.weight for part in self._waiting if not isinstance(part, str))
 
     def read(self, count: int) -> list[Part]:
@@ -161,7 +164,7 @@ class Document:
             if part.kept:
                 self._waiting.append(part.kept)
             if part.segment is not None:
-                self._waiting.append(_Awaited(part.segment, part.protection))
+                self._waiting.append(_Awaited(part.segment, part.protection, max(1, self._wanted)))
                 segments.append(part.segment)
         self.complete = last
         return segments
@@ -174,7 +177,7 @@ class Document:
         """Make text of what is finished at the front.
 
         Args:
-            weight: segments, and tags in them, after which it is enough.
+            weight: segments, and tags in them, after which it is enough; see the attribute.
 
         Returns:
             Whether there was any.
@@ -184,8 +187,11 @@ class Document:
             part = self._waiting[0]
             if isinstance(part, str):
                 self._text.append(part)
+                if self._alternatives is not None:
+                    self._alternatives.keep(part)
             elif part.segment.finished:
-                self._text.append(self._translation(part))
+                self._text.append(self._translation(part, part.segment.target_ids))
+                self._choose(part)
                 self._count(part.segment)
                 weight -= part.weight
             else:
@@ -227,6 +233,7 @@ class Document:
             ),
             unknown_pieces=self._unknown_pieces,
             split=self._split,
+            alternatives=() if self._alternatives is None else self._alternatives.result(),
         )
 
     def _new_text(self) -> str:
@@ -251,10 +258,19 @@ class Document:
         self._begun += len(text)
         return text
 
-    def _translation(self, part: _Awaited) -> str:
+    def _translation(self, part: _Awaited, target_ids: Sequence[int]) -> str:
         # Blanks that a model writes at an end would come on top of what is kept there.
-        text = self._tokenizer.decode(part.segment.target_ids).strip()
+        text = self._tokenizer.decode(target_ids).strip()
         return text if part.protection is None else part.protection.restore(text)
+
+    def _choose(self, part: _Awaited) -> None:
+        """Continue the alternatives with a segment; one that failed has none, and no text has any then."""
+        if self._alternatives is None or part.segment.error is not None:
+            return
+        first, *others = part.segment.hypotheses[: self._wanted]
+        choices = [Choice(self._text[-1], first)]
+        choices += [Choice(self._translation(part, other.target_ids), other) for other in others]
+        self._alternatives.add(choices)
 
     def _count(self, segment: Segment) -> None:
         self._segments += 1

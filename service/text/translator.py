@@ -91,7 +91,8 @@ class Translator:
             text_bytes=text_bytes,
             characters=len(text),
             unknown_id=self._manifest.unknown_id,
-            wants_log_probability=options.decoding.wants_log_probability,
+            wants_log_probability=options.mean_log_probability,
+            alternatives=options.alternatives,
         )
 
     def prepare(

@@ -1,6 +1,9 @@
-from service.decode import FinishReason
+import pytest
+
+from service.decode import FinishReason, Hypothesis
 from service.options import Decoding, Priority, RequestOptions
 from service.segment import Segment
+from tests.unit.service.played_segments import begun, end
 
 OPTIONS = RequestOptions(
     decoding=Decoding(stops_at_repetition=True), deadline_s=7.0, wants_deltas=True, client="a", priority=Priority.BULK
@@ -62,3 +65,38 @@ def test_one_that_leaves_does_not_end_as_its_decode_did_meanwhile() -> None:
 
 def test_equal_segments_are_two() -> None:
     assert len({Segment([2], 1), Segment([2], 1)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("reason", "start_ids", "score"),
+    [(FinishReason.EOS, (), -2.0), (FinishReason.LENGTH, (), -3.0), (FinishReason.EOS, (1, 7), -1.5)],
+)
+def test_the_one_hypothesis_of_a_greedy_decode_is_its_translation(reason, start_ids, score: float) -> None:
+    segment = Segment([5, 2], 10, start_ids=start_ids)
+    begun(segment).target_ids.extend([8, 9])
+    segment.decode.log_probability = -6.0
+    end(segment, reason)
+    assert segment.hypotheses == (Hypothesis([8, 9], -6.0, score, reason),)
+    assert segment.hypotheses[0].decoded_tokens == segment.decoded_tokens
+
+
+def test_a_beam_without_alternatives_scores_its_translation_by_its_penalty() -> None:
+    segment = Segment([5, 2], 10, RequestOptions(decoding=Decoding.of(beam_size=4, length_penalty=2.0)))
+    begun(segment).target_ids.append(8)
+    segment.decode.log_probability = -6.0
+    assert end(segment).hypotheses[0].score == -1.5
+
+
+def test_hypotheses_are_those_of_its_decode() -> None:
+    segment = Segment([5, 2], 10)
+    found = [Hypothesis([8], -1.0, -0.5, FinishReason.EOS), Hypothesis([9], -2.0, -1.0, FinishReason.EOS)]
+    begun(segment).target_ids.append(8)
+    segment.decode.hypotheses = found
+    assert end(segment).hypotheses == found
+
+
+def test_one_that_was_withdrawn_before_its_first_token_has_a_hypothesis_too() -> None:
+    segment = Segment([5, 2], 10)
+    segment.decode = segment.new_decode()
+    segment.leave(0.0)
+    assert segment.hypotheses == (Hypothesis([], 0.0, 0.0, FinishReason.CANCELLED),)

@@ -37,6 +37,8 @@ def test_an_empty_variable_means_the_default(monkeypatch: pytest.MonkeyPatch) ->
         ("device", "tpu", "must be 'cpu' or 'cuda'"),
         ("slots", "0", "greater than or equal to 1"),
         ("slots", "many", "valid integer"),
+        ("beam_size", "0", "greater than or equal to 1"),
+        ("beam_size", "17", "less than or equal to 16"),
         ("threads", "-1", "greater than or equal to 0"),
         ("address", "localhost", "must be host:port"),
         ("metrics_address", "localhost:65536", "port up to 65535"),
@@ -62,6 +64,12 @@ def test_an_impossible_value_is_named(monkeypatch: pytest.MonkeyPatch, name: str
 def test_all_impossible_values_are_named_at_once() -> None:
     with pytest.raises(SettingsError, match=r"DRAGOMAN_SLOTS.*; DRAGOMAN_MAX_CONTENTS"):
         load({"slots": "0", "max_contents": "0"})
+
+
+def test_a_beam_has_slots_for_its_hypotheses() -> None:
+    assert load({"slots": "4", "beam_size": "4"}).beam_size == 4
+    with pytest.raises(SettingsError, match=r"DRAGOMAN_BEAM_SIZE \(--beam-size\): must be at most the slots, .* 4; "):
+        load({"slots": "4", "beam_size": "5"})
 
 
 def test_a_misspelt_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

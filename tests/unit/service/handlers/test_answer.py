@@ -12,7 +12,8 @@ from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
 from service.handlers.answer import in_messages, listed, pieces, sendable, translated, whole
 from service.handlers.validation import check_page
-from service.text.translator import TextResult
+from service.text.alternatives import Alternative
+from service.text.document import TextResult
 
 NAMES = ["de-en", "en-de", "en-fr", "fr-en", "it-en"]
 
@@ -71,7 +72,7 @@ def test_the_largest_translation_that_is_sendable_fits_every_message(character: 
     width = len(character.encode())
     largest = result(character * ((MAX_BYTES - 1_024) // width))
     assert sendable(largest, MAX_BYTES) is largest
-    translation = translated(largest, LONGEST_NAME)
+    translation = translated(largest, LONGEST_NAME, LONGEST_NAME, beam_size=16)
     for message in (
         pb.StreamTranslateTextResponse(content_index=2**32 - 1, result=translation, request_id="i" * 128),
         pb.BatchTranslateTextResponse(
@@ -84,6 +85,35 @@ def test_the_largest_translation_that_is_sendable_fits_every_message(character: 
     assert (error.reason, error.retryable, error.metadata["max_answer_bytes"]) == ("ANSWER_TOO_LARGE", False, "65536")
 
 
+@pytest.mark.parametrize("count", [1, 2, 16])
+def test_the_largest_alternatives_that_are_sendable_fit_every_message(count: int) -> None:
+    size = (MAX_BYTES - 1_024 - count * 48) // (count + 1)
+    alternative = Alternative("a" * size, -123.456, FinishReason.LENGTH, -1.5)
+    largest = result("a" * size)._replace(alternatives=[alternative] * count)
+    assert sendable(largest, MAX_BYTES) is largest
+    translation = translated(largest, LONGEST_NAME, LONGEST_NAME, beam_size=16)
+    message = pb.StreamTranslateTextResponse(content_index=2**32 - 1, result=translation, request_id="i" * 128)
+    assert MAX_BYTES - 2_048 < message.ByteSize() <= MAX_BYTES
+    longer = alternative._replace(text="a" * (size + count + 1))
+    error = sendable(largest._replace(alternatives=[longer, *largest.alternatives[1:]]), MAX_BYTES)
+    assert isinstance(error, AnswerTooLargeError)
+
+
+def test_alternatives_are_written_as_they_are() -> None:
+    made = result("a")._replace(alternatives=[Alternative("a", -1.5, FinishReason.LENGTH, -0.5)])
+    translation = translated(made, "m", beam_size=4)
+    assert translation.beam_size == 4
+    assert list(translation.alternatives) == [
+        pb.Alternative(
+            translated_text="a", score=-1.5, finish_reason=pb.FINISH_REASON_LENGTH, mean_log_probability=-0.5
+        )
+    ]
+
+
+def test_an_error_has_no_beam() -> None:
+    assert translated(InternalError("broken"), "m", beam_size=4).beam_size == 0
+
+
 def test_an_error_is_sent_as_it_is() -> None:
     error = InternalError("broken")
     assert sendable(error, MAX_BYTES) is error
@@ -92,7 +122,7 @@ def test_an_error_is_sent_as_it_is() -> None:
 @given(sizes=st.lists(st.integers(0, MAX_BYTES - 1_024) | st.just(0), max_size=30))
 def test_answers_are_grouped_in_order_into_as_few_messages_as_hold_them(sizes: list[int]) -> None:
     answers = [
-        pb.BatchTranslation(content_index=index, translation=translated(result("a" * size), LONGEST_NAME))
+        pb.BatchTranslation(content_index=index, translation=translated(result("a" * size), LONGEST_NAME, beam_size=1))
         for index, size in enumerate(sizes)
     ]
     groups = list(in_messages(answers, MAX_BYTES))
@@ -115,7 +145,7 @@ def test_pieces_make_the_delta_and_each_fits(delta: str) -> None:
 
 
 def test_a_whole_answer_fits_to_the_byte() -> None:
-    answer = pb.TranslateTextResponse(translations=[translated(result("a" * 1_000), "m")])
+    answer = pb.TranslateTextResponse(translations=[translated(result("a" * 1_000), "m", beam_size=1)])
     assert whole(answer, answer.ByteSize()) is answer
     with pytest.raises(AnswerTooLargeError, match=rf"at most {answer.ByteSize() - 1} bytes, is {answer.ByteSize()}"):
         whole(answer, answer.ByteSize() - 1)

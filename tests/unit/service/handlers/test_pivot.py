@@ -10,6 +10,7 @@ from dragoman.errors import InternalError, UnknownLanguagePairError
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
+from service.decode import FinishReason, Hypothesis
 from service.handlers.context import CallContext
 from service.registry.catalog import Catalog, ServedModel
 from service.security.callers import Caller
@@ -60,6 +61,30 @@ async def test_a_text_goes_through_both_models_and_the_answer_names_them(engine:
     assert (first.segments, first.finish_reason) == (2, pb.FINISH_REASON_EOS)
     [record] = engine.records
     assert (record.model, record.code.name, record.segments) == ("de-en+en-fr", "OK", 6)
+
+
+async def test_both_models_use_the_beam_and_the_second_gives_the_alternatives(
+    closed_played, manifest, tokenizer
+) -> None:
+    closed_played.gate.open(catalog_of(closed_played, manifest, tokenizer, "en"))
+    options = {"beam_size": 2, "length_penalty": 0.5, "alternatives": 2}
+    request = pb.TranslateTextRequest(contents=["Good"], **LANGUAGES, options=options)
+    call = asyncio.create_task(closed_played.handlers.translate(request, CONTEXT))
+    for alternatives, reason in ((0, FinishReason.LENGTH), (2, FinishReason.EOS)):
+        [decode] = await closed_played.taken(1)
+        asked = decode.decoding
+        assert (asked.beam_size, asked.length_penalty, asked.alternatives) == (2, 0.5, alternatives)
+        ids = decode.source_ids[:-1]
+        decode.hypotheses = [Hypothesis(ids, -1.0, -0.5, reason), Hypothesis(ids * 2, -2.0, -1.0, reason)]
+        decode.target_ids.extend(ids)
+        decode.finish(reason, 0.0)
+        closed_played.mailbox.deliver([decode])
+    [translation] = (await call).translations
+    check_first(translation, "Good")
+    assert [each.score for each in translation.alternatives] == [-0.5, -1.0]
+    # What was cut off on its way into the pivot language lacks its end, whatever came of it.
+    reasons = {translation.finish_reason, *(each.finish_reason for each in translation.alternatives)}
+    assert reasons == {pb.FINISH_REASON_LENGTH}
 
 
 async def test_a_stream_sends_what_the_second_model_writes(engine: PlayedEngine) -> None:

@@ -1,5 +1,7 @@
 """Each field of a request against its limit, alone and together with others that are wrong as well."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,12 +19,13 @@ from service.handlers.validation import (
     is_request_id,
 )
 from service.queue.mailbox import Mailbox
+from service.registry.capacity import slot_bytes
 from service.registry.catalog import Catalog, ServedModel
-from service.settings import Settings
+from service.settings import MEGABYTE, Settings
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
 
-SETTINGS = Settings(max_contents=3, max_text_bytes=90_000, max_answer_bytes=65_536)
+SETTINGS = Settings(beam_size=2, max_contents=3, max_text_bytes=90_000, max_answer_bytes=65_536)
 TEXT_BYTES = SETTINGS.max_unary_text_bytes
 # Of each field, what is wrong with it. A bad number of tokens is found once there is a model.
 WRONG = {
@@ -161,6 +164,69 @@ def test_texts_that_are_answered_in_one_message_are_bounded_to_the_byte(catalog,
     check(request(*largest), catalog, SETTINGS)  # as a stream
 
 
+def test_texts_with_alternatives_have_their_part_of_the_message(catalog) -> None:
+    limit = TEXT_BYTES // 4
+    options = {"alternatives": 3}
+    check(request("a" * limit, options=options), catalog, SETTINGS, one_answer=True)
+    found = wrong(catalog, request("a" * (limit + 1), options=options), one_answer=True)
+    assert f"at most {limit} bytes together with 3 alternatives of each, are {limit + 1}" in found["contents"]
+    check(request("a" * (limit + 1), options=options), catalog, SETTINGS)  # as a stream
+
+
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        ({}, 2),
+        ({"beam_size": 1}, 1),
+        ({"beam_size": 16, "alternatives": 16, "length_penalty": 10.0}, 16),
+        ({"alternatives": 1}, 2),
+        ({"alternatives": 16, "length_penalty": -10.0}, 16),
+        ({"beam_size": 1, "alternatives": 1, "length_penalty": 0.0}, 1),
+    ],
+)
+def test_a_beam_is_as_wide_as_asked_for_or_as_the_alternatives_need(catalog, options: dict, size: int) -> None:
+    assert check(request(options=options), catalog, SETTINGS).beam_size == size
+    config = pb.BatchTranslateTextConfig(model="en-de", options=options)
+    assert check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS).beam_size == size
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"beam_size": 17}, {"beam_size": "must be at most 16 on this server, is 17"}),
+        ({"alternatives": 17}, {"alternatives": "must be at most 16 on this server, is 17"}),
+        (
+            {"beam_size": 3, "alternatives": 4},
+            {"alternatives": "must be at most options.beam_size, which is 3, is 4"},
+        ),
+        ({"beam_size": 1, "alternatives": 2}, {"alternatives": "must be at most options.beam_size, which is 1, is 2"}),
+        ({"length_penalty": 10.5}, {"length_penalty": "must be -10 to 10, is 10.5"}),
+        ({"length_penalty": math.nan}, {"length_penalty": "must be -10 to 10, is nan"}),
+        ({"length_penalty": -math.inf}, {"length_penalty": "must be -10 to 10, is -inf"}),
+        (
+            {"beam_size": 2**32 - 1, "alternatives": 16, "length_penalty": -11},
+            {
+                "beam_size": "must be at most 16 on this server, is 4294967295",
+                "length_penalty": "must be -10 to 10, is -11",
+            },
+        ),
+    ],
+)
+def test_an_impossible_beam_is_named_with_its_limits(catalog, options: dict, expected: dict[str, str]) -> None:
+    assert wrong(catalog, request(options=options)) == {
+        f"options.{field}": description for field, description in expected.items()
+    }
+
+
+@pytest.mark.parametrize("field", ["beam_size", "alternatives"])
+def test_a_beam_has_no_more_hypotheses_than_there_are_slots(catalog, manifest: Manifest, field: str) -> None:
+    threads = MEGABYTE // (3 * slot_bytes(manifest))
+    for settings in (Settings(slots=3), Settings(kv_cache_mb=1, threads=threads)):
+        check(request(options={field: 3}), catalog, settings)
+        with pytest.raises(InvalidRequestError, match=rf"^options.{field}: must be at most 3 on this server, is 4$"):
+            check(request(options={field: 4}), catalog, settings)
+
+
 def test_a_text_that_will_not_be_translated_needs_no_room_in_the_answer(catalog) -> None:
     check(request("a" * (SETTINGS.max_text_bytes + 1), "a"), catalog, SETTINGS, one_answer=True)
 
@@ -179,7 +245,7 @@ def test_a_bad_value_is_repeated_in_part_only(catalog) -> None:
 
 def test_the_first_message_of_a_batch_holds_the_config_and_nothing_else(catalog) -> None:
     config = {"model": "en-de", "options": {"max_target_tokens": 5}}
-    order = check_config(pb.BatchTranslateTextRequest(config=config), catalog)
+    order = check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS)
     assert (order.model.manifest.name, order.max_target_tokens) == ("en-de", 5)
     for asked, field in (
         (pb.BatchTranslateTextRequest(contents=["a"]), "config"),
@@ -187,13 +253,13 @@ def test_the_first_message_of_a_batch_holds_the_config_and_nothing_else(catalog)
         (pb.BatchTranslateTextRequest(), "config"),
     ):
         with pytest.raises(InvalidRequestError) as refused:
-            check_config(asked, catalog)
+            check_config(asked, catalog, SETTINGS)
         assert [name for name, _ in refused.value.violations] == [field]
 
 
 def test_what_is_wrong_with_a_config_is_named_with_its_path(catalog) -> None:
     with pytest.raises(InvalidRequestError) as refused:
-        check_config(pb.BatchTranslateTextRequest(config={"model": "en-de", **WRONG}), catalog)
+        check_config(pb.BatchTranslateTextRequest(config={"model": "en-de", **WRONG}), catalog, SETTINGS)
     assert {field for field, _ in refused.value.violations} == {f"config.{field}" for field in WRONG}
 
 

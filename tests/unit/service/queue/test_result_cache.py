@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.errors import InternalError
-from service.decode import Decode, FinishReason
+from service.decode import Decode, FinishReason, Hypothesis
 from service.options import DEFAULT_DECODING, Decoding, RequestOptions
 from service.queue.result_cache import Key, ResultCache, engine_s
 from service.segment import Segment
@@ -15,6 +15,12 @@ PLENTY = 1_000_000
 @pytest.fixture
 def metrics() -> Metrics:
     return Metrics()
+
+
+HYPOTHESES = [
+    Hypothesis([7, 8], -1.5, -0.5, FinishReason.EOS),
+    Hypothesis([7], -1.75, -1.75, FinishReason.LENGTH),
+]
 
 
 def segment_of(source_ids: list[int], limit: int = 9, decoding: Decoding = DEFAULT_DECODING) -> Segment:
@@ -38,12 +44,25 @@ def test_a_result_is_found_again_as_it_was(metrics: Metrics) -> None:
     assert (again.finished, again.finished_s, result.engine_s) == (True, 99.0, 2.5)
 
 
+def test_the_hypotheses_of_a_beam_are_found_again_as_they_were(metrics: Metrics) -> None:
+    cache, segment = ResultCache(PLENTY, metrics.of("m")), segment_of([5, 2], decoding=Decoding(beam_size=2))
+    decode = ended(segment)
+    decode.hypotheses = HYPOTHESES
+    cache.keep(Key.of(segment), decode)
+    again = cache.find(Key.of(segment)).decode(segment, 99.0)
+    assert [each._replace(target_ids=list(each.target_ids)) for each in again.hypotheses] == HYPOTHESES
+    plain = ResultCache(PLENTY, metrics.of("m"))
+    plain.keep(Key.of(segment), ended(segment))
+    assert cache.size_bytes - plain.size_bytes == 2 * 256 + 3 * 4
+
+
 @pytest.mark.parametrize(
     "other",
     [
         segment_of([5, 3]),
         segment_of([5, 2], 8),
         segment_of([5, 2], decoding=Decoding(wants_log_probability=True)),
+        segment_of([5, 2], decoding=Decoding.of(beam_size=2)),
         Segment([5, 2], 9, start_ids=(1, 7)),  # into another language
     ],
 )
@@ -54,6 +73,17 @@ def test_what_would_be_decoded_otherwise_is_another_result(other: Segment) -> No
 def test_who_asks_and_how_urgently_makes_no_difference() -> None:
     options = RequestOptions(client="bob", deadline_s=1.0, wants_deltas=True, html=True)
     assert Key.of(Segment([5, 2], 9, options)) == Key.of(segment_of([5, 2]))
+
+
+def test_what_is_asked_for_and_changes_no_decode_makes_no_difference() -> None:
+    def key(**options: object) -> Key:
+        return Key.of(segment_of([5, 2], decoding=Decoding.of(**options)))
+
+    assert key(beam_size=1, length_penalty=2.0) == key()
+    assert key(beam_size=1, alternatives=1) == key(log_probability=True)
+    assert key(beam_size=4, alternatives=1, log_probability=True) == key(beam_size=4)
+    others = [key(), key(beam_size=4), key(beam_size=5), key(beam_size=4, length_penalty=2.0)]
+    assert len({*others, key(beam_size=4, alternatives=2)}) == 5
 
 
 @pytest.mark.parametrize("reason", FinishReason)

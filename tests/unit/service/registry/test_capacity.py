@@ -44,6 +44,13 @@ def test_a_budget_below_one_slot_a_thread_is_refused_and_says_what_is_needed(man
     slots_of(manifest, Settings(kv_cache_mb=2, threads=threads))
 
 
+def test_a_budget_below_the_beam_of_requests_that_say_none_is_refused(manifest: Manifest) -> None:
+    threads = MEGABYTE // (3 * slot_bytes(manifest))
+    assert slots_of(manifest, Settings(kv_cache_mb=1, threads=threads, beam_size=3)) == 3
+    with pytest.raises(BundleError, match=r"en-de: .* 2 MB with 4 slots, the beam size, on each .* allows 1$"):
+        slots_of(manifest, Settings(kv_cache_mb=1, threads=threads, beam_size=4))
+
+
 def test_the_description_holds_the_sum_that_gives_the_bytes(manifest: Manifest) -> None:
     described = describe(manifest, Settings(threads=2, slots=7))
     assert described["slots"] == 7

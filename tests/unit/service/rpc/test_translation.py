@@ -20,7 +20,8 @@ from dragoman import (
 )
 from dragoman.errors import from_rpc_error, from_text_error
 from dragoman.v1 import translation_pb2 as pb
-from service.decode import FinishReason
+from service.decode import Decode, FinishReason, Hypothesis
+from service.options import Decoding
 from service.queue import intake
 from service.text.translator import Translator
 from tests.unit.service.played_engine import PATIENCE_S, ServedEngine, until
@@ -80,6 +81,53 @@ async def test_the_mean_log_probability_is_answered_to_who_asks(served, method, 
     assert tom.HasField("mean_log_probability") is bool(asked)
     assert tom.mean_log_probability == (-0.75 if asked else 0.0)
     assert not blank.HasField("mean_log_probability")
+
+
+@both
+async def test_the_hypotheses_of_a_beam_become_alternatives_of_the_text(served, method) -> None:
+    options = pb.TranslateOptions(beam_size=4, length_penalty=2.0, alternatives=2)
+    request = pb.TranslateTextRequest(contents=["tom. Good tom.", " "], model="en-de", options=options)
+    call = asyncio.create_task(results(served, method, request))
+    first, second = await served.taken(2)
+    for segment in (first, second):
+        assert segment.decoding._replace(stops_at_repetition=False) == Decoding.of(
+            beam_size=4, length_penalty=2.0, alternatives=2
+        )
+    choose(first, [-1.0, -3.0])
+    choose(second, [-1.0, -2.0])
+    for segment in (first, second):
+        served.exhaust(segment)
+    text, blank = await call
+    assert [(each.translated_text, each.score) for each in text.alternatives] == [
+        ("tom. Good tom.", -2.0),
+        ("tom. Good tom. Good tom.", -3.0),
+    ]
+    assert text.alternatives[0].finish_reason == pb.FINISH_REASON_EOS
+    assert not text.HasField("mean_log_probability")
+    assert [(each.translated_text, each.score) for each in blank.alternatives] == [(" ", 0.0)]
+    assert text.beam_size == blank.beam_size == 4
+
+
+def choose(segment: Decode, scores: list[float]) -> None:
+    """Gives a decode hypotheses: its source, and its source once more for each further score."""
+    ids = segment.source_ids[:-1]
+    segment.hypotheses = [
+        Hypothesis(ids * count, score * 4, score, FinishReason.EOS) for count, score in enumerate(scores, 1)
+    ]
+
+
+@both
+async def test_one_alternative_of_a_greedy_decode_is_the_translation(served, method) -> None:
+    request = pb.TranslateTextRequest(contents=["tom"], model="en-de", options={"alternatives": 1})
+    call = asyncio.create_task(results(served, method, request))
+    [segment] = await served.taken(1)
+    segment.log_probability = -0.75 * len(segment.source_ids)
+    served.exhaust(segment)
+    [tom] = await call
+    expected = pb.Alternative(
+        translated_text="tom", score=-0.75, finish_reason=pb.FINISH_REASON_EOS, mean_log_probability=-0.75
+    )
+    assert (list(tom.alternatives), tom.beam_size) == ([expected], 1)
 
 
 @both

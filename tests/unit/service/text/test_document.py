@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import InternalError
-from service.decode import FinishReason
+from service.decode import FinishReason, Hypothesis
 from service.segment import Segment
 from service.text.document import Document, Part
 from tests.unit.service.played_segments import begun, end, fail
@@ -18,7 +18,9 @@ WORDS = ("good", "morning", "tom", "schön", "你好")
 KEPT = st.sampled_from(["", " ", "\n\n", "---"])
 
 
-def document(tokenizer, parts: Sequence[Part], *, wants_log_probability: bool = False) -> Document:
+def document(
+    tokenizer, parts: Sequence[Part], *, wants_log_probability: bool = False, alternatives: int = 0
+) -> Document:
     return Document(
         iter(parts),
         tokenizer,
@@ -26,6 +28,7 @@ def document(tokenizer, parts: Sequence[Part], *, wants_log_probability: bool = 
         characters=0,
         unknown_id=UNKNOWN,
         wants_log_probability=wants_log_probability,
+        alternatives=alternatives,
     )
 
 
@@ -131,3 +134,81 @@ def test_a_split_and_unknown_pieces_are_told_and_a_mean_where_it_is_wanted(token
     result = text.result()
     assert (result.unknown_pieces, result.split) == (2, True)
     assert result.mean_log_probability == (-3.0 / segment.decoded_tokens if wants else None)
+
+
+class Tag:
+    """Puts a tag around a translation."""
+
+    weight = 2
+
+    def restore(self, translation: str) -> str:
+        return f"<b>{translation}</b>"
+
+
+def choose(tokenizer, segment: Segment, words: dict[str, float]) -> None:
+    """Ends a segment with a hypothesis for each word, of the score beside it."""
+    found = [
+        Hypothesis(tokenizer.encode(word), score * 2, score, FinishReason.LENGTH if word == "tom" else FinishReason.EOS)
+        for word, score in words.items()
+    ]
+    decode = begun(segment)
+    decode.target_ids.extend(found[0].target_ids)
+    decode.log_probability, decode.hypotheses = found[0].log_probability, found
+    end(segment, found[0].finish_reason)
+
+
+def test_alternatives_have_the_separators_and_the_tags_of_the_text(tokenizer) -> None:
+    first, second = (segment_of(tokenizer, word) for word in ("good", "tom"))
+    parts = [Part("- ", first), Part("\n", second, Tag()), Part(" -")]
+    text = document(tokenizer, parts, alternatives=3)
+    text.read_all()
+    assert text.weight == 3 * (1 + 3)
+    choose(tokenizer, second, {"schön": -1.0, "tom": -4.0})
+    choose(tokenizer, first, {"good": -1.0, "morning": -2.0})
+    result = text.result()
+    assert [(each.text, each.score, each.finish_reason) for each in result.alternatives] == [
+        ("- good\n<b>schön</b> -", -2.0, FinishReason.EOS),
+        ("- morning\n<b>schön</b> -", -3.0, FinishReason.EOS),
+        ("- good\n<b>tom</b> -", -5.0, FinishReason.LENGTH),
+    ]
+    best = result.alternatives[0]
+    assert (best.text, best.finish_reason) == (result.text, result.finish_reason)
+    assert best.mean_log_probability == pytest.approx(-4.0 / (result.target_tokens + 2))
+    assert result.mean_log_probability is None
+
+
+def test_alternatives_are_the_same_however_a_text_grows(tokenizer) -> None:
+    def made(*, streamed: bool) -> Document:
+        text = document(tokenizer, [Part(" ", segment_of(tokenizer, "good")) for _ in range(3)], alternatives=4)
+        text.read_all()
+        for segment in list(text.segments):
+            choose(tokenizer, segment, {"good": -1.0, "tom": -1.5, "schön": -3.0})
+            while streamed and text.grow():
+                pass
+        return text
+
+    assert made(streamed=True).result().alternatives == made(streamed=False).result().alternatives
+
+
+def test_no_more_hypotheses_are_used_than_are_asked_for_and_fewer_where_there_are_fewer(tokenizer) -> None:
+    for wanted, found in ((2, 2), (9, 3)):
+        text = document(tokenizer, [Part("", segment_of(tokenizer, "good"))], alternatives=wanted)
+        text.read_all()
+        choose(tokenizer, text.segments[0], {"good": -1.0, "tom": -1.5, "schön": -3.0})
+        assert [each.score for each in text.result().alternatives] == [-1.0, -1.5, -3.0][:found]
+
+
+def test_a_text_without_words_has_itself_alone(tokenizer) -> None:
+    text = document(tokenizer, [Part(" \n")], alternatives=3)
+    text.read_all()
+    assert text.result().alternatives == [(" \n", 0.0, FinishReason.EOS, 0.0)]
+
+
+def test_a_text_of_which_a_segment_failed_has_its_error_and_no_alternatives(tokenizer) -> None:
+    first, second = (segment_of(tokenizer, word) for word in ("good", "tom"))
+    text = document(tokenizer, [Part("", first), Part(" ", second)], alternatives=2)
+    text.read_all()
+    fail(first, InternalError("first"))
+    choose(tokenizer, second, {"tom": -1.0})
+    with pytest.raises(InternalError, match="first"):
+        text.result()

@@ -23,6 +23,8 @@ TEXTS = st.text(
     max_size=120,
 )
 
+ASKING = RequestOptions(decoding=Decoding.of(log_probability=True), mean_log_probability=True)
+
 
 class Echo:
     """Decodes every segment to its source: the translation of a text is that text."""
@@ -189,7 +191,7 @@ def test_a_text_ends_as_the_worst_of_its_segments(translator, reasons: str, reas
 
 
 def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
-    document = translator.prepare("Tom. Good. Where?", RequestOptions(decoding=Decoding(wants_log_probability=True)))
+    document = translator.prepare("Tom. Good. Where?", ASKING)
     ends = [(FinishReason.EOS, 3, -2.0), (FinishReason.LENGTH, 5, -0.5), (FinishReason.EOS, 0, -0.25)]
     for segment, (reason, tokens, log_probability) in zip(document.segments, ends, strict=True):
         assert segment.options.decoding.wants_log_probability
@@ -203,9 +205,16 @@ def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
 
 @pytest.mark.parametrize(("text", "asks"), [("tom", False), ("tom", True), ("", True), (" \n", True), ("", False)])
 def test_a_mean_is_said_where_it_was_asked_for_and_there_are_tokens(translator, text: str, asks: bool) -> None:
-    document = translator.prepare(text, RequestOptions(decoding=Decoding(wants_log_probability=asks)))
+    document = translator.prepare(text, ASKING if asks else RequestOptions())
     Echo().decode_all(document.segments)
     assert (document.result().mean_log_probability is not None) is bool(asks and text.strip())
+
+
+def test_a_log_probability_that_only_alternatives_need_is_not_said_as_the_mean(translator) -> None:
+    options = RequestOptions(decoding=Decoding.of(alternatives=1), alternatives=1)
+    [result] = translator.translate_offline(Echo(), ["tom."], options)
+    assert result.mean_log_probability is None
+    assert [alternative.text for alternative in result.alternatives] == ["tom."]
 
 
 @pytest.mark.parametrize("limit", [1, 3])

@@ -29,6 +29,17 @@ def language(text: str) -> str:
     return text
 
 
+def count(text: str) -> int:
+    """Read a number of things, from 1.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, is {text!r}")
+    return int(text)
+
+
 def server_address(text: str) -> str:
     """Read where a server is: `host:port`, or another target of gRPC such as `unix:/path`.
 

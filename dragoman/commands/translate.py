@@ -1,4 +1,4 @@
-"""The command `dragoman translate`: lines in, and as many lines or JSON objects out.
+"""The command `dragoman translate`: lines in, and as many lines or JSON objects out, or the best few of each.
 
 The engine is imported only where it runs: a client of a server needs no onnxruntime.
 """
@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from dragoman.access import Access
 from dragoman.answers import Translation
-from dragoman.arguments import Parser, language
+from dragoman.arguments import Parser, count, language
 from dragoman.client import Client
 from dragoman.commands import model_source
 from dragoman.errors import AnswerTooLargeError, DragomanError, InvalidRequestError, UnrecognizedError
@@ -55,6 +55,9 @@ class _Asked(NamedTuple):
     source_language: str
     target_language: str
     mime_type: str
+    beam_size: int | None
+    length_penalty: float | None
+    alternatives: int | None
 
 
 def translate(arguments: list[str]) -> int:
@@ -65,7 +68,7 @@ def translate(arguments: list[str]) -> int:
     """
     options, let_in = model_source.parse(build_parser(), arguments)
     with _server(options, let_in) if options.address else _in_process(options) as translate_lines:
-        output = _Output(options.json, "text" if options.texts else "line")
+        output = _Output("text" if options.texts else "line", as_json=options.json, lists=bool(options.alternatives))
         if options.texts:
             # An argument that is not UTF-8 holds lone surrogates, which no tokenizer takes.
             texts = [os.fsencode(text).decode(errors="replace") for text in options.texts]
@@ -89,6 +92,19 @@ def build_parser() -> Parser:
     add("--from", dest="source", type=language, metavar="CODE", help="source language, such as en")
     add("--to", dest="target", type=language, metavar="CODE", help="target language, such as de")
     add("--html", action="store_true", help="the texts are HTML, each line by itself; tags are kept")
+    add("--beam-size", type=count, metavar="N", help="hypotheses to keep at a time; default: as the server is set")
+    add(
+        "--length-penalty",
+        type=float,
+        metavar="X",
+        help="power of their length in their score; default: 1",
+    )
+    add(
+        "--alternatives",
+        type=count,
+        metavar="N",
+        help="write the best N translations of each text, a line each: number of the text<TAB>score<TAB>translation",
+    )
     add(
         "--json", action="store_true", help="write a JSON object per line: text, translation, finish_reason, model, ..."
     )
@@ -104,7 +120,15 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
     with model_source.connected(options.address, let_in, _CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
         model = model_source.choose(models, *_meant(options))
-        asked = _Asked(model.name, options.source or "", options.target or "", "text/html" if options.html else "")
+        asked = _Asked(
+            model=model.name,
+            source_language=options.source or "",
+            target_language=options.target or "",
+            mime_type="text/html" if options.html else "",
+            beam_size=options.beam_size,
+            length_penalty=options.length_penalty,
+            alternatives=options.alternatives,
+        )
         yield lambda lines: _translate_remotely(client, lines, asked)
 
 
@@ -139,7 +163,16 @@ def _is_too_much(error: DragomanError) -> bool:
 def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
     model, source, target = _meant(options)
     translator = load("service.commands.in_process:translator")
-    yield translator(options.models, model=model, source=source, target=target, html=options.html)
+    yield translator(
+        options.models,
+        model=model,
+        source=source,
+        target=target,
+        html=options.html,
+        beam_size=options.beam_size or 0,
+        length_penalty=options.length_penalty,
+        alternatives=options.alternatives or 0,
+    )
 
 
 class _Output:
@@ -149,25 +182,43 @@ class _Output:
         failed: how many texts could not be translated.
     """
 
-    def __init__(self, as_json: bool, unit: str) -> None:
-        self._as_json = as_json
+    def __init__(self, unit: str, *, as_json: bool, lists: bool) -> None:
+        """Begin without a text.
+
+        Args:
+            unit: what a text is called.
+            as_json: whether a line is a JSON object.
+            lists: whether all alternatives are written.
+        """
         self._unit = unit
+        self._as_json = as_json
+        self._lists = lists
         self.failed = 0
 
     def write(self, chunk: Chunk, translations: list[Translation]) -> None:
-        """Write a line for each text, in order."""
+        """Write a line for each text, or for each alternative of it, in order."""
         for number, (text, translation) in enumerate(zip(chunk.lines, translations, strict=True), chunk.first):
             if translation.error is not None:
                 self.failed += 1
                 _complain(f"{self._unit} {number}: {_reason(translation.error)}")
-            line = json.dumps(_as_dict(text, translation), ensure_ascii=False) if self._as_json else translation.text
-            sys.stdout.buffer.write(line.encode() + b"\n")
+            for line in self._lines(number, text, translation):
+                sys.stdout.buffer.write(line.encode() + b"\n")
         sys.stdout.flush()
 
+    def _lines(self, number: int, text: str, translation: Translation) -> Iterator[str]:
+        if self._as_json:
+            yield json.dumps(_as_dict(text, translation, lists=self._lists), ensure_ascii=False)
+        elif not self._lists:
+            yield translation.text
+        elif translation.error is not None:
+            yield f"{number}\t\t"
+        else:
+            yield from (f"{number}\t{each.score:.6f}\t{each.text}" for each in translation.alternatives)
 
-def _as_dict(text: str, translation: Translation) -> dict[str, object]:
+
+def _as_dict(text: str, translation: Translation, *, lists: bool) -> dict[str, object]:
     error = translation.error
-    return {
+    described: dict[str, object] = {
         "text": text,
         "translation": translation.text if error is None else None,
         "finish_reason": translation.finish_reason if error is None else None,
@@ -176,6 +227,17 @@ def _as_dict(text: str, translation: Translation) -> dict[str, object]:
         "target_tokens": translation.target_tokens,
         "error": error and {"reason": error.reason, "message": _reason(error)},
     }
+    if lists:
+        described["alternatives"] = [
+            {
+                "translation": each.text,
+                "score": each.score,
+                "mean_log_probability": each.mean_log_probability,
+                "finish_reason": each.finish_reason,
+            }
+            for each in translation.alternatives
+        ]
+    return described
 
 
 def _reason(error: DragomanError) -> str:

@@ -1,8 +1,10 @@
-"""The limits of texts, and the error of what is beyond them; knows no wire."""
+"""The limits of texts and beams, and the error of what is beyond them; knows no wire."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 from dragoman.errors import DragomanError, FieldViolation, InvalidRequestError
+from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY
 from service.settings import Settings
 
 
@@ -24,6 +26,33 @@ def bad_texts(contents: Iterable[str], settings: Settings, first: int = 0) -> di
             violation = FieldViolation(f"contents[{index}]", f"must be at most {limit_bytes} bytes, is {size}")
             bad[index] = invalid([violation])
     return bad
+
+
+def bad_beam(
+    beam_size: int, length_penalty: float, alternatives: int, slots: int, prefix: str = ""
+) -> Iterator[FieldViolation]:
+    """Find what is wrong with a beam.
+
+    Args:
+        beam_size: that is asked for; 0: none is.
+        length_penalty: of its hypotheses.
+        alternatives: that are wanted of each text.
+        slots: of the model, each of which holds a hypothesis.
+        prefix: in front of the names of the fields.
+    """
+    limit = min(MAX_BEAM_SIZE, slots)
+    most = f"must be at most {limit}{', the number of slots' if slots < MAX_BEAM_SIZE else ''}"
+    if beam_size > limit:
+        yield FieldViolation(f"{prefix}beam_size", f"{most}, is {beam_size}")
+    if beam_size and alternatives > beam_size:
+        yield FieldViolation(
+            f"{prefix}alternatives", f"must be at most {prefix}beam_size, which is {beam_size}, is {alternatives}"
+        )
+    elif alternatives > limit:
+        yield FieldViolation(f"{prefix}alternatives", f"{most}, is {alternatives}")
+    if not (math.isfinite(length_penalty) and abs(length_penalty) <= MAX_LENGTH_PENALTY):
+        bound = f"{MAX_LENGTH_PENALTY:g}"
+        yield FieldViolation(f"{prefix}length_penalty", f"must be -{bound} to {bound}, is {length_penalty:g}")
 
 
 def refuse_any(errors: Sequence[DragomanError]) -> None:

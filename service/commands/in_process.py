@@ -5,13 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dragoman import access
-from dragoman.answers import Translation
+from dragoman.answers import Alternative, Translation
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
-from service.options import RequestOptions
+from service.calls.limits import bad_beam, raise_if_any
+from service.options import DEFAULT_LENGTH_PENALTY, Decoding, RequestOptions, beam_size_of
 from service.registry import capacity
 from service.settings import DEFAULT_MODELS, PREFIX, load
+from service.text.document import TextResult
 from service.text.translator import Limits, Translator
 
 
@@ -32,7 +34,15 @@ def manifests(folder: Path | None) -> list[tuple[Path, Manifest]]:
 
 
 def translator(
-    folder: Path | None, *, model: str, source: str, target: str, html: bool
+    folder: Path | None,
+    *,
+    model: str,
+    source: str,
+    target: str,
+    html: bool,
+    beam_size: int = 0,
+    length_penalty: float | None = None,
+    alternatives: int = 0,
 ) -> Callable[[list[str]], list[Translation]]:
     """Load a model, and give the function that translates texts with it.
 
@@ -42,33 +52,51 @@ def translator(
         source: BCP-47 code of the language to translate from; "": any.
         target: of the language to translate into; "": any.
         html: whether the texts are HTML.
+        beam_size: hypotheses that are kept at each step; 0: as the settings say, or as many as alternatives are wanted.
+        length_penalty: of their scores; None: the default.
+        alternatives: of the best translations, how many are listed.
 
     Raises:
-        DragomanError: no one model is meant, a bundle cannot be read, or a setting is impossible.
+        DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
     """
     settings = load(other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
     bundles = manifests(folder)
     manifest = choose([manifest for _, manifest in bundles], model, source, target)
     bundle = Bundle.open(next(path for path, other in bundles if other is manifest))
+    slots = capacity.slots_of(manifest, settings)
+    penalty = DEFAULT_LENGTH_PENALTY if length_penalty is None else length_penalty
+    raise_if_any([*bad_beam(beam_size, penalty, alternatives, slots)])
+    size = beam_size_of(beam_size, alternatives, settings.beam_size)
     from service.engine.offline import OfflineEngine
 
-    slots = capacity.slots_of(manifest, settings)
     engine = OfflineEngine(bundle, device=settings.device, threads=settings.decoding_threads(), slots=slots)
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
     source, target = manifest.languages.told(source, target)
-    options = RequestOptions(source_language=source, target_language=target, html=html)
+    options = RequestOptions(
+        decoding=Decoding.of(beam_size=size, length_penalty=penalty, alternatives=alternatives),
+        source_language=source,
+        target_language=target,
+        html=html,
+        alternatives=alternatives,
+    )
 
     def translate(texts: list[str]) -> list[Translation]:
-        return [
-            Translation(
-                text=result.text,
-                model=manifest.name,
-                source_tokens=result.source_tokens,
-                target_tokens=result.target_tokens,
-                finish_reason=result.finish_reason.name,
-                segments=result.segments,
-            )
-            for result in translator.translate_offline(engine, texts, options)
-        ]
+        return [_translation(result, manifest, size) for result in translator.translate_offline(engine, texts, options)]
 
     return translate
+
+
+def _translation(result: TextResult, manifest: Manifest, beam_size: int) -> Translation:
+    return Translation(
+        text=result.text,
+        model=manifest.name,
+        source_tokens=result.source_tokens,
+        target_tokens=result.target_tokens,
+        finish_reason=result.finish_reason.name,
+        segments=result.segments,
+        alternatives=tuple(
+            Alternative(each.text, each.score, each.mean_log_probability, each.finish_reason.name)
+            for each in result.alternatives
+        ),
+        beam_size=beam_size,
+    )

@@ -1,6 +1,5 @@
 """The fields of a request against the limits: all that is wrong with it at once."""
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -8,8 +7,8 @@ from typing import Final, NamedTuple
 from dragoman import language
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.limits import invalid, raise_if_any
-from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, beam_size_of
+from service.calls.limits import bad_beam, invalid, raise_if_any
+from service.options import MAX_BEAM_SIZE, beam_size_of
 from service.registry import capacity
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.settings import Settings
@@ -198,26 +197,16 @@ def _options(options: pb.TranslateOptions, model: ServedModel) -> Iterator[Field
 
 
 def _beam(options: pb.TranslateOptions, chosen: Choice, settings: Settings) -> Iterator[FieldViolation]:
-    size, alternatives, penalty = options.beam_size, options.alternatives, options.length_penalty
-    limit = _widest_beam(chosen, settings) if max(size, alternatives) > 1 else 1
-    if size > limit:
-        yield FieldViolation("options.beam_size", f"must be at most {limit} on this server, is {size}")
-    if size and alternatives > size:
-        yield FieldViolation(
-            "options.alternatives", f"must be at most options.beam_size, which is {size}, is {alternatives}"
-        )
-    elif alternatives > limit:
-        yield FieldViolation("options.alternatives", f"must be at most {limit} on this server, is {alternatives}")
-    if not (math.isfinite(penalty) and abs(penalty) <= MAX_LENGTH_PENALTY):
-        yield FieldViolation(
-            "options.length_penalty", f"must be -{MAX_LENGTH_PENALTY:g} to {MAX_LENGTH_PENALTY:g}, is {penalty:g}"
-        )
+    size, alternatives = options.beam_size, options.alternatives
+    # Most requests have no beam, and need no slots to be counted.
+    slots = _slots(chosen, settings) if max(size, alternatives) > 1 else 1
+    return bad_beam(size, options.length_penalty, alternatives, slots, "options.")
 
 
-def _widest_beam(chosen: Choice, settings: Settings) -> int:
-    """Give the largest beam that a request may have: a hypothesis takes a slot, of both models where there are two."""
+def _slots(chosen: Choice, settings: Settings) -> int:
+    """Count the slots of the model, or, where there are two, of that with fewer."""
     models = [chosen.model, *([chosen.pivot.model] if chosen.pivot else [])]
-    return min(MAX_BEAM_SIZE, *(capacity.slots_of(model.manifest, settings) for model in models))
+    return min(capacity.slots_of(model.manifest, settings) for model in models)
 
 
 def _quote(value: str) -> str:

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from dragoman.arguments import Parser, language, server_address
+from dragoman.arguments import Parser, count, language, server_address
 
 
 @pytest.mark.parametrize("arguments", [["--no-such-flag"], ["--number=x"], []])
@@ -51,3 +51,15 @@ def test_no_address(address: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be") as refused:
         server_address(address)
     assert repr(address) in str(refused.value)
+
+
+@pytest.mark.parametrize(("text", "number"), [("1", 1), ("16", 16), ("007", 7)])
+def test_a_count(text: str, number: int) -> None:
+    assert count(text) == number
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many", "²"])
+def test_no_count(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number from 1") as refused:
+        count(text)
+    assert repr(text) in str(refused.value)

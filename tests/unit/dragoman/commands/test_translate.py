@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 import pytest
 from tqdm import tqdm
 
+from dragoman.answers import Alternative, Translation
 from dragoman.cli import main
 from dragoman.commands import translate
+from dragoman.errors import InternalError
 
 BUNDLE = str(Path(__file__).parents[4] / "models" / "en-de" / "bundle")
 
@@ -41,3 +43,64 @@ def test_progress_counts_lines(content: str, tmp_path: Path, monkeypatch, capfd)
 def test_json_of_an_argument_that_is_not_utf8(capfd) -> None:
     assert main(["translate", "--models", BUNDLE, "--json", "caf\udce9"]) == 0
     assert json.loads(capfd.readouterr().out)["text"] == "caf\ufffd"
+
+
+def translations_of(monkeypatch, *translations: Translation) -> dict[str, Any]:
+    """Has the command print these; gives the options that it asks them with."""
+    asked: dict[str, Any] = {}
+
+    def translator(folder: Path | None, **options: Any) -> translate.TranslateLines:
+        asked.update(options)
+        return lambda lines: list(translations)
+
+    monkeypatch.setattr(translate, "load", lambda _: translator)
+    return asked
+
+
+MORNING = Translation(
+    "Guten Morgen!",
+    "en-de",
+    3,
+    3,
+    "EOS",
+    1,
+    alternatives=(
+        Alternative("Guten Morgen!", -0.25, -0.25, "EOS"),
+        Alternative("Guten Tag!", -1.5, -1.25, "LENGTH"),
+    ),
+)
+FAILED = Translation("", "en-de", 0, 0, "UNSPECIFIED", 0, error=InternalError("broken"))
+
+
+def test_alternatives_are_written_a_line_each_with_the_number_of_their_text(monkeypatch, capfd) -> None:
+    asked = translations_of(monkeypatch, MORNING, FAILED, MORNING)
+    arguments = ["--beam-size=4", "--length-penalty=0.5", "--alternatives=2"]
+    assert main(["translate", *arguments, "a", "b", "c"]) == 1
+    best, second = "-0.250000\tGuten Morgen!", "-1.500000\tGuten Tag!"
+    assert capfd.readouterr().out.splitlines() == [f"1\t{best}", f"1\t{second}", "2\t\t", f"3\t{best}", f"3\t{second}"]
+    assert (asked["beam_size"], asked["length_penalty"], asked["alternatives"]) == (4, 0.5, 2)
+
+
+def test_json_has_alternatives_where_they_are_asked_for(monkeypatch, capfd) -> None:
+    translations_of(monkeypatch, MORNING, FAILED)
+    assert main(["translate", "--json", "--alternatives=2", "a", "b"]) == 1
+    morning, failed = map(json.loads, capfd.readouterr().out.splitlines())
+    assert (morning["translation"], failed["alternatives"]) == ("Guten Morgen!", [])
+    assert morning["alternatives"][1] == {
+        "translation": "Guten Tag!",
+        "score": -1.5,
+        "mean_log_probability": -1.25,
+        "finish_reason": "LENGTH",
+    }
+    asked = translations_of(monkeypatch, MORNING)
+    assert main(["translate", "--json", "a"]) == 0
+    assert "alternatives" not in json.loads(capfd.readouterr().out)
+    assert (asked["beam_size"], asked["length_penalty"], asked["alternatives"]) == (0, None, 0)
+
+
+@pytest.mark.parametrize("argument", ["--beam-size=0", "--alternatives=-1", "--length-penalty=long"])
+def test_an_impossible_beam_is_one_line(argument: str, capfd) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["translate", argument, "a"])
+    assert ended.value.code == 2
+    assert capfd.readouterr().err.count("\n") == 1

@@ -1,11 +1,11 @@
-"""Texts that are too large, and the one error of several."""
+"""Texts that are too large, beams that cannot be, and the one error of several."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import FieldViolation, InternalError, InvalidRequestError
-from service.calls.limits import bad_texts, invalid, raise_if_any, refuse_any
+from service.calls.limits import bad_beam, bad_texts, invalid, raise_if_any, refuse_any
 from service.settings import Settings
 
 LIMIT_BYTES = 12
@@ -39,3 +39,18 @@ def test_nothing_wrong_is_no_error() -> None:
     raise_if_any([])
     with pytest.raises(InvalidRequestError, match="a: b"):
         raise_if_any([FieldViolation("a", "b")])
+
+
+@given(st.integers(0, 20), st.floats(), st.integers(0, 20), st.integers(1, 32))
+def test_a_beam_is_served_or_what_is_wrong_with_it_is_named(size: int, penalty: float, wanted: int, slots: int) -> None:
+    limit = min(16, slots)
+    bad = {"o.beam_size": size > limit, "o.alternatives": wanted > min(size or limit, limit)}
+    bad["o.length_penalty"] = not -10 <= penalty <= 10
+    found = [field for field, _ in bad_beam(size, penalty, wanted, slots, "o.")]
+    assert found == [field for field, wrong in bad.items() if wrong]
+
+
+@pytest.mark.parametrize(("slots", "most"), [(3, "3, the number of slots"), (16, "16"), (32, "16")])
+def test_the_limit_of_a_beam_and_where_it_comes_from_are_said(slots: int, most: str) -> None:
+    assert [said for _, said in bad_beam(17, 1.0, 0, slots)] == [f"must be at most {most}, is 17"]
+    assert [said for _, said in bad_beam(0, 1.0, 17, slots)] == [f"must be at most {most}, is 17"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.bundle import Manifest
-from dragoman.errors import BundleError, UnknownModelError
+from dragoman.errors import BundleError, InvalidRequestError, UnknownModelError
 from service.commands.in_process import manifests, translator
 from service.settings import DEFAULT_MODELS
 
@@ -68,3 +68,17 @@ def test_html_keeps_its_tags() -> None:
 def test_no_model_is_named(folder: Path) -> None:
     with pytest.raises(UnknownModelError, match="no model 'x'; there are: first, second"):
         translator(folder, model="x", source="", target="", html=False)
+
+
+def test_one_alternative_is_the_translation_with_its_score() -> None:
+    [morning] = translator(BUNDLE, model="", source="", target="", html=False, alternatives=1)(["Good morning."])
+    [alternative] = morning.alternatives
+    assert (alternative.text, alternative.finish_reason, morning.beam_size) == ("Guten Morgen!", "EOS", 1)
+    assert alternative.score == alternative.mean_log_probability < 0
+    assert morning.mean_log_probability is None
+
+
+def test_an_impossible_beam_is_refused_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SLOTS", "3")
+    with pytest.raises(InvalidRequestError, match=r"^beam_size: must be at most 3, the number of slots, is 4 \(and 1"):
+        translator(BUNDLE, model="", source="", target="", html=False, beam_size=4, alternatives=2, length_penalty=11.0)

@@ -76,6 +76,7 @@ def load_settings(arguments: argparse.Namespace, let_in: Access) -> LoadSettings
         repeat_share=arguments.repeat_share,
         repeat_zipf=arguments.repeat_zipf,
         bulk_share=arguments.bulk_share,
+        beam_size=arguments.beam_size,
         stream=arguments.stream,
         goodput_ms=_goodput_ms(arguments),
         metrics_address=arguments.metrics_address,
@@ -124,6 +125,7 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     add("--repeat-share", type=share, default=0.0, metavar="P", help="share of texts asked for again and again")
     add("--repeat-zipf", type=not_negative, default=1.1, metavar="S", help="exponent of their Zipf law (%(default)g)")
     add("--bulk-share", type=share, default=0.0, metavar="P", help="share of requests of the priority bulk")
+    add("--beam-size", type=count, default=0, metavar="N", help="of each request; default: that of the server")
     add("--source-language", default="", metavar="CODE", help="such as en; default: the model's")
     add("--target-language", default="", metavar="CODE", help="such as de; default: the model's")
     add("--model", default="", metavar="NAME", help="default: of the languages; without any, the first")

@@ -76,6 +76,7 @@ def _template(settings: LoadSettings, models: Sequence[translation_pb2.Model]) -
         source_language_code=settings.source_language,
         target_language_code=settings.target_language,
         model=settings.model if chosen or not models else models[0].name,
+        options=translation_pb2.TranslateOptions(beam_size=settings.beam_size) if settings.beam_size else None,
     )
 
 

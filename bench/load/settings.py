@@ -29,6 +29,7 @@ class LoadSettings:
         repeat_share: Share of the texts that are asked for again and again.
         repeat_zipf: By which exponent of Zipf's law they are.
         bulk_share: Share of the requests that are of the priority bulk.
+        beam_size: Sent with each request; 0: the server's default.
         stream: Whether translations are streamed.
         goodput_ms: The longest latency of a good answer, in milliseconds; None: any.
         metrics_address: Of the server's metrics, to follow them; empty: they are not asked for.
@@ -52,6 +53,7 @@ class LoadSettings:
     repeat_share: float = 0.0
     repeat_zipf: float = 1.1
     bulk_share: float = 0.0
+    beam_size: int = 0
     stream: bool = False
     goodput_ms: float | None = None
     metrics_address: str = ""

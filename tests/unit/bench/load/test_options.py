@@ -16,9 +16,12 @@ def settings(*more: str) -> Any:
 
 
 def test_the_load_is_what_the_arguments_ask_for() -> None:
-    asked = settings("--warmup", "1", "--words", "fixed:7", "--stream", "--bulk-share", "0.25", "--seed", "3")
+    asked = settings(
+        *("--warmup", "1", "--words", "fixed:7", "--stream", "--bulk-share", "0.25", "--seed", "3", "--beam-size", "4")
+    )
     assert (asked.rate, asked.duration_s, asked.warmup_s, asked.concurrency, asked.requests) == (5, 2, 1, None, None)
     assert (asked.words, asked.stream, asked.bulk_share, asked.seed) == (WordCounts("fixed", 7), True, 0.25, 3)
+    assert (asked.beam_size, settings().beam_size) == (4, 0)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ loads = st.builds(
     words=st.none() | st.just(WordCounts("uniform", 1, 4)),
     repeat_share=st.sampled_from([0.0, 0.5, 1.0]),
     bulk_share=st.sampled_from([0.0, 0.5, 1.0]),
+    beam_size=st.sampled_from([0, 1, 4]),
 )
 
 
@@ -35,6 +36,8 @@ def test_requests_hold_the_drawn_texts_in_order_with_their_priorities(settings: 
     assert all(text == work.texts[index % len(work.texts)] for index, text in enumerate(sent))
     assert {len(request.contents) for request in requests} == {settings.texts_per_request}
     assert {request.model for request in requests} == {"en-de"}
+    assert {request.options.beam_size for request in requests} == {settings.beam_size}
+    assert all(request.HasField("options") is bool(settings.beam_size) for request in requests)
     bulk = {number for number, request in enumerate(requests) if request.priority == translation_pb2.PRIORITY_BULK}
     assert bulk == work.bulk
     if settings.bulk_share == 1.0:

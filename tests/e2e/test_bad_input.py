@@ -65,6 +65,14 @@ def call(request, server):
             "options.max_target_tokens",
             "for model en-de, is 4000000000",
         ),
+        ({"options": {"beam_size": 17}}, "options.beam_size", "must be at most 16, is 17"),
+        ({"options": {"alternatives": 17}}, "options.alternatives", "must be at most 16, is 17"),
+        (
+            {"options": {"beam_size": 2, "alternatives": 3}},
+            "options.alternatives",
+            "must be at most options.beam_size, which is 2, is 3",
+        ),
+        ({"options": {"length_penalty": -10.5}}, "options.length_penalty", "must be -10 to 10, is -10.5"),
     ],
 )
 def test_a_field_out_of_range_is_named(call, fields, field, description) -> None:

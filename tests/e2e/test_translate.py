@@ -155,3 +155,17 @@ def test_the_models_are_listed(client) -> None:
     assert model.max_source_tokens > 16
     assert model.max_target_tokens > 16
     assert len(model.checkpoint_sha256) == 64
+
+
+def test_one_alternative_of_a_greedy_decode_is_the_translation_with_its_scores(client) -> None:
+    texts = [*SENTENCES, " ".join(SENTENCES), " "]
+    plain = client.translate(texts, model="en-de", beam_size=1, mean_log_probability=True)
+    for one, translation in zip(
+        plain, client.translate(texts, model="en-de", beam_size=1, alternatives=1, length_penalty=2.0), strict=True
+    ):
+        [alternative] = translation.alternatives
+        assert (alternative.text, alternative.finish_reason, translation.beam_size) == (one.text, one.finish_reason, 1)
+        assert alternative.mean_log_probability == (one.mean_log_probability or 0.0)
+        assert translation.mean_log_probability is None
+        if one.segments <= 1:
+            assert alternative.score == pytest.approx(alternative.mean_log_probability)

@@ -26,10 +26,10 @@ class PlayedEngine:
     metrics: Metrics
     records: list[CallStats]
 
-    async def taken(self, count: int) -> list[Decode]:
-        """Takes segments as an engine does, as soon as so many wait."""
+    async def taken(self, count: int, *, hypotheses: int = 1) -> list[Decode]:
+        """Takes segments as an engine does, as soon as so many wait; with slots for the hypotheses of each."""
         await until(lambda: self.mailbox.queued_segments >= count)
-        return self.mailbox.take(0, count, wait=False) or []
+        return self.mailbox.take(0, count * hypotheses, wait=False) or []
 
     def step(self, segment: Decode) -> None:
         """Decodes one token, which is the next of the source, or the end."""

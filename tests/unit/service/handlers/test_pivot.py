@@ -71,7 +71,7 @@ async def test_both_models_use_the_beam_and_the_second_gives_the_alternatives(
     request = pb.TranslateTextRequest(contents=["Good"], **LANGUAGES, options=options)
     call = asyncio.create_task(closed_played.handlers.translate(request, CONTEXT))
     for alternatives, reason in ((0, FinishReason.LENGTH), (2, FinishReason.EOS)):
-        [decode] = await closed_played.taken(1)
+        [decode] = await closed_played.taken(1, hypotheses=2)
         asked = decode.decoding
         assert (asked.beam_size, asked.length_penalty, asked.alternatives) == (2, 0.5, alternatives)
         ids = decode.source_ids[:-1]

@@ -88,7 +88,7 @@ async def test_the_hypotheses_of_a_beam_become_alternatives_of_the_text(served, 
     options = pb.TranslateOptions(beam_size=4, length_penalty=2.0, alternatives=2)
     request = pb.TranslateTextRequest(contents=["tom. Good tom.", " "], model="en-de", options=options)
     call = asyncio.create_task(results(served, method, request))
-    first, second = await served.taken(2)
+    first, second = await served.taken(2, hypotheses=4)
     for segment in (first, second):
         assert segment.decoding._replace(stops_at_repetition=False) == Decoding.of(
             beam_size=4, length_penalty=2.0, alternatives=2

@@ -124,7 +124,7 @@ def test_logits_are_compared_number_by_number() -> None:
 
 def test_placement_names_the_provider_and_counts_copies(task: Task) -> None:
     figures = placement(task)
-    assert [row["graph"] for row in figures["rows"]] == ["encoder", "decoder", "place", "copy"]
+    assert [row["graph"] for row in figures["rows"]] == ["encoder", "decoder", "place", "copy", "search"]
     assert all((row["first_provider"], row["copies"]) == ("CPUExecutionProvider", 0) for row in figures["rows"])
     assert all(figures["checks"].values())
 

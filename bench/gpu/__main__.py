@@ -77,8 +77,8 @@ def main(argv: list[str]) -> int:
 def _run(arguments: argparse.Namespace, work: Path) -> int:
     from bench.gpu.report import Report, section
     from bench.gpu.run import MissingDeviceError, run
-    from bench.gpu.setup import Setup, read_pairs
-    from bench.load.texts import DataFileError
+    from bench.gpu.setup import Setup
+    from bench.load.texts import DataFileError, read_pairs
 
     fields = ("device", "checkpoint", "data", "sentences", "steps", "most_slots", "served_slots", "load_s", "segments")
     setup = Setup(work=work, **{name: getattr(arguments, name) for name in fields})

@@ -9,10 +9,12 @@ from typing import Final
 import numpy as np
 import onnx
 
+from bench.bleu import bleu
 from bench.decoding import Batch, Graphs
 from bench.gpu.encoder import difference
 from bench.gpu.models import open_bundle
-from bench.gpu.setup import Figures, Task, read_pairs
+from bench.gpu.setup import Figures, Task
+from bench.load.texts import read_pairs
 from bench.sentences import Sentences, equal_sentences
 from dragoman.bundle import COPY, DECODER, ENCODER, MEMORY, PLACE, SEARCH, Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
@@ -88,12 +90,3 @@ def real_sentences(bundle: Bundle, texts: Sequence[str]) -> Sentences:
         [ids[-manifest.max_source_tokens :] for ids in sources],
         [target_limit(len(ids), manifest.max_target_tokens) for ids in sources],
     )
-
-
-def bleu(translations: Sequence[str], references: Sequence[str]) -> float | None:
-    """Return BLEU; None where sacrebleu is not installed."""
-    try:
-        import sacrebleu
-    except ModuleNotFoundError:
-        return None
-    return float(sacrebleu.corpus_bleu(translations, [references]).score)

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.exported import exported
-from bench.gpu.setup import Figures, Task, read_pairs
+from bench.gpu.setup import Figures, Task
+from bench.load.texts import read_pairs
 from bench.peers import random_model
 from dragoman.bundle import Bundle
 

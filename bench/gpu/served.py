@@ -10,9 +10,10 @@ from typing import Final
 from bench.beside import beside
 from bench.gpu.memory import used_mib
 from bench.gpu.models import bundle_folder
-from bench.gpu.setup import Figures, Task, read_pairs
+from bench.gpu.setup import Figures, Task
 from bench.load.run import run_load
 from bench.load.settings import LoadSettings
+from bench.load.texts import read_pairs
 from bench.reload_soak import replace
 from bench.server_process import NOTHING_FREE, Running, running, serve_command
 

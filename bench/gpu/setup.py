@@ -1,15 +1,12 @@
 """What a run is asked for, and what each of its parts is given."""
 
 import json
-import lzma
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.gpu.budget import Clock
-from bench.load.texts import DataFileError, open_data_file
 
 # Names to numbers, texts, lists of numbers, and rows of a table (a list of such); "checks" holds what was expected,
 # and whether it is so.
@@ -85,21 +82,3 @@ def left_out(name: str, numbers: Sequence[int]) -> str | None:
 def slot_counts(most: int) -> list[int]:
     """Return 1, 2, 4, ... up to `most`."""
     return [2**power for power in range(most.bit_length())]
-
-
-def read_pairs(path: Path, limit: int) -> tuple[list[str], list[str]]:
-    """Read the first sources and targets of source<TAB>target lines, at most `limit`.
-
-    Raises:
-        DataFileError: the file cannot be read, or no line of it is a pair.
-    """
-    try:
-        with open_data_file(path) as file:
-            lines = [line.decode().rstrip("\r\n").split("\t") for line in file]
-    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error) as error:
-        raise DataFileError(f"cannot read {path}: {error}") from error
-    pairs = [line for line in lines if len(line) == 2 and all(map(str.strip, line))][:limit]
-    if not pairs:
-        raise DataFileError(f"no line of {path} is a pair of texts with a tab between")
-    sources, targets = zip(*pairs, strict=True)
-    return list(sources), list(targets)

@@ -9,7 +9,8 @@ from bench.gpu.accuracy import real_sentences
 from bench.gpu.floor import StepBytes, copy_bytes_per_s, step_bytes
 from bench.gpu.models import CONFIGS, TOKENS, open_bundle, peer_folder
 from bench.gpu.peer import Peer
-from bench.gpu.setup import Figures, Task, left_out, read_pairs, slot_counts
+from bench.gpu.setup import Figures, Task, left_out, slot_counts
+from bench.load.texts import read_pairs
 from bench.sentences import Sentences, random_sentences
 from dragoman.bundle import Bundle
 

@@ -53,6 +53,24 @@ def read_data_file(path: Path) -> DataFile:
     return data
 
 
+def read_pairs(path: Path, limit: int | None = None) -> tuple[list[str], list[str]]:
+    """Read the first sources and targets of source<TAB>target lines, at most `limit`; None: all.
+
+    Raises:
+        DataFileError: the file cannot be read, or no line of it is a pair.
+    """
+    try:
+        with open_data_file(path) as file:
+            lines = [line.decode().rstrip("\r\n").split("\t") for line in file]
+    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error) as error:
+        raise DataFileError(f"cannot read {path}: {error}") from error
+    pairs = [line for line in lines if len(line) == 2 and all(map(str.strip, line))][:limit]
+    if not pairs:
+        raise DataFileError(f"no line of {path} is a pair of texts with a tab between")
+    sources, targets = zip(*pairs, strict=True)
+    return list(sources), list(targets)
+
+
 def open_data_file(path: Path) -> BufferedIOBase:
     """Open a file for reading, decompressed where its name ends in `.gz` or `.xz`."""
     match path.suffix:

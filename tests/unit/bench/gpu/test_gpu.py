@@ -1,5 +1,4 @@
 import json
-import lzma
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +7,6 @@ import onnxruntime
 import pytest
 
 from bench.gpu import __main__ as gpu
-from bench.gpu.setup import read_pairs
-from bench.load.texts import DataFileError
 from tests.synthetic import Synthetic
 from tests.unit.bench.gpu.conftest import PAIRS, ROOT
 
@@ -24,21 +21,6 @@ def test_without_a_gpu_it_is_one_line_and_exit_2() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "CUDAExecutionProvider" in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_pairs_are_read_also_compressed(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.tsv.xz"
-    path.write_bytes(lzma.compress(b"One.\tEins.\nbroken\n\tleer\nTwo.\tZwei.\nThree.\tDrei.\n"))
-    assert read_pairs(path, 2) == (["One.", "Two."], ["Eins.", "Zwei."])
-
-
-@pytest.mark.parametrize("content", [None, b"no tab\n", b"\xff\t\xff\n"])
-def test_no_pairs_is_an_error(tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "pairs.tsv"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(DataFileError, match=r"pairs\.tsv"):
-        read_pairs(path, 9)
 
 
 def test_bad_data_is_one_line_and_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bench.decoding import Graphs
 from bench.gpu import floor, served, speed, steps
-from bench.gpu.accuracy import bleu, parity, placement, real_sentences
+from bench.gpu.accuracy import parity, placement, real_sentences
 from bench.gpu.encoder import difference, encoder
 from bench.gpu.kernels import kernels, operators, printed
 from bench.gpu.memory import memory
@@ -133,12 +133,6 @@ def test_a_bundle_is_equal_to_itself(task: Task) -> None:
     figures = parity(task)
     assert (figures["sentences"], figures["equal_share"], figures["encoder_difference_most"]) == (4, 1.0, 0.0)
     assert figures["bleu_fp32_cpu"] == figures["bleu_fp16_cpu"]
-
-
-def test_bleu_of_the_references_is_100() -> None:
-    pytest.importorskip("sacrebleu")
-    texts = ["Ein Hund läuft über die Wiese.", "Zwei Kinder spielen im Schnee."]
-    assert bleu(texts, texts) == pytest.approx(100.0)
 
 
 def test_texts_that_are_too_long_lose_their_beginning(fp32: Synthetic) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.load.texts import DataFileError, read_data_file, serialize_requests
+from bench.load.texts import DataFileError, read_data_file, read_pairs, serialize_requests
 from dragoman.v1 import translation_pb2
 
 TSV = "Good morning.\tGuten Morgen.\nThanks!\tDanke!\n"
@@ -83,3 +83,18 @@ def test_requests_hold_every_text_in_order_and_are_full(texts: list[str], size: 
     assert contents[: len(texts)] == texts
     assert [len(request.contents) for request in requests] == [size] * -(-len(texts) // size)
     assert {(request.model, request.source_language_code) for request in requests} == {("en-de", "en")}
+
+
+def test_pairs_are_read_also_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv.xz"
+    path.write_bytes(lzma.compress(b"One.\tEins.\nbroken\n\tleer\nTwo.\tZwei.\nThree.\tDrei.\n"))
+    assert read_pairs(path, 2) == (["One.", "Two."], ["Eins.", "Zwei."])
+
+
+@pytest.mark.parametrize("content", [None, b"no tab\n", b"\xff\t\xff\n"])
+def test_no_pairs_is_an_error(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "pairs.tsv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataFileError, match=r"pairs\.tsv"):
+        read_pairs(path, 9)

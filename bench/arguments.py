@@ -87,6 +87,11 @@ def count(text: str) -> int:
     return value
 
 
+def counts(text: str) -> list[int]:
+    """Read whole numbers from 1 on, with commas between."""
+    return [count(each) for each in text.split(",")]
+
+
 def input_file(text: str) -> Path:
     """Read the name of a file that exists."""
     if not Path(text).is_file():

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from service.decode import Decode
+from service.options import DEFAULT_DECODING, Decoding
 
 _FIRST_ID: Final = 4  # those before it are no pieces of text
 # Lengths as sentences have them: half below ten tokens, one in a thousand above a hundred.
@@ -33,16 +34,21 @@ class Sentences:
 
     def pick(self, count: int) -> "Sentences":
         """Take at most `count` of them, at even distances."""
-        count = min(count, len(self))
-        return self.take([index * len(self) // count for index in range(count)])
+        return self.take(even_places(len(self), count))
 
     def take(self, places: Sequence[int]) -> "Sentences":
         """Take those at these places."""
         return Sentences([self.sources[place] for place in places], [self.limits[place] for place in places])
 
-    def decodes(self) -> list[Decode]:
+    def decodes(self, decoding: Decoding = DEFAULT_DECODING) -> list[Decode]:
         """Make a decode of each, not yet submitted."""
-        return [Decode(ids, limit) for ids, limit in zip(self.sources, self.limits, strict=True)]
+        return [Decode(ids, limit, decoding=decoding) for ids, limit in zip(self.sources, self.limits, strict=True)]
+
+
+def even_places(total: int, count: int) -> list[int]:
+    """Return at most `count` of the places from 0 to `total`, at even distances."""
+    count = min(count, total)
+    return [index * total // count for index in range(count)]
 
 
 def random_sentences(

@@ -1,6 +1,7 @@
 """The models that are compared: for each its bundle, its checkpoint, its CTranslate2 model and its sentences."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.exported import exported
@@ -9,7 +10,7 @@ from bench.peers import random_model
 from bench.peers.checkpoint import Checkpoint
 from bench.peers.convert import convert
 from bench.peers.ours import ended_by_model
-from bench.sentences import Sentences
+from bench.sentences import Sentences, even_places
 from dragoman.bundle import Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 
@@ -40,6 +41,14 @@ class Model:
     sentences: Sentences
     texts: list[str]
     max_target_tokens: int | None = None
+
+    def take(self, places: Sequence[int]) -> "Model":
+        """Return it with the sentences at these places only."""
+        return replace(self, sentences=self.sentences.take(places), texts=[self.texts[place] for place in places])
+
+    def pick(self, count: int) -> "Model":
+        """Return it with at most `count` of the sentences, at even distances."""
+        return self.take(even_places(len(self.sentences), count))
 
 
 def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:

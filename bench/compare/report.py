@@ -15,10 +15,14 @@ _HEAD = "| model | part | unit | Dragoman | peer | ratio (spread) | equal senten
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
     """Write a table of medians, and of the ratios of neighbouring rounds with their spread."""
     rows = [_row(outcome) for outcome in outcomes]
+    return "\n".join([origin(), "", _HEAD, "|---" * (_HEAD.count("|") - 1) + "|", *rows])
+
+
+def origin() -> str:
+    """Say in a line on what machine, with what versions and when figures were taken."""
     where = _where()
     versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
-    first = f"{where['cores']} cores of {where['processor']}; {versions}; {where['date'][:10]}."
-    return "\n".join([first, "", _HEAD, "|---" * (_HEAD.count("|") - 1) + "|", *rows])
+    return f"{where['cores']} cores of {where['processor']}; {versions}; {where['date'][:10]}."
 
 
 def as_dict(outcomes: Sequence[Outcome], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ NAME = "ctranslate2"
 _COMPUTE_TYPES = {"fp32": "float32", "int8": "int8"}
 
 
-def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool = False) -> Program:
+def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool = False, beam_size: int = 1) -> Program:
     """Make a side of a converted model, and the settings worth a try.
 
     Args:
@@ -24,6 +24,7 @@ def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool 
         checkpoint: from which it was made.
         precision: fp32 or int8.
         quick: offer fewer settings.
+        beam_size: as in `Ids.translate`.
     """
     threads = cores.available()
     one, together = {"inter_threads": 1, "intra_threads": 1}, {"inter_threads": 1, "intra_threads": threads}
@@ -37,7 +38,7 @@ def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool 
         precision,
         offline=[{**used, "batch_type": kind, "max_batch_size": size} for used, kind, size in offline],
         single=[one, together],
-        open=lambda settings: _InProcess(Ids(model, checkpoint, precision, settings), settings),
+        open=lambda settings: _InProcess(Ids(model, checkpoint, precision, settings), settings, beam_size),
     )
 
 
@@ -63,33 +64,42 @@ class Ids:
             intra_threads=settings["intra_threads"],
         )
 
-    def translate(self, sources: Sequence[list[int]], limit: int, **batching: Any) -> list[list[int]]:
-        """Decode greedily.
+    def translate(
+        self, sources: Sequence[list[int]], limit: int, beam_size: int = 1, **batching: Any
+    ) -> list[list[int]]:
+        """Decode, with a length penalty of 1.
+
+        The length that CTranslate2 divides a log-probability by counts no end-of-sentence token, while ours does. And
+        it ends a search once `beam_size` hypotheses have ended; ours goes on while a live one scores better.
 
         Args:
             sources: ids of each sentence, with the end-of-sentence id.
             limit: target tokens of each at most.
+            beam_size: hypotheses that are kept; 1: greedy decoding.
             batching: `max_batch_size` and `batch_type`; without, all are one batch.
 
         Returns:
             Target ids of each.
         """
         pieces = [[self._pieces[index] for index in ids] for ids in sources]
-        results = self.translator.translate_batch(pieces, beam_size=1, max_decoding_length=limit, **batching)
+        results = self.translator.translate_batch(
+            pieces, beam_size=beam_size, length_penalty=1, max_decoding_length=limit, **batching
+        )
         return [[self._ids[piece] for piece in result.hypotheses[0]] for result in results]
 
 
 class _InProcess:
-    def __init__(self, model: Ids, settings: Settings) -> None:
+    def __init__(self, model: Ids, settings: Settings, beam_size: int) -> None:
         self._model = model
+        self._beam_size = beam_size
         self._batching = {name: settings[name] for name in ("batch_type", "max_batch_size") if name in settings}
 
     def translate(self, sentences: Sentences) -> list[list[int]]:
         # One limit for all is the only one there is; where it matters, sentences that reach theirs are left out.
-        return self._model.translate(sentences.sources, max(sentences.limits), **self._batching)
+        return self._model.translate(sentences.sources, max(sentences.limits), self._beam_size, **self._batching)
 
     def translate_one(self, source: list[int], limit: int) -> list[int]:
-        [target] = self._model.translate([source], limit)
+        [target] = self._model.translate([source], limit, self._beam_size)
         return target
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
 """Dragoman's own engine as a side of a comparison, in this process, with nothing remembered between sentences."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.peers.contender import Program, Settings
@@ -8,26 +9,29 @@ from dragoman.bundle import Bundle
 from service import cores
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
+from service.options import Decoding
 
 NAME = "dragoman"
 
 
-def program(folder: Path, *, quick: bool = False) -> Program:
+def program(folder: Path, *, quick: bool = False, beam_size: int = 1, slots: Sequence[int] | None = None) -> Program:
     """Make a side of the engine on a bundle, and the settings worth a try.
 
     Args:
         folder: of the bundle.
         quick: offer fewer settings.
+        beam_size: hypotheses that are kept, each in a slot; 1: greedy decoding.
+        slots: of a thread, that are worth a try where all sentences are there at once; None: the usual ones.
     """
     threads = cores.available()
-    slots = [32] if quick else [16, 32, 64]
-    bundle = Bundle.open(folder)
+    slots = slots or ([32] if quick else [16, 32, 64])
+    bundle, decoding = Bundle.open(folder), Decoding(beam_size=beam_size)
     return Program(
         NAME,
         bundle.manifest.precision,
         offline=[{"threads": threads, "slots": count} for count in slots],
-        single=[{"threads": 1, "slots": 1}],
-        open=lambda settings: _InProcess(bundle, settings),
+        single=[{"threads": 1, "slots": beam_size}],
+        open=lambda settings: _InProcess(bundle, settings, decoding),
     )
 
 
@@ -42,16 +46,17 @@ def ended_by_model(folder: Path, sentences: Sentences) -> list[int]:
 class _InProcess:
     """An engine in this process."""
 
-    def __init__(self, bundle: Bundle, settings: Settings) -> None:
+    def __init__(self, bundle: Bundle, settings: Settings, decoding: Decoding) -> None:
+        self._decoding = decoding
         self._engine = OfflineEngine(bundle, threads=settings["threads"], slots=settings["slots"])
 
     def translate(self, sentences: Sentences) -> list[list[int]]:
-        decodes = sentences.decodes()
+        decodes = sentences.decodes(self._decoding)
         self._engine.decode(decodes)
         return [decode.target_ids for decode in decodes]
 
     def translate_one(self, source: list[int], limit: int) -> list[int]:
-        decode = Decode(source, limit)
+        decode = Decode(source, limit, decoding=self._decoding)
         self._engine.decode([decode])
         return decode.target_ids
 

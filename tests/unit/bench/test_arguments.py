@@ -53,3 +53,9 @@ def test_names_are_some_of_those_that_there_are() -> None:
     assert read("single,offline") == ["single", "offline"]
     with pytest.raises(argparse.ArgumentTypeError, match=r"^no 'served'; there are offline, single$"):
         read("offline,served")
+
+
+def test_several_numbers_have_commas_between() -> None:
+    assert arguments.counts("1,2,40") == [1, 2, 40]
+    with pytest.raises(argparse.ArgumentTypeError, match="must be at least 1, not 0"):
+        arguments.counts("1,0")

@@ -4,6 +4,7 @@ import numpy as np
 
 from bench.sentences import Sentences, equal_sentences, random_lengths, random_sentences
 from dragoman.bundle import Bundle
+from service.options import Decoding
 
 BUNDLE = Path(__file__).parents[3] / "models" / "en-de" / "bundle"
 
@@ -43,6 +44,11 @@ def test_each_sentence_becomes_a_segment() -> None:
     [first, second] = Sentences([[5, 2], [6, 7, 2]], [9, 10]).decodes()
     assert (first.source_ids, first.max_target_tokens) == ([5, 2], 9)
     assert (second.source_ids, second.max_target_tokens) == ([6, 7, 2], 10)
+
+
+def test_each_segment_is_decoded_as_it_is_asked_for() -> None:
+    decoding = Decoding(beam_size=4)
+    assert [decode.decoding for decode in Sentences([[5, 2], [6, 2]], [9, 9]).decodes(decoding)] == [decoding] * 2
 
 
 def test_sentences_are_equal_where_all_tokens_are() -> None:

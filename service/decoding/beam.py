@@ -9,9 +9,11 @@ of them.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from service.decode import FinishReason, Hypothesis
+
+_NONE: Final = -1  # no lane
 
 
 class Best(NamedTuple):
@@ -82,27 +84,32 @@ class Beam:
         Returns:
             Of each lane of `live` as it is now, the lane whose hypothesis it continues: where it can be, its own.
         """
-        candidates = [
-            (live.log_probability + log_probability, lane, token)
-            for lane, (live, (ids, log_probabilities)) in enumerate(zip(self.live, best, strict=True))
-            for token, log_probability in zip(ids, log_probabilities, strict=True)
-        ]
-        candidates.sort(key=_by_probability)  # of equals, the earlier lane and the better token stay first
-        del candidates[2 * self.size :]
+        candidates: list[tuple[float, int, int, int]] = []
+        for lane, (live, (ids, log_probabilities)) in enumerate(zip(self.live, best, strict=True)):
+            before = -live.log_probability
+            candidates += [
+                (before - log_probability, lane, rank, token)
+                for rank, (token, log_probability) in enumerate(zip(ids, log_probabilities, strict=True))
+            ]
+        candidates.sort()  # by probability, of equals the earlier lane and the better token first
         tokens = 1 + len(self.live[0].ids)
         weight = self._weight(tokens)
         at_limit = tokens >= self._limit
+        finished = len(self.finished)
         going_on: list[tuple[float, int, int]] = []
-        for rank, (log_probability, lane, token) in enumerate(candidates):
+        for rank, (loss, lane, _, token) in enumerate(candidates[: 2 * self.size]):
             if token != self._eos_id and not at_limit:
-                if len(going_on) < self.size:
-                    going_on.append((log_probability, lane, token))
+                going_on.append((-loss, lane, token))
+                if len(going_on) == self.size:
+                    # What is behind it could not end: the first ones alone may.
+                    break
             elif rank < self.size:
-                ids, reason = self.live[lane].ids, FinishReason.EOS
+                ended = self.live[lane].ids, FinishReason.EOS
                 if token != self._eos_id:
-                    ids, reason = (*ids, token), FinishReason.LENGTH
-                self.finished.append(Hypothesis(ids, log_probability, log_probability / weight, reason))
-        self._keep_best()
+                    ended = (*ended[0], token), FinishReason.LENGTH
+                self.finished.append(Hypothesis(ended[0], -loss, -loss / weight, ended[1]))
+        if len(self.finished) > finished:
+            self._keep_best()
         is_full = len(self.finished) == self.size
         self.ended = not going_on or (is_full and going_on[0][0] / weight <= self.finished[-1].score)
         return [] if self.ended else self._go_on(going_on)
@@ -139,24 +146,23 @@ class Beam:
 
     def _go_on(self, going_on: Sequence[tuple[float, int, int]]) -> list[int]:
         """Give each hypothesis a lane: the first of a lane stays, others take the lanes that are left."""
-        parents: list[int | None] = [None] * len(self.live)
-        live: list[Live | None] = [None] * len(self.live)
+        live, parents = self.live.copy(), [_NONE] * len(self.live)
         others = []
         for log_probability, lane, token in going_on:
             continued = Live((*self.live[lane].ids, token), log_probability)
-            if parents[lane] is None:
+            if parents[lane] == _NONE:
                 parents[lane], live[lane] = lane, continued
             else:
                 others.append((lane, continued))
         for lane, continued in others:
-            if None in parents:
-                place = parents.index(None)
+            if _NONE in parents:
+                place = parents.index(_NONE)
                 parents[place], live[place] = lane, continued
             else:
                 parents.append(lane)
                 live.append(continued)
-        self.live = [each for each in live if each is not None]
-        return [parent for parent in parents if parent is not None]
+        self.live = live
+        return parents
 
 
 def common_length(one: Sequence[int], other: Sequence[int]) -> int:
@@ -167,10 +173,6 @@ def common_length(one: Sequence[int], other: Sequence[int]) -> int:
             break
         count += 1
     return count
-
-
-def _by_probability(candidate: tuple[float, int, int]) -> float:
-    return -candidate[0]
 
 
 def _by_score(hypothesis: Hypothesis) -> float:

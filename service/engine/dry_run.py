@@ -35,7 +35,7 @@ def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch:
     ready: deque[tuple[Decode, Memory]] = deque()
     more = True
     while more or ready or scheduler.active:
-        if more and scheduler.free > len(ready):
+        if more and scheduler.free > sum(decode.slots for decode, _ in ready):
             wave = next(coming, None)
             more = wave is not None
             ready.extend(_encoded(runner, wave or ()))

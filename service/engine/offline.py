@@ -12,7 +12,7 @@ from service.engine.dry_run import drive
 from service.engine.graphs import open_graphs, open_runners
 from service.engine.runner import Runner
 
-# Segments that a thread takes at once.
+# Slots for which a thread takes segments at once.
 _PORTION: Final = 32
 
 
@@ -75,13 +75,14 @@ class OfflineEngine:
     def _portions(self, pending: deque[Decode]) -> Iterator[list[Decode]]:
         """Take from the segments that are left, which other threads take from too, no more than a share of them."""
         while pending:
-            count, tokens = min(_PORTION, -(-len(pending) // len(self._runners))), 0
+            count, slots, tokens = -(-len(pending) // len(self._runners)), 0, 0
             portion: list[Decode] = []
-            while pending and len(portion) < count and tokens < RUN_TOKENS:
+            while pending and len(portion) < count and slots < _PORTION and tokens < RUN_TOKENS:
                 try:
                     decode = pending.popleft()
                 except IndexError:  # another thread was sooner
                     break
                 portion.append(decode)
+                slots += decode.slots
                 tokens += len(decode.source_ids)
             yield portion

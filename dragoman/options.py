@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
             without. More favours long translations.
         alternatives: how many of the best translations of each text are listed, 0 to 16 and at most `beam_size`; none
             without.
+        target_prefix: what the translation of each text begins with; the model goes on from there.
         request_id: a name for the call, such as a UUID, which errors and the server's log repeat: 1 to 128 letters,
             digits and any of "._:-"; the server makes one up without.
         priority: "interactive" where somebody waits for the answer, "bulk" where nobody does; without, "bulk" for
@@ -49,6 +50,7 @@ class Options(TypedDict, total=False):
     beam_size: int | None
     length_penalty: float | None
     alternatives: int | None
+    target_prefix: str
     request_id: str
     priority: Priority | None
 
@@ -64,6 +66,7 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "beam_size": (SupportsIndex, "int"),
     "length_penalty": (Real, "float"),
     "alternatives": (SupportsIndex, "int"),
+    "target_prefix": (str, "str"),
     "request_id": (str, "str"),
     "priority": (str, "str"),
 }
@@ -142,6 +145,7 @@ def _fields(
     beam_size: int | None = None,
     length_penalty: float | None = None,
     alternatives: int | None = None,
+    target_prefix: str = "",
     request_id: str = "",
     priority: Priority | None = None,
 ) -> dict[str, Any]:
@@ -158,7 +162,10 @@ def _fields(
         "model": model,
         "mime_type": mime_type,
         "options": pb.TranslateOptions(
-            mean_log_probability=mean_log_probability, length_penalty=length_penalty, **counts
+            mean_log_probability=mean_log_probability,
+            length_penalty=length_penalty,
+            target_prefix=target_prefix,
+            **counts,
         ),
         "request_id": request_id,
         "priority": _PRIORITIES[priority],

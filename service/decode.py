@@ -42,21 +42,18 @@ class Hypothesis(NamedTuple):
 
     Attributes:
         target_ids: without the end-of-sentence id.
-        log_probability: the sum of the natural logarithms of the probabilities of its tokens, the end-of-sentence token
-            counted.
+        log_probability: the sum of the natural logarithms of the probabilities of the tokens that the model chose, the
+            end-of-sentence token counted.
         score: by which they are ordered: the log-probability divided by a power of the number of tokens.
         finish_reason: why it ended.
+        decoded_tokens: how many tokens the model chose, the end-of-sentence token counted.
     """
 
     target_ids: Sequence[int]
     log_probability: float
     score: float
     finish_reason: FinishReason
-
-    @property
-    def decoded_tokens(self) -> int:
-        """Target tokens, the end-of-sentence token counted."""
-        return len(self.target_ids) + (self.finish_reason is FinishReason.EOS)
+    decoded_tokens: int
 
 
 def _ignore(_: "Decode") -> None:
@@ -67,7 +64,7 @@ def _ignore(_: "Decode") -> None:
 class Decode:
     """One source on its way through the engine; compared and hashed by identity.
 
-    The submitter fills the first ten fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    The submitter fills the first eleven fields, the engine all others. Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
@@ -81,6 +78,7 @@ class Decode:
         text_bytes: of its text, in UTF-8.
         start_ids: what its translation begins with: a start id, and then tokens that are no part of it; (): the model's
             start id alone.
+        prefix_ids: what its translation begins with, and what is part of it; fewer than `max_target_tokens`.
         target_ids: so far, without the end-of-sentence id; grows by appending only.
         log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
             end-of-sentence token counted; 0 where not wanted.
@@ -89,7 +87,8 @@ class Decode:
         finish_reason: why it ended, None before that and where the engine failed.
         error: why it failed, None if it did not.
         cancel_requested: set by the mailbox; heeded before the next step.
-        forced_ids: those of the start ids that are still to be given to the decoder after a step, whatever it chooses.
+        forced_ids: those of the start ids and the prefix that are still to be given to the decoder after a step,
+            whatever it chooses.
         cost: what it counts for wherever work is shared out: source tokens, once for each slot that it takes.
         cycle_tokens: how long a cycle has to be to end it; 0: not known yet.
         submitted_s: when it entered the mailbox.
@@ -109,6 +108,7 @@ class Decode:
     priority: Priority = Priority.INTERACTIVE
     text_bytes: int = 0
     start_ids: tuple[int, ...] = ()
+    prefix_ids: tuple[int, ...] = ()
     target_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     hypotheses: Sequence[Hypothesis] = ()
@@ -126,7 +126,7 @@ class Decode:
     finished_s: float | None = None
 
     def __post_init__(self) -> None:
-        self.forced_ids = self.start_ids[1:]
+        self.forced_ids = self.start_ids[1:] + self.prefix_ids
         self.cost = len(self.source_ids) * self.decoding.beam_size
 
     @property
@@ -146,8 +146,9 @@ class Decode:
 
     @property
     def decoded_tokens(self) -> int:
-        """Target tokens so far, the end-of-sentence token counted."""
-        return len(self.target_ids) + (self.finish_reason is FinishReason.EOS)
+        """Target tokens that the model chose so far, the end-of-sentence token counted."""
+        given = min(len(self.target_ids), len(self.prefix_ids))
+        return len(self.target_ids) - given + (self.finish_reason is FinishReason.EOS)
 
     def finish(self, reason: FinishReason, now_s: float) -> None:
         """End it, by the model, its limit or the caller."""

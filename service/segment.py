@@ -39,6 +39,7 @@ class Segment:
         options: what its call asks for.
         text_bytes: of its text, in UTF-8.
         start_ids: see :class:`Decode`.
+        prefix_ids: see :class:`Decode`.
         marks: tokens of `source_ids` that are none of the text: the end of the sentence, and marks of languages.
         on_progress: called on the event loop when it has finished, and after every token where the options want deltas;
             not after it was withdrawn.
@@ -54,6 +55,7 @@ class Segment:
     options: RequestOptions = _DEFAULT_OPTIONS
     text_bytes: int = 0
     start_ids: tuple[int, ...] = ()
+    prefix_ids: tuple[int, ...] = ()
     marks: int = 1
     on_progress: Callable[["Segment"], None] = _ignore
     decode: Decode = _NOT_SUBMITTED
@@ -76,6 +78,7 @@ class Segment:
             priority=options.priority,
             text_bytes=self.text_bytes,
             start_ids=self.start_ids,
+            prefix_ids=self.prefix_ids,
         )
 
     def leave(self, now_s: float) -> None:
@@ -154,7 +157,7 @@ class Segment:
         # One that was withdrawn may have no token.
         tokens = max(1, decode.decoded_tokens + len(self.start_ids[1:]))
         score = self.options.decoding.score(decode.log_probability, tokens)
-        return Hypothesis(decode.target_ids, decode.log_probability, score, decode.finish_reason)
+        return Hypothesis(decode.target_ids, decode.log_probability, score, decode.finish_reason, decode.decoded_tokens)
 
     def _own(self, time_s: float | None) -> float | None:
         """Give a time of its decode as its own: no earlier than its submission."""

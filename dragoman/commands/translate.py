@@ -58,6 +58,7 @@ class _Asked(NamedTuple):
     beam_size: int | None
     length_penalty: float | None
     alternatives: int | None
+    target_prefix: str
 
 
 def translate(arguments: list[str]) -> int:
@@ -105,6 +106,7 @@ def build_parser() -> Parser:
         metavar="N",
         help="write the best N translations of each text, a line each: number of the text<TAB>score<TAB>translation",
     )
+    add("--target-prefix", default="", metavar="TEXT", help="what each translation begins with")
     add(
         "--json", action="store_true", help="write a JSON object per line: text, translation, finish_reason, model, ..."
     )
@@ -128,6 +130,7 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
             beam_size=options.beam_size,
             length_penalty=options.length_penalty,
             alternatives=options.alternatives,
+            target_prefix=options.target_prefix,
         )
         yield lambda lines: _translate_remotely(client, lines, asked)
 
@@ -172,6 +175,7 @@ def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
         beam_size=options.beam_size or 0,
         length_penalty=options.length_penalty,
         alternatives=options.alternatives or 0,
+        target_prefix=options.target_prefix,
     )
 
 

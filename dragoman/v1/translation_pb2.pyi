@@ -53,18 +53,20 @@ class TranslateTextRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: bool = ...) -> None: ...
 
 class TranslateOptions(_message.Message):
-    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives")
+    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives", "target_prefix")
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
     ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
+    TARGET_PREFIX_FIELD_NUMBER: _ClassVar[int]
     max_target_tokens: int
     mean_log_probability: bool
     beam_size: int
     length_penalty: float
     alternatives: int
-    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ...) -> None: ...
+    target_prefix: str
+    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ..., target_prefix: _Optional[str] = ...) -> None: ...
 
 class TranslateTextResponse(_message.Message):
     __slots__ = ("translations", "request_id")

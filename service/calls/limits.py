@@ -1,11 +1,16 @@
-"""The limits of texts and beams, and the error of what is beyond them; knows no wire."""
+"""The limits of texts, beams and prefixes, and the error of what is beyond them; knows no wire."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from dragoman.errors import DragomanError, FieldViolation, InvalidRequestError
 from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY
 from service.settings import Settings
+from service.text.translator import Translator
+
+# A sentence or two: it is encoded before the request is let in.
+MAX_TARGET_PREFIX_BYTES: Final = 4_096
 
 
 def bad_texts(contents: Iterable[str], settings: Settings, first: int = 0) -> dict[int, InvalidRequestError]:
@@ -53,6 +58,32 @@ def bad_beam(
     if not (math.isfinite(length_penalty) and abs(length_penalty) <= MAX_LENGTH_PENALTY):
         bound = f"{MAX_LENGTH_PENALTY:g}"
         yield FieldViolation(f"{prefix}length_penalty", f"must be -{bound} to {bound}, is {length_penalty:g}")
+
+
+def bad_prefix(
+    target_prefix: str, translator: Translator, limit_tokens: int, prefix: str = ""
+) -> Iterator[FieldViolation]:
+    """Find what is wrong with what translations are to begin with.
+
+    Args:
+        target_prefix: itself.
+        translator: of the model.
+        limit_tokens: of a translation.
+        prefix: in front of the name of the field.
+    """
+    field = f"{prefix}target_prefix"
+    if not target_prefix:
+        return
+    if (size := len(target_prefix.encode())) > MAX_TARGET_PREFIX_BYTES:
+        yield FieldViolation(field, f"must be at most {MAX_TARGET_PREFIX_BYTES} bytes, is {size}")
+    elif (tokens := len(translator.prefix_ids(target_prefix))) >= limit_tokens:
+        yield FieldViolation(field, f"must have fewer tokens than a translation may, {limit_tokens}, has {tokens}")
+    elif not translator.is_writable(target_prefix):
+        yield FieldViolation(
+            field,
+            "must read the same in the pieces of the model: no characters that it does not know, and no blanks at the "
+            "ends or several in a row",
+        )
 
 
 def refuse_any(errors: Sequence[DragomanError]) -> None:

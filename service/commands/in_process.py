@@ -9,7 +9,7 @@ from dragoman.answers import Alternative, Translation
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
-from service.calls.limits import bad_beam, raise_if_any
+from service.calls.limits import bad_beam, bad_prefix, raise_if_any
 from service.options import DEFAULT_LENGTH_PENALTY, Decoding, RequestOptions, beam_size_of
 from service.registry import capacity
 from service.settings import DEFAULT_MODELS, PREFIX, load
@@ -43,6 +43,7 @@ def translator(
     beam_size: int = 0,
     length_penalty: float | None = None,
     alternatives: int = 0,
+    target_prefix: str = "",
 ) -> Callable[[list[str]], list[Translation]]:
     """Load a model, and give the function that translates texts with it.
 
@@ -55,6 +56,7 @@ def translator(
         beam_size: hypotheses that are kept at each step; 0: as the settings say, or as many as alternatives are wanted.
         length_penalty: of their scores; None: the default.
         alternatives: of the best translations, how many are listed.
+        target_prefix: what each translation begins with.
 
     Raises:
         DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
@@ -65,12 +67,13 @@ def translator(
     bundle = Bundle.open(next(path for path, other in bundles if other is manifest))
     slots = capacity.slots_of(manifest, settings)
     penalty = DEFAULT_LENGTH_PENALTY if length_penalty is None else length_penalty
-    raise_if_any([*bad_beam(beam_size, penalty, alternatives, slots)])
+    translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
+    bad = bad_beam(beam_size, penalty, alternatives, slots)
+    raise_if_any([*bad, *bad_prefix(target_prefix, translator, manifest.max_target_tokens)])
     size = beam_size_of(beam_size, alternatives, settings.beam_size)
     from service.engine.offline import OfflineEngine
 
     engine = OfflineEngine(bundle, device=settings.device, threads=settings.decoding_threads(), slots=slots)
-    translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
     source, target = manifest.languages.told(source, target)
     options = RequestOptions(
         decoding=Decoding.of(beam_size=size, length_penalty=penalty, alternatives=alternatives),
@@ -78,6 +81,7 @@ def translator(
         target_language=target,
         html=html,
         alternatives=alternatives,
+        target_prefix=target_prefix,
     )
 
     def translate(texts: list[str]) -> list[Translation]:

@@ -3,7 +3,7 @@
 The search is that of Hugging Face's `generate` (transformers 5, `early_stopping=False`). At each step the best
 `2 * size` continuations of all live hypotheses are looked at. Of the first `size` of them, those that end are finished;
 the first `size` that do not end live on. A finished hypothesis' score is its log-probability divided by its number of
-tokens, the end-of-sentence token and given ones counted, to the power of the length penalty. The `size` best are kept.
+tokens, the end-of-sentence token counted, to the power of the length penalty. The `size` best are kept.
 The search ends once that number is finished, and the best live one scores no better by its length so far than the worst
 of them.
 """
@@ -49,7 +49,7 @@ class Beam:
         ended: whether the search has.
     """
 
-    __slots__ = ("_eos_id", "_given", "_length_penalty", "_limit", "ended", "finished", "live", "size")
+    __slots__ = ("_eos_id", "_given", "_length_penalty", "_limit", "_prefix", "ended", "finished", "live", "size")
 
     def __init__(self, size: int, length_penalty: float, *, limit: int, eos_id: int, given: int = 0) -> None:
         """Begin with nothing decoded.
@@ -59,7 +59,7 @@ class Beam:
             length_penalty: see above.
             limit: of tokens, at which every hypothesis ends.
             eos_id: the end-of-sentence token.
-            given: tokens that every translation begins with, beside the start id.
+            given: tokens that every translation begins with, beside the start id, and that are no part of it.
         """
         self.size = size
         self.live = [Live((), 0.0)]
@@ -69,11 +69,18 @@ class Beam:
         self._limit = limit
         self._eos_id = eos_id
         self._given = given
+        self._prefix = 0  # tokens of a translation that the model did not choose
 
     @property
     def best_live(self) -> Live:
         """The most probable hypothesis that has not ended."""
         return max(self.live, key=lambda live: live.log_probability)
+
+    def begin_with(self, token: int) -> None:
+        """Give a translation, in which nothing was chosen yet, its next token: it counts for no score."""
+        [live] = self.live
+        self.live = [Live((*live.ids, token), 0.0)]
+        self._prefix += 1
 
     def advance(self, best: Sequence[Best]) -> list[int]:
         """Take a step.
@@ -107,7 +114,7 @@ class Beam:
                 ended = self.live[lane].ids, FinishReason.EOS
                 if token != self._eos_id:
                     ended = (*ended[0], token), FinishReason.LENGTH
-                self.finished.append(Hypothesis(ended[0], -loss, -loss / weight, ended[1]))
+                self.finished.append(Hypothesis(ended[0], -loss, -loss / weight, ended[1], tokens - self._prefix))
         if len(self.finished) > finished:
             self._keep_best()
         is_full = len(self.finished) == self.size
@@ -116,9 +123,10 @@ class Beam:
 
     def stop(self) -> None:
         """End the search with what there is, because the best live hypothesis repeats itself."""
-        weight = self._weight(len(self.live[0].ids))
+        tokens = len(self.live[0].ids)
+        weight, chosen = self._weight(tokens), tokens - self._prefix
         self.finished += [
-            Hypothesis(live.ids, live.log_probability, live.log_probability / weight, FinishReason.REPETITION)
+            Hypothesis(live.ids, live.log_probability, live.log_probability / weight, FinishReason.REPETITION, chosen)
             for live in self.live
         ]
         self._keep_best()
@@ -138,7 +146,7 @@ class Beam:
         return tuple(first[:common])
 
     def _weight(self, tokens: int) -> float:
-        return float((self._given + tokens) ** self._length_penalty)
+        return float((self._given + tokens - self._prefix) ** self._length_penalty)
 
     def _keep_best(self) -> None:
         self.finished.sort(key=_by_score)

@@ -131,8 +131,12 @@ class Scheduler:
             if token is None:
                 decode.fail_alone(now_s)
             elif decode.forced_ids:
-                result.forced.append((slot, _next_forced(decode)))
-                continue
+                token, is_text = _next_forced(decode)
+                result.forced.append((slot, token))
+                if not is_text:
+                    continue
+                result.tokens += 1
+                decode.target_ids.append(token)
             else:
                 if decode.first_token_s is None:
                     decode.first_token_s = now_s
@@ -162,7 +166,10 @@ class Scheduler:
             result.progressed.append(decode)
             return
         if decode.forced_ids:
-            result.forced.append((search.slots[0], _next_forced(decode)))
+            token, is_text = _next_forced(decode)
+            result.forced.append((search.slots[0], token))
+            if is_text:
+                search.beam.begin_with(token)
             return
         if decode.first_token_s is None:
             decode.first_token_s = now_s
@@ -212,11 +219,11 @@ def _is_scored(decode: Decode) -> bool:
     return decode.decoding.wants_log_probability and decode.slots == 1
 
 
-def _next_forced(decode: Decode) -> int:
-    """Take the next token that a segment is made to begin with."""
+def _next_forced(decode: Decode) -> tuple[int, bool]:
+    """Take the next token that a segment is made to begin with; says whether it is part of the translation."""
     token, *rest = decode.forced_ids
     decode.forced_ids = tuple(rest)
-    return token
+    return token, len(rest) < len(decode.prefix_ids)
 
 
 def expired_or_cancelled(decodes: Iterable[Decode], now_s: float) -> list[int]:

@@ -39,7 +39,7 @@ def violations(snapshot: Snapshot) -> list[str]:
     for slot, (decode, length, decoded, memory_length) in enumerate(rows):
         if decode.status is not DecodeStatus.DECODING:
             found.append(f"slot {slot}: its segment is {decode.status.name}")
-        given = len(decode.start_ids[1:]) - len(decode.forced_ids)
+        given = len(decode.start_ids[1:]) - max(0, len(decode.forced_ids) - len(decode.prefix_ids))
         if length != given + len(decoded):
             found.append(f"slot {slot}: {length} tokens in the cache, {len(decoded)} decoded, {given} given")
         if length >= snapshot.target_capacity:

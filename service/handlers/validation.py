@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from dragoman import language
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.limits import bad_beam, invalid, raise_if_any
+from service.calls.limits import bad_beam, bad_prefix, invalid, raise_if_any
 from service.options import MAX_BEAM_SIZE, beam_size_of
 from service.registry import capacity
 from service.registry.catalog import Catalog, Choice, ServedModel
@@ -121,9 +121,11 @@ def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list
         raise
     checks = (*_untold(chosen), *_options(asked.options, chosen.model), *_beam(asked.options, chosen, settings))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
-    raise_if_any(violations)
     options = asked.options
     max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
+    bad = bad_prefix(options.target_prefix, chosen.model.translator, max_target_tokens, "options.")
+    violations += [FieldViolation(prefix + field, description) for field, description in bad]
+    raise_if_any(violations)
     beam_size = beam_size_of(options.beam_size, options.alternatives, settings.beam_size)
     return Order(*chosen, max_target_tokens, beam_size)
 

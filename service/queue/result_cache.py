@@ -24,6 +24,7 @@ class Key(NamedTuple):
 
     source_ids: bytes
     start_ids: tuple[int, ...]
+    prefix_ids: tuple[int, ...]
     max_target_tokens: int
     decoding: Decoding
 
@@ -31,7 +32,7 @@ class Key(NamedTuple):
     def of(cls, segment: Segment) -> "Key":
         """Make the key of what a segment asks for."""
         ids = array("i", segment.source_ids).tobytes()
-        return cls(ids, segment.start_ids, segment.max_target_tokens, segment.options.decoding)
+        return cls(ids, segment.start_ids, segment.prefix_ids, segment.max_target_tokens, segment.options.decoding)
 
 
 class Result(NamedTuple):
@@ -76,6 +77,7 @@ class Result(NamedTuple):
             segment.max_target_tokens,
             decoding=segment.options.decoding,
             start_ids=segment.start_ids,
+            prefix_ids=segment.prefix_ids,
             target_ids=self.target_ids.tolist(),
             log_probability=self.log_probability,
             hypotheses=self.hypotheses,

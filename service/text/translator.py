@@ -86,7 +86,7 @@ class Translator:
             text_bytes = len(text.encode())
             pieces = split(text)
         return Document(
-            self._parts(pieces, encoder, frame, options, on_progress),
+            self._parts(pieces, encoder, frame, options, on_progress, self.prefix_ids(options.target_prefix)),
             self._tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
@@ -105,6 +105,15 @@ class Translator:
         document = self.open(text, options, on_progress)
         document.read_all()
         return document
+
+    def prefix_ids(self, target_prefix: str) -> tuple[int, ...]:
+        """Give the ids of what a translation is to begin with."""
+        return tuple(self._tokenizer.encode_target(target_prefix)) if target_prefix else ()
+
+    def is_writable(self, target_prefix: str) -> bool:
+        """Tell whether the model has pieces for a prefix, so that it reads the same in a translation."""
+        # A translation has no blanks at its ends.
+        return self._tokenizer.decode(self.prefix_ids(target_prefix)) == target_prefix == target_prefix.strip()
 
     def translate_offline(
         self, engine: Decodes, texts: Iterable[str], options: RequestOptions = _DEFAULT_OPTIONS
@@ -135,29 +144,40 @@ class Translator:
         frame: Frame,
         options: RequestOptions,
         on_progress: OnProgress,
+        prefix_ids: tuple[int, ...],
     ) -> Iterator[Part]:
-        """Make segments of the pieces of a text, one after the other."""
+        """Make segments of the pieces of a text, one after the other; the first has the prefix."""
         for kept, text, inside, protection in pieces:
             if text and (ids := encoder.ids(text)):
-                yield Part(kept, self._segment(text, ids, frame, options, on_progress), protection, inside)
+                segment = self._segment(text, ids, frame, options, on_progress, prefix_ids)
+                yield Part(kept, segment, protection, inside)
+                prefix_ids = ()
             else:  # nothing that the model could see, such as a filler character
                 yield Part(kept + (text if protection is None else protection.restore(text)), split=inside)
 
     def _segment(
-        self, text: str, ids: list[int], frame: Frame, options: RequestOptions, on_progress: OnProgress
+        self,
+        text: str,
+        ids: list[int],
+        frame: Frame,
+        options: RequestOptions,
+        on_progress: OnProgress,
+        prefix_ids: tuple[int, ...],
     ) -> Segment:
         source_ids = frame.around(ids)
         return Segment(
             source_ids=source_ids,
-            max_target_tokens=self._limit(len(source_ids), options.max_target_tokens),
+            max_target_tokens=self._limit(len(source_ids), options.max_target_tokens, len(prefix_ids)),
             options=options,
             text_bytes=len(text.encode()),
             start_ids=frame.start_ids,
+            prefix_ids=prefix_ids,
             marks=frame.tokens,
             on_progress=on_progress,
         )
 
-    def _limit(self, source_tokens: int, asked: int | None) -> int:
+    def _limit(self, source_tokens: int, asked: int | None, prefix: int) -> int:
         longest = self._manifest.max_target_tokens
         limit = target_limit(source_tokens, longest, self._limits.factor, self._limits.offset)
+        limit = min(limit + prefix, longest)  # what is given takes nothing of what is allowed
         return min(asked, limit) if asked else limit

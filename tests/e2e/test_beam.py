@@ -192,3 +192,42 @@ def test_the_command_writes_the_same_by_address_and_in_process(server, client) -
             command, input="\n".join(SENTENCES).encode(), capture_output=True, timeout=PATIENCE_S, cwd=REPOSITORY
         )
         assert (done.returncode, done.stdout.decode(), done.stderr) == (0, expected, b"")
+
+
+@pytest.mark.parametrize("options", [{}, {"beam_size": 4, "alternatives": 3}], ids=["greedy", "a beam"])
+def test_a_prefix_is_what_translations_begin_with(client, options: dict) -> None:
+    free = client.translate(SENTENCES[3], model="en-de", **options)
+    begun = client.translate(SENTENCES[3], model="en-de", target_prefix="Jeden Abend", **options)
+    assert not free.text.startswith("Jeden Abend")
+    for text in (begun.text, *(each.text for each in begun.alternatives)):
+        assert text.startswith("Jeden Abend ")
+        assert len(text) > len("Jeden Abend ")
+    pieces = client.stream(SENTENCES[3], model="en-de", target_prefix="Jeden Abend", **options)
+    assert "".join(piece.text for piece in pieces) == begun.text
+
+
+def test_a_prefix_that_greedy_decoding_would_have_written_changes_nothing(client) -> None:
+    free = client.translate(SENTENCES[3], model="en-de")
+    prefix = " ".join(free.text.split()[:2])
+    assert client.translate(SENTENCES[3], model="en-de", target_prefix=prefix).text == free.text
+
+
+def test_a_prefix_that_cannot_be_is_named(client) -> None:
+    for prefix, said in (
+        ("x " * 3_000, "4096 bytes"),
+        ("Guten  Tag", "the pieces of the model"),
+        ("ja " * 300, "fewer tokens"),
+    ):
+        with pytest.raises(InvalidRequestError, match=r"options\.target_prefix") as caught:
+            client.translate("Good morning.", model="en-de", target_prefix=prefix)
+        assert said in str(caught.value)
+
+
+def test_the_command_takes_a_prefix_by_address_and_in_process(server) -> None:
+    command = [sys.executable, "-m", "dragoman.cli", "translate", "--target-prefix", "Jeden Abend", SENTENCES[3]]
+    outputs = [
+        subprocess.run([*command, *where], capture_output=True, text=True, check=True, cwd=REPOSITORY).stdout
+        for where in (["--address", server.address], ["--models", "models/en-de/bundle"])
+    ]
+    assert outputs[0] == outputs[1]
+    assert outputs[0].startswith("Jeden Abend ")

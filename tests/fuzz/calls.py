@@ -99,6 +99,7 @@ def _fields(source: random.Random, message: Message) -> Message:
         message.options.mean_log_probability = source.random() < 0.5  # type: ignore[attr-defined]
     if source.random() < 0.2:
         message.options.beam_size = source.choice([0, 1, 2, 4, 17, 2**32 - 1])  # type: ignore[attr-defined]
+        message.options.target_prefix = source.choice(["", "Guten", " ", "x" * 5_000, "\x00", "ja " * 200])  # type: ignore[attr-defined]
         message.options.alternatives = source.choice([0, 1, 2, 4, 17, 2**32 - 1])  # type: ignore[attr-defined]
         penalties = [0.0, 1.0, -1.0, 10.0, 1e-300, 11.0, float("nan"), float("inf")]
         message.options.length_penalty = source.choice(penalties)  # type: ignore[attr-defined]

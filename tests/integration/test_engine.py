@@ -71,10 +71,22 @@ class Subject:
         limit = LIMIT - len(start_ids[1:])
         return decode_alone(self.bundle.manifest, self._on_host, source, limit, start_ids)
 
+    def begun(self, segment: Decode, given_ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Start ids that have the same effect as tokens that are given."""
+        return (
+            (*(segment.start_ids or (self.bundle.manifest.start_id,)), *given_ids) if given_ids else segment.start_ids
+        )
+
     def searched_alone(self, segment: Decode) -> Decode:
         """What a beam search gives for a sentence with nothing beside it."""
         manifest, decoding = self.bundle.manifest, segment.decoding
-        alone = Decode(segment.source_ids, segment.max_target_tokens, decoding=decoding, start_ids=segment.start_ids)
+        alone = Decode(
+            segment.source_ids,
+            segment.max_target_tokens,
+            decoding=decoding,
+            start_ids=segment.start_ids,
+            prefix_ids=segment.prefix_ids,
+        )
         drive(Runner(manifest, *self._on_host, decoding.beam_size), manifest.eos_id, [[alone]])
         return alone
 
@@ -114,6 +126,7 @@ class Visit(NamedTuple):
     wants_deltas: bool
     asks: bool  # for its log-probability
     beam_size: int
+    prefix_ids: tuple[int, ...]
     expired: bool
 
 
@@ -142,6 +155,7 @@ visits = st.builds(
     wants_deltas=st.booleans(),
     asks=st.booleans(),
     beam_size=st.sampled_from([1, 1, 1, 2, 3, 4]),
+    prefix_ids=st.sampled_from([(), (), (7,), (9, 5, 11)]),
     expired=st.sampled_from([False] * 9 + [True]),
 )
 plans = st.builds(
@@ -169,8 +183,9 @@ class Rehearsal:
     def _segment(self, visit: Visit) -> Decode:
         segment = Decode(
             list(self.subject.source(visit.source)),
-            min(visit.limit, LIMIT - len(visit.start_ids[1:])),
+            min(max(visit.limit, len(visit.prefix_ids) + 1), LIMIT - len(visit.start_ids[1:])),
             start_ids=visit.start_ids,
+            prefix_ids=visit.prefix_ids,
             deadline_s=EXPIRED_S if visit.expired else None,
             wants_deltas=visit.wants_deltas,
             decoding=self.plan.decoding(visit),
@@ -181,7 +196,7 @@ class Rehearsal:
 
     def play(self) -> None:
         # Every step of a batch that holds a segment decodes a token of it: no plan takes longer.
-        steps = 61 + self.plan.batches * sum(visit.limit + len(visit.start_ids) + 2 for visit in self.plan.visits)
+        steps = 61 + self.plan.batches * sum(visit.limit + len(visit.start_ids) + 6 for visit in self.plan.visits)
         for step in range(steps):
             self._come_and_go(step)
             turns = self.plan.turns
@@ -208,10 +223,9 @@ class Rehearsal:
         caches, memory = opened.rows()
         snapshot = opened.batch.snapshot()
         for slot, (segment, length) in enumerate(zip(snapshot.active, snapshot.lengths, strict=True)):
-            start_ids = segment.start_ids
-            if segment.slots > 1:  # as if its hypothesis had been given
-                start_ids = (*(start_ids or (self.subject.bundle.manifest.start_id,)), *snapshot.decoded[slot])
-            alone = self.subject.alone(tuple(segment.source_ids), start_ids)
+            # As if the hypothesis of a search had been given.
+            given_ids = tuple(snapshot.decoded[slot]) if segment.slots > 1 else segment.prefix_ids
+            alone = self.subject.alone(tuple(segment.source_ids), self.subject.begun(segment, given_ids))
             np.testing.assert_array_equal(caches[:, :, slot, :, :length], alone.caches[..., :length, :])
             np.testing.assert_array_equal(memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
 
@@ -245,7 +259,8 @@ class Rehearsal:
 @property_test
 @given(plan=plans)
 def test_a_batch_decodes_what_plain_pytorch_decodes_alone(fp32_subject, in_pytorch, plan: Plan) -> None:
-    plan = plan._replace(visits=[visit._replace(start_ids=(), beam_size=1) for visit in plan.visits])
+    plain = {"start_ids": (), "beam_size": 1, "prefix_ids": ()}
+    plan = plan._replace(visits=[visit._replace(**plain) for visit in plan.visits])
     rehearsal = Rehearsal(fp32_subject, plan)
     rehearsal.play()
     for segment in rehearsal.segments:
@@ -280,7 +295,9 @@ def check_like_alone(subject: Subject, segment: Decode) -> None:
     if segment.slots > 1:
         check_search_like_alone(subject, segment)
         return
-    alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids), segment.start_ids)
+    start_ids = subject.begun(segment, segment.prefix_ids)
+    alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids), start_ids)
+    alone = [*segment.prefix_ids, *alone]
     expected = log_probabilities[segment.decoded_tokens] if segment.decoding.wants_log_probability else 0.0
     assert segment.log_probability == expected
     if segment.finish_reason is FinishReason.EOS:

@@ -20,6 +20,7 @@ OPTIONS = {
     "beam_size": 4,
     "length_penalty": 0.5,
     "alternatives": 3,
+    "target_prefix": "Guten",
     "request_id": "a",
     "priority": "bulk",
 }
@@ -36,6 +37,7 @@ def test_every_option_becomes_its_field_in_both_kinds_of_calls() -> None:
         assert (message.options.max_target_tokens, message.options.mean_log_probability) == (7, True)
         options = message.options
         assert (options.beam_size, options.length_penalty, options.alternatives) == (4, 0.5, 3)
+        assert options.target_prefix == "Guten"
         assert message.priority == pb.PRIORITY_BULK
 
 

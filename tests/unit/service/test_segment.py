@@ -76,8 +76,7 @@ def test_the_one_hypothesis_of_a_greedy_decode_is_its_translation(reason, start_
     begun(segment).target_ids.extend([8, 9])
     segment.decode.log_probability = -6.0
     end(segment, reason)
-    assert segment.hypotheses == (Hypothesis([8, 9], -6.0, score, reason),)
-    assert segment.hypotheses[0].decoded_tokens == segment.decoded_tokens
+    assert segment.hypotheses == (Hypothesis([8, 9], -6.0, score, reason, segment.decoded_tokens),)
 
 
 def test_a_beam_without_alternatives_scores_its_translation_by_its_penalty() -> None:
@@ -89,7 +88,7 @@ def test_a_beam_without_alternatives_scores_its_translation_by_its_penalty() -> 
 
 def test_hypotheses_are_those_of_its_decode() -> None:
     segment = Segment([5, 2], 10)
-    found = [Hypothesis([8], -1.0, -0.5, FinishReason.EOS), Hypothesis([9], -2.0, -1.0, FinishReason.EOS)]
+    found = [Hypothesis([8], -1.0, -0.5, FinishReason.EOS, 2), Hypothesis([9], -2.0, -1.0, FinishReason.EOS, 2)]
     begun(segment).target_ids.append(8)
     segment.decode.hypotheses = found
     assert end(segment).hypotheses == found
@@ -99,4 +98,4 @@ def test_one_that_was_withdrawn_before_its_first_token_has_a_hypothesis_too() ->
     segment = Segment([5, 2], 10)
     segment.decode = segment.new_decode()
     segment.leave(0.0)
-    assert segment.hypotheses == (Hypothesis([], 0.0, 0.0, FinishReason.CANCELLED),)
+    assert segment.hypotheses == (Hypothesis([], 0.0, 0.0, FinishReason.CANCELLED, 0),)

@@ -1,12 +1,13 @@
-"""Texts that are too large, beams that cannot be, and the one error of several."""
+"""Texts that are too large, beams and prefixes that cannot be, and the one error of several."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import FieldViolation, InternalError, InvalidRequestError
-from service.calls.limits import bad_beam, bad_texts, invalid, raise_if_any, refuse_any
+from service.calls.limits import bad_beam, bad_prefix, bad_texts, invalid, raise_if_any, refuse_any
 from service.settings import Settings
+from service.text.translator import Translator
 
 LIMIT_BYTES = 12
 SETTINGS = Settings(max_text_bytes=LIMIT_BYTES)
@@ -54,3 +55,20 @@ def test_a_beam_is_served_or_what_is_wrong_with_it_is_named(size: int, penalty: 
 def test_the_limit_of_a_beam_and_where_it_comes_from_are_said(slots: int, most: str) -> None:
     assert [said for _, said in bad_beam(17, 1.0, 0, slots)] == [f"must be at most {most}, is 17"]
     assert [said for _, said in bad_beam(0, 1.0, 17, slots)] == [f"must be at most {most}, is 17"]
+
+
+@pytest.mark.parametrize(
+    ("target_prefix", "said"),
+    [
+        ("", None),
+        ("Guten", None),
+        ("G" * 4_097, "must be at most 4096 bytes, is 4097"),
+        ("Guten", "must have fewer tokens than a translation may, 2, has "),
+        (" Guten", "must read the same in the pieces of the model"),
+    ],
+)
+def test_a_prefix_is_taken_or_what_is_wrong_with_it_is_named(manifest, tokenizer, target_prefix, said) -> None:
+    limit_tokens = 2 if said and "fewer" in said else manifest.max_target_tokens
+    found = list(bad_prefix(target_prefix, Translator(manifest, tokenizer), limit_tokens, "o."))
+    assert [field for field, _ in found] == (["o.target_prefix"] if said else [])
+    assert all(description.startswith(said) for _, description in found)

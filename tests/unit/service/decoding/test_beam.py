@@ -129,3 +129,22 @@ def test_a_search_that_is_stopped_keeps_what_lives() -> None:
 
 def test_common_length() -> None:
     assert [common_length("abc", other) for other in ("abd", "abc", "", "xbc", "abcd")] == [2, 3, 0, 0, 3]
+
+
+@given(seed=seeds, size=st.integers(2, 5), limit=st.integers(1, 6))
+def test_what_is_given_counts_for_no_score(seed: int, size: int, limit: int) -> None:
+    prefix = (5, 6)
+    beam = Beam(size, 1.0, limit=len(prefix) + limit, eos_id=EOS)
+    for token in prefix:
+        beam.begin_with(token)
+    while not beam.ended:
+        step(beam, seed, 9)
+    for found in beam.finished:
+        ids = tuple(found.target_ids) + ((EOS,) if found.finish_reason is FinishReason.EOS else ())
+        assert ids[:2] == prefix
+        assert found.decoded_tokens == len(ids) - 2
+        chosen = range(2, len(ids))
+        assert found.log_probability == pytest.approx(
+            sum(log_probabilities(seed, ids[:place], 9)[ids[place]] for place in chosen)
+        )
+        assert found.score == pytest.approx(found.log_probability / found.decoded_tokens)

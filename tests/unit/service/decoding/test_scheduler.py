@@ -324,3 +324,20 @@ class SchedulerMachine(RuleBasedStateMachine):
 
 
 TestSchedulerMachine = SchedulerMachine.TestCase
+
+
+def test_a_prefix_is_part_of_a_translation_and_counts_for_no_score() -> None:
+    scheduler = Scheduler(1, EOS)
+    segment = Decode([EOS], 4, start_ids=(5, 11), prefix_ids=(21, 22), wants_deltas=True)
+    scheduler.admit(segment)
+    first = scheduler.commit(chosen([7], {0: -1.0}), NOW_S)
+    assert (first.forced, first.progressed, segment.target_ids) == ([(0, 11)], [], [])
+    for token in (21, 22):
+        step = scheduler.commit(chosen([7], {0: -1.0}), NOW_S)
+        assert (step.forced, step.progressed, step.tokens) == ([(0, token)], [segment], 1)
+    assert (segment.target_ids, segment.log_probability, segment.decoded_tokens) == ([21, 22], 0.0, 0)
+    assert segment.first_token_s is None
+    scheduler.commit(chosen([8], {0: -1.5}), NOW_S + 1)
+    assert scheduler.commit(chosen([EOS], {0: -0.5}), NOW_S + 2).progressed == [segment]
+    assert (segment.target_ids, segment.log_probability, segment.decoded_tokens) == ([21, 22, 8], -2.0, 2)
+    assert segment.first_token_s == NOW_S + 1

@@ -23,6 +23,7 @@ class Visit(NamedTuple):
     given: int
     limit: int
     arrives: int
+    prefix: int
     leaves: int | None  # before this step
     fails: int | None  # at this one
 
@@ -60,7 +61,14 @@ class Slots:
 def new_decode(visit: Visit) -> Decode:
     decoding = Decoding(beam_size=visit.beam_size, alternatives=visit.beam_size - 1)
     start_ids = (START, *range(50, 50 + visit.given)) if visit.given else ()
-    return Decode([visit.seed, EOS], visit.limit, decoding=decoding, start_ids=start_ids, wants_deltas=True)
+    return Decode(
+        [visit.seed, EOS],
+        visit.limit + visit.prefix,
+        decoding=decoding,
+        start_ids=start_ids,
+        prefix_ids=tuple(range(60, 60 + visit.prefix)),
+        wants_deltas=True,
+    )
 
 
 def play(visits: list[Visit]) -> list[Decode]:
@@ -70,7 +78,7 @@ def play(visits: list[Visit]) -> list[Decode]:
     of = dict(zip(decodes, visits, strict=True))
     coming = sorted(decodes, key=lambda decode: of[decode].arrives)
     told: dict[Decode, list[int]] = {decode: [] for decode in decodes}
-    for time in range(sum(visit.limit + visit.given + 1 for visit in visits) + 40):
+    for time in range(sum(visit.limit + visit.given + visit.prefix + 1 for visit in visits) + 40):
         for decode in decodes:
             if of[decode].leaves == time and decode.status is DecodeStatus.DECODING:
                 decode.cancel_requested = True
@@ -104,7 +112,10 @@ def play(visits: list[Visit]) -> list[Decode]:
             told[decode] = decode.target_ids.copy()
         assert len(set(result.progressed)) == len(result.progressed)
         for decode, ids, cache, id_ in zip(scheduler.active, scheduler.decoded(), slots.caches, slots.ids, strict=True):
-            given = decode.start_ids[1 : len(decode.start_ids) - len(decode.forced_ids)]
+            given = decode.start_ids[
+                1 : len(decode.start_ids) - max(0, len(decode.forced_ids) - len(decode.prefix_ids))
+            ]
+            assert tuple(ids[: len(decode.prefix_ids)]) == decode.prefix_ids[: len(ids)]
             assert [*cache, id_] == [START, *given, *ids]
     assert scheduler.free == SLOTS
     return decodes
@@ -117,6 +128,7 @@ visits = st.builds(
     given=st.integers(0, 2),
     limit=st.integers(1, 10),
     arrives=st.integers(0, 15),
+    prefix=st.integers(0, 3),
     leaves=st.none() | st.none() | st.integers(1, 25),
     fails=st.none() | st.none() | st.none() | st.integers(0, 25),
 )
@@ -148,7 +160,7 @@ def test_slots_that_a_search_will_need_are_not_free() -> None:
 
 
 def test_as_many_hypotheses_are_given_as_are_wanted() -> None:
-    [decode] = play([Visit(7, 4, 0, 6, 0, None, None)])
+    [decode] = play([Visit(7, 4, 0, 6, 0, 0, None, None)])
     assert len(decode.hypotheses) == 3
     assert list(decode.hypotheses[0].target_ids) == decode.target_ids
     assert decode.hypotheses[0].log_probability == decode.log_probability

@@ -75,7 +75,7 @@ async def test_both_models_use_the_beam_and_the_second_gives_the_alternatives(
         asked = decode.decoding
         assert (asked.beam_size, asked.length_penalty, asked.alternatives) == (2, 0.5, alternatives)
         ids = decode.source_ids[:-1]
-        decode.hypotheses = [Hypothesis(ids, -1.0, -0.5, reason), Hypothesis(ids * 2, -2.0, -1.0, reason)]
+        decode.hypotheses = [Hypothesis(ids, -1.0, -0.5, reason, 2), Hypothesis(ids * 2, -2.0, -1.0, reason, 3)]
         decode.target_ids.extend(ids)
         decode.finish(reason, 0.0)
         closed_played.mailbox.deliver([decode])

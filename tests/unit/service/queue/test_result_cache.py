@@ -18,8 +18,8 @@ def metrics() -> Metrics:
 
 
 HYPOTHESES = [
-    Hypothesis([7, 8], -1.5, -0.5, FinishReason.EOS),
-    Hypothesis([7], -1.75, -1.75, FinishReason.LENGTH),
+    Hypothesis([7, 8], -1.5, -0.5, FinishReason.EOS, 3),
+    Hypothesis([7], -1.75, -1.75, FinishReason.LENGTH, 1),
 ]
 
 

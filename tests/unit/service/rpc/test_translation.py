@@ -112,7 +112,8 @@ def choose(segment: Decode, scores: list[float]) -> None:
     """Gives a decode hypotheses: its source, and its source once more for each further score."""
     ids = segment.source_ids[:-1]
     segment.hypotheses = [
-        Hypothesis(ids * count, score * 4, score, FinishReason.EOS) for count, score in enumerate(scores, 1)
+        Hypothesis(ids * count, score * 4, score, FinishReason.EOS, len(ids) * count + 1)
+        for count, score in enumerate(scores, 1)
     ]
 
 

@@ -18,7 +18,9 @@ REASONS = st.sampled_from([FinishReason.EOS, FinishReason.LENGTH, FinishReason.R
 
 def choices(scores: st.SearchStrategy[float]) -> st.SearchStrategy[list[Choice]]:
     """The choices of one segment, by descending score."""
-    hypotheses = st.builds(Hypothesis, st.lists(st.just(7), max_size=3), st.integers(-9, 0), scores, REASONS)
+    hypotheses = st.builds(
+        Hypothesis, st.lists(st.just(7), max_size=3), st.integers(-9, 0), scores, REASONS, st.integers(0, 4)
+    )
     listed = st.lists(st.builds(Choice, st.text("ab", max_size=2), hypotheses), min_size=1, max_size=5)
     return listed.map(lambda each: sorted(each, key=lambda choice: -choice.hypothesis.score))
 
@@ -70,7 +72,9 @@ def test_their_scores_are_the_best_ones_and_the_first_is_that_of_the_first_choic
 
 
 def test_a_text_of_very_many_segments_has_alternatives() -> None:
-    segment = [Choice(text, Hypothesis([7], score, score, FinishReason.EOS)) for text, score in (("a", 0), ("b", -1))]
+    segment = [
+        Choice(text, Hypothesis([7], score, score, FinishReason.EOS, 2)) for text, score in (("a", 0), ("b", -1))
+    ]
     first, second = best_of(2, [("", segment)] * 100_000)
     assert first.text == "a" * 100_000 + "-!"
     assert second.text.count("b") == 1

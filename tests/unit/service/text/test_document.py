@@ -148,8 +148,15 @@ class Tag:
 def choose(tokenizer, segment: Segment, words: dict[str, float]) -> None:
     """Ends a segment with a hypothesis for each word, of the score beside it."""
     found = [
-        Hypothesis(tokenizer.encode(word), score * 2, score, FinishReason.LENGTH if word == "tom" else FinishReason.EOS)
+        Hypothesis(
+            ids,
+            score * 2,
+            score,
+            FinishReason.LENGTH if word == "tom" else FinishReason.EOS,
+            len(ids) + (word != "tom"),
+        )
         for word, score in words.items()
+        for ids in [tokenizer.encode(word)]
     ]
     decode = begun(segment)
     decode.target_ids.extend(found[0].target_ids)

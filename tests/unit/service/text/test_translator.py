@@ -342,3 +342,27 @@ def test_segments_without_a_translation_do_not_end_what_is_handed_out(translator
     while delta := document.grow():
         grown.append(delta)
     assert "".join(grown) == document.result().text != ""
+
+
+def test_a_prefix_begins_the_first_segment_alone(translator, tokenizer, manifest) -> None:
+    options = RequestOptions(target_prefix="Guten Tag")
+    first, second = translator.prepare("Good morning. Good day.", options).segments
+    assert first.prefix_ids == tuple(tokenizer.encode_target("Guten Tag"))
+    assert second.prefix_ids == ()
+    [without] = translator.prepare("Good morning.").segments
+    room = without.max_target_tokens + len(first.prefix_ids)
+    assert first.max_target_tokens == min(room, manifest.max_target_tokens)
+
+
+def test_a_prefix_leaves_the_limit_of_the_model(translator, manifest) -> None:
+    options = RequestOptions(target_prefix="G", max_target_tokens=5)
+    [segment] = translator.prepare("Good morning.", options).segments
+    assert 0 < len(segment.prefix_ids) < segment.max_target_tokens == 5 < manifest.max_target_tokens
+
+
+@pytest.mark.parametrize(
+    ("prefix", "writable"),
+    [("Guten", True), ("Guten Tag, ich", True), ("你", True), (" Guten", False), ("Guten ", False), ("a\t", False)],
+)
+def test_a_prefix_reads_the_same_in_the_pieces_of_the_model(translator, prefix: str, writable: bool) -> None:
+    assert translator.is_writable(prefix) is writable

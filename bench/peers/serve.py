@@ -76,7 +76,7 @@ def _load(
     batcher.start()
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path), Limits.of(settings))
     intake = Intake(mailbox, metrics.of(bundle.manifest.name), limit_bytes=0, coalesce=False)
-    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake), batcher)
+    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake, settings.slots), batcher)
 
 
 def _warm_up(model: Ids, eos_id: int) -> None:

@@ -9,7 +9,6 @@ from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_beam, bad_prefix, invalid, raise_if_any
 from service.options import MAX_BEAM_SIZE, beam_size_of
-from service.registry import capacity
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.settings import Settings
 
@@ -119,7 +118,7 @@ def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list
     except InvalidRequestError:
         raise_if_any(violations)
         raise
-    checks = (*_untold(chosen), *_options(asked.options, chosen.model), *_beam(asked.options, chosen, settings))
+    checks = (*_untold(chosen), *_options(asked.options, chosen.model), *_beam(asked.options, chosen))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     options = asked.options
     max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
@@ -198,17 +197,11 @@ def _options(options: pb.TranslateOptions, model: ServedModel) -> Iterator[Field
         )
 
 
-def _beam(options: pb.TranslateOptions, chosen: Choice, settings: Settings) -> Iterator[FieldViolation]:
+def _beam(options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
     size, alternatives = options.beam_size, options.alternatives
-    # Most requests have no beam, and need no slots to be counted.
-    slots = _slots(chosen, settings) if max(size, alternatives) > 1 else 1
-    return bad_beam(size, options.length_penalty, alternatives, slots, "options.")
-
-
-def _slots(chosen: Choice, settings: Settings) -> int:
-    """Count the slots of the model, or, where there are two, of that with fewer."""
     models = [chosen.model, *([chosen.pivot.model] if chosen.pivot else [])]
-    return min(capacity.slots_of(model.manifest, settings) for model in models)
+    slots = min(model.slots for model in models)
+    return bad_beam(size, options.length_penalty, alternatives, slots, "options.")
 
 
 def _quote(value: str) -> str:

@@ -23,12 +23,14 @@ class ServedModel:
         translator: from text to segments and back.
         mailbox: of its engine.
         intake: where segments go, which stands before the mailbox.
+        slots: of each thread of the engine: no segment may take more.
     """
 
     manifest: Manifest
     translator: Translator
     mailbox: Mailbox
     intake: Intake
+    slots: int
     _holders: int = field(default=0, init=False)
 
     @contextmanager

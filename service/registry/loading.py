@@ -74,13 +74,14 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
     )
     mailbox.bind(loop)
     tokenizer = bundle.tokenizer()
+    slots = slots_of(bundle.manifest, settings)
     engine = Engine(
         bundle,
         mailbox,
         metrics,
         device=settings.device,
         threads=settings.decoding_threads(),
-        slots=slots_of(bundle.manifest, settings),
+        slots=slots,
         encoder_cache_bytes=settings.encoder_cache_mb * MEGABYTE,
         patience_s=settings.step_timeout_s,
     )
@@ -99,4 +100,4 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         limit_bytes=settings.result_cache_mb * MEGABYTE,
         coalesce=settings.coalesce,
     )
-    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake), engine, engine.step_age_s)
+    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake, slots), engine, engine.step_age_s)

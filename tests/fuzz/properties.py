@@ -29,7 +29,7 @@ def _model() -> ServedModel:
     manifest = Manifest.read(BUNDLE)
     mailbox = Mailbox(1_000_000)
     intake = Intake(mailbox, Metrics().of(manifest.name), limit_bytes=0, coalesce=False)
-    return ServedModel(manifest, Translator(manifest, Tokenizer.open(BUNDLE)), mailbox, intake)
+    return ServedModel(manifest, Translator(manifest, Tokenizer.open(BUNDLE)), mailbox, intake, 32)
 
 
 def check_text(text: str) -> None:

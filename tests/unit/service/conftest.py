@@ -99,7 +99,7 @@ async def closed_played(server_settings: Settings) -> PlayedEngine:
 def played(closed_played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer) -> PlayedEngine:
     """Handlers that take calls."""
     model = ServedModel(
-        manifest, Translator(manifest, tokenizer), closed_played.mailbox, intake_of(closed_played.mailbox)
+        manifest, Translator(manifest, tokenizer), closed_played.mailbox, intake_of(closed_played.mailbox), 32
     )
     closed_played.gate.open(Catalog([model]))
     return closed_played

@@ -26,7 +26,7 @@ def catalog_of(played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer, p
     def model(source: str, target: str) -> ServedModel:
         languages = Languages.pair(source, target)
         own = manifest.model_copy(update={"name": f"{source}-{target}", "languages": languages})
-        return ServedModel(own, Translator(own, tokenizer), played.mailbox, intake_of(played.mailbox))
+        return ServedModel(own, Translator(own, tokenizer), played.mailbox, intake_of(played.mailbox), 32)
 
     pairs = [("de", "en"), ("en", "fr"), ("de-CH", "en"), ("it", "en"), ("it", "fr")]
     return Catalog([model(*pair) for pair in pairs], pivot_language)

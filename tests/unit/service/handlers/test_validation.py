@@ -1,5 +1,6 @@
 """Each field of a request against its limit, alone and together with others that are wrong as well."""
 
+import dataclasses
 import math
 
 import pytest
@@ -19,9 +20,8 @@ from service.handlers.validation import (
     is_request_id,
 )
 from service.queue.mailbox import Mailbox
-from service.registry.capacity import slot_bytes
 from service.registry.catalog import Catalog, ServedModel
-from service.settings import MEGABYTE, Settings
+from service.settings import Settings
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
 
@@ -54,7 +54,8 @@ def catalog(manifest: Manifest, tokenizer) -> Catalog:
         for name, (source, target) in names.items()
     ]
     mailbox = Mailbox(9)
-    return Catalog([ServedModel(each, Translator(each, tokenizer), mailbox, intake_of(mailbox)) for each in manifests])
+    intake = intake_of(mailbox)
+    return Catalog(ServedModel(each, Translator(each, tokenizer), mailbox, intake, 32) for each in manifests)
 
 
 def request(*texts: str, **fields: object) -> pb.TranslateTextRequest:
@@ -130,7 +131,7 @@ def test_languages_that_a_model_must_be_told_are_named(catalog: Catalog, manifes
         update={"name": "many", "languages": Languages(sources=CODED, targets=("it", "en"), marks=marks)}
     )
     mailbox = Mailbox(9)
-    several = Catalog([*catalog, ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox))])
+    several = Catalog([*catalog, ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)])
     assert wrong(several, request(model="many")) == {
         "source_language_code": "required: model many reads 2 languages",
         "target_language_code": "required: model many writes 2 languages",
@@ -219,14 +220,11 @@ def test_an_impossible_beam_is_named_with_its_limits(catalog, options: dict, exp
 
 
 @pytest.mark.parametrize("field", ["beam_size", "alternatives"])
-def test_a_beam_has_no_more_hypotheses_than_there_are_slots(catalog, manifest: Manifest, field: str) -> None:
-    threads = MEGABYTE // (3 * slot_bytes(manifest))
-    for settings in (Settings(slots=3), Settings(kv_cache_mb=1, threads=threads)):
-        check(request(options={field: 3}), catalog, settings)
-        with pytest.raises(
-            InvalidRequestError, match=rf"^options.{field}: must be at most 3, the number of slots, is 4$"
-        ):
-            check(request(options={field: 4}), catalog, settings)
+def test_a_beam_has_no_more_hypotheses_than_its_model_has_slots(catalog, field: str) -> None:
+    few = Catalog(dataclasses.replace(model, slots=3) for model in catalog)
+    check(request(options={field: 3}), few, SETTINGS)
+    with pytest.raises(InvalidRequestError, match=rf"^options.{field}: must be at most 3, the number of slots, is 4$"):
+        check(request(options={field: 4}), few, SETTINGS)
 
 
 def test_a_text_that_will_not_be_translated_needs_no_room_in_the_answer(catalog) -> None:

@@ -13,7 +13,7 @@ def catalog(manifest, tokenizer) -> Catalog:
     def model(name: str, source: str, target: str) -> ServedModel:
         own = manifest.model_copy(update={"name": name, "languages": Languages.pair(source, target)})
         mailbox = Mailbox(100)
-        return ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox))
+        return ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)
 
     return Catalog(
         [
@@ -71,7 +71,7 @@ MANY = Languages(
 )
 def test_a_model_of_many_languages(catalog, manifest, tokenizer, request_, chosen) -> None:
     own, mailbox = manifest.model_copy(update={"name": "many", "languages": MANY}), Mailbox(100)
-    catalog = Catalog([*catalog, ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox))])
+    catalog = Catalog([*catalog, ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)])
     choice = catalog.choose(*request_)
     assert (choice.model.manifest.name, choice.source, choice.target) == chosen
     assert catalog.knows("ita_Latn")

@@ -35,6 +35,7 @@ async def test_a_model_decodes_and_takes_all_it_holds_with_it(int8: Synthetic) -
     manifest = int8.bundle.manifest
     numbers = manifest.decoder_layers * 2 * manifest.attention_width * (MAX_TARGET_TOKENS + MAX_SOURCE_TOKENS)
     assert (held["slots"], held["kv_cache_bytes"]) == (6, 6 * numbers)
+    assert loaded.model.slots == 3
     assert held["encoder_memory_cache_bytes"]
     assert held["result_cache_bytes"]
     while loaded.model.busy:

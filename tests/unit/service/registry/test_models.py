@@ -42,7 +42,7 @@ class PlayedRegistry:
         manifest = self._manifest.model_copy(update={"name": name})
         mailbox = Mailbox(100)
         mailbox.register_worker()
-        model = ServedModel(manifest, Translator(manifest, self._tokenizer), mailbox, intake_of(mailbox))
+        model = ServedModel(manifest, Translator(manifest, self._tokenizer), mailbox, intake_of(mailbox), 32)
         engine = Engine()
         return LoadedModel(model, engine, lambda: age_s), engine
 

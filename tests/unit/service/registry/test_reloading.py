@@ -49,7 +49,7 @@ class FollowedModels:
             raise RuntimeError(f"planted\nin {content}")
         mailbox = Mailbox(9)
         translator = Translator(bundle.manifest, self._tokenizer)
-        return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake_of(mailbox)), Engine())
+        return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake_of(mailbox), 32), Engine())
 
     def write_at_once(self, folder: str, name: str, **files: str) -> None:
         """Writes a bundle elsewhere and moves it in, so that nobody sees half of it; some files are as given."""

@@ -1,12 +1,15 @@
 """What the arguments of all commands have in common: an error is one line; languages and addresses are checked."""
 
 import argparse
+import re
 from typing import Final, NoReturn
 
 from dragoman.address import Address
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
 from dragoman.language import RULE, is_code
 
+_DIGITS: Final = re.compile("[0-9]{1,10}")
+_MOST: Final = 2**32 - 1  # that a field of a message holds
 _GRPC_SCHEMES: Final = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "xds:")
 
 
@@ -30,14 +33,14 @@ def language(text: str) -> str:
 
 
 def count(text: str) -> int:
-    """Read a number of things, from 1.
+    """Read a number of things that a message can hold.
 
     Raises:
         argparse.ArgumentTypeError: it is none.
     """
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, is {text!r}")
-    return int(text)
+    if not _DIGITS.fullmatch(text) or not 1 <= (number := int(text)) <= _MOST:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {_MOST}, is {text!r}")
+    return number
 
 
 def server_address(text: str) -> str:

@@ -13,6 +13,7 @@ from bench.load.workload import WordCounts
 from dragoman import access
 from dragoman.access import Access
 from dragoman.arguments import Parser, server_address
+from dragoman.arguments import count as field_count
 from dragoman.channel import DEFAULT_ADDRESS
 
 T = TypeVar("T")
@@ -125,7 +126,7 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     add("--repeat-share", type=share, default=0.0, metavar="P", help="share of texts asked for again and again")
     add("--repeat-zipf", type=not_negative, default=1.1, metavar="S", help="exponent of their Zipf law (%(default)g)")
     add("--bulk-share", type=share, default=0.0, metavar="P", help="share of requests of the priority bulk")
-    add("--beam-size", type=count, default=0, metavar="N", help="of each request; default: that of the server")
+    add("--beam-size", type=field_count, default=0, metavar="N", help="of each request; default: that of the server")
     add("--source-language", default="", metavar="CODE", help="such as en; default: the model's")
     add("--target-language", default="", metavar="CODE", help="such as de; default: the model's")
     add("--model", default="", metavar="NAME", help="default: of the languages; without any, the first")

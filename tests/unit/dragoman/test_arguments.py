@@ -53,13 +53,13 @@ def test_no_address(address: str) -> None:
     assert repr(address) in str(refused.value)
 
 
-@pytest.mark.parametrize(("text", "number"), [("1", 1), ("16", 16), ("007", 7)])
+@pytest.mark.parametrize(("text", "number"), [("1", 1), ("16", 16), ("007", 7), ("4294967295", 2**32 - 1)])
 def test_a_count(text: str, number: int) -> None:
     assert count(text) == number
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many", "²"])
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many", "²", "4294967296", "9" * 5_000])
 def test_no_count(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number from 1") as refused:
+    with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number from 1 to 4294967295") as refused:
         count(text)
     assert repr(text) in str(refused.value)

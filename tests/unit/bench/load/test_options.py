@@ -50,3 +50,10 @@ def test_the_report_has_all_settings_as_they_were_written_but_no_key() -> None:
     assert told["slo"] == ["p95_ms=80", "error_rate=0"]
     assert told["data"] == "texts.txt"
     assert "secret" not in str(told)
+
+
+def test_a_beam_that_no_message_can_hold_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        settings("--beam-size", "4294967296")
+    assert ended.value.code == 2
+    assert "--beam-size: must be a whole number from 1 to 4294967295" in capsys.readouterr().err

@@ -196,7 +196,7 @@ class FairQueue:
 
         Args:
             slots: that they are to take, or fewer where there are no more segments.
-            source_tokens: beyond which none but the first is taken.
+            source_tokens: of all of them, each counted once, beyond which none but the first is taken.
             room: slots that they may take, so that a segment of several has its turn; None: `slots`. One that does not
                 fit lets nobody pass.
         """
@@ -207,17 +207,16 @@ class FairQueue:
             decode = ring.next()
             if decode.slots > room:
                 break
-            tokens = decode.cost
             if source_tokens is not None:
-                if taken and source_tokens < tokens:
+                if taken and source_tokens < len(decode.source_ids):
                     break
-                source_tokens -= tokens
+                source_tokens -= len(decode.source_ids)
             ring.pop(decode)
             self._length -= 1
             self._slots -= decode.slots
             slots -= decode.slots
             room -= decode.slots
-            self._settle(ring, tokens)
+            self._settle(ring, decode.cost)
             taken.append(decode)
         return taken
 

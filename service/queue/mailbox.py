@@ -152,7 +152,7 @@ class Mailbox:
             wait: block until there is a decode for it.
             demand: slots that it wants to fill before anyone behind it fills one; of what is beyond, it leaves the
                 others a share.
-            source_tokens: beyond which no further decode is taken.
+            source_tokens: of all of them, each counted once, beyond which no further decode is taken.
 
         Returns:
             The decodes, perhaps none; None once the engine is to stop.

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from service.decode import Decode, cost
+from service.decode import Decode
 
 # Source tokens that keep a thread in the encoder for several decode steps.
 _LONG_RUN_TOKENS: Final = 96
@@ -64,7 +64,8 @@ class QueueWorkers:
         """Note what a worker got of what it was offered, and had room for."""
         # One that will be long at what it has got leaves what comes meanwhile to the others.
         slots = sum([decode.slots for decode in taken])
-        long = slots < offered or cost(taken) > _LONG_RUN_TOKENS
+        source_tokens = sum([len(decode.source_ids) for decode in taken])  # the encoder reads each once
+        long = slots < offered or source_tokens > _LONG_RUN_TOKENS
         self._demand[worker] = 0 if long else max(0, self._demand[worker] - slots)
         self._filled[worker] = slots >= room or slots < offered
 

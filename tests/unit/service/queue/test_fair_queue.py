@@ -117,6 +117,11 @@ def test_a_share_may_be_overdrawn_by_one_segment_where_there_is_room() -> None:
     assert queue.take(2, room=4) == [second]
 
 
+def test_of_a_beam_the_encoder_reads_the_source_once() -> None:
+    own = beams("a", 4, 4, 4)
+    assert filled(own).take(12, source_tokens=8) == own[:2]
+
+
 def test_a_client_pays_for_each_slot() -> None:
     queue = filled(beams("a", *[4] * 20), segments("b", *[4] * 80))
     taken = clients(queue.take(400)[:40])

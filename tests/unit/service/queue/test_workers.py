@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.decode import Decode
+from service.options import Decoding
 from service.queue.workers import QueueWorkers
 
 PATIENCE_S = 60.0
@@ -85,3 +86,10 @@ def test_those_are_woken_for_whom_something_is_left(everybody: bool) -> None:
         finally:
             with lock:
                 workers.wake_all()
+
+
+def test_a_beam_of_a_short_sentence_is_no_long_run() -> None:
+    workers = workers_of(1)
+    workers.want(0, 8)
+    workers.note_taken(0, [Decode([2] * 30, 9, decoding=Decoding(beam_size=4))], 4, 8)
+    assert workers.left_for(1, 10) == 10 - 4, "it wants four more"

@@ -168,7 +168,8 @@ class Decode:
         """End it if its deadline has passed or it was cancelled; says whether it is finished."""
         deadline_s = self.deadline_s  # once: for those who share it, the event loop moves it
         if deadline_s is not None and now_s >= deadline_s:
-            done = "its first token" if not self.target_ids else f"token {len(self.target_ids) + 1}"
+            tokens = "its end" if self.slots > 1 else f"token {len(self.target_ids) + 1}"
+            done = "its first token" if self.first_token_s is None else tokens
             self.fail(DeadlineExceededError(f"the deadline passed before {done}"), now_s)
         elif self.cancel_requested:
             self.finish(FinishReason.CANCELLED, now_s)

@@ -171,6 +171,10 @@ class Scheduler:
             if is_text:
                 search.beam.begin_with(token)
             return
+        if any(slot not in selection.best for slot in search.slots):
+            decode.fail_alone(now_s)
+            result.progressed.append(decode)
+            return
         if decode.first_token_s is None:
             decode.first_token_s = now_s
         before = search.reserved
@@ -186,8 +190,7 @@ class Scheduler:
         result.copies += step.copies
         result.forks += step.forks
         result.forced += step.tokens
-        if decode.wants_deltas:
-            search.settle()
+        if decode.wants_deltas and search.settle():
             result.progressed.append(decode)
 
     def clear(self) -> list[Decode]:

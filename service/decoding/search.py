@@ -86,14 +86,15 @@ class Search:
         """Note that what is in one of its slots is in another now."""
         self.slots[self.slots.index(source)] = target
 
-    def settle(self) -> None:
-        """Write what no later step can change, or what was found, into the segment."""
+    def settle(self) -> bool:
+        """Write what no later step can change, or what was found, into the segment; says whether it got longer."""
         decode, beam = self._decode, self.beam
         known = len(decode.target_ids)
         if not beam.ended:
             decode.target_ids.extend(beam.common_ids(known)[known:])
-            return
+            return len(decode.target_ids) > known
         best = beam.finished[0]
         decode.target_ids.extend(best.target_ids[known:])
         decode.log_probability = best.log_probability
         decode.hypotheses = beam.finished[: decode.decoding.alternatives]
+        return len(decode.target_ids) > known

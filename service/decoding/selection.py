@@ -16,7 +16,7 @@ class Selection(NamedTuple):
     Attributes:
         tokens: the most probable one of each row; None where the decoder failed on it.
         log_probabilities: of these, by row, where they are wanted.
-        best: the best tokens of the rows that a beam search looks at.
+        best: the best tokens of the rows that a beam search looks at, but for those on which the search failed.
     """
 
     tokens: Sequence[int | None]

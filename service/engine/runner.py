@@ -17,7 +17,7 @@ from service.decoding.beam import Best
 from service.engine.isolation import run_isolated
 from service.runtime.interfaces import Decoder, Encoder, Memory
 
-Graph = Literal["encoder", "decoder"]
+Graph = Literal["encoder", "decoder", "search"]
 
 _log = structlog.get_logger()
 
@@ -132,11 +132,23 @@ class Runner:
         Args:
             slots: whose.
             count: of each, fewer where the vocabulary has fewer.
+
+        Returns:
+            Those of each slot, but for slots on which the search fails.
+
+        Raises:
+            Exception: the search fails whatever the slot: the engine is broken.
         """
         first, behind = min(slots), max(slots) + 1
-        found = self._step.best(behind - first, first, count)
-        ids, log_probabilities = found.ids.tolist(), found.log_probabilities.tolist()
-        return {slot: Best(ids[slot - first], log_probabilities[slot - first]) for slot in slots}
+        found: dict[int, Best] = {}
+
+        def run(start: int, stop: int) -> None:
+            ids, log_probabilities = self._step.best(stop - start, first + start, count)
+            best = map(Best, ids.tolist(), log_probabilities.tolist())
+            found.update(enumerate(best, first + start))
+
+        self._isolate(run, behind - first, "search", lambda: run(0, 1))
+        return found
 
     def fork(self, slots: Iterable[int]) -> None:
         """Begin segments in the next slots that are as those in other slots."""

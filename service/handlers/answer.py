@@ -134,6 +134,7 @@ def _alternative(alternative: Alternative) -> pb.Alternative:
 
 def _too_large(size: int, max_bytes: int) -> AnswerTooLargeError:
     return AnswerTooLargeError(
-        f"the answer must be at most {max_bytes} bytes, is {size}: send fewer texts a call, or shorter ones",
+        f"the answer must be at most {max_bytes} bytes, is {size}: send fewer texts a call, or shorter ones, or ask "
+        "for fewer alternatives",
         metadata={"answer_bytes": str(size), "max_answer_bytes": str(max_bytes)},
     )

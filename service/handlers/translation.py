@@ -59,7 +59,7 @@ class TranslationHandlers:
         self._callers = callers
         self._reports = Reports(metrics, access_log or AccessLog())
         self._worker = TextWorker(settings)
-        # No token is shorter than a byte: one stream alone does not fill the queue of an idle engine.
+        # No token is shorter than a byte: one stream without a beam does not fill the queue of an idle engine.
         self._window = Window(settings.max_contents, settings.queue_source_tokens)
 
     def identify(self, method: str, peer: str, metadata: Metadata) -> Caller:

@@ -43,7 +43,7 @@ LATENCY_BUCKETS_S: Final = _growing(0.0005, 1.5, 30.0)
 SLOTS_BUCKETS: Final = _growing(1, 2, 1024)
 # Dense where translations are; the rest is for what is cut short, or goes on and on.
 LENGTH_RATIO_BUCKETS: Final = (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
-GRAPHS: Final = ("encoder", "decoder")
+GRAPHS: Final = ("encoder", "decoder", "search")
 SEGMENT_ENDS: Final = ("EOS", "LENGTH", "REPETITION", "CANCELLED", "DEADLINE", "INTERNAL")
 
 
@@ -182,8 +182,8 @@ class Metrics:
         )
         self.decode_step_duration_seconds = self._latency(
             "decode_step_duration_seconds",
-            "Time of one decode step: the run of the decoder over the active slots, and log-probabilities where they "
-            "are asked for.",
+            "Time of one decode step: the run of the decoder over the active slots, and log-probabilities and beam "
+            "search where they are asked for.",
             "model",
         )
         self.step_age_seconds = self._gauge(
@@ -214,7 +214,10 @@ class Metrics:
             "model",
         )
         self.target_tokens_total = self._counter(
-            "target_tokens", "Target tokens decoded, without the end-of-sentence tokens.", "model"
+            "target_tokens",
+            "Target tokens decoded, without the end-of-sentence tokens; of a beam search those of the translation that "
+            "it ends with.",
+            "model",
         )
         self.encoder_padding_tokens_total = self._counter(
             "encoder_padding_tokens",

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.errors import InternalError
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.decoding.scheduler import Scheduler
 from service.decoding.selection import Selection
@@ -180,3 +181,28 @@ def test_a_search_whose_best_hypothesis_repeats_itself_is_stopped(stops: bool) -
     assert decode.finish_reason is (FinishReason.REPETITION if stops else FinishReason.LENGTH)
     assert decode.target_ids == [4] * steps
     assert steps == (20 if stops else 60)
+
+
+def test_a_segment_on_which_the_search_fails_ends_alone() -> None:
+    scheduler = Scheduler(4, EOS)
+    failing, other = (Decode([seed, EOS], 9, decoding=Decoding(beam_size=2)) for seed in (1, 2))
+    for decode in (failing, other):
+        scheduler.admit(decode)
+    best = best_of(2, (), TOKENS, 4)
+    result = scheduler.commit(Selection([best.ids[0]] * 2, {}, {1: best}), 0.0)
+    assert isinstance(failing.error, InternalError)
+    assert result.progressed == [failing]
+    assert scheduler.active == [other, other]
+    assert scheduler.free == 2
+
+
+def test_the_deadline_of_a_search_that_has_begun_passed_before_its_end() -> None:
+    scheduler = Scheduler(2, EOS)
+    decode = Decode([1, EOS], 9, decoding=Decoding(beam_size=2), deadline_s=5.0)
+    scheduler.admit(decode)
+    best = best_of(1, (), TOKENS, 4)
+    scheduler.commit(Selection([best.ids[0]], {}, {0: best}), 1.0)
+    plan = scheduler.plan([], 6.0)
+    assert plan.ended == [decode]
+    assert str(decode.error) == "the deadline passed before its end"
+    assert (scheduler.free, len(plan.moves)) == (2, 2)

@@ -122,3 +122,27 @@ def test_no_more_tokens_than_there_are_pieces(make: Callable[[int], Runner], fp3
     runner.step()
     size = fp32.bundle.manifest.vocabulary_size
     assert sorted(runner.best([0], 10 * size)[0].ids) == list(range(size))
+
+
+def test_a_slot_on_which_the_search_fails_has_no_best_tokens(
+    make: Callable[[int], Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = make(3)
+    for memory in runner.encode(SOURCES):
+        runner.admit(memory)
+    runner.step()
+    expected = runner.best([0, 1, 2], 4)
+    for kind in (DecoderStep, DeviceStep):
+        best = kind.best
+
+        def fail_on_one(step, rows: int, start: int, count: int, best=best):
+            if start <= 1 < start + rows:
+                raise PlantedError
+            return best(step, rows, start, count)
+
+        monkeypatch.setattr(kind, "best", fail_on_one)
+    with capture_logs() as log:
+        assert runner.best([0, 1, 2], 4) == {slot: expected[slot] for slot in (0, 2)}
+    assert {(entry["graph"], entry["error"]) for entry in log} == {("search", "PlantedError")}
+    with capture_logs(), pytest.raises(PlantedError):
+        runner.best([1], 4)

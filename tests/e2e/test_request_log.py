@@ -20,7 +20,7 @@ CLOSED_SETS = {
     "model": {"en-de"},
     "precision": {"int8"},
     "device": {"cpu"},
-    "graph": {"encoder", "decoder"},
+    "graph": {"encoder", "decoder", "search"},
     "priority": {"interactive", "bulk"},
     "outcome": {"loaded", "refused", "removed", "kept"},
 }

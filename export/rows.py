@@ -50,17 +50,17 @@ def write_place(config: TransformerConfig, precision: Precision, file: Path) -> 
     ]
     shape: list[str | int | None] = [1, heads, "source_capacity", head_dim]
     outputs = [helper.make_tensor_value_info(name, dtype, shape) for name in names]
-    _save("place", nodes, inputs, outputs, [parts], file)
+    save_graph("place", nodes, inputs, outputs, [parts], file)
 
 
 def write_copy(file: Path) -> None:
     """Export what copies `BYTES` to `COPIED`, int8 [size]: bytes of whatever type."""
     nodes = [helper.make_node("Identity", [BYTES], [COPIED])]
     inputs, outputs = ([helper.make_tensor_value_info(name, TensorProto.INT8, ["size"])] for name in (BYTES, COPIED))
-    _save("copy", nodes, inputs, outputs, [], file)
+    save_graph("copy", nodes, inputs, outputs, [], file)
 
 
-def _save(
+def save_graph(
     name: str,
     nodes: Sequence[NodeProto],
     inputs: Sequence[ValueInfoProto],
@@ -68,6 +68,7 @@ def _save(
     constants: Sequence[TensorProto],
     file: Path,
 ) -> None:
+    """Write a graph that is put together by hand, checked."""
     graph = helper.make_graph(nodes, name, inputs, outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     onnx.checker.check_model(model, full_check=True)

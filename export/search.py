@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from dragoman.bundle import BEST_IDS, BEST_LOG_PROBABILITIES, COUNT, LOGITS, Precision
 from export.argmax import block_size
-from export.rows import IR_VERSION, OPSET
+from export.rows import save_graph
 
 _TYPES: Final[dict[Precision, int]] = {
     "fp32": TensorProto.FLOAT,
@@ -84,7 +83,4 @@ def write_search(vocabulary_size: int, precision: Precision, file: Path) -> None
         helper.make_tensor_value_info(BEST_IDS, TensorProto.INT64, ["rows", "count"]),
         helper.make_tensor_value_info(BEST_LOG_PROBABILITIES, TensorProto.FLOAT, ["rows", "count"]),
     ]
-    graph = helper.make_graph(nodes, "search", inputs, outputs, initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    onnx.checker.check_model(model, full_check=True)
-    onnx.save(model, file)
+    save_graph("search", nodes, inputs, outputs, initializers, file)

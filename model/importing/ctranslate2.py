@@ -127,17 +127,15 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         eos_id=eos_id,
         unknown_id=unknown_id,
     )
-    recipes = {
+    recipes: dict[str, Recipe] = {
         ours: (weights.original(theirs),) for ours, theirs in _names(config, weights, layers) if weights.has(theirs)
     }
     tied = {_embeddings(weights, "encoder"), "decoder/embeddings/weight", "decoder/projection/weight", _BIAS}
-    mapped: dict[str, Recipe] = dict(recipes)
     if weights.from_zeros:
         bias = weights.read(_BIAS).float() if has_bias else torch.zeros(target_rows)
         bias[start_id] = BANNED
-        mapped["output.bias"] = bias
-    read = {name for ours, recipe in recipes.items() if mapped[ours] is recipe for name in recipe}
-    return Network(config, mapped, ignored=frozenset(map(weights.original, tied)) - read)
+        recipes["output.bias"] = bias
+    return Network(config, recipes, ignored=frozenset(map(weights.original, tied)))
 
 
 FAMILY: Final = Family("CTranslate2", check, texts, network)

@@ -59,20 +59,19 @@ class Scheduler:
         self._slots = slots
         self._eos_id = eos_id
         self._scored = 0
-        self._reserved = 0
         self._searches: dict[Decode, Search] = {}
         self.active: list[Decode] = []
 
     @property
     def free(self) -> int:
         """Slots without a segment, and that no search will need."""
-        return self._slots - len(self.active) - self._reserved
+        return self._slots - len(self.active) - sum([search.reserved for search in self._searches.values()])
 
     def plan(self, arrivals: Sequence[Decode], now_s: float) -> StepPlan:
         """Drop segments that nobody waits for any more, and admit the other arrivals."""
         dropped = dict.fromkeys(self.active[slot] for slot in expired_or_cancelled(self.active, now_s))
         ended = [decode for decode in dropped if decode.end_early(now_s)]
-        moves = self._release([slot for slot, decode in enumerate(self.active) if decode in ended] if ended else [])
+        moves = self._release([slot for slot, decode in enumerate(self.active) if decode.finished] if ended else [])
         admitted = []
         for decode in arrivals:
             if decode.end_early(now_s):
@@ -90,7 +89,6 @@ class Scheduler:
         self.active.append(decode)
         if decode.slots > 1:
             self._searches[decode] = Search(decode, slot, self._eos_id)
-            self._reserved += decode.slots - 1
         self._scored += _is_scored(decode)
         return slot
 
@@ -154,6 +152,7 @@ class Scheduler:
             self._commit_search(decode, search, selection, now_s, result)
             if decode.finished:
                 done += search.slots
+                result.progressed.append(decode)
         result.moves = self._release(done)
         return result
 
@@ -161,9 +160,9 @@ class Scheduler:
         self, decode: Decode, search: Search, selection: Selection, now_s: float, result: StepResult
     ) -> None:
         """Take a step of a search, which may take further slots."""
-        if any(selection.tokens[slot] is None for slot in search.slots):
+        needed = () if decode.forced_ids else search.slots
+        if any(selection.tokens[slot] is None for slot in search.slots) or not selection.best.keys() >= set(needed):
             decode.fail_alone(now_s)
-            result.progressed.append(decode)
             return
         if decode.forced_ids:
             token, is_text = _next_forced(decode)
@@ -171,22 +170,15 @@ class Scheduler:
             if is_text:
                 search.beam.begin_with(token)
             return
-        if any(slot not in selection.best for slot in search.slots):
-            decode.fail_alone(now_s)
-            result.progressed.append(decode)
-            return
         if decode.first_token_s is None:
             decode.first_token_s = now_s
-        before = search.reserved
         step = search.advance([selection.best[slot] for slot in search.slots], len(self.active))
         if step is None:
             search.settle()
             result.tokens += len(decode.target_ids)
             decode.finish(search.beam.finished[0].finish_reason, now_s)
-            result.progressed.append(decode)
             return
         self.active.extend([decode] * len(step.forks))
-        self._reserved -= before - search.reserved
         result.copies += step.copies
         result.forks += step.forks
         result.forced += step.tokens
@@ -196,7 +188,7 @@ class Scheduler:
     def clear(self) -> list[Decode]:
         """Take all segments out of their slots; gives each once."""
         active = list(dict.fromkeys(self.active))
-        self.active, self._scored, self._reserved = [], 0, 0
+        self.active, self._scored = [], 0
         self._searches.clear()
         return active
 
@@ -212,8 +204,7 @@ class Scheduler:
                 if last in self._searches:
                     self._searches[last].move(len(self.active), slot)
             moves.append((len(self.active), slot))
-            if decode in self._searches and decode.finished:
-                self._reserved -= self._searches.pop(decode).reserved
+            self._searches.pop(decode, None)
         return moves
 
 

@@ -101,7 +101,7 @@ class RequestOptions(NamedTuple):
         all_or_nothing: whether a text that cannot be translated ends the call.
         alternatives: how many of the best translations of each text are wanted, itself being the first.
         mean_log_probability: whether the mean log-probability of each text is told.
-        target_prefix: what the translation of each text begins with.
+        prefix_ids: what the translation of each text begins with.
     """
 
     decoding: Decoding = DEFAULT_DECODING
@@ -116,4 +116,4 @@ class RequestOptions(NamedTuple):
     all_or_nothing: bool = False
     alternatives: int = 0
     mean_log_probability: bool = False
-    target_prefix: str = ""
+    prefix_ids: tuple[int, ...] = ()

@@ -106,11 +106,14 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
     """Map the weights; see `Family.network`."""
     assert isinstance(weights, MarianWeights)
     settings = weights.settings
-    sizes = [len(_ids(source, file)) for file in _vocabulary_files(source)]
+    files = _vocabulary_files(source)
+    target = _ids(source, files[1])
+    start = len(target)
+    source_size = start if files[0] == files[1] else len(_ids(source, files[0]))
     separate = "model.shared.weight" not in set(weights.names)
     config = {
-        "vocab_size": sizes[0] if separate else sizes[0] + 1,
-        "decoder_vocab_size": sizes[1] + 1,
+        "vocab_size": source_size if separate else source_size + 1,
+        "decoder_vocab_size": start + 1,
         "encoder_attention_heads": settings.get("transformer-heads"),
         "decoder_attention_heads": settings.get("transformer-heads"),
         "encoder_ffn_dim": settings.get("transformer-dim-ffn"),
@@ -131,9 +134,8 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         default_scale=True,
         separate=separate,
     )
-    generation = _generation(source, _ids(source, _vocabulary_files(source)[-1]), sizes[1])
-    translated = replace(source, config=config)
-    return bart_like.network(translated, weights, layout, generation, unknown_id, sizes[1])
+    generation = _generation(source, target, start)
+    return bart_like.network(replace(source, config=config), weights, layout, generation, unknown_id, start)
 
 
 FAMILY: Final = Family("Marian", check, texts, network)

@@ -81,7 +81,7 @@ def translator(
         target_language=target,
         html=html,
         alternatives=alternatives,
-        target_prefix=target_prefix,
+        prefix_ids=translator.prefix_ids(target_prefix),
     )
 
     def translate(texts: list[str]) -> list[Translation]:

@@ -25,7 +25,7 @@ def into_pivot(options: RequestOptions, pivot: Choice) -> RequestOptions:
         target_language=pivot.target,
         alternatives=0,
         mean_log_probability=False,
-        target_prefix="",
+        prefix_ids=(),
     )
 
 
@@ -67,5 +67,5 @@ def options_of(
         all_or_nothing=all_or_nothing,
         alternatives=wanted.alternatives,
         mean_log_probability=wanted.mean_log_probability,
-        target_prefix=wanted.target_prefix,
+        prefix_ids=order.prefix_ids,
     )

@@ -31,6 +31,7 @@ class Order(NamedTuple):
         pivot: what translates into the source language of `model` first; None: the texts are in that.
         max_target_tokens: of each segment.
         beam_size: of each segment.
+        prefix_ids: what each translation begins with.
     """
 
     model: ServedModel
@@ -39,6 +40,7 @@ class Order(NamedTuple):
     pivot: Choice | None
     max_target_tokens: int
     beam_size: int
+    prefix_ids: tuple[int, ...] = ()
 
     @property
     def names(self) -> tuple[str, str]:
@@ -126,7 +128,7 @@ def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list
     violations += [FieldViolation(prefix + field, description) for field, description in bad]
     raise_if_any(violations)
     beam_size = beam_size_of(options.beam_size, options.alternatives, settings.beam_size)
-    return Order(*chosen, max_target_tokens, beam_size)
+    return Order(*chosen, max_target_tokens, beam_size, chosen.model.translator.prefix_ids(options.target_prefix))
 
 
 def _answerable(contents: Sequence[str], alternatives: int, settings: Settings) -> Iterator[FieldViolation]:

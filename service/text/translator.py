@@ -86,7 +86,7 @@ class Translator:
             text_bytes = len(text.encode())
             pieces = split(text)
         return Document(
-            self._parts(pieces, encoder, frame, options, on_progress, self.prefix_ids(options.target_prefix)),
+            self._parts(pieces, encoder, frame, options, on_progress),
             self._tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
@@ -144,9 +144,9 @@ class Translator:
         frame: Frame,
         options: RequestOptions,
         on_progress: OnProgress,
-        prefix_ids: tuple[int, ...],
     ) -> Iterator[Part]:
         """Make segments of the pieces of a text, one after the other; the first has the prefix."""
+        prefix_ids = options.prefix_ids
         for kept, text, inside, protection in pieces:
             if text and (ids := encoder.ids(text)):
                 segment = self._segment(text, ids, frame, options, on_progress, prefix_ids)

@@ -345,7 +345,7 @@ def test_segments_without_a_translation_do_not_end_what_is_handed_out(translator
 
 
 def test_a_prefix_begins_the_first_segment_alone(translator, tokenizer, manifest) -> None:
-    options = RequestOptions(target_prefix="Guten Tag")
+    options = RequestOptions(prefix_ids=translator.prefix_ids("Guten Tag"))
     first, second = translator.prepare("Good morning. Good day.", options).segments
     assert first.prefix_ids == tuple(tokenizer.encode_target("Guten Tag"))
     assert second.prefix_ids == ()
@@ -355,7 +355,7 @@ def test_a_prefix_begins_the_first_segment_alone(translator, tokenizer, manifest
 
 
 def test_a_prefix_leaves_the_limit_of_the_model(translator, manifest) -> None:
-    options = RequestOptions(target_prefix="G", max_target_tokens=5)
+    options = RequestOptions(prefix_ids=translator.prefix_ids("G"), max_target_tokens=5)
     [segment] = translator.prepare("Good morning.", options).segments
     assert 0 < len(segment.prefix_ids) < segment.max_target_tokens == 5 < manifest.max_target_tokens
 

@@ -40,15 +40,19 @@ TARGET_CAPACITY = "target_capacity"
 SOURCE_CAPACITY = "source_capacity"
 NEXT_IDS = "next_ids"
 LOGITS = "logits"
+# Of one layer's attention to the source, before the softmax.
+ATTENTION_SCORES = "attention_scores"
 # Of what lays a source's memory out as the decoder reads it; its outputs are those of `memory_names` ...
 PADDING = "padding"
 # ... and of what copies bytes.
 BYTES = "bytes"
 COPIED = "copied"
-# Of what finds the best tokens of each row of `LOGITS`.
+# Of what finds the best tokens of each row of `LOGITS`, and how probable they and others are.
 COUNT = "count"
+ASKED_IDS = "asked_ids"
 BEST_IDS = "best_ids"
 BEST_LOG_PROBABILITIES = "best_log_probabilities"
+ASKED_LOG_PROBABILITIES = "asked_log_probabilities"
 
 NAME_PATTERN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")  # of a model
 # Bounds of what a model may say of itself, far above those that there are. Memory is reserved by these numbers.
@@ -70,12 +74,29 @@ class Provenance(BaseModel):
     versions: dict[str, str] = Field(default_factory=dict)
 
 
-class Manifest(BaseModel):
-    """`bundle.json`: all that a server must know before it opens a graph. Lengths are in tokens."""
+class AlignmentHeads(BaseModel):
+    """The attention heads of the decoder that look at the source word which is translated.
+
+    Attributes:
+        layer: of the decoder, from 0; the decoder graph gives the scores of all its heads.
+        heads: of this layer, from 0; their mean is the alignment.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format_version: Literal[5] = 5
+    layer: int = Field(ge=0, lt=MOST_LAYERS)
+    heads: tuple[int, ...] = Field(min_length=1, max_length=WIDEST)
+
+
+class Manifest(BaseModel):
+    """`bundle.json`: all that a server must know before it opens a graph. Lengths are in tokens.
+
+    `stand_ins` are names that the model copies into its translations as they are, as the export has measured.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format_version: Literal[6] = 6
     name: str = Field(pattern=NAME_PATTERN.pattern)
     languages: Languages
     family: str = Field(default=FAMILY, min_length=1, max_length=64)
@@ -92,6 +113,8 @@ class Manifest(BaseModel):
     decoder_layers: int = Field(gt=0, le=MOST_LAYERS)
     max_source_tokens: int = Field(gt=1, le=LONGEST)
     max_target_tokens: int = Field(gt=1, le=LONGEST)
+    alignment: AlignmentHeads
+    stand_ins: tuple[str, ...] = ()
     parameters: int = Field(gt=0, le=2**63 - 1)
     provenance: Provenance
     files: dict[str, str]
@@ -100,6 +123,8 @@ class Manifest(BaseModel):
     def _consistent(self) -> Self:
         if self.attention_width > WIDEST:
             raise ValueError(f"heads {self.heads} times head_dim {self.head_dim} must be at most {WIDEST}")
+        if self.alignment.layer >= self.decoder_layers or not set(self.alignment.heads) <= set(range(self.heads)):
+            raise ValueError(f"alignment: there is no such layer or head in {self.alignment}")
         marks, room = self.languages.longest_source_marks, self.max_source_tokens
         if marks + 2 > room:  # a token of text, and the end of the sentence
             raise ValueError(f"max_source_tokens {room} leave no room for text beside {marks} tokens of languages")

@@ -23,6 +23,7 @@ from dragoman.bundle import (
     memory_names,
     present_name,
 )
+from export.attention_scores import reveal
 from export.operators import RowLengths, int32_scalar
 from export.weights import WeightsFile
 from model.attention import KeyValue
@@ -120,7 +121,9 @@ def write_encoder(graph: EncoderGraph, file: Path, weights: WeightsFile) -> None
     _save(program, file, weights)
 
 
-def write_decoder(graph: DecoderGraph, file: Path, weights: WeightsFile, dtype: torch.dtype) -> None:
+def write_decoder(
+    graph: DecoderGraph, file: Path, weights: WeightsFile, dtype: torch.dtype, alignment_layer: int
+) -> None:
     """Export the decoder step, dynamic in rows and capacities.
 
     Args:
@@ -128,6 +131,7 @@ def write_decoder(graph: DecoderGraph, file: Path, weights: WeightsFile, dtype: 
         file: to write.
         weights: beside it.
         dtype: of keys and values.
+        alignment_layer: whose attention to the source is an output too, see `export.attention_scores`.
     """
     config = graph.model.config
     batch = torch.export.Dim("batch")
@@ -154,13 +158,17 @@ def write_decoder(graph: DecoderGraph, file: Path, weights: WeightsFile, dtype: 
         opset_version=OPSET,
         verbose=False,
     )  # fmt: skip
-    _save(program, file, weights)
+    _save(program, file, weights, alignment_layer)
 
 
-def _save(program: torch.onnx.ONNXProgram | None, file: Path, weights: WeightsFile) -> None:
+def _save(
+    program: torch.onnx.ONNXProgram | None, file: Path, weights: WeightsFile, alignment_layer: int | None = None
+) -> None:
     if program is None:  # torch gives None only for its older, non-dynamo exporter
         raise AssertionError("torch.onnx.export returned no program")
     _tidy(program)
+    if alignment_layer is not None:
+        reveal(program.model.graph, alignment_layer)
     weights.take(program.model.graph)
     onnx_ir.save(program.model, file)
 

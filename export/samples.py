@@ -26,11 +26,13 @@ class Sample(NamedTuple):
         source: ids, with all that stands around those of the text.
         start_ids: what its translation begins with, the start id first.
         reference: a translation, if there is one.
+        text: of the source.
     """
 
     source: list[int]
     start_ids: tuple[int, ...]
     reference: str | None = None
+    text: str = ""
 
 
 def of_corpus(corpus: Corpus, manifest: Manifest, tokenizer: Tokenizer) -> list[Sample]:
@@ -83,7 +85,8 @@ def _samples(
     samples = []
     for source, target, text, reference in texts:
         frame = Frame.of(manifest.languages, manifest, source, target)
-        samples.append(Sample(frame.around(tokenizer.encode(text)), frame.start_ids or (manifest.start_id,), reference))
+        start_ids = frame.start_ids or (manifest.start_id,)
+        samples.append(Sample(frame.around(tokenizer.encode(text)), start_ids, reference, text))
     return samples
 
 

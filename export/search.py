@@ -1,4 +1,4 @@
-"""The graph that finds the best tokens of each row of logits, and how probable they are, for beam search.
+"""The graph that finds the best tokens of each row of logits, and how probable they and others are.
 
 It has no weights. As in `export.argmax`, a row is cut into blocks: the best `count` values lie in the `count` blocks
 with the largest maxima, so TopK looks at few values. 32 rows of 8,000, the best 8: 0.2 ms of a core, LogSoftmax
@@ -14,7 +14,15 @@ from typing import Final
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from dragoman.bundle import BEST_IDS, BEST_LOG_PROBABILITIES, COUNT, LOGITS, Precision
+from dragoman.bundle import (
+    ASKED_IDS,
+    ASKED_LOG_PROBABILITIES,
+    BEST_IDS,
+    BEST_LOG_PROBABILITIES,
+    COUNT,
+    LOGITS,
+    Precision,
+)
 from export.argmax import block_size
 from export.rows import save_graph
 
@@ -28,8 +36,9 @@ _TYPES: Final[dict[Precision, int]] = {
 def write_search(vocabulary_size: int, precision: Precision, file: Path) -> None:
     """Export what finds the best tokens of each row.
 
-    From `LOGITS` [rows, vocabulary_size] and `COUNT`, int64 [1], at most the vocabulary's size, to `BEST_IDS`, int64
-    [rows, count], the best first, and `BEST_LOG_PROBABILITIES`, float [rows, count], natural logarithms.
+    From `LOGITS` [rows, vocabulary_size], `COUNT`, int64 [1], at most the vocabulary's size, and `ASKED_IDS`, int64
+    [rows, asked], to `BEST_IDS`, int64 [rows, count], the best first, `BEST_LOG_PROBABILITIES`, float [rows, count],
+    and `ASKED_LOG_PROBABILITIES`, float [rows, asked]: natural logarithms.
 
     Args:
         vocabulary_size: of the target.
@@ -74,13 +83,16 @@ def write_search(vocabulary_size: int, precision: Precision, file: Path) -> None
         helper.make_node("Add", ["starts", "offsets"], [BEST_IDS]),
         helper.make_node("LogSoftmax", [logits], ["log_probabilities"], axis=-1),
         helper.make_node("GatherElements", ["log_probabilities", BEST_IDS], [BEST_LOG_PROBABILITIES], axis=1),
+        helper.make_node("GatherElements", ["log_probabilities", ASKED_IDS], [ASKED_LOG_PROBABILITIES], axis=1),
     ]
     inputs = [
         helper.make_tensor_value_info(LOGITS, _TYPES[precision], ["rows", vocabulary_size]),
         helper.make_tensor_value_info(COUNT, TensorProto.INT64, [1]),
+        helper.make_tensor_value_info(ASKED_IDS, TensorProto.INT64, ["rows", "asked"]),
     ]
     outputs = [
         helper.make_tensor_value_info(BEST_IDS, TensorProto.INT64, ["rows", "count"]),
         helper.make_tensor_value_info(BEST_LOG_PROBABILITIES, TensorProto.FLOAT, ["rows", "count"]),
+        helper.make_tensor_value_info(ASKED_LOG_PROBABILITIES, TensorProto.FLOAT, ["rows", "asked"]),
     ]
     save_graph("search", nodes, inputs, outputs, initializers, file)

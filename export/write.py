@@ -19,6 +19,7 @@ from dragoman.bundle import (
     MANIFEST,
     PLACE,
     SEARCH,
+    AlignmentHeads,
     Bundle,
     Manifest,
     Precision,
@@ -28,6 +29,7 @@ from dragoman.bundle import (
 from dragoman.errors import DataError
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer, tokenizer_files
+from export.alignment import choose_heads, mean_of_layer
 from export.argmax import argmax
 from export.calibrate import Ranges, calibrate
 from export.examples import Example
@@ -39,6 +41,7 @@ from export.quantize import QuantizedLinear, quantize
 from export.rows import write_copy, write_place
 from export.samples import Sample, fitting, of_corpus, shipped
 from export.search import write_search
+from export.stand_ins import measure_stand_ins
 from export.weights import WeightsFile
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
 from model.data import Corpus
@@ -108,12 +111,18 @@ def export_bundle(
     with replacing(out) as folder:
         report(f"translating {len(samples)} sentences with PyTorch")
         expected = decode_with_checkpoint(model, samples, target.max_target_tokens)
+        alignment = _alignment(model, samples, expected, tokenizer)
+        manifest = manifest.model_copy(update={"alignment": alignment})
         examples = examples_of(samples, expected, tokenizer, model.config.max_positions)
         write_bundle(model, examples, manifest, checkpoint, folder, report)
         report(f"comparing the bundle with PyTorch on {len(samples)} sentences")
-        parity = compare(samples, expected, tokenizer, Bundle.open(folder))
+        bundle = Bundle.open(folder)
+        parity = compare(samples, expected, tokenizer, bundle)
         if not parity.passed:
             raise ParityError(f"parity failed, {out} was not written: {parity}")
+        report("looking for names that the model copies")
+        stand_ins = measure_stand_ins(bundle, [sample.text for sample in samples])
+        _write_manifest(bundle.manifest.model_copy(update={"stand_ins": stand_ins}), folder)
     return parity
 
 
@@ -141,12 +150,26 @@ def write_bundle(
         scale_to_bytes(model, examples)
         ranges = calibrate(model, examples)
     report(f"writing the {manifest.precision} graphs of encoder and decoder")
-    write_graphs(model, manifest.precision, folder, ranges)
+    write_graphs(model, manifest.precision, folder, ranges, manifest.alignment.layer)
     for name in tokenizer_files(checkpoint):
         shutil.copyfile(checkpoint / name, folder / name)
     files = {file.name: sha256(file) for file in sorted(folder.iterdir())}
-    manifest = manifest.model_copy(update={"files": files})
+    _write_manifest(manifest.model_copy(update={"files": files}), folder)
+
+
+def _write_manifest(manifest: Manifest, folder: Path) -> None:
     (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+
+
+def _alignment(
+    model: Transformer, samples: Sequence[Sample], targets: Sequence[list[int]], tokenizer: Tokenizer
+) -> AlignmentHeads:
+    """Choose the heads that align, on the checkpoint's own translations."""
+    positions = model.config.max_positions
+    examples = [
+        Example(one.source, [*one.start_ids, *target][:positions]) for one, target in zip(samples, targets, strict=True)
+    ]
+    return choose_heads(model, examples, [len(one.start_ids) for one in samples], tokenizer)
 
 
 def examples_of(
@@ -170,7 +193,7 @@ def examples_of(
     ]
 
 
-def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges: Ranges) -> None:
+def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges: Ranges, alignment_layer: int) -> None:
     """Export the graphs of a model.
 
     Args:
@@ -178,6 +201,7 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
         precision: of the encoder and the decoder.
         folder: where they are written.
         ranges: from `calibrate`; read for int8 only.
+        alignment_layer: of the decoder, whose attention to the source is given.
     """
     use_operators(model)
     # Half precision is for GPUs, whose ArgMax looks at many values at a time.
@@ -193,7 +217,7 @@ def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges:
         decoder.half()
     with torch.no_grad(), WeightsFile(folder) as weights:
         write_encoder(encoder, folder / ENCODER, weights)
-        write_decoder(decoder, folder / DECODER, weights, _KEY_VALUE_TYPES[precision])
+        write_decoder(decoder, folder / DECODER, weights, _KEY_VALUE_TYPES[precision], alignment_layer)
     write_place(model.config, precision, folder / PLACE)
     write_copy(folder / COPY)
     write_search(model.config.target_vocabulary_size, precision, folder / SEARCH)
@@ -222,7 +246,7 @@ def installed_versions() -> dict[str, str]:
 
 
 def manifest_of(model: Transformer, checkpoint: Path, target: Target) -> Manifest:
-    """Say what the bundle of a checkpoint is, but for the hashes of its files."""
+    """Say what the bundle of a checkpoint is, but for what is measured and the hashes of its files."""
     config = model.config
     return Manifest(
         name=target.name,
@@ -241,6 +265,7 @@ def manifest_of(model: Transformer, checkpoint: Path, target: Target) -> Manifes
         decoder_layers=config.decoder_layers,
         max_source_tokens=target.max_source_tokens,
         max_target_tokens=target.max_target_tokens,
+        alignment=mean_of_layer(config.decoder_layers, config.decoder_head_count),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         provenance=Provenance(
             checkpoint_sha256=sha256(checkpoint / WEIGHTS),

@@ -5,6 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dragoman.errors import DeadlineExceededError, DragomanError, TextFailedError
 from service.options import DEFAULT_DECODING, Decoding, Priority
 
@@ -37,6 +40,10 @@ def worst(reasons: Collection[FinishReason | None]) -> FinishReason:
     return next((reason for reason in _WORST_FIRST if reason in reasons), FinishReason.EOS)
 
 
+# How much one token of a translation looked at each token of the source, [source tokens]; they add up to 1.
+Attention = NDArray[np.float32]
+
+
 class Hypothesis(NamedTuple):
     """One way to translate a source, of those that a beam search has found.
 
@@ -47,6 +54,7 @@ class Hypothesis(NamedTuple):
         score: by which they are ordered: the log-probability divided by a power of the number of tokens.
         finish_reason: why it ended.
         decoded_tokens: how many tokens the model chose, the end-of-sentence token counted.
+        attention: of each of `target_ids`; () where it is not wanted.
     """
 
     target_ids: Sequence[int]
@@ -54,6 +62,7 @@ class Hypothesis(NamedTuple):
     score: float
     finish_reason: FinishReason
     decoded_tokens: int
+    attention: Sequence[Attention] = ()
 
 
 def _ignore(_: "Decode") -> None:
@@ -82,6 +91,7 @@ class Decode:
         target_ids: so far, without the end-of-sentence id; grows by appending only.
         log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
             end-of-sentence token counted; 0 where not wanted.
+        attention: of each of `target_ids`, once it has ended; empty where it is not wanted.
         hypotheses: what a beam search has found, the best first, which is its translation; as many as are wanted.
         status: where it stands.
         finish_reason: why it ended, None before that and where the engine failed.
@@ -111,6 +121,7 @@ class Decode:
     prefix_ids: tuple[int, ...] = ()
     target_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
+    attention: list[Attention] = field(default_factory=list)
     hypotheses: Sequence[Hypothesis] = ()
     status: DecodeStatus = DecodeStatus.WAITING
     finish_reason: FinishReason | None = None

@@ -24,6 +24,7 @@ class Decoding(NamedTuple):
         beam_size: hypotheses that are kept at each step; 1: greedy decoding.
         length_penalty: the power of the length that a hypothesis' log-probability is divided by.
         alternatives: of the hypotheses, how many are wanted, the best first; at most `beam_size`.
+        wants_attention: whether it is kept how much each token of the translation looked at those of the source.
     """
 
     stops_at_repetition: bool = False
@@ -31,6 +32,7 @@ class Decoding(NamedTuple):
     beam_size: int = 1
     length_penalty: float = DEFAULT_LENGTH_PENALTY
     alternatives: int = 0
+    wants_attention: bool = False
 
     @classmethod
     def of(

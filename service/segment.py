@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.errors import DragomanError
-from service.decode import Decode, DecodeStatus, FinishReason, Hypothesis
+from service.decode import Attention, Decode, DecodeStatus, FinishReason, Hypothesis
 from service.options import RequestOptions
 
 
@@ -116,6 +116,11 @@ class Segment:
         return self.decode.log_probability
 
     @property
+    def attention(self) -> Sequence[Attention]:
+        """See :class:`Decode`."""
+        return self.decode.attention
+
+    @property
     def hypotheses(self) -> Sequence[Hypothesis]:
         """Its best translations once it has ended without an error, its own first; at least that one."""
         return self.decode.hypotheses or (self._own_hypothesis(),)
@@ -157,7 +162,14 @@ class Segment:
         # One that was withdrawn may have no token.
         tokens = max(1, decode.decoded_tokens + len(self.start_ids[1:]))
         score = self.options.decoding.score(decode.log_probability, tokens)
-        return Hypothesis(decode.target_ids, decode.log_probability, score, decode.finish_reason, decode.decoded_tokens)
+        return Hypothesis(
+            decode.target_ids,
+            decode.log_probability,
+            score,
+            decode.finish_reason,
+            decode.decoded_tokens,
+            decode.attention,
+        )
 
     def _own(self, time_s: float | None) -> float | None:
         """Give a time of its decode as its own: no earlier than its submission."""

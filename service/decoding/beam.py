@@ -9,11 +9,13 @@ of them.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-from service.decode import FinishReason, Hypothesis
+from service.decode import Attention, FinishReason, Hypothesis
 
 _NONE: Final = -1  # no lane
+# The attention of the tokens of a hypothesis, the last one beside those before it: hypotheses share their beginnings.
+_Trace: TypeAlias = "tuple[_Trace, Attention] | None"
 
 
 class Best(NamedTuple):
@@ -22,10 +24,14 @@ class Best(NamedTuple):
     Attributes:
         ids: of the tokens.
         log_probabilities: of each, behind what is there: natural logarithms.
+        asked: those of the tokens that were asked for.
+        attention: of the next token, whichever it is; None where it is not wanted.
     """
 
     ids: Sequence[int]
     log_probabilities: Sequence[float]
+    asked: Sequence[float] = ()
+    attention: Attention | None = None
 
 
 class Live(NamedTuple):
@@ -34,10 +40,16 @@ class Live(NamedTuple):
     Attributes:
         ids: its tokens so far.
         log_probability: of them.
+        trace: their attention, where it is wanted.
     """
 
     ids: tuple[int, ...]
     log_probability: float
+    trace: _Trace = None
+
+    def followed_by(self, token: int, log_probability: float, attention: Attention | None) -> "Live":
+        """Give the hypothesis that goes on with a token, with the log-probability of all."""
+        return Live((*self.ids, token), log_probability, None if attention is None else (self.trace, attention))
 
 
 class Beam:
@@ -76,10 +88,14 @@ class Beam:
         """The most probable hypothesis that has not ended."""
         return max(self.live, key=lambda live: live.log_probability)
 
-    def begin_with(self, token: int) -> None:
+    def asked_ids(self, lane: int) -> Sequence[int]:
+        """List the tokens whose log-probabilities behind the hypothesis of a lane the next step is to be told."""
+        return ()
+
+    def begin_with(self, token: int, attention: Attention | None = None) -> None:
         """Give a translation, in which nothing was chosen yet, its next token: it counts for no score."""
         [live] = self.live
-        self.live = [Live((*live.ids, token), 0.0)]
+        self.live = [live.followed_by(token, 0.0, attention)]
         self._prefix += 1
 
     def advance(self, best: Sequence[Best]) -> list[int]:
@@ -92,11 +108,11 @@ class Beam:
             Of each lane of `live` as it is now, the lane whose hypothesis it continues: where it can be, its own.
         """
         candidates: list[tuple[float, int, int, int]] = []
-        for lane, (live, (ids, log_probabilities)) in enumerate(zip(self.live, best, strict=True)):
+        for lane, (live, found) in enumerate(zip(self.live, best, strict=True)):
             before = -live.log_probability
             candidates += [
                 (before - log_probability, lane, rank, token)
-                for rank, (token, log_probability) in enumerate(zip(ids, log_probabilities, strict=True))
+                for rank, (token, log_probability) in enumerate(zip(found.ids, found.log_probabilities, strict=True))
             ]
         candidates.sort()  # by probability, of equals the earlier lane and the better token first
         tokens = 1 + len(self.live[0].ids)
@@ -111,23 +127,22 @@ class Beam:
                     # What is behind it could not end: the first ones alone may.
                     break
             elif rank < self.size:
-                ended = self.live[lane].ids, FinishReason.EOS
+                ended, reason = self.live[lane], FinishReason.EOS
                 if token != self._eos_id:
-                    ended = (*ended[0], token), FinishReason.LENGTH
-                self.finished.append(Hypothesis(ended[0], -loss, -loss / weight, ended[1], tokens - self._prefix))
+                    ended, reason = ended.followed_by(token, -loss, best[lane].attention), FinishReason.LENGTH
+                self.finished.append(self._hypothesis(ended, -loss, weight, reason, tokens))
         if len(self.finished) > finished:
             self._keep_best()
         is_full = len(self.finished) == self.size
         self.ended = not going_on or (is_full and going_on[0][0] / weight <= self.finished[-1].score)
-        return [] if self.ended else self._go_on(going_on)
+        return [] if self.ended else self._go_on(going_on, best)
 
     def stop(self) -> None:
         """End the search with what there is, because the best live hypothesis repeats itself."""
         tokens = len(self.live[0].ids)
-        weight, chosen = self._weight(tokens), tokens - self._prefix
+        weight = self._weight(tokens)
         self.finished += [
-            Hypothesis(live.ids, live.log_probability, live.log_probability / weight, FinishReason.REPETITION, chosen)
-            for live in self.live
+            self._hypothesis(live, live.log_probability, weight, FinishReason.REPETITION, tokens) for live in self.live
         ]
         self._keep_best()
         self.ended = True
@@ -148,16 +163,23 @@ class Beam:
     def _weight(self, tokens: int) -> float:
         return float((self._given + tokens - self._prefix) ** self._length_penalty)
 
+    def _hypothesis(
+        self, live: Live, log_probability: float, weight: float, reason: FinishReason, tokens: int
+    ) -> Hypothesis:
+        """Make what is found of a hypothesis that ends, with the log-probability of all its tokens."""
+        score = log_probability / weight
+        return Hypothesis(live.ids, log_probability, score, reason, tokens - self._prefix, _in_order(live.trace))
+
     def _keep_best(self) -> None:
         self.finished.sort(key=_by_score)
         del self.finished[self.size :]
 
-    def _go_on(self, going_on: Sequence[tuple[float, int, int]]) -> list[int]:
+    def _go_on(self, going_on: Sequence[tuple[float, int, int]], best: Sequence[Best]) -> list[int]:
         """Give each hypothesis a lane: the first of a lane stays, others take the lanes that are left."""
         live, parents = self.live.copy(), [_NONE] * len(self.live)
         others = []
         for log_probability, lane, token in going_on:
-            continued = Live((*self.live[lane].ids, token), log_probability)
+            continued = self.live[lane].followed_by(token, log_probability, best[lane].attention)
             if parents[lane] == _NONE:
                 parents[lane], live[lane] = lane, continued
             else:
@@ -181,6 +203,14 @@ def common_length(one: Sequence[int], other: Sequence[int]) -> int:
             break
         count += 1
     return count
+
+
+def _in_order(trace: _Trace) -> list[Attention]:
+    rows = []
+    while trace is not None:
+        trace, row = trace
+        rows.append(row)
+    return rows[::-1]
 
 
 def _by_score(hypothesis: Hypothesis) -> float:

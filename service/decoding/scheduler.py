@@ -59,6 +59,7 @@ class Scheduler:
         self._slots = slots
         self._eos_id = eos_id
         self._scored = 0
+        self._aligned = 0
         self._searches: dict[Decode, Search] = {}
         self.active: list[Decode] = []
 
@@ -90,13 +91,37 @@ class Scheduler:
         if decode.slots > 1:
             self._searches[decode] = Search(decode, slot, self._eos_id)
         self._scored += _is_scored(decode)
+        if decode.decoding.wants_attention:
+            self._aligned += 1
         return slot
 
-    def searched(self) -> tuple[list[int], int]:
-        """List the slots whose best tokens the next commit needs; and how many of each."""
-        searches = [search for decode, search in self._searches.items() if not decode.forced_ids]
-        slots = [slot for search in searches for slot in search.slots]
-        return slots, 2 * max((search.beam.size for search in searches), default=0)
+    def asked(self, tokens: Sequence[int | None]) -> tuple[dict[int, Sequence[int]], int]:
+        """List what the next commit needs to know of the probabilities of a step.
+
+        Args:
+            tokens: the most probable one of each slot; None where the decoder failed on it.
+
+        Returns:
+            The slots whose best tokens are needed, each with tokens whose log-probabilities are needed besides; and how
+            many of the best.
+        """
+        asked: dict[int, Sequence[int]] = {}
+        count = 1
+        if self._scored:
+            for slot, (decode, token) in enumerate(zip(self.active, tokens, strict=True)):
+                if token is not None and not decode.forced_ids and _is_scored(decode):
+                    asked[slot] = (token,)
+        for decode, search in self._searches.items():
+            if not decode.forced_ids:
+                asked |= {slot: search.beam.asked_ids(lane) for lane, slot in enumerate(search.slots)}
+                count = max(count, 2 * search.beam.size)
+        return asked, count
+
+    def aligned(self) -> list[int]:
+        """List the slots whose segments want to know where the decoder looks."""
+        if not self._aligned:
+            return []
+        return [slot for slot, decode in enumerate(self.active) if decode.decoding.wants_attention]
 
     def decoded(self) -> list[Sequence[int]]:
         """List the tokens that were decoded in each slot."""
@@ -106,24 +131,16 @@ class Scheduler:
                 ids[slot] = live.ids
         return ids
 
-    def scored(self) -> list[int]:
-        """List the slots whose segments want their log-probabilities."""
-        if not self._scored:
-            return []
-        return [slot for slot, decode in enumerate(self.active) if _is_scored(decode)]
-
     def commit(self, selection: Selection, now_s: float) -> StepResult:
         """Append each active segment's next token, and end those that are complete, or failed: these have None.
 
         Args:
-            selection: the token of every slot.
+            selection: the token of every slot, and what else was asked for.
             now_s: the time of the step.
         """
         result, done, searches = StepResult(), [], self._searches
-        for slot, log_probability in selection.log_probabilities.items():
-            if not self.active[slot].forced_ids:
-                self.active[slot].log_probability += log_probability  # before its end shows to another thread
-        for slot, (decode, token) in enumerate(zip(self.active, selection.tokens, strict=True)):
+        tokens = self._note(selection) if self._scored or self._aligned else selection.tokens
+        for slot, (decode, token) in enumerate(zip(self.active, tokens, strict=True)):
             if searches and decode in searches:
                 continue
             if token is None:
@@ -156,6 +173,30 @@ class Scheduler:
         result.moves = self._release(done)
         return result
 
+    def _note(self, selection: Selection) -> Sequence[int | None]:
+        """Note log-probabilities and attention of what is not searched, before its end shows to another thread.
+
+        Returns:
+            The tokens; None also where the search graph has failed on a segment that wants its log-probability.
+        """
+        tokens = list(selection.tokens)
+        for slot, decode in enumerate(self.active):
+            token = tokens[slot]
+            if token is None or decode.slots > 1:
+                continue
+            if decode.forced_ids:
+                is_text = len(decode.forced_ids) <= len(decode.prefix_ids)
+            else:
+                is_text = token != self._eos_id
+                if _is_scored(decode):
+                    if slot not in selection.best:
+                        tokens[slot] = None
+                        continue
+                    decode.log_probability += selection.best[slot].asked[0]
+            if is_text and decode.decoding.wants_attention:
+                decode.attention.append(selection.attention[slot])
+        return tokens
+
     def _commit_search(
         self, decode: Decode, search: Search, selection: Selection, now_s: float, result: StepResult
     ) -> None:
@@ -168,11 +209,17 @@ class Scheduler:
             token, is_text = _next_forced(decode)
             result.forced.append((search.slots[0], token))
             if is_text:
-                search.beam.begin_with(token)
+                search.beam.begin_with(token, selection.attention.get(search.slots[0]))
             return
         if decode.first_token_s is None:
             decode.first_token_s = now_s
-        step = search.advance([selection.best[slot] for slot in search.slots], len(self.active))
+        best = [selection.best[slot] for slot in search.slots]
+        if decode.decoding.wants_attention:
+            best = [
+                found._replace(attention=selection.attention[slot])
+                for slot, found in zip(search.slots, best, strict=True)
+            ]
+        step = search.advance(best, len(self.active))
         if step is None:
             search.settle()
             result.tokens += len(decode.target_ids)
@@ -188,7 +235,7 @@ class Scheduler:
     def clear(self) -> list[Decode]:
         """Take all segments out of their slots; gives each once."""
         active = list(dict.fromkeys(self.active))
-        self.active, self._scored = [], 0
+        self.active, self._scored, self._aligned = [], 0, 0
         self._searches.clear()
         return active
 
@@ -198,6 +245,8 @@ class Scheduler:
         for slot in sorted(slots, reverse=True):
             decode = self.active[slot]
             self._scored -= _is_scored(decode)
+            if decode.decoding.wants_attention:
+                self._aligned -= 1
             last = self.active.pop()
             if slot < len(self.active):
                 self.active[slot] = last

@@ -96,5 +96,6 @@ class Search:
         best = beam.finished[0]
         decode.target_ids.extend(best.target_ids[known:])
         decode.log_probability = best.log_probability
+        decode.attention = list(best.attention)
         decode.hypotheses = beam.finished[: decode.decoding.alternatives]
         return len(decode.target_ids) > known

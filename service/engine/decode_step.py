@@ -1,7 +1,7 @@
 """One step of a decode batch, between its scheduler and its runner."""
 
 from service.decoding.scheduler import Scheduler, StepResult
-from service.decoding.selection import Selection, select
+from service.decoding.selection import Selection
 from service.engine.runner import Runner
 
 
@@ -11,10 +11,10 @@ def run(runner: Runner, scheduler: Scheduler) -> Selection:
     Raises:
         Exception: the decoder fails whatever the slot: the engine is broken.
     """
-    ids = runner.step()
-    searched, count = scheduler.searched()
-    best = runner.best(searched, count) if searched else {}
-    return select(ids, scheduler.scored(), runner.logits_of, best)
+    tokens = runner.step()
+    asked, count = scheduler.asked(tokens)
+    best = runner.search(asked, count) if asked else {}
+    return Selection(tokens, best, {slot: runner.attention_of(slot) for slot in scheduler.aligned()})
 
 
 def apply(runner: Runner, result: StepResult) -> None:

@@ -5,7 +5,7 @@ the shortest source there is has to pass, or the engine is broken.
 """
 
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -126,12 +126,16 @@ class Runner:
         """Give what the slot's next id was chosen from, [vocabulary_size]; good until the next step."""
         return self._slots.logits_of(slot)
 
-    def best(self, slots: Sequence[int], count: int) -> dict[int, Best]:
+    def attention_of(self, slot: int) -> NDArray[np.float32]:
+        """Give how much the last step looked at each token of the slot's source, [source tokens]."""
+        return self._slots.attention_of(slot)
+
+    def search(self, asked: Mapping[int, Sequence[int]], count: int) -> dict[int, Best]:
         """Find the best next tokens of some slots, by the logits of the last step.
 
         Args:
-            slots: whose.
-            count: of each, fewer where the vocabulary has fewer.
+            asked: slots, each with tokens whose log-probabilities are wanted besides.
+            count: of each, from 1; fewer where the vocabulary has fewer.
 
         Returns:
             Those of each slot, but for slots on which the search fails.
@@ -139,12 +143,15 @@ class Runner:
         Raises:
             Exception: the search fails whatever the slot: the engine is broken.
         """
-        first, behind = min(slots), max(slots) + 1
+        first, behind = min(asked), max(asked) + 1
+        ids = np.zeros((behind - first, max(map(len, asked.values()))), np.int64)
+        for slot, tokens in asked.items():
+            ids[slot - first, : len(tokens)] = tokens
         found: dict[int, Best] = {}
 
         def run(start: int, stop: int) -> None:
-            ids, log_probabilities = self._step.best(stop - start, first + start, count)
-            best = map(Best, ids.tolist(), log_probabilities.tolist())
+            candidates = self._step.best(first + start, count, ids[start:stop])
+            best = map(Best, *(values.tolist() for values in candidates))
             found.update(enumerate(best, first + start))
 
         self._isolate(run, behind - first, "search", lambda: run(0, 1))

@@ -1,10 +1,10 @@
 """Finished translations, kept: a decode that has been done is not done again; lives on the event loop."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from service.decode import Decode, DecodeStatus, FinishReason, Hypothesis
+from service.decode import Attention, Decode, DecodeStatus, FinishReason, Hypothesis
 from service.lru import LruStore
 from service.options import Decoding
 from service.segment import Segment
@@ -17,6 +17,8 @@ _LASTING: Final = (FinishReason.EOS, FinishReason.LENGTH, FinishReason.REPETITIO
 _ENTRY_BYTES: Final = 512
 # What a hypothesis takes besides its ids: objects. Measured: 226.
 _HYPOTHESIS_BYTES: Final = 256
+# What the attention of a token takes besides its numbers: an object, and its place in lists.
+_ROW_BYTES: Final = 144
 
 
 class Key(NamedTuple):
@@ -44,6 +46,7 @@ class Result(NamedTuple):
         finish_reason: why it ended.
         engine_s: seconds from its being taken by an engine thread to its end.
         hypotheses: see :class:`Decode`.
+        attention: see :class:`Decode`.
     """
 
     target_ids: "array[int]"  # quoted: Python 3.11 has no array[int]
@@ -51,6 +54,7 @@ class Result(NamedTuple):
     finish_reason: FinishReason
     engine_s: float
     hypotheses: tuple[Hypothesis, ...] = ()
+    attention: Sequence[Attention] = ()
 
     @classmethod
     def of(cls, decode: Decode) -> "Result":
@@ -62,13 +66,24 @@ class Result(NamedTuple):
             decode.finish_reason,
             engine_s(decode),
             tuple(each._replace(target_ids=array("i", each.target_ids)) for each in decode.hypotheses),
+            decode.attention,
         )
 
     @property
     def size_bytes(self) -> int:
         """Bytes of its ids, and of what stands around those of hypotheses."""
         tokens = len(self.target_ids) + sum(len(each.target_ids) for each in self.hypotheses)
-        return self.target_ids.itemsize * tokens + _HYPOTHESIS_BYTES * len(self.hypotheses)
+        return (
+            self.target_ids.itemsize * tokens
+            + _HYPOTHESIS_BYTES * len(self.hypotheses)
+            # Hypotheses share the rows of what they have in common: an object is counted once.
+            + sum({id(row): row.nbytes + _ROW_BYTES for row in self._rows()}.values())
+        )
+
+    def _rows(self) -> Iterator[Attention]:
+        yield from self.attention
+        for hypothesis in self.hypotheses:
+            yield from hypothesis.attention
 
     def decode(self, segment: Segment, now_s: float) -> Decode:
         """Make a decode of a segment that has ended so."""
@@ -80,6 +95,7 @@ class Result(NamedTuple):
             prefix_ids=segment.prefix_ids,
             target_ids=self.target_ids.tolist(),
             log_probability=self.log_probability,
+            attention=list(self.attention),
             hypotheses=self.hypotheses,
             status=DecodeStatus.FINISHED,
             finish_reason=self.finish_reason,

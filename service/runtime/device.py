@@ -13,6 +13,9 @@ import onnxruntime
 from numpy.typing import DTypeLike, NDArray
 
 from dragoman.bundle import (
+    ASKED_IDS,
+    ASKED_LOG_PROBABILITIES,
+    ATTENTION_SCORES,
     BEST_IDS,
     BEST_LOG_PROBABILITIES,
     COUNT,
@@ -35,6 +38,7 @@ from dragoman.bundle import (
     memory_names,
     present_name,
 )
+from service.runtime.attention import attention
 from service.runtime.binding import Tensor, bind, encoder_feeds
 from service.runtime.device_memory import Buffer, Copies, DeviceMemory
 from service.runtime.interfaces import Candidates
@@ -118,6 +122,7 @@ class DeviceSlots:
         ids: int64 [slots], twice: a step reads one, writes the other, and the commit swaps them
         lengths, memory_lengths: int32 [slots]
         logits: [slots, vocabulary_size]
+        attention_scores: [slots, heads, 1, source capacity]
         rows: ids and lengths that the device should have of each row; the ids and memory lengths it has, unless stale
     """
 
@@ -130,6 +135,7 @@ class DeviceSlots:
             decoder: on whose device.
         """
         self._decoder = decoder
+        self._alignment_heads = manifest.alignment.heads
         self.rows = RowState(slots, manifest.start_id)
         self.target_capacity = np.array(manifest.target_capacity, np.int32)
         self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
@@ -144,6 +150,8 @@ class DeviceSlots:
             self.caches = {name: reserve(*cache_shape) for name in cache_names(layers)}
             self.memory = {name: reserve(*memory_shape) for name in memory_names(layers)}
             self.logits = reserve(manifest.vocabulary_size, of=LOGITS_TYPES[manifest.precision])
+            scores_shape = manifest.heads, 1, manifest.max_source_tokens
+            self.attention_scores = reserve(*scores_shape, of=LOGITS_TYPES[manifest.precision])
             self._ids = [reserve(of=np.int64), reserve(of=np.int64)]
             self._device_lengths = reserve(of=np.int32)
             self._device_memory_lengths = reserve(of=np.int32)
@@ -219,11 +227,20 @@ class DeviceSlots:
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """Give what the slot's next id was chosen from, [vocabulary_size]."""
-        row = self.logits.rows(self.row_of(slot), 1)
-        logits: NDArray[np.floating] = np.empty(row.shape[1], row.dtype)
+        return self._download(self.logits, slot)
+
+    def attention_of(self, slot: int) -> NDArray[np.float32]:
+        """Give how much the last run looked at each token of the slot's source, [source tokens]."""
+        tokens = self.rows.memory_lengths[self.row_of(slot)]
+        return attention(self._download(self.attention_scores, slot)[:, 0, :tokens], self._alignment_heads)
+
+    def _download(self, buffer: Buffer, slot: int) -> NDArray[np.floating]:
+        """Copy the row of a slot to the host."""
+        row = buffer.rows(self.row_of(slot), 1)
+        values: NDArray[np.floating] = np.empty(row.shape[1:], row.dtype)
         with DEVICE_LOCK:
-            self._decoder.copies.copy(row, Tensor.of(logits))
-        return logits
+            self._decoder.copies.copy(row, Tensor.of(values))
+        return values
 
     def upload(self) -> None:
         """Tell the device what the host has decided since the last step; ids that a step chose are there."""
@@ -254,7 +271,11 @@ class DeviceSlots:
             TARGET_CAPACITY: Tensor.of(self.target_capacity),
             SOURCE_CAPACITY: Tensor.of(self.source_capacity),
         }
-        outputs = {NEXT_IDS: self._ids[1 - self.turn].rows(row, count), LOGITS: self.logits.rows(row, count)}
+        outputs = {
+            NEXT_IDS: self._ids[1 - self.turn].rows(row, count),
+            LOGITS: self.logits.rows(row, count),
+            ATTENTION_SCORES: self.attention_scores.rows(row, count),
+        }
         for name, buffer in (self.caches | self.memory).items():
             inputs[name] = outputs[present_name(name)] = buffer.rows(row, count)
         return inputs, outputs
@@ -309,19 +330,21 @@ class DeviceStep:
                 self._slots.divided = False
             return self._slots.download(slots)
 
-    def best(self, rows: int, start: int, count: int) -> Candidates:
-        """Find the best tokens of the slots from `start` to `start + rows`, by the logits of the last run."""
-        slots = self._slots.rows.row_of[start : start + rows]
-        logits = self._slots.logits.rows(0, int(slots.max()) + 1)
+    def best(self, start: int, count: int, asked: NDArray[np.int64]) -> Candidates:
+        """Find the best tokens of slots, by the logits of the last run."""
+        rows = self._slots.rows.row_of[start : start + len(asked)]
+        logits = self._slots.logits.rows(0, int(rows.max()) + 1)
+        asked_of_rows = np.zeros((logits.shape[0], asked.shape[1]), np.int64)
+        asked_of_rows[rows] = asked
         size = np.array([min(count, logits.shape[1])])
         search = self._decoder.search
         binding = bind(search, {LOGITS: logits, COUNT: Tensor.of(size)}, {})
-        for name in (BEST_IDS, BEST_LOG_PROBABILITIES):
+        binding.bind_cpu_input(ASKED_IDS, asked_of_rows)
+        for name in (BEST_IDS, BEST_LOG_PROBABILITIES, ASKED_LOG_PROBABILITIES):
             binding.bind_output(name, "cpu")
         with DEVICE_LOCK:
             search.run_with_iobinding(binding)
-            ids, log_probabilities = binding.copy_outputs_to_cpu()
-        return Candidates(ids[slots], log_probabilities[slots])
+            return Candidates(*(values[rows] for values in binding.copy_outputs_to_cpu()))
 
     def _run_first(self, rows: int) -> None:
         key = self._slots.turn, self._bucket(rows)

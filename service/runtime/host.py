@@ -7,6 +7,9 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from dragoman.bundle import (
+    ASKED_IDS,
+    ASKED_LOG_PROBABILITIES,
+    ATTENTION_SCORES,
     BEST_IDS,
     BEST_LOG_PROBABILITIES,
     COUNT,
@@ -113,11 +116,11 @@ class DecoderStep:
         self._session.run_with_iobinding(binding)
         return self._slots.rows.next_ids[start : start + rows]
 
-    def best(self, rows: int, start: int, count: int) -> Candidates:
-        """Find the best tokens of the slots from `start` to `start + rows`, by the logits of the last run."""
-        logits = self._slots.logits[start : start + rows]
-        feeds = {LOGITS: logits, COUNT: np.array([min(count, logits.shape[1])])}
-        return Candidates(*self._search.run([BEST_IDS, BEST_LOG_PROBABILITIES], feeds))
+    def best(self, start: int, count: int, asked: NDArray[np.int64]) -> Candidates:
+        """Find the best tokens of slots, by the logits of the last run."""
+        logits = self._slots.logits[start : start + len(asked)]
+        feeds = {LOGITS: logits, COUNT: np.array([min(count, logits.shape[1])]), ASKED_IDS: asked}
+        return Candidates(*self._search.run([BEST_IDS, BEST_LOG_PROBABILITIES, ASKED_LOG_PROBABILITIES], feeds))
 
     def _bind(self, rows: slice) -> onnxruntime.IOBinding:
         """Bind some rows of every buffer; caches are input and output at once."""
@@ -129,7 +132,11 @@ class DecoderStep:
             TARGET_CAPACITY: slots.target_capacity,
             SOURCE_CAPACITY: slots.source_capacity,
         }
-        outputs: dict[str, NDArray[np.generic]] = {NEXT_IDS: state.next_ids[rows], LOGITS: slots.logits[rows]}
+        outputs: dict[str, NDArray[np.generic]] = {
+            NEXT_IDS: state.next_ids[rows],
+            LOGITS: slots.logits[rows],
+            ATTENTION_SCORES: slots.attention_scores[rows],
+        }
         layers = slots.caches.shape[0]
         for name, cache in zip(cache_names(layers), slots.caches.reshape(-1, *slots.caches.shape[2:]), strict=True):
             inputs[name] = outputs[present_name(name)] = cache[rows]

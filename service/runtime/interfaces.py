@@ -36,10 +36,12 @@ class Candidates(NamedTuple):
     Attributes:
         ids: int64 [rows, count].
         log_probabilities: float32 [rows, count], natural logarithms.
+        asked: float32 [rows, asked]: those of the tokens that were asked for.
     """
 
     ids: NDArray[np.int64]
     log_probabilities: NDArray[np.float32]
+    asked: NDArray[np.float32]
 
 
 class Encoder(Protocol):
@@ -86,6 +88,9 @@ class Slots(Protocol):
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """Give what the slot's next id was chosen from, [vocabulary_size]; good until the next run."""
 
+    def attention_of(self, slot: int) -> NDArray[np.float32]:
+        """Give how much the last run looked at each token of the slot's source, [source tokens]."""
+
 
 class Step(Protocol):
     """The decoder graph, bound to the rows of one slot table; belongs to one thread."""
@@ -99,8 +104,14 @@ class Step(Protocol):
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`, without a commit; gives their next ids."""
 
-    def best(self, rows: int, start: int, count: int) -> Candidates:
-        """Find the best tokens of the slots from `start` to `start + rows`, by the logits of the last run."""
+    def best(self, start: int, count: int, asked: NDArray[np.int64]) -> Candidates:
+        """Find the best tokens of slots, by the logits of the last run.
+
+        Args:
+            start: the first of the slots.
+            count: of each, fewer where the vocabulary has fewer.
+            asked: tokens whose log-probabilities are wanted besides, [slots, asked].
+        """
 
 
 class Decoder(Protocol):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest, Precision
+from service.runtime.attention import attention
 from service.runtime.row_state import RowState
 
 # Of keys and values, by the precision of the products.
@@ -28,6 +29,7 @@ class SlotTable:
         rows: ids and lengths of each row
         caches, memory: [decoder_layers, key and value, slots, heads, capacity, head_dim]
         logits: [slots, vocabulary_size]
+        attention_scores: [slots, heads, 1, source capacity]
     """
 
     def __init__(self, manifest: Manifest, slots: int) -> None:
@@ -43,6 +45,10 @@ class SlotTable:
         self.rows = RowState(slots, manifest.start_id)
         self.logits: NDArray[np.floating] = np.zeros(
             (slots, manifest.vocabulary_size), LOGITS_TYPES[manifest.precision]
+        )
+        self._alignment_heads = manifest.alignment.heads
+        self.attention_scores: NDArray[np.floating] = np.zeros(
+            (slots, manifest.heads, 1, manifest.max_source_tokens), LOGITS_TYPES[manifest.precision]
         )
         self.target_capacity = np.array(manifest.target_capacity, np.int32)
         self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
@@ -89,6 +95,11 @@ class SlotTable:
         """Give what the slot's next id was chosen from, a view of [vocabulary_size]."""
         logits: NDArray[np.floating] = self.logits[slot]
         return logits
+
+    def attention_of(self, slot: int) -> NDArray[np.float32]:
+        """Give how much the last run looked at each token of the slot's source, [source tokens]."""
+        tokens = self.rows.memory_lengths[slot]
+        return attention(self.attention_scores[slot, :, 0, :tokens], self._alignment_heads)
 
 
 def _reserve(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[np.generic]:

@@ -20,7 +20,7 @@ GRAPHS = {
 }
 CONTENT = GRAPHS | {"tokenizer.model": b"pieces"}
 FIELDS = {
-    "format_version": 5,
+    "format_version": 6,
     "name": "en-de",
     "languages": {"sources": ["en"], "targets": ["de"]},
     "precision": "int8",
@@ -36,6 +36,7 @@ FIELDS = {
     "decoder_layers": 2,
     "max_source_tokens": 128,
     "max_target_tokens": 256,
+    "alignment": {"layer": 0, "heads": [0]},
     "parameters": 12345,
     "provenance": {"checkpoint_sha256": "ab" * 32, "versions": {"torch": "2.13.0"}},
 }
@@ -134,7 +135,7 @@ def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"format_version": 4}, "format_version: must be 5, not 4"),
+        ({"format_version": 5}, "format_version: must be 6, not 5"),
         ({"format_version": 0}, "format_version"),
         ({"precision": "int4"}, "precision"),
         ({"name": "../en-de"}, "name"),

@@ -13,7 +13,7 @@ import pytest
 import torch
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
 
-from dragoman.bundle import Bundle, Precision
+from dragoman.bundle import Bundle, Precision, cache_names, memory_names
 from dragoman.tokenizer import Tokenizer
 from export.write import write_graphs
 from model.transformer import Transformer
@@ -88,7 +88,7 @@ def graphs(
         ranges = {name: 4.0 for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            write_graphs(model, precision, other, ranges)
+            write_graphs(model, precision, other, ranges, alignment_layer=0)
         bundle = exported(precision).bundle  # one encoder layer, two decoder layers
         graphs["encoder", precision, 1], graphs["decoder", precision, 2] = map(
             onnx.load, (bundle.encoder, bundle.decoder)
@@ -169,7 +169,7 @@ def half(random_model: Callable[..., Transformer], tmp_path_factory: pytest.Temp
     folder = tmp_path_factory.mktemp("half")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        write_graphs(random_model(1, 1), "fp16", folder, {})
+        write_graphs(random_model(1, 1), "fp16", folder, {}, alignment_layer=0)
     return {name: onnx.load(folder / f"{name}.onnx") for name in ("encoder", "decoder")}
 
 
@@ -181,24 +181,75 @@ def test_encoder_attention_in_half_precision_has_present_outputs(half: dict[str,
     assert (len(own.output), len(source.output)) == (3, 1)
 
 
+def test_attention_scores_in_half_precision_are_computed_once_more(half: dict[str, ModelProto]) -> None:
+    """On a GPU the operator cannot give them."""
+    [_, source] = attentions(half["decoder"])
+    assert "qk_output" not in attributes(source)
+    [scores] = [node for node in half["decoder"].graph.node if "attention_scores" in node.output]
+    assert scores.op_type == "MatMul"
+    shape = (TensorProto.FLOAT16, ["batch", 2, 1, "source_capacity"])
+    assert types(half["decoder"].graph.output)["attention_scores"] == shape
+
+
+def test_attention_scores_are_the_same_in_every_precision(
+    random_model: Callable[..., Transformer], tmp_path: Path
+) -> None:
+    """One way to give them is the operator's, the other is a product."""
+    rows, chance = 3, np.random.default_rng(0)
+    memory = {name: chance.standard_normal((rows, 2, 9, 16)) for name in memory_names(2)}
+    caches = {name: np.zeros((rows, 2, 7, 16)) for name in cache_names(2)}
+    seen = []
+    for precision, dtype in (("fp32", np.float32), ("fp16", np.float16)):
+        folder = tmp_path / precision
+        folder.mkdir()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            write_graphs(random_model(1, 2), precision, folder, {}, alignment_layer=1)
+        session = onnxruntime.InferenceSession(folder / "decoder.onnx", providers=["CPUExecutionProvider"])
+        feeds = {
+            "ids": np.array([1, 5, 9]),
+            "lengths": np.zeros(rows, np.int32),
+            "memory_lengths": np.array([9, 4, 1], np.int32),
+            "target_capacity": np.array(7, np.int32),
+            "source_capacity": np.array(9, np.int32),
+            **{name: values.astype(dtype) for name, values in (memory | caches).items()},
+        }
+        [scores] = session.run(["attention_scores"], feeds)
+        assert scores.shape == (rows, 2, 1, 9)
+        seen.append([scores[row, :, 0, :length] for row, length in enumerate(feeds["memory_lengths"])])
+    for exact, half in zip(*seen, strict=True):
+        assert np.abs(exact).max() > 0.1
+        np.testing.assert_allclose(half, exact, atol=0.02)
+
+
 def test_in_half_precision_the_largest_logit_is_found_in_one_round(half: dict[str, ModelProto]) -> None:
     """On a GPU the rounds that help a CPU are five launches more, and one of them goes through cuDNN."""
     found = operators(half["decoder"])
     assert found["ArgMax"] == 1
-    assert not {"ReduceMax", "GatherND", "Cast", "Reshape"} & found.keys()
+    assert not {"ReduceMax", "GatherND", "Cast"} & found.keys()
+    assert found["Reshape"] == 1  # of the query, for the attention scores
 
 
 @each
-def test_decoder_attentions_write_their_own_cache_and_nothing_else(graphs: Graphs, precision: str) -> None:
-    """The attention to the source has present outputs only in int8, which demands them; bound to its very inputs."""
+def test_decoder_attentions_write_their_own_cache_and_nothing_else(
+    graphs: Graphs, exported: Callable[[Precision], Exported], precision: Precision
+) -> None:
+    """The attention to the source has present outputs only in int8, which demands them; bound to its very inputs.
+
+    One layer gives its scores as well.
+    """
     nodes = attentions(graphs["decoder", precision, 2])
+    alignment_layer = exported(precision).bundle.manifest.alignment.layer
     for layer in range(2):
         own, source = nodes[2 * layer : 2 * layer + 2]
         assert list(own.input[3:5]) == [f"self_key_{layer}", f"self_value_{layer}"]
         assert list(own.output[1:]) == [f"present_self_key_{layer}", f"present_self_value_{layer}"]
         assert list(source.input[3:5]) == [f"memory_key_{layer}", f"memory_value_{layer}"]
         present = [f"present_memory_key_{layer}", f"present_memory_value_{layer}"]
-        assert list(source.output[1:]) == (present if precision == "int8" else [])
+        present = present if precision == "int8" else []
+        scores = [*(present or ["", ""]), "attention_scores"]
+        assert list(source.output[1:]) == (scores if layer == alignment_layer else present)
+        assert attributes(source).get("qk_output") == (1 if layer == alignment_layer else None)
 
 
 @each
@@ -255,6 +306,7 @@ def test_decoder_inputs_and_outputs(graphs: Graphs, precision: str) -> None:
         "logits": (TensorProto.FLOAT, ["batch", 400]),
         **presents,
         **(dict.fromkeys((f"present_{name}" for name in memory), source) if precision == "int8" else {}),
+        "attention_scores": (TensorProto.FLOAT, ["batch", 2, 1, "source_capacity"]),
     }
 
 

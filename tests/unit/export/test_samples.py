@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from dragoman.bundle import Manifest, Provenance
+from dragoman.bundle import AlignmentHeads, Manifest, Provenance
 from dragoman.errors import DataError
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.tokenizer import Tokenizer
@@ -32,6 +32,7 @@ def manifest(languages: Languages) -> Manifest:
         **shape,
         max_source_tokens=128,
         max_target_tokens=128,
+        alignment=AlignmentHeads(layer=0, heads=(0,)),
         provenance=Provenance(checkpoint_sha256=""),
         files={},
     )
@@ -40,7 +41,8 @@ def manifest(languages: Languages) -> Manifest:
 def test_a_pair_gets_the_sentences_of_its_source(tokenizer: Tokenizer) -> None:
     samples = shipped(manifest(Languages.pair("en", "fi")), tokenizer)
     assert len(samples) == SENTENCES
-    assert samples[0] == Sample([*tokenizer.encode("Good morning, how are you today?"), 2], (1,))
+    text = "Good morning, how are you today?"
+    assert samples[0] == Sample([*tokenizer.encode(text), 2], (1,), text=text)
 
 
 def test_a_model_of_many_languages_gets_them_all_with_their_marks(tokenizer: Tokenizer) -> None:
@@ -72,7 +74,7 @@ def test_the_sentences_of_a_user(tokenizer: Tokenizer) -> None:
     pair = manifest(Languages.pair("fi", "en"))
     [plain] = of_corpus(Corpus(["a b"], [], []), pair, tokenizer)
     [referenced] = of_corpus(Corpus(["a b"], ["c"], []), pair, tokenizer)
-    assert plain == Sample([*tokenizer.encode("a b"), 2], (1,))
+    assert plain == Sample([*tokenizer.encode("a b"), 2], (1,), text="a b")
     assert referenced == plain._replace(reference="c")
 
 

@@ -88,7 +88,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, exported: Export) -> Callable[..., No
     def quick(precision: Precision, graph: str, change: float) -> None:
         bundle = exported(precision).bundle
 
-        def copy_graphs(model: Transformer, precision: Precision, folder: Path, ranges: object) -> None:
+        def copy_graphs(model: Transformer, precision: Precision, folder: Path, *_: object) -> None:
             for file in (bundle.encoder, bundle.decoder, bundle.place, bundle.copy, bundle.search):
                 content = onnx.load(file)
                 if file.stem == graph:
@@ -133,7 +133,7 @@ def test_weights_that_may_saturate_are_not_written(
 ) -> None:
     bundle = exported("int8").bundle
 
-    def copy_graphs(model: Transformer, precision: Precision, folder: Path, ranges: object) -> None:
+    def copy_graphs(model: Transformer, precision: Precision, folder: Path, *_: object) -> None:
         for file in (bundle.encoder, bundle.decoder, bundle.place, bundle.copy, bundle.search):
             content = onnx.load(file)
             for tensor in content.graph.initializer:
@@ -256,7 +256,7 @@ def test_a_name_that_no_server_would_take(
 
 
 def test_the_files_are_always_the_same(exported: Export, loaded: tuple[Transformer, Tokenizer], tmp_path: Path) -> None:
-    write_graphs(copy.deepcopy(loaded[0]), "fp32", tmp_path, {})
+    write_graphs(copy.deepcopy(loaded[0]), "fp32", tmp_path, {}, 1)
     bundle = exported("fp32").bundle
     for name in ("encoder.onnx", "decoder.onnx", "weights.bin", "place.onnx", "copy.onnx", "search.onnx"):
         assert (tmp_path / name).read_bytes() == (bundle.path / name).read_bytes()

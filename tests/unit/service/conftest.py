@@ -10,7 +10,7 @@ import pytest
 from sentencepiece import SentencePieceTrainer
 
 from dragoman import AsyncClient
-from dragoman.bundle import Manifest, Provenance
+from dragoman.bundle import AlignmentHeads, Manifest, Provenance
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import JOINT, Tokenizer
 from dragoman.v1.translation_pb2_grpc import TranslationStub
@@ -71,6 +71,7 @@ def manifest(tokenizer: Tokenizer) -> Manifest:
         decoder_layers=1,
         max_source_tokens=24,
         max_target_tokens=32,
+        alignment=AlignmentHeads(layer=0, heads=(0,)),
         parameters=1,
         provenance=Provenance(checkpoint_sha256="0" * 64),
         files={},

@@ -1,5 +1,6 @@
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle as Pool
@@ -7,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, mu
 
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, DecodeStatus, FinishReason
+from service.decoding.beam import Best
 from service.decoding.repetition import FEWEST_TOKENS
 from service.decoding.scheduler import Move, Scheduler
 from service.decoding.selection import Selection
@@ -14,10 +16,11 @@ from service.options import Decoding
 
 EOS = 2
 NOW_S = 100.0
+SCORED = Decoding(wants_log_probability=True)
 
 
 def chosen(ids: list[int | None], log_probabilities: dict[int, float] | None = None) -> Selection:
-    return Selection(ids, log_probabilities or {}, {})
+    return Selection(ids, {slot: Best([], [], [known]) for slot, known in (log_probabilities or {}).items()})
 
 
 def running(*limits: int) -> tuple[Scheduler, list[Decode]]:
@@ -51,7 +54,8 @@ def test_a_token_is_appended_and_told_only_to_who_wants_it() -> None:
 
 
 def test_tokens_that_a_translation_begins_with_are_no_part_of_it() -> None:
-    scheduler, [segment, other] = Scheduler(2, EOS), [Decode([EOS], 2, start_ids=(5, 11, 12)), Decode([EOS], 2)]
+    marked = Decode([EOS], 2, start_ids=(5, 11, 12), decoding=SCORED)
+    scheduler, [segment, other] = Scheduler(2, EOS), [marked, Decode([EOS], 2)]
     segment.wants_deltas = True
     for each in (segment, other):
         scheduler.admit(each)
@@ -63,7 +67,7 @@ def test_tokens_that_a_translation_begins_with_are_no_part_of_it() -> None:
     third = scheduler.commit(chosen([9], {0: -2.0}), NOW_S + 2)
     assert (third.forced, third.progressed, third.tokens) == ([], [segment], 1)
     assert (segment.target_ids, segment.first_token_s, segment.log_probability) == ([9], NOW_S + 2, -2.0)
-    assert scheduler.commit(chosen([9]), NOW_S + 3).moves == [(0, 0)]
+    assert scheduler.commit(chosen([9], {0: -1.0}), NOW_S + 3).moves == [(0, 0)]
     assert segment.finish_reason is FinishReason.LENGTH
 
 
@@ -152,8 +156,13 @@ def test_a_segment_on_which_a_graph_fails_ends_alone_and_without_a_token() -> No
 
 
 def test_log_probabilities_are_added_up_with_the_ids() -> None:
-    scheduler, (first, other, last) = running(9, 9, 2)
+    scheduler = Scheduler(3, EOS)
+    first, other, last = Decode([EOS], 9, decoding=SCORED), Decode([EOS], 9), Decode([EOS], 2, decoding=SCORED)
+    for segment in (first, other, last):
+        scheduler.admit(segment)
+    assert scheduler.asked([7, 8, None]) == ({0: (7,)}, 1)
     scheduler.commit(chosen([7, 7, 7], {0: -0.5, 2: -0.25}), NOW_S)
+    assert scheduler.asked([EOS, 7, 7]) == ({0: (EOS,), 2: (7,)}, 1)
     scheduler.commit(chosen([EOS, 7, 7], {0: -0.125, 2: -2.0}), NOW_S)
     assert [segment.log_probability for segment in (first, other, last)] == [-0.625, 0.0, -2.25]
     assert (first.decoded_tokens, last.decoded_tokens) == (2, 2)
@@ -170,7 +179,7 @@ def test_whoever_sees_the_end_sees_all_of_its_log_probability() -> None:
                 seen.append(self.log_probability)
 
     scheduler = Scheduler(2, EOS)
-    for segment in (Watched([EOS], 9), Watched([EOS], 1)):
+    for segment in (Watched([EOS], 9, decoding=SCORED), Watched([EOS], 1, decoding=SCORED)):
         scheduler.admit(segment)
     scheduler.commit(chosen([EOS, 7], {0: -0.5, 1: -0.25}), NOW_S)
     assert seen == [-0.5, -0.25]
@@ -328,7 +337,7 @@ TestSchedulerMachine = SchedulerMachine.TestCase
 
 def test_a_prefix_is_part_of_a_translation_and_counts_for_no_score() -> None:
     scheduler = Scheduler(1, EOS)
-    segment = Decode([EOS], 4, start_ids=(5, 11), prefix_ids=(21, 22), wants_deltas=True)
+    segment = Decode([EOS], 4, start_ids=(5, 11), prefix_ids=(21, 22), wants_deltas=True, decoding=SCORED)
     scheduler.admit(segment)
     first = scheduler.commit(chosen([7], {0: -1.0}), NOW_S)
     assert (first.forced, first.progressed, segment.target_ids) == ([(0, 11)], [], [])
@@ -341,3 +350,31 @@ def test_a_prefix_is_part_of_a_translation_and_counts_for_no_score() -> None:
     assert scheduler.commit(chosen([EOS], {0: -0.5}), NOW_S + 2).progressed == [segment]
     assert (segment.target_ids, segment.log_probability, segment.decoded_tokens) == ([21, 22, 8], -2.0, 2)
     assert segment.first_token_s == NOW_S + 1
+
+
+def test_a_segment_whose_log_probability_cannot_be_computed_ends_alone() -> None:
+    scheduler = Scheduler(2, EOS)
+    scored, other = Decode([EOS], 9, decoding=SCORED), Decode([EOS], 9)
+    for segment in (scored, other):
+        scheduler.admit(segment)
+    result = scheduler.commit(chosen([7, 8]), NOW_S)
+    assert (result.moves, result.progressed) == ([(1, 0)], [scored])
+    assert isinstance(scored.error, InternalError)
+    assert (scored.target_ids, other.target_ids) == ([], [8])
+
+
+def test_attention_is_kept_of_each_token_of_the_translation_that_wants_it() -> None:
+    scheduler = Scheduler(2, EOS)
+    aligned = Decode(
+        [5, EOS], 9, start_ids=(5, 11), prefix_ids=(21,), decoding=Decoding(wants_attention=True), wants_deltas=True
+    )
+    for segment in (aligned, Decode([5, EOS], 9)):
+        scheduler.admit(segment)
+    rows = [np.array([step, 1 - step], np.float32) for step in (0.0, 0.25, 0.5, 0.75)]
+    for token, row in zip([7, 7, 8, EOS], rows, strict=True):
+        assert scheduler.aligned() == [0]
+        scheduler.commit(Selection([token, 7], {}, {0: row}), NOW_S)
+        if not aligned.finished:
+            assert len(aligned.attention) == len(aligned.target_ids)
+    assert (aligned.target_ids, scheduler.aligned()) == ([21, 8], [])
+    np.testing.assert_array_equal(aligned.attention, rows[1:3])

@@ -103,10 +103,10 @@ def play(visits: list[Visit]) -> list[Decode]:
             None if of[decode].fails == time else each.ids[0]
             for decode, each in zip(scheduler.active, best, strict=True)
         ]
-        searched, count = scheduler.searched()
-        assert count == 2 * max((scheduler.active[slot].slots for slot in searched), default=0)
+        searched, count = scheduler.asked(chosen)
+        assert count == 2 * max((scheduler.active[slot].slots for slot in searched), default=0.5)
         slots.step([EOS if id_ is None else id_ for id_ in chosen])
-        result = scheduler.commit(Selection(chosen, {}, {slot: best[slot] for slot in searched}), float(time))
+        result = scheduler.commit(Selection(chosen, {slot: best[slot] for slot in searched}), float(time))
         slots.apply(result)
         for decode in result.progressed:
             assert decode.target_ids[: len(told[decode])] == told[decode], "deltas never retract"
@@ -155,7 +155,7 @@ def test_slots_that_a_search_will_need_are_not_free() -> None:
     assert scheduler.free == 1
     assert len(scheduler.active) == 1
     best = best_of(1, (), TOKENS, 6)
-    result = scheduler.commit(Selection([best.ids[0]], {}, {0: best}), 0.0)
+    result = scheduler.commit(Selection([best.ids[0]], {0: best}), 0.0)
     assert (scheduler.free, len(scheduler.active)) == (1, 3)
     assert result.forks == [0, 0]
 
@@ -175,8 +175,8 @@ def test_a_search_whose_best_hypothesis_repeats_itself_is_stopped(stops: bool) -
     again = best_of(0, (), TOKENS, 4)._replace(ids=[4, 5, 6, EOS], log_probabilities=[-0.01, -5.0, -6.0, -9.0])
     steps = 0
     while not decode.finished:
-        slots, _ = scheduler.searched()
-        scheduler.commit(Selection([4] * len(scheduler.active), {}, dict.fromkeys(slots, again)), 0.0)
+        slots, _ = scheduler.asked([4] * len(scheduler.active))
+        scheduler.commit(Selection([4] * len(scheduler.active), dict.fromkeys(slots, again)), 0.0)
         steps += 1
     assert decode.finish_reason is (FinishReason.REPETITION if stops else FinishReason.LENGTH)
     assert decode.target_ids == [4] * steps
@@ -189,7 +189,7 @@ def test_a_segment_on_which_the_search_fails_ends_alone() -> None:
     for decode in (failing, other):
         scheduler.admit(decode)
     best = best_of(2, (), TOKENS, 4)
-    result = scheduler.commit(Selection([best.ids[0]] * 2, {}, {1: best}), 0.0)
+    result = scheduler.commit(Selection([best.ids[0]] * 2, {1: best}), 0.0)
     assert isinstance(failing.error, InternalError)
     assert result.progressed == [failing]
     assert scheduler.active == [other, other]
@@ -201,7 +201,7 @@ def test_the_deadline_of_a_search_that_has_begun_passed_before_its_end() -> None
     decode = Decode([1, EOS], 9, decoding=Decoding(beam_size=2), deadline_s=5.0)
     scheduler.admit(decode)
     best = best_of(1, (), TOKENS, 4)
-    scheduler.commit(Selection([best.ids[0]], {}, {0: best}), 1.0)
+    scheduler.commit(Selection([best.ids[0]], {0: best}), 1.0)
     plan = scheduler.plan([], 6.0)
     assert plan.ended == [decode]
     assert str(decode.error) == "the deadline passed before its end"

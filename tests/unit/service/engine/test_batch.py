@@ -11,7 +11,6 @@ from structlog.testing import capture_logs
 
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.decoding import selection
 from service.engine import batch
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
@@ -447,8 +446,8 @@ def test_log_probabilities_are_added_up_for_who_asks_and_for_nobody_else(
 def test_nothing_is_computed_while_nobody_asks(
     driven: DrivenBatch, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    computed, compute = list[int](), selection.log_probability
-    monkeypatch.setattr(selection, "log_probability", lambda *row: computed.append(1) or compute(*row))
+    computed, compute = list[int](), DecoderStep.best
+    monkeypatch.setattr(DecoderStep, "best", lambda *asked: computed.append(1) or compute(*asked))
     driven.submit(Decode(sources[0], 4), Decode(sources[1], 20))
     driven.step()
     assert computed == []

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from service.decoding.scores import log_probability
 from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
 from service.runtime.device import DeviceStep
@@ -109,11 +108,20 @@ def test_the_best_tokens_begin_with_the_chosen_one_and_have_its_log_probability(
     for memory in runner.encode(SOURCES):
         runner.admit(memory)
     ids = runner.step()
-    for slot, (best, log_probabilities) in runner.best([0, 2], 4).items():
-        assert best[0] == ids[slot]
-        assert len(set(best)) == 4
-        expected = [log_probability(runner.logits_of(slot), token) for token in best]
-        assert log_probabilities == pytest.approx(expected, abs=1e-5)
+    asked = {0: [5, 7, 5], 2: [9]}
+    found = runner.search(asked, 4)
+    for slot, tokens in asked.items():
+        best = found[slot]
+        assert best.ids[0] == ids[slot]
+        assert len(set(best.ids)) == 4
+        logits = runner.logits_of(slot).astype(np.float64)
+        scores = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+        assert best.log_probabilities == pytest.approx(scores[best.ids], abs=1e-5)
+        assert best.asked[: len(tokens)] == pytest.approx(scores[tokens], abs=1e-5)
+    # The log-probability of a token is the same, bit for bit, however it is come by, and whoever is looked at besides.
+    for slot in asked:
+        alone = runner.search({slot: found[slot].ids}, 1)[slot]
+        assert alone.asked == found[slot].log_probabilities
 
 
 def test_no_more_tokens_than_there_are_pieces(make: Callable[[int], Runner], fp32: Synthetic) -> None:
@@ -121,7 +129,7 @@ def test_no_more_tokens_than_there_are_pieces(make: Callable[[int], Runner], fp3
     runner.admit(runner.encode(SOURCES[:1])[0])
     runner.step()
     size = fp32.bundle.manifest.vocabulary_size
-    assert sorted(runner.best([0], 10 * size)[0].ids) == list(range(size))
+    assert sorted(runner.search({0: ()}, 10 * size)[0].ids) == list(range(size))
 
 
 def test_a_slot_on_which_the_search_fails_has_no_best_tokens(
@@ -131,18 +139,19 @@ def test_a_slot_on_which_the_search_fails_has_no_best_tokens(
     for memory in runner.encode(SOURCES):
         runner.admit(memory)
     runner.step()
-    expected = runner.best([0, 1, 2], 4)
+    everybody = dict.fromkeys(range(3), (5,))
+    expected = runner.search(everybody, 4)
     for kind in (DecoderStep, DeviceStep):
         best = kind.best
 
-        def fail_on_one(step, rows: int, start: int, count: int, best=best):
-            if start <= 1 < start + rows:
+        def fail_on_one(step, start: int, count: int, asked: np.ndarray, best=best):
+            if start <= 1 < start + len(asked):
                 raise PlantedError
-            return best(step, rows, start, count)
+            return best(step, start, count, asked)
 
         monkeypatch.setattr(kind, "best", fail_on_one)
     with capture_logs() as log:
-        assert runner.best([0, 1, 2], 4) == {slot: expected[slot] for slot in (0, 2)}
+        assert runner.search(everybody, 4) == {slot: expected[slot] for slot in (0, 2)}
     assert {(entry["graph"], entry["error"]) for entry in log} == {("search", "PlantedError")}
     with capture_logs(), pytest.raises(PlantedError):
-        runner.best([1], 4)
+        runner.search({1: ()}, 4)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.bundle import Manifest, Provenance
+from dragoman.bundle import AlignmentHeads, Manifest, Provenance
 from dragoman.language_marks import Languages
 from service.registry.reload_plan import Origin, gone, plan
 
@@ -28,6 +28,7 @@ def manifest(name: str, version: int = 1) -> Manifest:
         decoder_layers=1,
         max_source_tokens=8,
         max_target_tokens=8,
+        alignment=AlignmentHeads(layer=0, heads=(0,)),
         parameters=1,
         provenance=Provenance(checkpoint_sha256="0" * 64),
         files={"encoder.onnx": str(version)},

@@ -85,8 +85,10 @@ class Pair:
         np.testing.assert_array_equal(self.step.run(self.active), expected)
         for slot in range(self.active):
             assert self.table.logits_of(slot).tobytes() == self.host.logits[slot].tobytes()
+            assert self.table.attention_of(slot).tobytes() == self.host.attention_of(slot).tobytes()
         first = self.active // 2
-        found = [step.best(self.active - first, first, 5) for step in (self.host_step, self.step)]
+        asked = np.arange(3 * (self.active - first)).reshape(-1, 3)
+        found = [step.best(first, 5, asked) for step in (self.host_step, self.step)]
         for one, other in zip(*found, strict=True):
             np.testing.assert_array_equal(one, other)
 

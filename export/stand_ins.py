@@ -1,0 +1,88 @@
+"""Names that a model copies into its translations as they are, measured by the engine that will serve it.
+
+A server can put such a name in the place of text that is to stay as it is, and that text into the translation again: so
+the model reads a name that it knows. Some models know none, because they write another script, say.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from dragoman.bundle import Bundle
+from export.parity import SLOTS
+from service.engine.offline import OfflineEngine
+from service.text.translator import Translator
+
+# Tried beside those that the sentences have.
+_NAMES: Final = (
+    "Tom",
+    "Maria",
+    "Mary",
+    "Anna",
+    "Boston",
+    "London",
+    "Paris",
+    "Berlin",
+    "Martin",
+    "Laura",
+    "Alex",
+    "Paul",
+)
+_MOST_TRIED: Final = 24
+_MOST_SENTENCES: Final = 40
+_FEWEST_SENTENCES: Final = 10
+_LEAST_SHARE: Final = 0.9
+_MOST: Final = 8
+_NAME: Final = re.compile(r"(?<!\w)[^\W\d_a-z][^\W\d_]{2,}(?!\w)")
+
+
+def measure_stand_ins(bundle: Bundle, texts: Sequence[str]) -> tuple[str, ...]:
+    """Choose names that stand in the translation, once, of nearly every sentence that they are put into.
+
+    Args:
+        bundle: of a model of one pair; for another there is none, since languages differ.
+        texts: sentences.
+
+    Returns:
+        The names, the best first.
+    """
+    manifest = bundle.manifest
+    if len(manifest.source_languages) * len(manifest.target_languages) > 1:
+        return ()
+    engine, translator = OfflineEngine(bundle, slots=SLOTS), Translator(manifest, bundle.tokenizer())
+
+    def translate(texts: Sequence[str]) -> list[str]:
+        return [result.text for result in translator.translate_offline(engine, texts)]
+
+    try:
+        return _chosen(texts, translate)
+    finally:
+        engine.close()
+
+
+def _chosen(texts: Sequence[str], translate: Callable[[Sequence[str]], list[str]]) -> tuple[str, ...]:
+    carriers, names = _carriers(texts, translate(texts))
+    if len(carriers) < _FEWEST_SENTENCES:
+        return ()
+    tried = list(dict.fromkeys([*names, *_NAMES]))[:_MOST_TRIED]
+    translations = iter(translate([before + name + behind for name in tried for before, behind in carriers]))
+    copied = Counter({name: sum(_count(name, next(translations)) == 1 for _ in carriers) for name in tried})
+    return tuple(name for name, count in copied.most_common(_MOST) if count >= _LEAST_SHARE * len(carriers))
+
+
+def _carriers(texts: Sequence[str], translations: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Find what stands around names that were copied, and these names, the most frequent first."""
+    carriers: list[tuple[str, str]] = []
+    names: Counter[str] = Counter()
+    for text, translation in zip(texts, translations, strict=True):
+        for name in _NAME.finditer(text):
+            if _count(name[0], text) == _count(name[0], translation) == 1:
+                names[name[0]] += 1
+                carriers.append((text[: name.start()], text[name.end() :]))
+                break
+    return carriers[:_MOST_SENTENCES], [name for name, _ in names.most_common()]
+
+
+def _count(name: str, text: str) -> int:
+    return len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text))

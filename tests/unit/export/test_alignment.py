@@ -1,0 +1,61 @@
+"""The heads that are chosen, against a count sentence by sentence."""
+
+from collections import Counter
+
+import pytest
+
+from dragoman.tokenizer import Tokenizer
+from export.alignment import choose_heads, mean_of_layer
+from export.examples import Example
+from model.data import Corpus
+from model.inspection.attention_maps import attention_maps
+from model.transformer import Transformer
+
+EOS, START = 2, 1
+
+
+@pytest.fixture(scope="module")
+def copies(loaded: tuple[Transformer, Tokenizer], corpus: Corpus) -> list[Example]:
+    """Sentences that are translated by themselves: all words are the same on both sides."""
+    encoded = [loaded[1].encode(text) for text in corpus.sources[:40]]
+    return [Example([*ids, EOS], [START, 7, *ids]) for ids in encoded]
+
+
+def counted(model: Transformer, tokenizer: Tokenizer, examples: list[Example]) -> Counter[tuple[int, int | None]]:
+    hits: Counter[tuple[int, int | None]] = Counter()
+    for source, target in examples:
+        pieces = tokenizer.source_pieces(source[:-1])
+        begins = [place for place, piece in enumerate(pieces) if piece.startswith("▁")]
+        spans = [range(*ends) for ends in zip(begins, [*begins[1:], len(pieces)], strict=True)]
+        texts = ["".join(pieces[place] for place in span).strip("▁.,!?'-:;\"") for span in spans]
+        maps = [each.weights for each in attention_maps(model, source, target) if each.title.endswith("to the source")]
+        for layer, weights in enumerate(maps):
+            for head, seen in [*enumerate(weights), (None, weights.mean(0))]:
+                for span, text in zip(spans, texts, strict=True):
+                    if not text or texts.count(text) > 1 or len(texts) < 3:
+                        continue
+                    # The token at `place` of the text is chosen at position `place + 1` of the decoder.
+                    totals = seen[[place + 1 for place in span]].sum(0)[:-1]
+                    others = [float(total) for place, total in enumerate(totals) if place not in span]
+                    hits[layer, head] += float(totals[list(span)].sum()) > max(others)
+    return hits
+
+
+def test_the_head_that_looks_at_most_words_is_chosen(
+    loaded: tuple[Transformer, Tokenizer], copies: list[Example]
+) -> None:
+    model, tokenizer = loaded
+    hits = counted(model, tokenizer, copies)
+    chosen = choose_heads(model, copies, [2] * len(copies), tokenizer)
+    head = chosen.heads[0] if len(chosen.heads) == 1 else None
+    assert hits[chosen.layer, head] == max(hits.values()) > min(hits.values())
+
+
+@pytest.mark.parametrize(("layers", "layer"), [(1, 0), (2, 1), (3, 2), (6, 4), (12, 10)])
+def test_without_words_a_layer_is_taken_as_a_whole(
+    loaded: tuple[Transformer, Tokenizer], copies: list[Example], layers: int, layer: int
+) -> None:
+    assert mean_of_layer(layers, 4).model_dump() == {"layer": layer, "heads": (0, 1, 2, 3)}
+    model, tokenizer = loaded
+    others = [Example(source, [START, *reversed(copies[0].target)]) for source, _ in copies[1:2]]
+    assert choose_heads(model, others, [1], tokenizer) == mean_of_layer(2, 2)

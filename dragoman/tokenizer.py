@@ -7,7 +7,7 @@ from typing import Final
 from sentencepiece import SentencePieceProcessor
 
 from dragoman.errors import BundleError
-from dragoman.vocabulary import Vocabulary
+from dragoman.vocabulary import Vocabulary, decode_spans
 
 JOINT: Final = "tokenizer.model"
 SOURCE: Final = "source.model"
@@ -84,6 +84,31 @@ class Tokenizer:
         """Turn target ids into text."""
         return self._target.decode(list(ids))
 
+    def source_spans(self, text: str) -> list[tuple[int, int]]:
+        """Find where the pieces of a source text stand in it.
+
+        Returns:
+            For each of the ids that :meth:`encode` gives, characters [start, stop) of the text, without blanks. A
+            character that is written in several pieces is that of all of them. A piece of blanks alone has what the
+            piece behind it has, or nothing at the end.
+        """
+        side = self._source
+        processor = side.processor if isinstance(side, Vocabulary) else side
+        return _without_blanks(text, processor.encode(text, return_type="offset_mapping")["offsets"])
+
+    def target_spans(self, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
+        """Turn target ids into text, and find what each of them became.
+
+        Returns:
+            The text without blanks at its ends, and of each id characters of that, as :meth:`source_spans` gives them;
+            an id that stands for no text has what a blank would have.
+        """
+        side = self._target
+        text, offsets = side.decode_spans(ids) if isinstance(side, Vocabulary) else decode_spans(side, list(ids))
+        stripped = text.strip()
+        lead = len(text) - len(text.lstrip())
+        return stripped, _without_blanks(stripped, [(start - lead, stop - lead) for start, stop in offsets])
+
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
         """Name the pieces of source ids, for people."""
         return _pieces(self._source, ids)
@@ -98,6 +123,19 @@ def _pieces(side: SentencePieceProcessor | Vocabulary, ids: Sequence[int]) -> li
         return side.pieces(ids)
     size = len(side)
     return [side.id_to_piece(id_) if id_ < size else f"<{id_}>" for id_ in ids]
+
+
+def _without_blanks(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Leave blanks out of spans of a text; one that is empty then is that of the piece behind it."""
+    bare: list[tuple[int, int]] = []
+    following = len(text), len(text)
+    for start, stop in reversed(spans):
+        inside = text[max(start, 0) : stop]
+        if inside.strip():
+            stop = min(stop, len(text)) - (len(inside) - len(inside.rstrip()))
+            following = stop - len(inside.strip()), stop
+        bare.append(following)
+    return bare[::-1]
 
 
 def tokenizer_files(folder: Path) -> list[str]:

@@ -15,6 +15,10 @@ class Vocabulary:
     Its file is a JSON list with an entry for each id: a string is a piece; null is for what stands for no text, such as
     the end of a sentence or a language: no text has such an id, whatever it says. The piece that SentencePiece calls
     unknown must be in it, and has the id of all pieces that are not.
+
+    Attributes:
+        processor: the SentencePiece model.
+        unknown_id: see above.
     """
 
     def __init__(self, processor: SentencePieceProcessor, pieces: Sequence[str | None], origin: Path) -> None:
@@ -28,7 +32,7 @@ class Vocabulary:
         Raises:
             BundleError: a piece is there twice, or the one for unknown pieces is not there.
         """
-        self._processor = processor
+        self.processor = processor
         self._size = len(pieces)
         self._unknown = processor.unk_id()
         ids = {piece: id_ for id_, piece in enumerate(pieces) if piece is not None}
@@ -68,38 +72,56 @@ class Vocabulary:
 
     def encode(self, text: str) -> list[int]:
         """Turn a text into ids. By the table of ids, which is fast; by pieces only where one is unknown."""
-        own: list[int] = self._processor.encode(text)
+        own: list[int] = self.processor.encode(text)
         if self._unknown in own:
-            return self._of_pieces(self._processor.encode(text, out_type=str))
+            return self._of_pieces(self.processor.encode(text, out_type=str))
         return [self._ids[id_] for id_ in own]
 
     def candidates(self, text: str, count: int) -> list[list[int]]:
         """Find the best segmentations of a text."""
-        return [
-            self._of_pieces(pieces) for pieces in self._processor.nbest_encode(text, nbest_size=count, out_type=str)
-        ]
+        return [self._of_pieces(pieces) for pieces in self.processor.nbest_encode(text, nbest_size=count, out_type=str)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Turn ids into text; those that stand for none are left out."""
-        own = [piece for id_ in ids if (piece := self._own[id_]) is not None]
-        if any(isinstance(piece, str) for piece in own):
-            spell = self._processor.id_to_piece
-            spelled: list[str] = [piece if isinstance(piece, str) else spell(piece) for piece in own]
-            return self._processor.decode(spelled)  # type: ignore[no-any-return]
-        return self._processor.decode(own)  # type: ignore[no-any-return, arg-type]
+        return self.processor.decode(self._decodable(ids))  # type: ignore[no-any-return]
+
+    def decode_spans(self, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
+        """Turn ids into text, and say which characters [start, stop) of it each of them became."""
+        text, found = decode_spans(self.processor, self._decodable(ids))
+        spans: list[tuple[int, int]] = []
+        of_pieces = iter(found)
+        end = 0
+        for id_ in ids:
+            start, end = (end, end) if self._own[id_] is None else next(of_pieces)
+            spans.append((start, end))
+        return text, spans
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Name each id: its piece, or its number in angle brackets where it stands for no text."""
-        spell = self._processor.id_to_piece
+        spell = self.processor.id_to_piece
         own = [self._own[id_] for id_ in ids]
         return [
             f"<{id_}>" if piece is None else piece if isinstance(piece, str) else spell(piece)
             for id_, piece in zip(ids, own, strict=True)
         ]
 
+    def _decodable(self, ids: Sequence[int]) -> list[int] | list[str]:
+        """Give what SentencePiece decodes; ids that stand for no text are left out."""
+        own = [piece for id_ in ids if (piece := self._own[id_]) is not None]
+        if any(isinstance(piece, str) for piece in own):
+            spell = self.processor.id_to_piece
+            return [piece if isinstance(piece, str) else spell(piece) for piece in own]
+        return own  # type: ignore[return-value]
+
     def _of_pieces(self, pieces: Sequence[str]) -> list[int]:
-        own = self._processor.piece_to_id(list(pieces))
+        own = self.processor.piece_to_id(list(pieces))
         return [
             self._ids[id_] if id_ != self._unknown else self._foreign.get(piece, self.unknown_id)
             for id_, piece in zip(own, pieces, strict=True)
         ]
+
+
+def decode_spans(processor: SentencePieceProcessor, pieces: list[int] | list[str]) -> tuple[str, list[tuple[int, int]]]:
+    """Turn pieces of a SentencePiece model, or their ids, into text, and find the characters of each."""
+    found = processor.decode(pieces, return_type="offset_mapping")
+    return found["text"], found["offsets"]

@@ -261,7 +261,7 @@ class Document:
     def _translation(self, part: _Awaited, target_ids: Sequence[int]) -> str:
         # Blanks that a model writes at an end would come on top of what is kept there.
         text = self._tokenizer.decode(target_ids).strip()
-        return text if part.protection is None else part.protection.restore(text)
+        return text if part.protection is None else part.protection.restore(text, None)
 
     def _choose(self, part: _Awaited) -> None:
         """Continue the alternatives with a segment; one that failed has none, and no text has any then."""

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 from turbohtml import Token, TokenType, tokenize
 
-from service.text.inline_tags import InlineTag, TaggedText
+from service.text.inline_tags import TaggedText
+from service.text.mark import InlineTag, overlap, partners
 from service.text.piece import Piece
 
 # What stands inside a line; all other elements end a sentence.
@@ -57,23 +58,48 @@ class Block(NamedTuple):
         """
         begun = start = done = 0
         inside = False
+        ends = partners(self.marks)
         for piece in pieces:
             start += len(piece.kept)
             inside |= piece.inside
             if not piece.text:
                 continue
             before, stop = done, start + len(piece.text)
-            while done < len(self.marks) and self.marks[done].place + bool(self.marks[done].width) <= start:
-                done += 1
-            kept = self._verbatim(begun, start, self.marks[before:done], escaped=True)
-            first = done
-            while done < len(self.marks) and self.marks[done].place < stop:
-                done += 1
+            first = self._first_inside(done, start, stop, ends)
+            done = self._last_inside(first, start, stop, ends)
+            kept = self._verbatim(begun, start, self.marks[before:first], escaped=True)
             marks = [mark._replace(place=mark.place - start) for mark in self.marks[first:done]]
             yield Piece(kept, piece.text, inside, TaggedText(piece.text, marks))
             begun = start = stop
             inside = False
         yield Piece(self._verbatim(begun, start, self.marks[done:], escaped=False), inside=inside)
+
+    def _first_inside(self, index: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
+        """Find the first mark that goes with a piece: behind its begin, or there and of an element that ends inside.
+
+        Args:
+            index: of the first mark behind the piece before.
+            start: of the piece.
+            stop: of the piece.
+            ends: of the marks, as `partners` finds them.
+        """
+        while index < len(self.marks) and self.marks[index].place + bool(self.marks[index].width) <= start:
+            end = ends[index]
+            if end is not None and end > index and self.marks[end].place < stop:
+                break
+            index += 1
+        return index
+
+    def _last_inside(self, first: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
+        """Find the end of the marks of a piece: before its end, or there and of an element that begins inside."""
+        index = last = first
+        while index < len(self.marks) and self.marks[index].place <= stop:
+            begin = ends[index]
+            begins_inside = begin is not None and first <= begin < index and self.marks[begin].place > start
+            if self.marks[index].place < stop or begins_inside:
+                last = index + 1
+            index += 1
+        return last
 
     def _verbatim(self, start: int, stop: int, marks: Sequence[InlineTag], *, escaped: bool) -> str:
         pieces: list[str] = []
@@ -121,7 +147,7 @@ def parse(html: str) -> Iterator[str | Block]:
             block.write(_text(token, source), source)
             continue
         elif name in _INLINE or (not name and token.type is not TokenType.DOCTYPE):
-            block.mark(source, closes=token.type is TokenType.END_TAG)
+            block.mark(source, closes=token.type is TokenType.END_TAG, name="" if name in _VOID else name)
             continue
         yield block.close()
         yield source
@@ -136,25 +162,34 @@ class _Open:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._raw: list[str] = []
-        self._marks: list[tuple[list[str], InlineTag]] = []  # the sources of each, still to be joined
+        self._marks: list[InlineTag] = []
 
     def write(self, text: str, source: str) -> None:
         self._texts.append(text)
         self._raw += source if len(source) == len(text) else [source, *[""] * (len(text) - 1)]
 
-    def mark(self, source: str, *, closes: bool = False, content: str = "") -> None:
-        """Add a mark; of those without content, a place has one that closes and one that does not, at most."""
-        mark = InlineTag(len(self._raw), "", closes, len(content))
-        if self._marks and self._marks[-1][1] in (mark, mark._replace(closes=False)):
-            self._marks[-1][0].append(source)
-        else:
-            self._marks.append(([source], mark))
+    def mark(self, source: str, *, closes: bool = False, content: str = "", name: str = "") -> None:
+        """Add a mark."""
+        self._marks.append(InlineTag(len(self._raw), source, closes, len(content), name))
         self._texts.append(content)
         self._raw += [""] * len(content)
 
     def close(self) -> Block:
-        marks = [mark._replace(source="".join(sources)) for sources, mark in self._marks]
-        return Block("".join(self._texts), self._raw, marks)
+        return Block("".join(self._texts), self._raw, _joined(self._marks))
+
+
+def _joined(marks: Sequence[InlineTag]) -> list[InlineTag]:
+    """Join marks in one place, but for those of elements that hold text: one that closes and one that does not stay."""
+    joined: list[tuple[InlineTag, list[str]]] = []  # the sources of each, still to be joined
+    all_matter = overlap(marks)
+    for mark, end in zip(marks, partners(marks), strict=True):
+        holds = all_matter or (end is not None and marks[end].place != mark.place)
+        bare = mark._replace(source="", name=mark.name if holds else "")
+        if joined and not bare.name and joined[-1][0] in (bare, bare._replace(closes=False)):
+            joined[-1][1].append(mark.source)
+        else:
+            joined.append((bare, [mark.source]))
+    return [mark._replace(source="".join(sources)) for mark, sources in joined]
 
 
 def _tokens(html: str) -> tuple[list[tuple[Token, str]], str]:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple, Protocol
 
+from service.text.alignment import Alignment
+
 
 class Protection(Protocol):
     """What was taken out of a piece, so that the model does not see it."""
@@ -10,8 +12,13 @@ class Protection(Protocol):
     def weight(self) -> int:
         """How much that is: what it takes time to put back."""
 
-    def restore(self, translation: str) -> str:
-        """Put it back, into the translation of the piece."""
+    def restore(self, translation: str, alignment: Alignment | None) -> str:
+        """Put it back.
+
+        Args:
+            translation: of the piece.
+            alignment: of both; None: nobody knows which word became which.
+        """
 
 
 class Piece(NamedTuple):

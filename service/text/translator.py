@@ -153,7 +153,7 @@ class Translator:
                 yield Part(kept, segment, protection, inside)
                 prefix_ids = ()
             else:  # nothing that the model could see, such as a filler character
-                yield Part(kept + (text if protection is None else protection.restore(text)), split=inside)
+                yield Part(kept + (text if protection is None else protection.restore(text, None)), split=inside)
 
     def _segment(
         self,

@@ -1,5 +1,6 @@
 import io
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,44 @@ def test_special_ids_have_no_text(joint: Path) -> None:
     ids = tokenizer.encode(GERMAN[1])
     assert tokenizer.decode([1, *ids, 2, 0, 0]) == GERMAN[1]
     assert tokenizer.decode([]) == ""
+
+
+def test_source_spans(joint: Path) -> None:
+    tokenizer = Tokenizer.open(joint)
+    text = " the  sta\uff54\uff49\uff4fn \ufb01 \u2603! "
+    spans = tokenizer.source_spans(text)
+    assert len(spans) == len(tokenizer.encode(text))
+    assert "".join(dict.fromkeys(text[start:stop] for start, stop in spans)) == text.replace(" ", "")
+    assert spans[-1] == (len(text) - 2, len(text) - 1)
+    assert sum(text[start:stop] == "\u2603" for start, stop in spans) >= 3  # of the bytes of a character, each
+
+
+def test_target_spans_are_those_of_the_text_without_blanks_at_its_ends(joint: Path) -> None:
+    tokenizer = Tokenizer.open(joint)
+    blank, *ids = tokenizer.encode_target("\u2603 bahnhof")
+    assert tokenizer.target_pieces([blank]) == ["\u2581"]
+    text, spans = tokenizer.target_spans([blank, blank, *ids, blank, 2])
+    assert text == "\u2603 bahnhof"
+    assert spans[:5] == [(0, 1)] * 5
+    assert spans[-3][1] == len(text)
+    assert spans[-2:] == [(len(text), len(text))] * 2
+
+
+@given(text=st.text(st.one_of(st.sampled_from(" \u3000\ufb01\uff21\u00bd\u0301ab.!"), st.characters(codec="utf-8"))))
+def test_spans_cover_any_text(joint: Path, text: str) -> None:
+    """All that is no blank lies in a span, but for what the tokenizer leaves out."""
+    tokenizer = Tokenizer.open(joint)
+    ids = tokenizer.encode(text)
+    written, target_spans = tokenizer.target_spans(ids)
+    assert written == tokenizer.decode(ids).strip()
+    for of, spans in ((text, tokenizer.source_spans(text)), (written, target_spans)):
+        assert len(spans) == len(ids)
+        assert all(before[0] <= after[0] and before[1] <= after[1] for before, after in pairwise(spans))
+        assert all(before == after or before[1] <= after[0] for before, after in pairwise(spans))
+        assert all(of[start:stop] == of[start:stop].strip() for start, stop in spans)
+        covered = {place for start, stop in spans for place in range(start, stop)}
+        left_out = [place for place in range(len(of)) if place not in covered and of[place].strip()]
+        assert all(not tokenizer.decode(tokenizer.encode(of[place])).strip() for place in left_out)
 
 
 def test_half_a_character_reads_as_a_replacement(joint: Path) -> None:

@@ -54,6 +54,21 @@ def test_what_is_unknown_has_one_id_and_no_text(vocabulary: Vocabulary, processo
     assert vocabulary.decode([]) == ""
 
 
+def test_spans(vocabulary: Vocabulary, processor: SentencePieceProcessor) -> None:
+    tokenizer = Tokenizer(vocabulary, vocabulary)
+    text = "the 日本 ß good"
+    spans = tokenizer.source_spans(text)
+    assert len(spans) == len(vocabulary.encode(text))
+    assert {"日本", "ß"} <= {text[start:stop] for start, stop in spans}
+    ids = vocabulary.encode("the ß")
+    written, spans = tokenizer.target_spans([0, *ids, vocabulary.unknown_id, ids[0]])
+    assert written == vocabulary.decode([*ids, ids[0]]).strip()
+    assert len(spans) == len(ids) + 3
+    assert spans[0] == spans[1]  # an id without text
+    assert written[slice(*spans[len(ids)])] == "ß"
+    assert spans[-1] == spans[-2] == (len(written) - len(written.split()[-1]), len(written))
+
+
 def test_candidates(vocabulary: Vocabulary) -> None:
     candidates = vocabulary.candidates("where is the station", 3)
     assert candidates[0] == vocabulary.encode("where is the station")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from dragoman.errors import InternalError
 from service.decode import FinishReason, Hypothesis
 from service.segment import Segment
+from service.text.alignment import Alignment
 from service.text.document import Document, Part
 from tests.unit.service.played_segments import begun, end, fail
 
@@ -141,7 +142,7 @@ class Tag:
 
     weight = 2
 
-    def restore(self, translation: str) -> str:
+    def restore(self, translation: str, alignment: Alignment | None) -> str:
         return f"<b>{translation}</b>"
 
 

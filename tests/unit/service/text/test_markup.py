@@ -3,11 +3,13 @@ from collections.abc import Callable
 from functools import partial
 from html import unescape
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from turbohtml import TokenType, parse_fragment, tokenize
 
+from service.text.alignment import Alignment, Side
 from service.text.markup import Block, parse, protect
 from service.text.piece import Piece
 from service.text.segmentation import split
@@ -30,7 +32,7 @@ def translated(html: str, translate: Callable[[str], str] = lambda text: text, l
         written.append(piece.kept)
         if piece.text:
             assert piece.protection is not None
-            written.append(piece.protection.restore(translate(piece.text)))
+            written.append(piece.protection.restore(translate(piece.text), None))
     return "".join(written)
 
 
@@ -145,6 +147,53 @@ def test_all_but_segments_comes_back_byte_for_byte(html: str, same: str | None) 
 def test_a_tag_around_a_sentence_stays_around_it() -> None:
     html = "<p><b>Hello there.</b> <a href=x>How are <i>you</i>?</a></p>"
     assert translated(html, lambda text: "Neu.") == "<p><b>Neu.</b> <a href=x><i>Neu</i>.</a></p>"
+
+
+def aligned(source: str, translation: str, swap: bool) -> Alignment:
+    """Words of both sides in their order, or in the opposite one."""
+    sides = [Side(text, [word.span() for word in re.finditer(r"\w+", text)]) for text in (source, translation)]
+    attention = np.eye(len(sides[1].spans), len(sides[0].spans), dtype=np.float32)
+    return Alignment(attention[::-1] if swap else attention, *sides)
+
+
+@pytest.mark.parametrize(
+    ("html", "result"),
+    [
+        ("<p><b>Ann</b> saw <i>Tom</i>.</p>", "<p><i>MOT</i> WAS <b>NNA</b>.</p>"),
+        # What encloses a sentence stays around it; what lies at its begin or end is part of it.
+        ("<p><a><b>Ann</b> saw</a> Tom.</p>", "<p>MOT <a>WAS <b>NNA</b></a>.</p>"),
+        ("<p><a><i>Ann</i> saw <b>Tom</b></a></p>", "<p><a><b>MOT</b> WAS <i>NNA</i></a></p>"),
+        ("<i><img>Ann saw</i> Tom", "MOT <i>WAS <img>NNA</i>"),
+        # Of an element of several sentences one end is in each.
+        ("<p>Ann <b>saw Tom. Ann</b> ran.</p>", "<p>MOT <b>WAS NNA. NAR NNA</b>.</p>"),
+        # Elements that overlap cannot move: their tags keep their order.
+        ("<p>Ann <b>saw <i>us</b> now</i>.</p>", "<p>WON <b>SU <i>WAS</b> NNA</i>.</p>"),
+    ],
+)
+def test_tags_go_with_their_words(html: str, result: str) -> None:
+    def translate(text: str) -> str:
+        return text[::-1].upper().lstrip(".") + "." * text.endswith(".")
+
+    written = []
+    for piece in protect(parse(html), partial(split, language="en", fits=lambda text: True)):
+        written.append(piece.kept)
+        if piece.text:
+            assert piece.protection is not None
+            translation = translate(piece.text)
+            written.append(piece.protection.restore(translation, aligned(piece.text, translation, swap=True)))
+    assert "".join(written) == result
+
+
+@given(HTML, st.booleans(), st.integers(1, 60))
+def test_no_tag_is_lost_where_words_are_aligned(html: str, swap: bool, limit: int) -> None:
+    written = []
+    for piece in protect(parse(html), partial(split, language="en", fits=lambda text: len(text) <= limit)):
+        written.append(piece.kept)
+        if piece.text:
+            assert piece.protection is not None
+            translation = "Ein neuer " + piece.text.upper()
+            written.append(piece.protection.restore(translation, aligned(piece.text, translation, swap=swap)))
+    assert sorted(tags("".join(written))) == sorted(tags(html))
 
 
 def test_what_a_translation_holds_is_no_markup() -> None:

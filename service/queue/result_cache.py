@@ -66,7 +66,7 @@ class Result(NamedTuple):
             decode.finish_reason,
             engine_s(decode),
             tuple(each._replace(target_ids=array("i", each.target_ids)) for each in decode.hypotheses),
-            decode.attention,
+            tuple(decode.attention),
         )
 
     @property

@@ -168,7 +168,7 @@ class Segment:
             score,
             decode.finish_reason,
             decode.decoded_tokens,
-            decode.attention,
+            tuple(decode.attention),
         )
 
     def _own(self, time_s: float | None) -> float | None:

@@ -1,6 +1,7 @@
 """Text to ids and back: the same code in training, parity and serving, so that there is no skew."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +9,7 @@ from sentencepiece import SentencePieceProcessor
 
 from dragoman.errors import BundleError
 from dragoman.vocabulary import Vocabulary, decode_spans
+from dragoman.word_starts import ends_word_before
 
 JOINT: Final = "tokenizer.model"
 SOURCE: Final = "source.model"
@@ -108,6 +110,15 @@ class Tokenizer:
         stripped = text.strip()
         lead = len(text) - len(text.lstrip())
         return stripped, _without_blanks(stripped, [(start - lead, stop - lead) for start, stop in offsets])
+
+    @cached_property
+    def begins_word(self) -> frozenset[int]:
+        """Target ids before which a word has ended: of pieces with a blank in front, of punctuation.
+
+        Found when it is first asked for, which takes a moment: a call for each piece.
+        """
+        pieces = self.target_pieces(range(len(self._target)))
+        return frozenset(id_ for id_, piece in enumerate(pieces) if ends_word_before(piece))
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
         """Name the pieces of source ids, for people."""

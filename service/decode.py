@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.errors import DeadlineExceededError, DragomanError, TextFailedError
+from service.constraints import Constraints
 from service.options import DEFAULT_DECODING, Decoding, Priority
 
 
@@ -73,7 +74,7 @@ def _ignore(_: "Decode") -> None:
 class Decode:
     """One source on its way through the engine; compared and hashed by identity.
 
-    The submitter fills the first eleven fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    The submitter fills the first twelve fields, the engine all others. Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
@@ -88,6 +89,7 @@ class Decode:
         start_ids: what its translation begins with: a start id, and then tokens that are no part of it; (): the model's
             start id alone.
         prefix_ids: what its translation begins with, and what is part of it; fewer than `max_target_tokens`.
+        constraints: what its translation has to hold; None: nothing.
         target_ids: so far, without the end-of-sentence id; grows by appending only.
         log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
             end-of-sentence token counted; 0 where not wanted.
@@ -119,6 +121,7 @@ class Decode:
     text_bytes: int = 0
     start_ids: tuple[int, ...] = ()
     prefix_ids: tuple[int, ...] = ()
+    constraints: Constraints | None = None
     target_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     attention: list[Attention] = field(default_factory=list)

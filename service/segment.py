@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.errors import DragomanError
+from service.constraints import Constraints
 from service.decode import Attention, Decode, DecodeStatus, FinishReason, Hypothesis
 from service.options import RequestOptions
 
@@ -40,6 +41,7 @@ class Segment:
         text_bytes: of its text, in UTF-8.
         start_ids: see :class:`Decode`.
         prefix_ids: see :class:`Decode`.
+        constraints: see :class:`Decode`.
         marks: tokens of `source_ids` that are none of the text: the end of the sentence, and marks of languages.
         on_progress: called on the event loop when it has finished, and after every token where the options want deltas;
             not after it was withdrawn.
@@ -56,6 +58,7 @@ class Segment:
     text_bytes: int = 0
     start_ids: tuple[int, ...] = ()
     prefix_ids: tuple[int, ...] = ()
+    constraints: Constraints | None = None
     marks: int = 1
     on_progress: Callable[["Segment"], None] = _ignore
     decode: Decode = _NOT_SUBMITTED
@@ -79,6 +82,7 @@ class Segment:
             text_bytes=self.text_bytes,
             start_ids=self.start_ids,
             prefix_ids=self.prefix_ids,
+            constraints=self.constraints,
         )
 
     def leave(self, now_s: float) -> None:

@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from service.constraints import Term
 from service.decode import Attention, Decode, DecodeStatus, FinishReason, Hypothesis
 from service.lru import LruStore
 from service.options import Decoding
@@ -19,6 +20,9 @@ _ENTRY_BYTES: Final = 512
 _HYPOTHESIS_BYTES: Final = 256
 # What the attention of a token takes besides its numbers: an object, and its place in lists.
 _ROW_BYTES: Final = 144
+# What a form of a term takes in a key, and each of its tokens: objects.
+_FORM_BYTES: Final = 128
+_FORM_TOKEN_BYTES: Final = 40
 
 
 class Key(NamedTuple):
@@ -29,12 +33,26 @@ class Key(NamedTuple):
     prefix_ids: tuple[int, ...]
     max_target_tokens: int
     decoding: Decoding
+    terms: tuple[Term, ...]  # what else is in the constraints is the same in all of a bundle
 
     @classmethod
     def of(cls, segment: Segment) -> "Key":
         """Make the key of what a segment asks for."""
-        ids = array("i", segment.source_ids).tobytes()
-        return cls(ids, segment.start_ids, segment.prefix_ids, segment.max_target_tokens, segment.options.decoding)
+        ids, constraints = array("i", segment.source_ids).tobytes(), segment.constraints
+        return cls(
+            ids,
+            segment.start_ids,
+            segment.prefix_ids,
+            segment.max_target_tokens,
+            segment.options.decoding,
+            constraints.terms if constraints else (),
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of its ids, and of its terms."""
+        forms = [form for term in self.terms for form in term]
+        return len(self.source_ids) + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
 
 
 class Result(NamedTuple):
@@ -93,6 +111,7 @@ class Result(NamedTuple):
             decoding=segment.options.decoding,
             start_ids=segment.start_ids,
             prefix_ids=segment.prefix_ids,
+            constraints=segment.constraints,
             target_ids=self.target_ids.tolist(),
             log_probability=self.log_probability,
             attention=list(self.attention),
@@ -133,7 +152,7 @@ class ResultCache:
         if decode.finish_reason not in _LASTING:
             return
         result = Result.of(decode)
-        size_bytes = len(key.source_ids) + result.size_bytes + _ENTRY_BYTES
+        size_bytes = key.size_bytes + result.size_bytes + _ENTRY_BYTES
         before_bytes = self._store.size_bytes
         self._store.put(key, result, size_bytes)
         self._metrics.result_cache_bytes.inc(self._store.size_bytes - before_bytes)

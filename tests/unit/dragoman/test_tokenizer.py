@@ -139,6 +139,17 @@ def test_candidates(joint: Path) -> None:
     assert tokenizer.candidates("", 5) == [[]]
 
 
+def test_a_word_begins_with_a_blank_or_where_no_word_can_be(apart: Path) -> None:
+    tokenizer = Tokenizer.open(apart)
+    ids = tokenizer.encode_target("wo ist der bahnhof")
+    words = sum(piece.startswith("▁") for piece in tokenizer.target_pieces(ids))
+    assert words == 4
+    assert sum(id_ in tokenizer.begins_word for id_ in ids) == 4
+    assert not tokenizer.begins_word & {0, 1, 2, UNKNOWN}
+    assert not any(id_ in tokenizer.begins_word for id_ in tokenizer.encode_target("ж")[-2:]), "bytes of a letter"
+    assert tokenizer.begins_word is tokenizer.begins_word
+
+
 def test_many_threads(joint: Path) -> None:
     tokenizer = Tokenizer.open(joint)
     texts = (ENGLISH + GERMAN) * 50

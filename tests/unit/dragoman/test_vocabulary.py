@@ -69,6 +69,14 @@ def test_spans(vocabulary: Vocabulary, processor: SentencePieceProcessor) -> Non
     assert spans[-1] == spans[-2] == (len(written) - len(written.split()[-1]), len(written))
 
 
+def test_pieces_that_begin_a_word_have_ids_of_their_own(vocabulary: Vocabulary) -> None:
+    tokenizer = Tokenizer(vocabulary, vocabulary)
+    spelled = vocabulary.pieces(range(len(vocabulary)))
+    begin = {id_ for id_, piece in enumerate(spelled) if piece.startswith("▁")}
+    assert tokenizer.begins_word == begin
+    assert {0, len(vocabulary) - 1}.isdisjoint(begin)
+
+
 def test_candidates(vocabulary: Vocabulary) -> None:
     candidates = vocabulary.candidates("where is the station", 3)
     assert candidates[0] == vocabulary.encode("where is the station")

@@ -1,5 +1,6 @@
 import pytest
 
+from service.constraints import Constraints
 from service.decode import FinishReason, Hypothesis
 from service.options import Decoding, Priority, RequestOptions
 from service.segment import Segment
@@ -20,7 +21,9 @@ def test_before_it_is_submitted_nothing_is_known_of_it() -> None:
 
 def test_its_decode_gives_all_that_it_asks_for() -> None:
     told: list[object] = []
-    decode = Segment([5, 2], 10, OPTIONS, text_bytes=3).new_decode(told.append)
+    constraints = Constraints((((7, 8),),), {9})
+    decode = Segment([5, 2], 10, OPTIONS, text_bytes=3, constraints=constraints).new_decode(told.append)
+    assert decode.constraints is constraints
     assert (decode.source_ids, decode.max_target_tokens, decode.text_bytes) == ([5, 2], 10, 3)
     assert (decode.decoding, decode.deadline_s, decode.wants_deltas) == (OPTIONS.decoding, 7.0, True)
     assert (decode.client, decode.priority) == ("a", Priority.BULK)

@@ -3,6 +3,7 @@
 import pytest
 
 from dragoman.errors import InternalError
+from service.constraints import Constraints, Term
 from service.decode import Decode, FinishReason, Hypothesis
 from service.options import DEFAULT_DECODING, Decoding, RequestOptions
 from service.queue.result_cache import Key, ResultCache, engine_s
@@ -64,10 +65,26 @@ def test_the_hypotheses_of_a_beam_are_found_again_as_they_were(metrics: Metrics)
         segment_of([5, 2], decoding=Decoding(wants_log_probability=True)),
         segment_of([5, 2], decoding=Decoding.of(beam_size=2)),
         Segment([5, 2], 9, start_ids=(1, 7)),  # into another language
+        Segment([5, 2], 9, constraints=Constraints((((7, 8),),), {9})),
     ],
 )
 def test_what_would_be_decoded_otherwise_is_another_result(other: Segment) -> None:
     assert Key.of(other) != Key.of(segment_of([5, 2]))
+
+
+def test_terms_are_what_counts_of_constraints(metrics: Metrics) -> None:
+    def constrained(*terms: Term) -> Segment:
+        return Segment([5, 2], 9, constraints=Constraints(terms, {9}))
+
+    keys = [
+        Key.of(constrained(*terms)) for terms in ([((7, 8),)], [((7,), (8,))], [((7,),), ((8,),)], [((7,),), ((7,),)])
+    ]
+    assert len(set(keys)) == 4
+    assert Key.of(constrained(((7, 8),))) == keys[0]
+    assert keys[0].size_bytes - Key.of(segment_of([5, 2])).size_bytes == 128 + 2 * 40
+    cache, segment = ResultCache(PLENTY, metrics.of("m")), constrained(((7, 8),))
+    cache.keep(keys[0], ended(segment))
+    assert cache.find(keys[0]).decode(segment, 99.0).constraints == segment.constraints
 
 
 def test_who_asks_and_how_urgently_makes_no_difference() -> None:

@@ -51,7 +51,7 @@ def bad_beam(
         yield FieldViolation(f"{prefix}beam_size", f"{most}, is {beam_size}")
     if beam_size and alternatives > beam_size:
         yield FieldViolation(
-            f"{prefix}alternatives", f"must be at most {prefix}beam_size, which is {beam_size}, is {alternatives}"
+            f"{prefix}alternatives", f"must be at most beam_size, which is {beam_size}, is {alternatives}"
         )
     elif alternatives > limit:
         yield FieldViolation(f"{prefix}alternatives", f"{most}, is {alternatives}")

@@ -70,7 +70,7 @@ def call(request, server):
         (
             {"options": {"beam_size": 2, "alternatives": 3}},
             "options.alternatives",
-            "must be at most options.beam_size, which is 2, is 3",
+            "must be at most beam_size, which is 2, is 3",
         ),
         ({"options": {"length_penalty": -10.5}}, "options.length_penalty", "must be -10 to 10, is -10.5"),
     ],

@@ -198,9 +198,9 @@ def test_a_beam_is_as_wide_as_asked_for_or_as_the_alternatives_need(catalog, opt
         ({"alternatives": 17}, {"alternatives": "must be at most 16, is 17"}),
         (
             {"beam_size": 3, "alternatives": 4},
-            {"alternatives": "must be at most options.beam_size, which is 3, is 4"},
+            {"alternatives": "must be at most beam_size, which is 3, is 4"},
         ),
-        ({"beam_size": 1, "alternatives": 2}, {"alternatives": "must be at most options.beam_size, which is 1, is 2"}),
+        ({"beam_size": 1, "alternatives": 2}, {"alternatives": "must be at most beam_size, which is 1, is 2"}),
         ({"length_penalty": 10.5}, {"length_penalty": "must be -10 to 10, is 10.5"}),
         ({"length_penalty": math.nan}, {"length_penalty": "must be -10 to 10, is nan"}),
         ({"length_penalty": -math.inf}, {"length_penalty": "must be -10 to 10, is -inf"}),

@@ -50,6 +50,7 @@ class Translation:
         alternatives: the best translations that were found, if the call asked, the best first, which is this one.
         beam_size: how many hypotheses of each segment were kept at a time; 0 where there is an `error`, or the server
             does not say.
+        seed: what gives the same draws again, if the call asked for draws; None if it did not.
     """
 
     text: str
@@ -65,6 +66,7 @@ class Translation:
     pivot_model: str = ""
     alternatives: tuple[Alternative, ...] = ()
     beam_size: int = 0
+    seed: int | None = None
 
 
 class BatchTranslation(NamedTuple):
@@ -142,6 +144,7 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         error=from_text_error(message.text_error) if message.HasField("text_error") else None,
         alternatives=tuple(map(_alternative, message.alternatives)),
         beam_size=message.beam_size,
+        seed=message.seed if message.HasField("seed") else None,
     )
 
 

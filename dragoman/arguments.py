@@ -38,9 +38,22 @@ def count(text: str) -> int:
     Raises:
         argparse.ArgumentTypeError: it is none.
     """
-    if not _DIGITS.fullmatch(text) or not 1 <= (number := int(text)) <= _MOST:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {_MOST}, is {text!r}")
-    return number
+    return _within(text, 1)
+
+
+def whole(text: str) -> int:
+    """Read a whole number that a message can hold, 0 among them.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    return _within(text, 0)
+
+
+def _within(text: str, least: int) -> int:
+    if not _DIGITS.fullmatch(text) or not least <= (read := int(text)) <= _MOST:
+        raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {_MOST}, is {text!r}")
+    return read
 
 
 def server_address(text: str) -> str:

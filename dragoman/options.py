@@ -35,6 +35,12 @@ class Options(TypedDict, total=False):
         alternatives: how many of the best translations of each text are listed, 0 to 16 and at most `beam_size`; none
             without.
         target_prefix: what the translation of each text begins with; the model goes on from there.
+        temperature: tokens are drawn at random, by scores that are divided by this, 0.01 to 10; 1.0 where another of
+            `top_k`, `top_p` and `seed` is given, and without any of them nothing is drawn.
+        top_k: tokens are drawn of that many most probable ones; of all without, or with 0.
+        top_p: tokens are drawn of the most probable ones that have this probability together, over 0 to 1; of all
+            without.
+        seed: gives the same draws again, 0 to 4294967295; without, the server draws one, see `Translation`.
         request_id: a name for the call, such as a UUID, which errors and the server's log repeat: 1 to 128 letters,
             digits and any of "._:-"; the server makes one up without.
         priority: "interactive" where somebody waits for the answer, "bulk" where nobody does; without, "bulk" for
@@ -51,6 +57,10 @@ class Options(TypedDict, total=False):
     length_penalty: float | None
     alternatives: int | None
     target_prefix: str
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    seed: int | None
     request_id: str
     priority: Priority | None
 
@@ -67,6 +77,10 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "length_penalty": (Real, "float"),
     "alternatives": (SupportsIndex, "int"),
     "target_prefix": (str, "str"),
+    "temperature": (Real, "float"),
+    "top_k": (SupportsIndex, "int"),
+    "top_p": (Real, "float"),
+    "seed": (SupportsIndex, "int"),
     "request_id": (str, "str"),
     "priority": (str, "str"),
 }
@@ -146,6 +160,10 @@ def _fields(
     length_penalty: float | None = None,
     alternatives: int | None = None,
     target_prefix: str = "",
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int | None = None,
     request_id: str = "",
     priority: Priority | None = None,
 ) -> dict[str, Any]:
@@ -153,7 +171,7 @@ def _fields(
     if priority not in _PRIORITIES:
         raise ValueError(f'priority must be "interactive" or "bulk", is {priority!r}')
     counts = {"max_target_tokens": max_target_tokens, "beam_size": beam_size, "alternatives": alternatives}
-    for name, count in counts.items():
+    for name, count in {**counts, "top_k": top_k, "seed": seed}.items():
         if not 0 <= (count or 0) < 2**32:
             raise ValueError(f"{name} must be 0 to {2**32 - 1}, is {count}")
     return {
@@ -165,8 +183,14 @@ def _fields(
             mean_log_probability=mean_log_probability,
             length_penalty=length_penalty,
             target_prefix=target_prefix,
+            sampling=_sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed),
             **counts,
         ),
         "request_id": request_id,
         "priority": _PRIORITIES[priority],
     }
+
+
+def _sampling(**asked: Any) -> pb.Sampling | None:
+    """Build what says how to draw; None where nothing asks for it."""
+    return pb.Sampling(**asked) if any(value is not None for value in asked.values()) else None

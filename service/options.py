@@ -1,11 +1,18 @@
 """What a call asks of the translation of all its texts, and for whom."""
 
 import enum
+import secrets
 from typing import Final, NamedTuple
 
 MAX_BEAM_SIZE: Final = 16
 DEFAULT_LENGTH_PENALTY: Final = 1.0
 MAX_LENGTH_PENALTY: Final = 10.0  # and, negated, the least
+DEFAULT_TEMPERATURE: Final = 1.0
+# Below it, of two tokens whose logits differ by one, the less probable is drawn once in 10^43 times.
+MIN_TEMPERATURE: Final = 0.01
+MAX_TEMPERATURE: Final = 10.0
+DEFAULT_TOP_P: Final = 1.0
+SEED_BITS: Final = 32
 
 
 class Priority(enum.IntEnum):
@@ -13,6 +20,43 @@ class Priority(enum.IntEnum):
 
     INTERACTIVE = 0
     BULK = 1
+
+
+class Sampling(NamedTuple):
+    """How the tokens of a segment are drawn; see `decoding.sampling`.
+
+    Attributes:
+        seed: where the random numbers of its text begin, of `SEED_BITS` bits.
+        temperature: what logits are divided by, `MIN_TEMPERATURE` to `MAX_TEMPERATURE`.
+        top_k: of how many of the most probable tokens one is drawn; 0: of all.
+        top_p: of the most probable tokens one is drawn, as many as have this probability together, over 0 to 1.
+        segment: its place among the segments of its text: each has random numbers of its own.
+    """
+
+    seed: int
+    temperature: float = DEFAULT_TEMPERATURE
+    top_k: int = 0
+    top_p: float = DEFAULT_TOP_P
+    segment: int = 0
+
+    @classmethod
+    def of(
+        cls, *, seed: int | None, temperature: float | None = None, top_k: int = 0, top_p: float | None = None
+    ) -> "Sampling":
+        """Fill in what was left open.
+
+        Args:
+            seed: None: one is drawn.
+            temperature: None: the default.
+            top_k: 0: all.
+            top_p: None: all.
+        """
+        return cls(
+            seed=secrets.randbits(SEED_BITS) if seed is None else seed,
+            temperature=DEFAULT_TEMPERATURE if temperature is None else temperature,
+            top_k=top_k,
+            top_p=DEFAULT_TOP_P if top_p is None else top_p,
+        )
 
 
 class Decoding(NamedTuple):
@@ -25,6 +69,7 @@ class Decoding(NamedTuple):
         length_penalty: the power of the length that a hypothesis' log-probability is divided by.
         alternatives: of the hypotheses, how many are wanted, the best first; at most `beam_size`.
         wants_attention: whether it is kept how much each token of the translation looked at those of the source.
+        sampling: how tokens are drawn, with a beam of 1; None: they are not.
     """
 
     stops_at_repetition: bool = False
@@ -33,6 +78,7 @@ class Decoding(NamedTuple):
     length_penalty: float = DEFAULT_LENGTH_PENALTY
     alternatives: int = 0
     wants_attention: bool = False
+    sampling: Sampling | None = None
 
     @classmethod
     def of(
@@ -42,6 +88,7 @@ class Decoding(NamedTuple):
         length_penalty: float = DEFAULT_LENGTH_PENALTY,
         alternatives: int = 0,
         log_probability: bool = False,
+        sampling: Sampling | None = None,
     ) -> "Decoding":
         """Make the one form of all options that give a segment the same result.
 
@@ -53,9 +100,10 @@ class Decoding(NamedTuple):
             length_penalty: see the attribute.
             alternatives: that are wanted of the segment, at most `beam_size`.
             log_probability: whether the log-probability is wanted, too.
+            sampling: how tokens are drawn, with a beam of 1; None: they are not.
         """
         if beam_size == 1:
-            return cls(wants_log_probability=log_probability or alternatives > 0)
+            return cls(wants_log_probability=log_probability or alternatives > 0, sampling=sampling)
         return cls(
             wants_log_probability=True,
             beam_size=beam_size,

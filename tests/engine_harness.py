@@ -13,7 +13,7 @@ from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.engine.graphs import Graphs
 from service.engine.runner import Runner
-from service.options import Decoding
+from service.options import Decoding, Sampling
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceSlots
 from service.runtime.device_memory import Buffer
@@ -80,12 +80,19 @@ class Trace(NamedTuple):
 
 
 def decode_alone(
-    manifest: Manifest, graphs: Graphs, source: Sequence[int], limit: int, start_ids: tuple[int, ...] = ()
+    manifest: Manifest,
+    graphs: Graphs,
+    source: Sequence[int],
+    limit: int,
+    start_ids: tuple[int, ...] = (),
+    sampling: Sampling | None = None,
 ) -> Trace:
     """Decode a sentence in a batch of one slot."""
     mailbox = Mailbox(len(source))
     opened = OpenBatch(manifest, graphs, mailbox, Metrics(), slots=1)
-    segment = Decode(list(source), limit, decoding=Decoding(wants_log_probability=True), start_ids=start_ids)
+    segment = Decode(
+        list(source), limit, decoding=Decoding.of(log_probability=True, sampling=sampling), start_ids=start_ids
+    )
     given = len(start_ids[1:])
     mailbox.submit([segment])
     log_probabilities = [segment.log_probability]

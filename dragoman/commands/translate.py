@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from dragoman.access import Access
 from dragoman.answers import Translation
-from dragoman.arguments import Parser, count, language
+from dragoman.arguments import Parser, count, language, whole
 from dragoman.client import Client
 from dragoman.commands import model_source
 from dragoman.errors import AnswerTooLargeError, DragomanError, InvalidRequestError, UnrecognizedError
@@ -59,6 +59,10 @@ class _Asked(NamedTuple):
     length_penalty: float | None
     alternatives: int | None
     target_prefix: str
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    seed: int | None
 
 
 def translate(arguments: list[str]) -> int:
@@ -107,6 +111,15 @@ def build_parser() -> Parser:
         help="write the best N translations of each text, a line each: number of the text<TAB>score<TAB>translation",
     )
     add("--target-prefix", default="", metavar="TEXT", help="what each translation begins with")
+    add("--temperature", type=float, metavar="X", help="draw tokens at random, by scores divided by X; 0.01 to 10")
+    add("--top-k", type=whole, metavar="N", help="draw tokens of the N most probable ones")
+    add(
+        "--top-p",
+        type=float,
+        metavar="X",
+        help="draw tokens of the most probable ones that have probability X together",
+    )
+    add("--seed", type=whole, metavar="N", help="draw tokens, the same ones for the same N")
     add(
         "--json", action="store_true", help="write a JSON object per line: text, translation, finish_reason, model, ..."
     )
@@ -131,6 +144,10 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
             length_penalty=options.length_penalty,
             alternatives=options.alternatives,
             target_prefix=options.target_prefix,
+            temperature=options.temperature,
+            top_k=options.top_k,
+            top_p=options.top_p,
+            seed=options.seed,
         )
         yield lambda lines: _translate_remotely(client, lines, asked)
 
@@ -176,6 +193,10 @@ def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
         length_penalty=options.length_penalty,
         alternatives=options.alternatives or 0,
         target_prefix=options.target_prefix,
+        temperature=options.temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        seed=options.seed,
     )
 
 
@@ -231,6 +252,8 @@ def _as_dict(text: str, translation: Translation, *, lists: bool) -> dict[str, o
         "target_tokens": translation.target_tokens,
         "error": error and {"reason": error.reason, "message": _reason(error)},
     }
+    if translation.seed is not None:
+        described["seed"] = translation.seed
     if lists:
         described["alternatives"] = [
             {

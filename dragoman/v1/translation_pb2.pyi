@@ -53,20 +53,34 @@ class TranslateTextRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: bool = ...) -> None: ...
 
 class TranslateOptions(_message.Message):
-    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives", "target_prefix")
+    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives", "target_prefix", "sampling")
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
     ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     TARGET_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_FIELD_NUMBER: _ClassVar[int]
     max_target_tokens: int
     mean_log_probability: bool
     beam_size: int
     length_penalty: float
     alternatives: int
     target_prefix: str
-    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ..., target_prefix: _Optional[str] = ...) -> None: ...
+    sampling: Sampling
+    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ..., target_prefix: _Optional[str] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ...) -> None: ...
+
+class Sampling(_message.Message):
+    __slots__ = ("temperature", "top_k", "top_p", "seed")
+    TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    TOP_P_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
+    def __init__(self, temperature: _Optional[float] = ..., top_k: _Optional[int] = ..., top_p: _Optional[float] = ..., seed: _Optional[int] = ...) -> None: ...
 
 class TranslateTextResponse(_message.Message):
     __slots__ = ("translations", "request_id")
@@ -77,7 +91,7 @@ class TranslateTextResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[TranslatedText, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class TranslatedText(_message.Message):
-    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model", "alternatives", "beam_size")
+    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model", "alternatives", "beam_size", "seed")
     TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +105,7 @@ class TranslatedText(_message.Message):
     PIVOT_MODEL_FIELD_NUMBER: _ClassVar[int]
     ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
     translated_text: str
     model: str
     source_tokens: int
@@ -104,7 +119,8 @@ class TranslatedText(_message.Message):
     pivot_model: str
     alternatives: _containers.RepeatedCompositeFieldContainer[Alternative]
     beam_size: int
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., beam_size: _Optional[int] = ...) -> None: ...
+    seed: int
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., beam_size: _Optional[int] = ..., seed: _Optional[int] = ...) -> None: ...
 
 class Alternative(_message.Message):
     __slots__ = ("translated_text", "score", "finish_reason", "mean_log_probability")

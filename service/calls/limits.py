@@ -1,11 +1,11 @@
-"""The limits of texts, beams and prefixes, and the error of what is beyond them; knows no wire."""
+"""The limits of texts, beams, draws and prefixes, and the error of what is beyond them; knows no wire."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dragoman.errors import DragomanError, FieldViolation, InvalidRequestError
-from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY
+from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_TEMPERATURE, MIN_TEMPERATURE, Sampling
 from service.settings import Settings
 from service.text.translator import Translator
 
@@ -34,7 +34,7 @@ def bad_texts(contents: Iterable[str], settings: Settings, first: int = 0) -> di
 
 
 def bad_beam(
-    beam_size: int, length_penalty: float, alternatives: int, slots: int, prefix: str = ""
+    beam_size: int, length_penalty: float, alternatives: int, slots: int, prefix: str = "", *, sampled: bool = False
 ) -> Iterator[FieldViolation]:
     """Find what is wrong with a beam.
 
@@ -44,9 +44,11 @@ def bad_beam(
         alternatives: that are wanted of each text.
         slots: of the model, each of which holds a hypothesis.
         prefix: in front of the names of the fields.
+        sampled: whether tokens are drawn.
     """
-    limit = min(MAX_BEAM_SIZE, slots)
-    most = f"must be at most {limit}{', the number of slots' if slots < MAX_BEAM_SIZE else ''}"
+    limit = 1 if sampled else min(MAX_BEAM_SIZE, slots)
+    why = f" with {prefix}sampling" if sampled else ", the number of slots" if slots < MAX_BEAM_SIZE else ""
+    most = f"must be at most {limit}{why}"
     if beam_size > limit:
         yield FieldViolation(f"{prefix}beam_size", f"{most}, is {beam_size}")
     if beam_size and alternatives > beam_size:
@@ -58,6 +60,23 @@ def bad_beam(
     if not (math.isfinite(length_penalty) and abs(length_penalty) <= MAX_LENGTH_PENALTY):
         bound = f"{MAX_LENGTH_PENALTY:g}"
         yield FieldViolation(f"{prefix}length_penalty", f"must be -{bound} to {bound}, is {length_penalty:g}")
+
+
+def bad_sampling(sampling: Sampling, prefix: str = "") -> Iterator[FieldViolation]:
+    """Find what is wrong with how tokens are to be drawn.
+
+    Args:
+        sampling: it itself.
+        prefix: in front of the names of the fields.
+    """
+    temperature, top_p = sampling.temperature, sampling.top_p
+    if not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
+        yield FieldViolation(
+            f"{prefix}temperature",
+            f"must be {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, is {temperature:g}; greedy decoding draws nothing",
+        )
+    if not 0 < top_p <= 1:
+        yield FieldViolation(f"{prefix}top_p", f"must be more than 0 and at most 1, is {top_p:g}")
 
 
 def bad_prefix(

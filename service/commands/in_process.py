@@ -9,8 +9,8 @@ from dragoman.answers import Alternative, Translation
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
-from service.calls.limits import bad_beam, bad_prefix, raise_if_any
-from service.options import DEFAULT_LENGTH_PENALTY, Decoding, RequestOptions, beam_size_of
+from service.calls.limits import bad_beam, bad_prefix, bad_sampling, raise_if_any
+from service.options import DEFAULT_LENGTH_PENALTY, Decoding, RequestOptions, Sampling, beam_size_of
 from service.registry import capacity
 from service.settings import DEFAULT_MODELS, PREFIX, load
 from service.text.document import TextResult
@@ -44,6 +44,10 @@ def translator(
     length_penalty: float | None = None,
     alternatives: int = 0,
     target_prefix: str = "",
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int | None = None,
 ) -> Callable[[list[str]], list[Translation]]:
     """Load a model, and give the function that translates texts with it.
 
@@ -57,6 +61,10 @@ def translator(
         length_penalty: of their scores; None: the default.
         alternatives: of the best translations, how many are listed.
         target_prefix: what each translation begins with.
+        temperature: where this or one of the following is given, tokens are drawn; None: the default.
+        top_k: of how many tokens one is drawn; None: of all.
+        top_p: of tokens of which probability one is drawn; None: of all.
+        seed: of the draws; None: one is drawn.
 
     Raises:
         DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
@@ -68,15 +76,18 @@ def translator(
     slots = capacity.slots_of(manifest, settings)
     penalty = DEFAULT_LENGTH_PENALTY if length_penalty is None else length_penalty
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
-    bad = bad_beam(beam_size, penalty, alternatives, slots)
+    drawn = any(value is not None for value in (temperature, top_k, top_p, seed))
+    sampling = Sampling.of(seed=seed, temperature=temperature, top_k=top_k or 0, top_p=top_p) if drawn else None
+    bad = [*bad_beam(beam_size, penalty, alternatives, slots, sampled=drawn)]
+    bad += bad_sampling(sampling) if sampling else ()
     raise_if_any([*bad, *bad_prefix(target_prefix, translator, manifest.max_target_tokens)])
-    size = beam_size_of(beam_size, alternatives, settings.beam_size)
+    size = beam_size_of(beam_size, alternatives, 1 if drawn else settings.beam_size)
     from service.engine.offline import OfflineEngine
 
     engine = OfflineEngine(bundle, device=settings.device, threads=settings.decoding_threads(), slots=slots)
     source, target = manifest.languages.told(source, target)
     options = RequestOptions(
-        decoding=Decoding.of(beam_size=size, length_penalty=penalty, alternatives=alternatives),
+        decoding=Decoding.of(beam_size=size, length_penalty=penalty, alternatives=alternatives, sampling=sampling),
         source_language=source,
         target_language=target,
         html=html,
@@ -85,12 +96,13 @@ def translator(
     )
 
     def translate(texts: list[str]) -> list[Translation]:
-        return [_translation(result, manifest, size) for result in translator.translate_offline(engine, texts, options)]
+        results = translator.translate_offline(engine, texts, options)
+        return [_translation(result, manifest, size, sampling and sampling.seed) for result in results]
 
     return translate
 
 
-def _translation(result: TextResult, manifest: Manifest, beam_size: int) -> Translation:
+def _translation(result: TextResult, manifest: Manifest, beam_size: int, seed: int | None) -> Translation:
     return Translation(
         text=result.text,
         model=manifest.name,
@@ -103,4 +115,5 @@ def _translation(result: TextResult, manifest: Manifest, beam_size: int) -> Tran
             for each in result.alternatives
         ),
         beam_size=beam_size,
+        seed=seed,
     )

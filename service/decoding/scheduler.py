@@ -1,10 +1,15 @@
 """Who goes next: decisions about slots, in plain Python, with no clock, array or thread of its own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.decoding import stopping
+from service.decoding.choice import Choose, chooser_of
 from service.decoding.search import Search
 from service.decoding.selection import Selection
 
@@ -61,6 +66,7 @@ class Scheduler:
         self._scored = 0
         self._aligned = 0
         self._searches: dict[Decode, Search] = {}
+        self._choosers: dict[Decode, Choose] = {}
         self.active: list[Decode] = []
 
     @property
@@ -90,16 +96,36 @@ class Scheduler:
         self.active.append(decode)
         if decode.slots > 1:
             self._searches[decode] = Search(decode, slot, self._eos_id)
+        elif (choose := chooser_of(decode)) is not None:
+            self._choosers[decode] = choose
         self._scored += _is_scored(decode)
         if decode.decoding.wants_attention:
             self._aligned += 1
         return slot
 
+    def choose(self, ids: Sequence[int | None], logits_of: Callable[[int], NDArray[np.floating]]) -> Mapping[int, int]:
+        """Choose tokens where that is not left to the decoder graph; to be asked once a step.
+
+        Args:
+            ids: the most probable token of each slot; None where the decoder failed on it.
+            logits_of: gives the logits of a slot, [vocabulary_size].
+
+        Returns:
+            The tokens by slot.
+        """
+        if not self._choosers:
+            return {}
+        return {
+            slot: choose(partial(logits_of, slot))
+            for slot, decode in enumerate(self.active)
+            if (choose := self._choosers.get(decode)) is not None and ids[slot] is not None and not decode.forced_ids
+        }
+
     def asked(self, tokens: Sequence[int | None]) -> tuple[dict[int, Sequence[int]], int]:
         """List what the next commit needs to know of the probabilities of a step.
 
         Args:
-            tokens: the most probable one of each slot; None where the decoder failed on it.
+            tokens: the next one of each slot; None where the decoder failed on it.
 
         Returns:
             The slots whose best tokens are needed, each with tokens whose log-probabilities are needed besides; and how
@@ -139,6 +165,7 @@ class Scheduler:
             now_s: the time of the step.
         """
         result, done, searches = StepResult(), [], self._searches
+        result.forced += selection.chosen.items()
         tokens = self._note(selection) if self._scored or self._aligned else selection.tokens
         for slot, (decode, token) in enumerate(zip(self.active, tokens, strict=True)):
             if searches and decode in searches:
@@ -237,6 +264,7 @@ class Scheduler:
         active = list(dict.fromkeys(self.active))
         self.active, self._scored, self._aligned = [], 0, 0
         self._searches.clear()
+        self._choosers.clear()
         return active
 
     def _release(self, slots: list[int]) -> list[Move]:
@@ -254,6 +282,7 @@ class Scheduler:
                     self._searches[last].move(len(self.active), slot)
             moves.append((len(self.active), slot))
             self._searches.pop(decode, None)
+            self._choosers.pop(decode, None)
         return moves
 
 

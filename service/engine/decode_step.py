@@ -12,9 +12,12 @@ def run(runner: Runner, scheduler: Scheduler) -> Selection:
         Exception: the decoder fails whatever the slot: the engine is broken.
     """
     tokens = runner.step()
+    chosen = scheduler.choose(tokens, runner.logits_of)
+    for slot, token in chosen.items():
+        tokens[slot] = token
     asked, count = scheduler.asked(tokens)
     best = runner.search(asked, count) if asked else {}
-    return Selection(tokens, best, {slot: runner.attention_of(slot) for slot in scheduler.aligned()})
+    return Selection(tokens, best, {slot: runner.attention_of(slot) for slot in scheduler.aligned()}, chosen)
 
 
 def apply(runner: Runner, result: StepResult) -> None:

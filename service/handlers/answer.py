@@ -66,7 +66,7 @@ def pieces(delta: str, max_bytes: int) -> Iterator[str]:
 
 
 def translated(
-    outcome: TextResult | DragomanError, model: str, pivot_model: str = "", *, beam_size: int
+    outcome: TextResult | DragomanError, model: str, pivot_model: str = "", *, beam_size: int, seed: int | None = None
 ) -> pb.TranslatedText:
     """Write the translation of one text by a model, or by two, or the error in its place.
 
@@ -75,6 +75,7 @@ def translated(
         model: the name of the model.
         pivot_model: the name of that before it; "": there is none.
         beam_size: hypotheses that were kept at each step.
+        seed: of what was drawn; None: nothing was.
     """
     if isinstance(outcome, DragomanError):
         return pb.TranslatedText(model=model, pivot_model=pivot_model, text_error=to_text_error(outcome))
@@ -91,6 +92,7 @@ def translated(
         split=outcome.split,
         alternatives=map(_alternative, outcome.alternatives),
         beam_size=beam_size,
+        seed=seed,
     )
 
 

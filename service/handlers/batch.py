@@ -96,7 +96,9 @@ class Batch:
         answers = [
             pb.BatchTranslation(
                 content_index=number,
-                translation=translated(sendable(result, max_bytes), *order.names, beam_size=order.beam_size),
+                translation=translated(
+                    sendable(result, max_bytes), *order.names, beam_size=order.beam_size, seed=order.seed
+                ),
             )
             for number, result in (await self._call.results(ready)).items()
         ]

@@ -14,7 +14,7 @@ _PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_B
 def into_pivot(options: RequestOptions, pivot: Choice) -> RequestOptions:
     """Give the options of a call for its texts on their way into the pivot language: nobody sees what they become.
 
-    They are translated as well as what comes of them, with the same beam.
+    They are translated as well as what comes of them, with the same beam; nothing is drawn.
     """
     decoding = options.decoding
     return options._replace(
@@ -55,6 +55,7 @@ def options_of(
             length_penalty=wanted.length_penalty if wanted.HasField("length_penalty") else DEFAULT_LENGTH_PENALTY,
             alternatives=wanted.alternatives,
             log_probability=wanted.mean_log_probability,
+            sampling=order.sampling,
         ),
         max_target_tokens=order.max_target_tokens,
         deadline_s=context.deadline_s,

@@ -106,7 +106,9 @@ class TranslationHandlers:
                 if options.all_or_nothing:
                     refuse_any(errors)
                 record.failed_texts = len(errors)
-            translations = [translated(result, *order.names, beam_size=order.beam_size) for result in results]
+            translations = [
+                translated(result, *order.names, beam_size=order.beam_size, seed=order.seed) for result in results
+            ]
             answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
 
@@ -286,7 +288,7 @@ class TranslationHandlers:
             if options.all_or_nothing:
                 raise result
             record.failed_texts += 1
-        return translated(result, *order.names, beam_size=order.beam_size)
+        return translated(result, *order.names, beam_size=order.beam_size, seed=order.seed)
 
 
 def _name(record: CallStats, request_id: str) -> None:

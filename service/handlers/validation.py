@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from dragoman import language
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.limits import bad_beam, bad_prefix, invalid, raise_if_any
-from service.options import MAX_BEAM_SIZE, beam_size_of
+from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, raise_if_any
+from service.options import MAX_BEAM_SIZE, Sampling, beam_size_of
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.settings import Settings
 
@@ -32,6 +32,7 @@ class Order(NamedTuple):
         max_target_tokens: of each segment.
         beam_size: of each segment.
         prefix_ids: what each translation begins with.
+        sampling: how tokens are drawn; None: they are not.
     """
 
     model: ServedModel
@@ -41,6 +42,12 @@ class Order(NamedTuple):
     max_target_tokens: int
     beam_size: int
     prefix_ids: tuple[int, ...] = ()
+    sampling: Sampling | None = None
+
+    @property
+    def seed(self) -> int | None:
+        """Of what is drawn; None where nothing is."""
+        return self.sampling and self.sampling.seed
 
     @property
     def names(self) -> tuple[str, str]:
@@ -122,13 +129,17 @@ def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list
         raise
     checks = (*_untold(chosen), *_options(asked.options, chosen.model), *_beam(asked.options, chosen))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
-    options = asked.options
+    options, sampling = asked.options, _sampling(asked.options)
+    if sampling is not None:
+        violations += bad_sampling(sampling, f"{prefix}options.sampling.")
     max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
     bad = bad_prefix(options.target_prefix, chosen.model.translator, max_target_tokens, "options.")
     violations += [FieldViolation(prefix + field, description) for field, description in bad]
     raise_if_any(violations)
-    beam_size = beam_size_of(options.beam_size, options.alternatives, settings.beam_size)
-    return Order(*chosen, max_target_tokens, beam_size, chosen.model.translator.prefix_ids(options.target_prefix))
+    default = 1 if sampling else settings.beam_size
+    beam_size = beam_size_of(options.beam_size, options.alternatives, default)
+    prefix_ids = chosen.model.translator.prefix_ids(options.target_prefix)
+    return Order(*chosen, max_target_tokens, beam_size, prefix_ids, sampling)
 
 
 def _answerable(contents: Sequence[str], alternatives: int, settings: Settings) -> Iterator[FieldViolation]:
@@ -203,7 +214,21 @@ def _beam(options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolati
     size, alternatives = options.beam_size, options.alternatives
     models = [chosen.model, *([chosen.pivot.model] if chosen.pivot else [])]
     slots = min(model.slots for model in models)
-    return bad_beam(size, options.length_penalty, alternatives, slots, "options.")
+    sampled = options.HasField("sampling")
+    return bad_beam(size, options.length_penalty, alternatives, slots, "options.", sampled=sampled)
+
+
+def _sampling(options: pb.TranslateOptions) -> Sampling | None:
+    """Read how tokens are drawn; None where they are not."""
+    if not options.HasField("sampling"):
+        return None
+    asked = options.sampling
+    return Sampling.of(
+        seed=asked.seed if asked.HasField("seed") else None,
+        temperature=asked.temperature if asked.HasField("temperature") else None,
+        top_k=asked.top_k,
+        top_p=asked.top_p if asked.HasField("top_p") else None,
+    )
 
 
 def _quote(value: str) -> str:

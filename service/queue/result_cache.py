@@ -54,6 +54,11 @@ class Key(NamedTuple):
         forms = [form for term in self.terms for form in term]
         return len(self.source_ids) + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether results are; hardly anybody gives the seed of a draw again, so those of draws are not."""
+        return self.decoding.sampling is None
+
 
 class Result(NamedTuple):
     """How a decode ended.
@@ -149,7 +154,7 @@ class ResultCache:
 
     def keep(self, key: Key, decode: Decode) -> None:
         """Remember how a decode ended, if it would end so again."""
-        if decode.finish_reason not in _LASTING:
+        if decode.finish_reason not in _LASTING or not key.is_kept:
             return
         result = Result.of(decode)
         size_bytes = key.size_bytes + result.size_bytes + _ENTRY_BYTES

@@ -146,12 +146,12 @@ class Translator:
         on_progress: OnProgress,
     ) -> Iterator[Part]:
         """Make segments of the pieces of a text, one after the other; the first has the prefix."""
-        prefix_ids = options.prefix_ids
+        prefix_ids, number = options.prefix_ids, 0
         for kept, text, inside, protection in pieces:
             if text and (ids := encoder.ids(text)):
-                segment = self._segment(text, ids, frame, options, on_progress, prefix_ids)
+                segment = self._segment(text, ids, frame, _of_segment(options, number), on_progress, prefix_ids)
                 yield Part(kept, segment, protection, inside)
-                prefix_ids = ()
+                prefix_ids, number = (), number + 1
             else:  # nothing that the model could see, such as a filler character
                 yield Part(kept + (text if protection is None else protection.restore(text, None)), split=inside)
 
@@ -181,3 +181,11 @@ class Translator:
         limit = target_limit(source_tokens, longest, self._limits.factor, self._limits.offset)
         limit = min(limit + prefix, longest)  # what is given takes nothing of what is allowed
         return min(asked, limit) if asked else limit
+
+
+def _of_segment(options: RequestOptions, number: int) -> RequestOptions:
+    """Give the options of a segment of a text: where tokens are drawn, each segment has random numbers of its own."""
+    sampling = options.decoding.sampling
+    if sampling is None:
+        return options
+    return options._replace(decoding=options.decoding._replace(sampling=sampling._replace(segment=number)))

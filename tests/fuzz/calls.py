@@ -103,6 +103,12 @@ def _fields(source: random.Random, message: Message) -> Message:
         message.options.alternatives = source.choice([0, 1, 2, 4, 17, 2**32 - 1])  # type: ignore[attr-defined]
         penalties = [0.0, 1.0, -1.0, 10.0, 1e-300, 11.0, float("nan"), float("inf")]
         message.options.length_penalty = source.choice(penalties)  # type: ignore[attr-defined]
+    if source.random() < 0.1:
+        sampling = message.options.sampling  # type: ignore[attr-defined]
+        sampling.temperature = source.choice([0.0, 0.01, 1.0, 10.0, 11.0, float("nan"), float("-inf")])
+        sampling.top_k = source.choice([0, 1, 5, 2**32 - 1])
+        sampling.top_p = source.choice([0.0, 1e-300, 0.5, 1.0, 2.0, float("nan")])
+        sampling.seed = source.choice([0, 7, 2**32 - 1])
     return message
 
 

@@ -22,7 +22,7 @@ from service.engine.graphs import open_graphs
 from service.engine.invariants import violations
 from service.engine.offline import OfflineEngine
 from service.engine.runner import Runner
-from service.options import Decoding
+from service.options import Decoding, Sampling
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceEncoder, DeviceStep
 from service.runtime.host import DecoderStep, EncoderSession
@@ -67,9 +67,11 @@ class Subject:
         ids = self.texts[drawn] if isinstance(drawn, int) else [token % manifest.vocabulary_size for token in drawn]
         return (*ids, manifest.eos_id)
 
-    def _alone(self, source: tuple[int, ...], start_ids: tuple[int, ...] = ()) -> Trace:
+    def _alone(
+        self, source: tuple[int, ...], start_ids: tuple[int, ...] = (), sampling: Sampling | None = None
+    ) -> Trace:
         limit = LIMIT - len(start_ids[1:])
-        return decode_alone(self.bundle.manifest, self._on_host, source, limit, start_ids)
+        return decode_alone(self.bundle.manifest, self._on_host, source, limit, start_ids, sampling)
 
     def begun(self, segment: Decode, given_ids: tuple[int, ...]) -> tuple[int, ...]:
         """Start ids that have the same effect as tokens that are given."""
@@ -127,6 +129,7 @@ class Visit(NamedTuple):
     asks: bool  # for its log-probability
     beam_size: int
     prefix_ids: tuple[int, ...]
+    sampling: Sampling | None
     expired: bool
 
 
@@ -139,7 +142,9 @@ class Plan(NamedTuple):
     turns: list[int]
 
     def decoding(self, visit: Visit) -> Decoding:
-        """The options of a visit; a beam is no wider than there are slots."""
+        """The options of a visit; a beam is no wider than there are slots, and what is drawn has none."""
+        if visit.sampling is not None:
+            return Decoding.of(log_probability=visit.asks, sampling=visit.sampling)
         size = min(visit.beam_size, self.slots)
         return Decoding(wants_log_probability=visit.asks, beam_size=size, alternatives=size if size > 1 else 0)
 
@@ -156,6 +161,7 @@ visits = st.builds(
     asks=st.booleans(),
     beam_size=st.sampled_from([1, 1, 1, 2, 3, 4]),
     prefix_ids=st.sampled_from([(), (), (7,), (9, 5, 11)]),
+    sampling=st.sampled_from([None] * 4 + [Sampling(1, temperature=3.0), Sampling(2, top_k=5), Sampling(3, top_p=0.9)]),
     expired=st.sampled_from([False] * 9 + [True]),
 )
 plans = st.builds(
@@ -225,7 +231,8 @@ class Rehearsal:
         for slot, (segment, length) in enumerate(zip(snapshot.active, snapshot.lengths, strict=True)):
             # As if the hypothesis of a search had been given.
             given_ids = tuple(snapshot.decoded[slot]) if segment.slots > 1 else segment.prefix_ids
-            alone = self.subject.alone(tuple(segment.source_ids), self.subject.begun(segment, given_ids))
+            start_ids = self.subject.begun(segment, given_ids)
+            alone = self.subject.alone(tuple(segment.source_ids), start_ids, segment.decoding.sampling)
             np.testing.assert_array_equal(caches[:, :, slot, :, :length], alone.caches[..., :length, :])
             np.testing.assert_array_equal(memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
 
@@ -259,7 +266,7 @@ class Rehearsal:
 @property_test
 @given(plan=plans)
 def test_a_batch_decodes_what_plain_pytorch_decodes_alone(fp32_subject, in_pytorch, plan: Plan) -> None:
-    plain = {"start_ids": (), "beam_size": 1, "prefix_ids": ()}
+    plain = {"start_ids": (), "beam_size": 1, "prefix_ids": (), "sampling": None}
     plan = plan._replace(visits=[visit._replace(**plain) for visit in plan.visits])
     rehearsal = Rehearsal(fp32_subject, plan)
     rehearsal.play()
@@ -296,7 +303,7 @@ def check_like_alone(subject: Subject, segment: Decode) -> None:
         check_search_like_alone(subject, segment)
         return
     start_ids = subject.begun(segment, segment.prefix_ids)
-    alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids), start_ids)
+    alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids), start_ids, segment.decoding.sampling)
     alone = [*segment.prefix_ids, *alone]
     expected = log_probabilities[segment.decoded_tokens] if segment.decoding.wants_log_probability else 0.0
     assert segment.log_probability == expected
@@ -314,6 +321,13 @@ def test_the_synthetic_sentences_end_at_different_steps(fp32_subject) -> None:
     lengths = {len(fp32_subject.alone(fp32_subject.source(text)).target_ids) for text in range(16)}
     assert len(lengths) >= 6
     assert LIMIT in lengths
+
+
+def test_the_draws_of_synthetic_sentences_differ(fp32_subject) -> None:
+    """Without this, the tests above would prove little of them."""
+    source = fp32_subject.source(0)
+    drawn = {tuple(fp32_subject.alone(source, (), Sampling(seed, temperature=3.0)).target_ids) for seed in range(8)}
+    assert len(drawn) == 8
 
 
 class PlantedError(Exception):

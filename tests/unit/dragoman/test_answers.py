@@ -38,6 +38,13 @@ def test_every_field_of_a_translation_is_read() -> None:
     assert len(dataclasses.fields(translation)) == len(pb.TranslatedText.DESCRIPTOR.fields)
 
 
+def test_a_seed_is_there_only_when_the_message_has_one() -> None:
+    assert translation_of(TRANSLATED).seed is None
+    for seed in (0, 2**32 - 1):
+        drawn = pb.TranslatedText(seed=seed)
+        assert translation_of(pb.TranslatedText.FromString(drawn.SerializeToString())).seed == seed
+
+
 def test_alternatives_are_read_in_their_order() -> None:
     message = pb.TranslatedText(
         alternatives=[

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from dragoman.arguments import Parser, count, language, server_address
+from dragoman.arguments import Parser, count, language, server_address, whole
 
 
 @pytest.mark.parametrize("arguments", [["--no-such-flag"], ["--number=x"], []])
@@ -63,3 +63,10 @@ def test_no_count(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number from 1 to 4294967295") as refused:
         count(text)
     assert repr(text) in str(refused.value)
+
+
+def test_a_whole_number_may_be_0() -> None:
+    assert (whole("0"), whole("4294967295")) == (0, 2**32 - 1)
+    for text in ("-1", "4294967296"):
+        with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number from 0 to 4294967295"):
+            whole(text)

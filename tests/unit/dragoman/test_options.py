@@ -21,6 +21,10 @@ OPTIONS = {
     "length_penalty": 0.5,
     "alternatives": 3,
     "target_prefix": "Guten",
+    "temperature": 0.5,
+    "top_k": 3,
+    "top_p": 0.75,
+    "seed": 7,
     "request_id": "a",
     "priority": "bulk",
 }
@@ -38,6 +42,7 @@ def test_every_option_becomes_its_field_in_both_kinds_of_calls() -> None:
         options = message.options
         assert (options.beam_size, options.length_penalty, options.alternatives) == (4, 0.5, 3)
         assert options.target_prefix == "Guten"
+        assert options.sampling == pb.Sampling(temperature=0.5, top_k=3, top_p=0.75, seed=7)
         assert message.priority == pb.PRIORITY_BULK
 
 
@@ -55,7 +60,16 @@ def test_one_text_is_a_list_of_one_and_several_stay_as_they_are(texts: list[str]
         assert list(request_of(text, all_or_nothing=False).contents) == [text]
 
 
-@pytest.mark.parametrize("name", ["max_target_tokens", "beam_size", "alternatives"])
+@pytest.mark.parametrize(("name", "least"), [("temperature", 0.0), ("top_k", 0), ("top_p", 0.0), ("seed", 0)])
+def test_any_option_of_draws_asks_for_them_and_the_others_are_left_out(name: str, least: float) -> None:
+    options = config_of(in_order=False, **{name: least}).options
+    assert options.HasField("sampling")
+    for field in ("temperature", "top_p", "seed"):
+        assert options.sampling.HasField(field) is (field == name)
+    assert not config_of(in_order=False, **{name: None}).options.HasField("sampling")
+
+
+@pytest.mark.parametrize("name", ["max_target_tokens", "beam_size", "alternatives", "top_k", "seed"])
 @pytest.mark.parametrize("number", [-1, 2**32])
 def test_a_number_out_of_range_is_named(name: str, number: int) -> None:
     with pytest.raises(ValueError, match=f"{name} must be 0 to {2**32 - 1}, is {number}"):

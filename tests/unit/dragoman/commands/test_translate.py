@@ -1,3 +1,4 @@
+import dataclasses
 import io
 import json
 import sys
@@ -98,9 +99,21 @@ def test_json_has_alternatives_where_they_are_asked_for(monkeypatch, capfd) -> N
     assert (asked["beam_size"], asked["length_penalty"], asked["alternatives"]) == (0, None, 0)
 
 
-@pytest.mark.parametrize("argument", ["--beam-size=0", "--alternatives=-1", "--length-penalty=long"])
+@pytest.mark.parametrize("argument", ["--beam-size=0", "--alternatives=-1", "--length-penalty=long", "--seed=-1"])
 def test_an_impossible_beam_is_one_line(argument: str, capfd) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["translate", argument, "a"])
     assert ended.value.code == 2
     assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_draws_are_asked_for_as_they_are_given_and_json_tells_the_seed(monkeypatch, capfd) -> None:
+    asked = translations_of(monkeypatch, dataclasses.replace(MORNING, seed=0))
+    arguments = ["--json", "--temperature=0.5", "--top-k=0", "--top-p=0.75", "--seed=0"]
+    assert main(["translate", *arguments, "a"]) == 0
+    assert json.loads(capfd.readouterr().out)["seed"] == 0
+    assert (asked["temperature"], asked["top_k"], asked["top_p"], asked["seed"]) == (0.5, 0, 0.75, 0)
+    asked = translations_of(monkeypatch, MORNING)
+    assert main(["translate", "--json", "a"]) == 0
+    assert "seed" not in json.loads(capfd.readouterr().out)
+    assert (asked["temperature"], asked["top_k"], asked["top_p"], asked["seed"]) == (None, None, None, None)

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import FieldViolation, InternalError, InvalidRequestError
-from service.calls.limits import bad_beam, bad_prefix, bad_texts, invalid, raise_if_any, refuse_any
+from service.calls.limits import bad_beam, bad_prefix, bad_sampling, bad_texts, invalid, raise_if_any, refuse_any
+from service.options import Sampling
 from service.settings import Settings
 from service.text.translator import Translator
 
@@ -42,12 +43,14 @@ def test_nothing_wrong_is_no_error() -> None:
         raise_if_any([FieldViolation("a", "b")])
 
 
-@given(st.integers(0, 20), st.floats(), st.integers(0, 20), st.integers(1, 32))
-def test_a_beam_is_served_or_what_is_wrong_with_it_is_named(size: int, penalty: float, wanted: int, slots: int) -> None:
-    limit = min(16, slots)
+@given(st.integers(0, 20), st.floats(), st.integers(0, 20), st.integers(1, 32), st.booleans())
+def test_a_beam_is_served_or_what_is_wrong_with_it_is_named(
+    size: int, penalty: float, wanted: int, slots: int, sampled: bool
+) -> None:
+    limit = 1 if sampled else min(16, slots)
     bad = {"o.beam_size": size > limit, "o.alternatives": wanted > min(size or limit, limit)}
     bad["o.length_penalty"] = not -10 <= penalty <= 10
-    found = [field for field, _ in bad_beam(size, penalty, wanted, slots, "o.")]
+    found = [field for field, _ in bad_beam(size, penalty, wanted, slots, "o.", sampled=sampled)]
     assert found == [field for field, wrong in bad.items() if wrong]
 
 
@@ -55,6 +58,13 @@ def test_a_beam_is_served_or_what_is_wrong_with_it_is_named(size: int, penalty: 
 def test_the_limit_of_a_beam_and_where_it_comes_from_are_said(slots: int, most: str) -> None:
     assert [said for _, said in bad_beam(17, 1.0, 0, slots)] == [f"must be at most {most}, is 17"]
     assert [said for _, said in bad_beam(0, 1.0, 17, slots)] == [f"must be at most {most}, is 17"]
+
+
+@given(st.floats(), st.floats())
+def test_draws_are_served_or_what_is_wrong_with_them_is_named(temperature: float, top_p: float) -> None:
+    bad = {"o.temperature": not 0.01 <= temperature <= 10, "o.top_p": not 0 < top_p <= 1}
+    found = [field for field, _ in bad_sampling(Sampling(0, temperature=temperature, top_p=top_p), "o.")]
+    assert found == [field for field, wrong in bad.items() if wrong]
 
 
 @pytest.mark.parametrize(

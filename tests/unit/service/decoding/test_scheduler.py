@@ -10,9 +10,10 @@ from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.decoding.beam import Best
 from service.decoding.repetition import FEWEST_TOKENS
+from service.decoding.sampling import draw, draws
 from service.decoding.scheduler import Move, Scheduler
 from service.decoding.selection import Selection
-from service.options import Decoding
+from service.options import Decoding, Sampling
 
 EOS = 2
 NOW_S = 100.0
@@ -77,6 +78,37 @@ def test_a_token_that_is_given_does_not_save_a_segment_from_a_failed_run() -> No
     result = scheduler.commit(chosen([None]), NOW_S)
     assert (result.forced, result.moves) == ([], [(0, 0)])
     assert isinstance(segment.error, InternalError)
+
+
+def test_tokens_are_drawn_for_segments_that_want_it_once_for_each_that_they_choose() -> None:
+    scheduler, sampling = Scheduler(4, EOS), Sampling(3, temperature=2.0)
+    plain, drawn, begun, failed = (
+        Decode([EOS], 9, decoding=Decoding.of(sampling=wanted), prefix_ids=prefix)
+        for wanted, prefix in ((None, ()), (sampling, ()), (sampling, (11,)), (sampling, ()))
+    )
+    for segment in (plain, drawn, begun, failed):
+        scheduler.admit(segment)
+    logits = np.arange(20, dtype=np.float32) % 7
+    chances = draws(sampling)
+    first, second = (draw(logits, sampling, chances.random()) for _ in range(2))
+    found = scheduler.choose([7, 7, 7, None], lambda slot: logits)
+    assert found == {1: first}
+    result = scheduler.commit(Selection([7, first, 7, None], chosen=found), NOW_S)
+    assert result.forced == [(1, first), (2, 11)]
+    assert (plain.target_ids, drawn.target_ids, begun.target_ids) == ([7], [first], [11])
+    # The one that failed has left; the one with a prefix draws for the first time.
+    assert scheduler.choose([7, 7, 7], lambda slot: logits) == {1: second, 2: first}
+
+
+def test_logits_are_asked_for_where_tokens_are_drawn_alone_and_by_nobody_who_has_left() -> None:
+    scheduler, _ = running(9, 9)
+    assert scheduler.choose([7, 7], lambda slot: pytest.fail("asked for")) == {}
+    scheduler.clear()
+    for each in (Decode([EOS], 1, decoding=Decoding.of(sampling=Sampling(1))), Decode([EOS], 9)):
+        scheduler.admit(each)
+    chosen = scheduler.choose([7, 7], lambda slot: np.zeros(9) if slot == 0 else pytest.fail("asked for"))
+    scheduler.commit(Selection([*chosen.values(), 7], chosen=chosen), NOW_S)
+    assert scheduler.choose([7], lambda slot: pytest.fail("asked for")) == {}
 
 
 def test_the_end_of_sentence_is_no_token() -> None:

@@ -110,8 +110,17 @@ def test_alternatives_are_written_as_they_are() -> None:
     ]
 
 
-def test_an_error_has_no_beam() -> None:
-    assert translated(InternalError("broken"), "m", beam_size=4).beam_size == 0
+def test_a_seed_is_told_where_there_is_one() -> None:
+    assert not translated(result("a"), "m", beam_size=1).HasField("seed")
+    for seed in (0, 2**32 - 1):
+        translation = translated(result("a"), "m", beam_size=1, seed=seed)
+        assert translation.HasField("seed")
+        assert translation.seed == seed
+
+
+def test_an_error_has_no_beam_and_no_seed() -> None:
+    failed = translated(InternalError("broken"), "m", beam_size=4, seed=3)
+    assert (failed.beam_size, failed.HasField("seed")) == (0, False)
 
 
 def test_an_error_is_sent_as_it_is() -> None:

@@ -6,7 +6,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.handlers.options import into_pivot, options_of
 from service.handlers.validation import Order
-from service.options import Decoding, Priority, RequestOptions
+from service.options import Decoding, Priority, RequestOptions, Sampling
 from service.registry.catalog import Choice
 from service.security.callers import Caller
 
@@ -67,6 +67,14 @@ def test_texts_on_their_way_into_the_pivot_language_have_the_beam_and_no_alterna
         source_language="fr",
         target_language="en",
     )
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_draws_are_those_of_the_order_and_none_are_made_into_the_pivot_language(message: type) -> None:
+    order = ORDER._replace(sampling=Sampling(3, temperature=0.5))
+    options = options_of(message(options={"sampling": {"temperature": 0.5}}), order, CONTEXT)
+    assert options.decoding == Decoding(sampling=Sampling(3, temperature=0.5))
+    assert into_pivot(options, Choice(None, "fr", "en")).decoding == Decoding()
 
 
 @pytest.mark.parametrize("message", MESSAGES)

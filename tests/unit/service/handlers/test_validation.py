@@ -19,6 +19,7 @@ from service.handlers.validation import (
     check_page,
     is_request_id,
 )
+from service.options import Sampling
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
 from service.settings import Settings
@@ -225,6 +226,63 @@ def test_a_beam_has_no_more_hypotheses_than_its_model_has_slots(catalog, field: 
     check(request(options={field: 3}), few, SETTINGS)
     with pytest.raises(InvalidRequestError, match=rf"^options.{field}: must be at most 3, the number of slots, is 4$"):
         check(request(options={field: 4}), few, SETTINGS)
+
+
+def test_draws_have_a_beam_of_one_whatever_the_server_does_else(catalog) -> None:
+    assert SETTINGS.beam_size == 2
+    for options in ({}, {"beam_size": 1}, {"alternatives": 1}):
+        order = check(request(options={**options, "sampling": {"seed": 0}}), catalog, SETTINGS)
+        assert (order.beam_size, order.sampling, order.seed) == (1, Sampling(0), 0)
+    asked = {"temperature": 0.01, "top_k": 2**32 - 1, "top_p": 1.0, "seed": 2**32 - 1}
+    config = pb.BatchTranslateTextConfig(model="en-de", options={"sampling": asked})
+    order = check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS)
+    assert order.sampling == Sampling(**asked)
+    assert (check(request(), catalog, SETTINGS).sampling, check(request(), catalog, SETTINGS).seed) == (None, None)
+
+
+def test_a_seed_that_is_not_given_is_drawn(catalog) -> None:
+    asked = request(options={"sampling": {}})
+    assert len({check(asked, catalog, SETTINGS).seed for _ in range(10)}) > 5
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"beam_size": 2}, {"beam_size": "must be at most 1 with options.sampling, is 2"}),
+        ({"alternatives": 2}, {"alternatives": "must be at most 1 with options.sampling, is 2"}),
+        (
+            {"beam_size": 4, "alternatives": 3},
+            {
+                "beam_size": "must be at most 1 with options.sampling, is 4",
+                "alternatives": "must be at most 1 with options.sampling, is 3",
+            },
+        ),
+        (
+            {"sampling": {"temperature": 0.0}},
+            {"sampling.temperature": "must be 0.01 to 10, is 0; greedy decoding draws nothing"},
+        ),
+        ({"sampling": {"top_p": 0.0}}, {"sampling.top_p": "must be more than 0 and at most 1, is 0"}),
+        (
+            {"sampling": {"temperature": math.nan, "top_p": math.nan}},
+            {
+                "sampling.temperature": "must be 0.01 to 10, is nan; greedy decoding draws nothing",
+                "sampling.top_p": "must be more than 0 and at most 1, is nan",
+            },
+        ),
+        (
+            {"sampling": {"temperature": math.inf, "top_p": 1.5}, "beam_size": 3},
+            {
+                "beam_size": "must be at most 1 with options.sampling, is 3",
+                "sampling.temperature": "must be 0.01 to 10, is inf; greedy decoding draws nothing",
+                "sampling.top_p": "must be more than 0 and at most 1, is 1.5",
+            },
+        ),
+    ],
+)
+def test_impossible_draws_are_named_with_their_limits(catalog, options: dict, expected: dict[str, str]) -> None:
+    assert wrong(catalog, request(options={"sampling": {}, **options})) == {
+        f"options.{field}": description for field, description in expected.items()
+    }
 
 
 def test_a_text_that_will_not_be_translated_needs_no_room_in_the_answer(catalog) -> None:

@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from dragoman.errors import DeadlineExceededError, DragomanError, DrainingError, InternalError, QueueFullError
 from service.decode import Decode, FinishReason
-from service.options import Decoding, Priority, RequestOptions
+from service.options import Decoding, Priority, RequestOptions, Sampling
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.segment import Segment
@@ -221,6 +221,23 @@ def test_those_share_a_decode_whose_outcome_must_be_the_same(played: PlayedIntak
     value, changes_outcome = ASKED[name]
     played.submit(played.segment(3), played.segment(3, **{name: value}))
     assert played.intake.unfinished == (2 if changes_outcome else 1)
+
+
+def test_the_same_draws_are_shared_while_they_last_and_are_no_misses(played: PlayedIntake) -> None:
+    def segment(seed: int) -> Segment:
+        return played.segment(5, decoding=Decoding.of(sampling=Sampling(seed)))
+
+    together = [segment(3), segment(3), segment(4)]
+    played.submit(*together)
+    decodes = played.take()
+    assert len(decodes) == 2
+    played.exhaust(*decodes)
+    played.submit(segment(3))
+    assert len(played.take()) == 1
+    assert (played.metrics.total("coalesced_segments_total"), played.metrics.total("result_cache_misses_total")) == (
+        1,
+        0,
+    )
 
 
 def test_other_ids_or_another_limit_are_another_decode(played: PlayedIntake) -> None:

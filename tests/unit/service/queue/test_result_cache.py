@@ -5,7 +5,7 @@ import pytest
 from dragoman.errors import InternalError
 from service.constraints import Constraints, Term
 from service.decode import Decode, FinishReason, Hypothesis
-from service.options import DEFAULT_DECODING, Decoding, RequestOptions
+from service.options import DEFAULT_DECODING, Decoding, RequestOptions, Sampling
 from service.queue.result_cache import Key, ResultCache, engine_s
 from service.segment import Segment
 from service.telemetry.metrics import Metrics
@@ -64,6 +64,7 @@ def test_the_hypotheses_of_a_beam_are_found_again_as_they_were(metrics: Metrics)
         segment_of([5, 2], 8),
         segment_of([5, 2], decoding=Decoding(wants_log_probability=True)),
         segment_of([5, 2], decoding=Decoding.of(beam_size=2)),
+        segment_of([5, 2], decoding=Decoding.of(sampling=Sampling(3))),
         Segment([5, 2], 9, start_ids=(1, 7)),  # into another language
         Segment([5, 2], 9, constraints=Constraints((((7, 8),),), {9})),
     ],
@@ -117,6 +118,18 @@ def test_an_error_is_not_kept(metrics: Metrics) -> None:
     decode.fail(InternalError("a fault"), 1.0)
     cache.keep(Key.of(segment), decode)
     assert cache.find(Key.of(segment)) is None
+
+
+def test_draws_are_other_results_by_seed_and_segment_and_none_is_kept(metrics: Metrics) -> None:
+    cache = ResultCache(PLENTY, metrics.of("m"))
+    samplings = [Sampling(3), Sampling(4), Sampling(3, segment=1), Sampling(3, temperature=0.5)]
+    segments = [segment_of([5, 2], decoding=Decoding.of(sampling=sampling)) for sampling in samplings]
+    keys = [Key.of(segment) for segment in segments]
+    assert len(set(keys)) == 4
+    for key, segment in zip(keys, segments, strict=True):
+        cache.keep(key, ended(segment))
+        assert cache.find(key) is None
+    assert cache.size_bytes == 0
 
 
 def test_bytes_are_bounded_counted_and_given_back(metrics: Metrics) -> None:

@@ -8,7 +8,7 @@ from dragoman.bundle import target_limit
 from dragoman.errors import InternalError
 from dragoman.language_marks import LanguageMarks, Languages
 from service.decode import Decode, FinishReason
-from service.options import Decoding, RequestOptions
+from service.options import Decoding, RequestOptions, Sampling
 from service.segment import Segment
 from service.settings import Settings
 from service.text.translator import Limits, Translator
@@ -366,3 +366,14 @@ def test_a_prefix_leaves_the_limit_of_the_model(translator, manifest) -> None:
 )
 def test_a_prefix_reads_the_same_in_the_pieces_of_the_model(translator, prefix: str, writable: bool) -> None:
     assert translator.is_writable(prefix) is writable
+
+
+@pytest.mark.parametrize("html", [False, True])
+def test_each_segment_of_a_text_has_draws_of_its_own_and_the_same_in_every_text(translator, html: bool) -> None:
+    sampling = Sampling(7, temperature=0.5)
+    options = RequestOptions(decoding=Decoding.of(sampling=sampling), html=html)
+    for _ in range(2):
+        segments = translator.prepare("Good morning. Good day.\n\n.\nTom.", options).segments
+        found = [segment.options.decoding.sampling for segment in segments]
+        assert found == [sampling._replace(segment=number) for number in range(3 if not html else len(segments))]
+        assert len(segments) >= 2

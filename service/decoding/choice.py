@@ -1,0 +1,22 @@
+"""What chooses the next token of a segment, where that is not its probability alone."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.decode import Decode
+from service.decoding.sampling import draw, draws
+
+# Gives the next token, by what gives the logits [vocabulary_size] of the segment's row.
+Choose: TypeAlias = Callable[[Callable[[], NDArray[np.floating]]], int]
+
+
+def chooser_of(decode: Decode) -> Choose | None:
+    """Give what chooses all tokens of a segment, one after the other; None: the most probable ones are taken."""
+    sampling = decode.decoding.sampling
+    if sampling is None:
+        return None
+    chances = draws(sampling)
+    return lambda logits: draw(logits(), sampling, chances.random())

@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dragoman.answers import Alternative, BatchTranslation, Model, Translation, TranslationDelta
+    from dragoman.answers import Alternative, BatchTranslation, Model, Score, TokenScore, Translation, TranslationDelta
     from dragoman.client import AsyncClient, Client
     from dragoman.errors import (
         AnswerTooLargeError,
@@ -58,8 +58,10 @@ __all__ = [
     "QueueFullError",
     "RateLimitedError",
     "RequestCancelledError",
+    "Score",
     "ServerUnavailableError",
     "TextFailedError",
+    "TokenScore",
     "Translation",
     "TranslationDelta",
     "UnauthenticatedError",

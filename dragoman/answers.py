@@ -69,6 +69,42 @@ class Translation:
     seed: int | None = None
 
 
+class TokenScore(NamedTuple):
+    """How probable a token is.
+
+    Attributes:
+        piece: the piece of text that it stands for, as the model's vocabulary writes it; U+2581 stands for a blank.
+        log_probability: the natural logarithm of its probability, given the source and the tokens before it.
+    """
+
+    piece: str
+    log_probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How probable a translation is.
+
+    Attributes:
+        model: the name of the model that scored it.
+        log_probability: the natural logarithm of its probability, the sum of those of its tokens.
+        mean_log_probability: the mean of them; of a translation of the model itself, that of its `Translation`.
+        tokens: of the translation, and the end-of-sentence token.
+        source_tokens: how many tokens the source has.
+        target_tokens: how many the translation has, without the end-of-sentence token.
+        error: why there is no score, all numbers being 0 then; None where there is one. Only where the call did not ask
+            for all or nothing.
+    """
+
+    model: str
+    log_probability: float
+    mean_log_probability: float
+    tokens: tuple[TokenScore, ...]
+    source_tokens: int
+    target_tokens: int
+    error: DragomanError | None = None
+
+
 class BatchTranslation(NamedTuple):
     """The answer for one of many texts; like what `enumerate` yields.
 
@@ -169,6 +205,19 @@ def translation_delta_of(message: pb.StreamTranslateTextResponse) -> Translation
         content_index=message.content_index,
         text=message.text_delta,
         result=translation_of(message.result) if message.HasField("result") else None,
+    )
+
+
+def score_of(message: pb.TextScore) -> Score:
+    """Read one score."""
+    return Score(
+        model=message.model,
+        log_probability=message.log_probability,
+        mean_log_probability=message.mean_log_probability,
+        tokens=tuple(TokenScore(token.piece, token.log_probability) for token in message.tokens),
+        source_tokens=message.source_tokens,
+        target_tokens=message.target_tokens,
+        error=from_text_error(message.text_error) if message.HasField("text_error") else None,
     )
 
 

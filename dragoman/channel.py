@@ -61,6 +61,7 @@ def _retried(retries: int) -> dict[str, Any]:
         # Not the stream: gRPC has been seen to wait for ever where the server of a retried stream died.
         "name": [
             {"service": "dragoman.v1.Translation", "method": "TranslateText"},
+            {"service": "dragoman.v1.Translation", "method": "ScoreText"},
             {"service": "dragoman.v1.Translation", "method": "ListModels"},
         ],
         # Overload is not among the statuses (it is RESOURCE_EXHAUSTED), so retries cannot feed it. gRPC

@@ -34,6 +34,9 @@ COMMANDS = {
     "translate": Command(
         "dragoman.commands.translate:translate", "cpu", "translate arguments, or standard input by lines"
     ),
+    "score": Command(
+        "dragoman.commands.score:score", "cpu", "say how probable given translations are, of standard input by lines"
+    ),
     "models": Command("dragoman.commands.models:models", "cpu", "list the models of a folder or of a server"),
     "api-key": Command(
         "service.commands.api_key:api_key", "cpu", "make an API key, and its line for the server's file"

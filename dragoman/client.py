@@ -26,10 +26,12 @@ from dragoman.access import Access
 from dragoman.answers import (
     BatchTranslation,
     Model,
+    Score,
     Translation,
     TranslationDelta,
     model_of,
     next_page_of,
+    score_of,
     translation_delta_of,
     translation_of,
 )
@@ -37,7 +39,7 @@ from dragoman.channel import DEFAULT_RETRIES, address_of, api_key_of, channel_op
 from dragoman.errors import DeadlineExceededError, DragomanError, ServerUnavailableError, from_rpc_error
 from dragoman.feed import AsyncFeed, Feed
 from dragoman.many import pause_s as pause_of_many_s
-from dragoman.options import Options, config_of, request_of, shows_options
+from dragoman.options import Options, Priority, config_of, request_of, score_request_of, shows_options
 from dragoman.patience import Patience
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
@@ -106,6 +108,12 @@ def _one_or_all(texts: str | Sequence[str], response: pb.TranslateTextResponse) 
     """Give one translation for one text, a list for several."""
     translations = [translation_of(message) for message in response.translations]
     return translations[0] if isinstance(texts, str) else translations
+
+
+def _score_or_all(texts: str | Sequence[str], response: pb.ScoreTextResponse) -> Score | list[Score]:
+    """Give one score for one text, a list for several."""
+    scores = [score_of(message) for message in response.scores]
+    return scores[0] if isinstance(texts, str) else scores
 
 
 def _is_ready(response: HealthCheckResponse) -> bool:
@@ -312,6 +320,88 @@ class Client(_Base):
             feed.check_end()
         finally:
             feed.close()
+
+    @overload
+    def score(  # type: ignore[overload-overlap]
+        self,
+        texts: str,
+        translations: str,
+        *,
+        source_language: str = "",
+        target_language: str = "",
+        model: str = "",
+        request_id: str = "",
+        priority: Priority | None = None,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+    ) -> Score: ...
+
+    @overload
+    def score(
+        self,
+        texts: Sequence[str],
+        translations: Sequence[str],
+        *,
+        source_language: str = "",
+        target_language: str = "",
+        model: str = "",
+        request_id: str = "",
+        priority: Priority | None = None,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+    ) -> list[Score]: ...
+
+    def score(
+        self,
+        texts: str | Sequence[str],
+        translations: str | Sequence[str],
+        *,
+        source_language: str = "",
+        target_language: str = "",
+        model: str = "",
+        request_id: str = "",
+        priority: Priority | None = None,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+    ) -> Score | list[Score]:
+        """Say how probable translations are that are given, each of a text of one sentence or so.
+
+            score = client.score("Good morning.", "Guten Morgen.", model="en-de")
+            print(score.mean_log_probability)
+
+        Args:
+            texts: one text, or several; each no longer than the model reads at a time.
+            translations: the translation of the text, or of each.
+            source_language: as in `dragoman.Options`.
+            target_language: as in `dragoman.Options`.
+            model: as in `dragoman.Options`.
+            request_id: as in `dragoman.Options`.
+            priority: as in `dragoman.Options`.
+            all_or_nothing: whether a pair that cannot be scored raises its error; else it has it in the `error` of its
+                score, and the others are scored.
+            timeout_s: the deadline of this call, retries included; the client's without.
+
+        Returns:
+            The score of one translation; of several a list, in the same order.
+
+        Raises:
+            DragomanError: the subclass that says why, see `dragoman.errors`.
+            ValueError: nothing was sent: there are not as many translations as texts, a text is no valid Unicode, or
+                the priority is none.
+            TypeError: nothing was sent: a text or an option is of a wrong type.
+        """
+        request = score_request_of(
+            texts,
+            translations,
+            source_language=source_language,
+            target_language=target_language,
+            model=model,
+            request_id=request_id,
+            priority=priority,
+            all_or_nothing=all_or_nothing,
+        )
+        response = self._answer(self._stub.ScoreText, request, self._patience(timeout_s))
+        return _score_or_all(texts, response)
 
     def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
         """List the models of the server, by name.
@@ -532,6 +622,70 @@ class AsyncClient(_Base):
             feed.check_end()
         finally:
             await feed.close()
+
+    @overload
+    async def score(  # type: ignore[overload-overlap]
+        self,
+        texts: str,
+        translations: str,
+        *,
+        source_language: str = "",
+        target_language: str = "",
+        model: str = "",
+        request_id: str = "",
+        priority: Priority | None = None,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+    ) -> Score: ...
+
+    @overload
+    async def score(
+        self,
+        texts: Sequence[str],
+        translations: Sequence[str],
+        *,
+        source_language: str = "",
+        target_language: str = "",
+        model: str = "",
+        request_id: str = "",
+        priority: Priority | None = None,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+    ) -> list[Score]: ...
+
+    async def score(
+        self,
+        texts: str | Sequence[str],
+        translations: str | Sequence[str],
+        *,
+        source_language: str = "",
+        target_language: str = "",
+        model: str = "",
+        request_id: str = "",
+        priority: Priority | None = None,
+        all_or_nothing: bool = True,
+        timeout_s: float | None = None,
+    ) -> Score | list[Score]:
+        """Say how probable translations are that are given. See `Client.score`.
+
+        Raises:
+            DragomanError: the subclass that says why, see `dragoman.errors`.
+            ValueError: nothing was sent: there are not as many translations as texts, a text is no valid Unicode, or
+                the priority is none.
+            TypeError: nothing was sent: a text or an option is of a wrong type.
+        """
+        request = score_request_of(
+            texts,
+            translations,
+            source_language=source_language,
+            target_language=target_language,
+            model=model,
+            request_id=request_id,
+            priority=priority,
+            all_or_nothing=all_or_nothing,
+        )
+        response = await self._answer(self._stub.ScoreText, request, self._patience(timeout_s))
+        return _score_or_all(texts, response)
 
     async def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
         """List the models of the server, by name.

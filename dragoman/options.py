@@ -113,23 +113,42 @@ def config_of(*, in_order: bool, **options: Any) -> pb.BatchTranslateTextConfig:
     return pb.BatchTranslateTextConfig(in_order=in_order, **_fields(**options))
 
 
-def checked_text(index: int, text: str) -> str:
+def score_request_of(
+    texts: str | Sequence[str], translations: str | Sequence[str], *, all_or_nothing: bool, **options: Any
+) -> pb.ScoreTextRequest:
+    """Build the request of a call for scores; a single text with its translation is a list of one.
+
+    Raises:
+        ValueError: there are not as many translations as texts; or as `request_of`.
+        TypeError: as `request_of`.
+    """
+    _check(options, ())
+    sources, targets = _checked_texts(texts), _checked_texts(translations, "translations")
+    if isinstance(texts, str) is not isinstance(translations, str) or len(sources) != len(targets):
+        raise ValueError(
+            f"there must be a translation for each text: {len(sources)} texts, {len(targets)} translations"
+        )
+    pairs = [pb.TextPair(source_text=one, target_text=other) for one, other in zip(sources, targets, strict=True)]
+    return pb.ScoreTextRequest(pairs=pairs, all_or_nothing=all_or_nothing, **_addressed(**options))
+
+
+def checked_text(index: int, text: str, name: str = "contents") -> str:
     """Give the text back.
 
     Raises:
         TypeError: it is something else.
     """
     if not isinstance(text, str):
-        raise TypeError(f"contents[{index}]: must be str, is {type(text).__name__}")
+        raise TypeError(f"{name}[{index}]: must be str, is {type(text).__name__}")
     return text
 
 
-def _checked_texts(texts: str | Iterable[str]) -> list[str]:
+def _checked_texts(texts: str | Iterable[str], name: str = "contents") -> list[str]:
     if isinstance(texts, str):
         return [texts]
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"contents: must be str or a sequence of str, is {type(texts).__name__}")
-    return [checked_text(index, text) for index, text in enumerate(texts)]
+        raise TypeError(f"{name}: must be str or a sequence of str, is {type(texts).__name__}")
+    return [checked_text(index, text, name) for index, text in enumerate(texts)]
 
 
 def _check(options: Mapping[str, Any], others: Sequence[str]) -> None:
@@ -168,16 +187,12 @@ def _fields(
     priority: Priority | None = None,
 ) -> dict[str, Any]:
     """Build the fields that request and config have in common."""
-    if priority not in _PRIORITIES:
-        raise ValueError(f'priority must be "interactive" or "bulk", is {priority!r}')
     counts = {"max_target_tokens": max_target_tokens, "beam_size": beam_size, "alternatives": alternatives}
     for name, count in {**counts, "top_k": top_k, "seed": seed}.items():
         if not 0 <= (count or 0) < 2**32:
             raise ValueError(f"{name} must be 0 to {2**32 - 1}, is {count}")
     return {
-        "source_language_code": source_language,
-        "target_language_code": target_language,
-        "model": model,
+        **_addressed(source_language, target_language, model, request_id, priority),
         "mime_type": mime_type,
         "options": pb.TranslateOptions(
             mean_log_probability=mean_log_probability,
@@ -186,6 +201,23 @@ def _fields(
             sampling=_sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed),
             **counts,
         ),
+    }
+
+
+def _addressed(
+    source_language: str = "",
+    target_language: str = "",
+    model: str = "",
+    request_id: str = "",
+    priority: Priority | None = None,
+) -> dict[str, Any]:
+    """Build the fields that all requests have: what is to do it, and how urgently."""
+    if priority not in _PRIORITIES:
+        raise ValueError(f'priority must be "interactive" or "bulk", is {priority!r}')
+    return {
+        "source_language_code": source_language,
+        "target_language_code": target_language,
+        "model": model,
         "request_id": request_id,
         "priority": _PRIORITIES[priority],
     }

@@ -74,7 +74,7 @@ def _ignore(_: "Decode") -> None:
 class Decode:
     """One source on its way through the engine; compared and hashed by identity.
 
-    The submitter fills the first twelve fields, the engine all others. Times are of `time.monotonic`, in seconds.
+    The submitter fills the first thirteen fields, the engine all others. Times are of `time.monotonic`, in seconds.
 
     Attributes:
         source_ids: with the end-of-sentence id; not empty.
@@ -90,10 +90,13 @@ class Decode:
             start id alone.
         prefix_ids: what its translation begins with, and what is part of it; fewer than `max_target_tokens`.
         constraints: what its translation has to hold; None: nothing.
+        scored_ids: all tokens of a translation that is given, the end-of-sentence id at its end, and that is to be
+            scored; (): it is to be found.
         target_ids: so far, without the end-of-sentence id; grows by appending only.
         log_probability: the sum of the natural logarithms of the probabilities of what was decoded so far, the
             end-of-sentence token counted; 0 where not wanted.
         attention: of each of `target_ids`, once it has ended; empty where it is not wanted.
+        token_log_probabilities: those of `scored_ids`, one by one.
         hypotheses: what a beam search has found, the best first, which is its translation; as many as are wanted.
         status: where it stands.
         finish_reason: why it ended, None before that and where the engine failed.
@@ -122,9 +125,11 @@ class Decode:
     start_ids: tuple[int, ...] = ()
     prefix_ids: tuple[int, ...] = ()
     constraints: Constraints | None = None
+    scored_ids: tuple[int, ...] = ()
     target_ids: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     attention: list[Attention] = field(default_factory=list)
+    token_log_probabilities: list[float] = field(default_factory=list)
     hypotheses: Sequence[Hypothesis] = ()
     status: DecodeStatus = DecodeStatus.WAITING
     finish_reason: FinishReason | None = None

@@ -133,6 +133,7 @@ def beam_size_of(asked: int, alternatives: int, default: int) -> int:
 
 
 DEFAULT_DECODING: Final = Decoding()
+SCORING: Final = Decoding(wants_log_probability=True)  # of a translation that is given
 
 
 class RequestOptions(NamedTuple):

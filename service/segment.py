@@ -42,6 +42,7 @@ class Segment:
         start_ids: see :class:`Decode`.
         prefix_ids: see :class:`Decode`.
         constraints: see :class:`Decode`.
+        scored_ids: see :class:`Decode`.
         marks: tokens of `source_ids` that are none of the text: the end of the sentence, and marks of languages.
         on_progress: called on the event loop when it has finished, and after every token where the options want deltas;
             not after it was withdrawn.
@@ -59,6 +60,7 @@ class Segment:
     start_ids: tuple[int, ...] = ()
     prefix_ids: tuple[int, ...] = ()
     constraints: Constraints | None = None
+    scored_ids: tuple[int, ...] = ()
     marks: int = 1
     on_progress: Callable[["Segment"], None] = _ignore
     decode: Decode = _NOT_SUBMITTED
@@ -83,6 +85,7 @@ class Segment:
             start_ids=self.start_ids,
             prefix_ids=self.prefix_ids,
             constraints=self.constraints,
+            scored_ids=self.scored_ids,
         )
 
     def leave(self, now_s: float) -> None:
@@ -123,6 +126,11 @@ class Segment:
     def attention(self) -> Sequence[Attention]:
         """See :class:`Decode`."""
         return self.decode.attention
+
+    @property
+    def token_log_probabilities(self) -> Sequence[float]:
+        """See :class:`Decode`."""
+        return self.decode.token_log_probabilities
 
     @property
     def hypotheses(self) -> Sequence[Hypothesis]:

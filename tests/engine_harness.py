@@ -86,12 +86,17 @@ def decode_alone(
     limit: int,
     start_ids: tuple[int, ...] = (),
     sampling: Sampling | None = None,
+    scored_ids: tuple[int, ...] = (),
 ) -> Trace:
     """Decode a sentence in a batch of one slot."""
     mailbox = Mailbox(len(source))
     opened = OpenBatch(manifest, graphs, mailbox, Metrics(), slots=1)
     segment = Decode(
-        list(source), limit, decoding=Decoding.of(log_probability=True, sampling=sampling), start_ids=start_ids
+        list(source),
+        limit,
+        decoding=Decoding.of(log_probability=True, sampling=sampling),
+        start_ids=start_ids,
+        scored_ids=scored_ids,
     )
     given = len(start_ids[1:])
     mailbox.submit([segment])

@@ -9,6 +9,7 @@ from bench.load.options import build_parser as load_test
 from bench.roofline.command import build_parser as bench_roofline
 from docs.generators.markdown import one_line, paragraphs, table
 from dragoman.commands.models import build_parser as models
+from dragoman.commands.score import build_parser as score
 from dragoman.commands.translate import build_parser as translate
 from export.cli import build_evaluate_parser, build_export_parser
 from export.importing import build_parser as import_
@@ -24,6 +25,7 @@ Made by `make docs` from the parsers of the commands. `dragoman COMMAND --help` 
 OF_SERVE = "Each [setting](../configuration.md) is a flag, too."
 PARSERS = (
     translate,
+    score,
     models,
     api_key,
     train,

@@ -6,46 +6,32 @@ The engine is imported only where it runs: a client of a server needs no onnxrun
 import argparse
 import json
 import os
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Final, NamedTuple
-
-import grpc
-from tqdm import tqdm
+from typing import Final, NamedTuple
 
 from dragoman.access import Access
 from dragoman.answers import Translation
 from dragoman.arguments import Parser, count, language, whole
 from dragoman.client import Client
 from dragoman.commands import model_source
-from dragoman.errors import AnswerTooLargeError, DragomanError, InvalidRequestError, UnrecognizedError
+from dragoman.commands.lines import (
+    CALL_TIMEOUT_S,
+    EXIT_SOME_FAILED,
+    Chunk,
+    complain,
+    each_chunk,
+    in_calls,
+    reason,
+)
+from dragoman.errors import DragomanError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.loading import load
 
-EXIT_SOME_FAILED: Final = 1
-
-# What of standard input is translated together; one line may be longer, and is then alone.
-_CHUNK_LINES: Final = 512
-_CHUNK_BYTES: Final = 262_144
-_CALL_TIMEOUT_S: Final = 600.0  # of one chunk, the waiting for a busy server included
-_BLOCK_BYTES: Final = 1 << 20
-_COMPLAINTS: Final = 5  # about lines that are not UTF-8; the others are counted
+_COMMAND: Final = "translate"
 
 TranslateLines = Callable[[list[str]], list[Translation]]
-
-
-class Chunk(NamedTuple):
-    """Some lines of standard input.
-
-    Attributes:
-        first: the number of the first of them, from 1.
-        lines: without their ends.
-    """
-
-    first: int
-    lines: list[str]
 
 
 class _Asked(NamedTuple):
@@ -79,7 +65,7 @@ def translate(arguments: list[str]) -> int:
             texts = [os.fsencode(text).decode(errors="replace") for text in options.texts]
             output.write(Chunk(1, texts), translate_lines(texts))
         else:
-            _translate_stream(sys.stdin.buffer, translate_lines, output)
+            each_chunk(_COMMAND, sys.stdin.buffer, lambda chunk: output.write(chunk, translate_lines(chunk.lines)))
     return EXIT_SOME_FAILED if output.failed else EXIT_OK
 
 
@@ -132,7 +118,7 @@ def _meant(options: argparse.Namespace) -> tuple[str, str, str]:
 
 @contextmanager
 def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLines]:
-    with model_source.connected(options.address, let_in, _CALL_TIMEOUT_S) as client:
+    with model_source.connected(options.address, let_in, CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
         model = model_source.choose(models, *_meant(options))
         asked = _Asked(
@@ -154,29 +140,14 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
 
 def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list[Translation]:
     """Translate lines in one call, or in several where they are too many or too much for one."""
-    try:
-        return client.translate(lines, **asked._asdict(), priority="bulk", all_or_nothing=False)
-    except DragomanError as error:
-        if not _is_too_much(error):
-            raise
-        if len(lines) == 1:
-            return [Translation("", asked.model, 0, 0, "UNSPECIFIED", 0, error=error)]
-        half = len(lines) // 2
-        return [
-            translation
-            for part in (lines[:half], lines[half:])
-            for translation in _translate_remotely(client, part, asked)
-        ]
 
+    def translated(part: list[str]) -> list[Translation]:
+        return client.translate(part, **asked._asdict(), priority="bulk", all_or_nothing=False)
 
-def _is_too_much(error: DragomanError) -> bool:
-    """Tell whether a call of fewer texts, or of smaller ones, would not have failed."""
-    if isinstance(error, UnrecognizedError):  # by gRPC itself: a message over its limit
-        return error.code is grpc.StatusCode.RESOURCE_EXHAUSTED
-    if isinstance(error, AnswerTooLargeError):
-        return True
-    names_texts = any(violation.field == "contents" for violation in error.violations)
-    return isinstance(error, InvalidRequestError) and (names_texts or "max_request_bytes" in error.metadata)
+    def failed(error: DragomanError) -> Translation:
+        return Translation("", asked.model, 0, 0, "UNSPECIFIED", 0, error=error)
+
+    return in_calls(translated, lines, failed)
 
 
 @contextmanager
@@ -225,7 +196,7 @@ class _Output:
         for number, (text, translation) in enumerate(zip(chunk.lines, translations, strict=True), chunk.first):
             if translation.error is not None:
                 self.failed += 1
-                _complain(f"{self._unit} {number}: {_reason(translation.error)}")
+                complain(_COMMAND, f"{self._unit} {number}: {reason(translation.error)}")
             for line in self._lines(number, text, translation):
                 sys.stdout.buffer.write(line.encode() + b"\n")
         sys.stdout.flush()
@@ -250,7 +221,7 @@ def _as_dict(text: str, translation: Translation, *, lists: bool) -> dict[str, o
         "model": translation.model,
         "source_tokens": translation.source_tokens,
         "target_tokens": translation.target_tokens,
-        "error": error and {"reason": error.reason, "message": _reason(error)},
+        "error": error and {"reason": error.reason, "message": reason(error)},
     }
     if translation.seed is not None:
         described["seed"] = translation.seed
@@ -265,68 +236,3 @@ def _as_dict(text: str, translation: Translation, *, lists: bool) -> dict[str, o
             for each in translation.alternatives
         ]
     return described
-
-
-def _reason(error: DragomanError) -> str:
-    """Say what is wrong with one text; a user who gave lines knows no fields of a call."""
-    return "; ".join(violation.description for violation in error.violations) or error.message
-
-
-def _translate_stream(stream: BinaryIO, translate_lines: TranslateLines, output: _Output) -> None:
-    """Translate line by line, many at a time; with a progress bar if it takes long and a terminal watches.
-
-    A terminal that shows the translations themselves needs no bar.
-    """
-    watched = sys.stderr.isatty() and not sys.stdout.isatty()
-    total = _count_lines(stream) if watched else None
-    chunk_lines = 1 if stream.isatty() else _CHUNK_LINES
-    with tqdm(total=total, unit="line", delay=2, disable=not watched) as progress:
-        for chunk in _chunks(stream, chunk_lines):
-            output.write(chunk, translate_lines(chunk.lines))
-            progress.update(len(chunk.lines))
-
-
-def _count_lines(stream: BinaryIO) -> int | None:
-    """Count the lines of a file ahead; None where that cannot be known."""
-    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-        return None
-    start, count, block = stream.tell(), 0, b""
-    while more := stream.read(_BLOCK_BYTES):
-        block = more
-        count += block.count(b"\n")
-    stream.seek(start)
-    return count + (not block.endswith(b"\n") and bool(block))
-
-
-def _chunks(stream: Iterable[bytes], count: int) -> Iterator[Chunk]:
-    """Yield lines: at most `count` at a time, and at most `_CHUNK_BYTES` where there are several."""
-    chunk, size_bytes, not_utf8 = Chunk(1, []), 0, 0
-    for number, line in enumerate(stream, start=1):
-        if chunk.lines and size_bytes + len(line) > _CHUNK_BYTES:
-            yield chunk
-            chunk, size_bytes = Chunk(number, []), 0
-        text, good = _decoded(line.removesuffix(b"\n"))
-        not_utf8 += not good
-        if not good and not_utf8 <= _COMPLAINTS:
-            _complain(f"line {number} is not UTF-8; U+FFFD stands for bad bytes")
-        chunk.lines.append(text)
-        size_bytes += len(line)
-        if len(chunk.lines) == count:  # at once: on a terminal somebody waits for the answer to this line
-            yield chunk
-            chunk, size_bytes = Chunk(number + 1, []), 0
-    if chunk.lines:
-        yield chunk
-    if not_utf8 > _COMPLAINTS:
-        _complain(f"{not_utf8} lines are not UTF-8, the first {_COMPLAINTS} of them are named above")
-
-
-def _decoded(line: bytes) -> tuple[str, bool]:
-    """Read a line, and tell whether it was good."""
-    try:
-        return line.decode(), True
-    except UnicodeDecodeError:
-        return line.decode(errors="replace"), False
-
-
-def _complain(message: str) -> None:
-    tqdm.write(f"dragoman translate: {message}", file=sys.stderr)

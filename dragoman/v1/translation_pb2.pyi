@@ -211,6 +211,66 @@ class BatchTranslation(_message.Message):
     translation: TranslatedText
     def __init__(self, content_index: _Optional[int] = ..., translation: _Optional[_Union[TranslatedText, _Mapping]] = ...) -> None: ...
 
+class ScoreTextRequest(_message.Message):
+    __slots__ = ("pairs", "source_language_code", "target_language_code", "model", "request_id", "priority", "all_or_nothing")
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    ALL_OR_NOTHING_FIELD_NUMBER: _ClassVar[int]
+    pairs: _containers.RepeatedCompositeFieldContainer[TextPair]
+    source_language_code: str
+    target_language_code: str
+    model: str
+    request_id: str
+    priority: Priority
+    all_or_nothing: bool
+    def __init__(self, pairs: _Optional[_Iterable[_Union[TextPair, _Mapping]]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: bool = ...) -> None: ...
+
+class TextPair(_message.Message):
+    __slots__ = ("source_text", "target_text")
+    SOURCE_TEXT_FIELD_NUMBER: _ClassVar[int]
+    TARGET_TEXT_FIELD_NUMBER: _ClassVar[int]
+    source_text: str
+    target_text: str
+    def __init__(self, source_text: _Optional[str] = ..., target_text: _Optional[str] = ...) -> None: ...
+
+class ScoreTextResponse(_message.Message):
+    __slots__ = ("scores", "request_id")
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    scores: _containers.RepeatedCompositeFieldContainer[TextScore]
+    request_id: str
+    def __init__(self, scores: _Optional[_Iterable[_Union[TextScore, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class TextScore(_message.Message):
+    __slots__ = ("model", "log_probability", "mean_log_probability", "tokens", "source_tokens", "target_tokens", "text_error")
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_ERROR_FIELD_NUMBER: _ClassVar[int]
+    model: str
+    log_probability: float
+    mean_log_probability: float
+    tokens: _containers.RepeatedCompositeFieldContainer[TokenScore]
+    source_tokens: int
+    target_tokens: int
+    text_error: TextError
+    def __init__(self, model: _Optional[str] = ..., log_probability: _Optional[float] = ..., mean_log_probability: _Optional[float] = ..., tokens: _Optional[_Iterable[_Union[TokenScore, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ...) -> None: ...
+
+class TokenScore(_message.Message):
+    __slots__ = ("piece", "log_probability")
+    PIECE_FIELD_NUMBER: _ClassVar[int]
+    LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    piece: str
+    log_probability: float
+    def __init__(self, piece: _Optional[str] = ..., log_probability: _Optional[float] = ...) -> None: ...
+
 class ListModelsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]

@@ -55,6 +55,11 @@ class TranslationStub(object):
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextRequest.SerializeToString,
                 response_deserializer=dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextResponse.FromString,
                 _registered_method=True)
+        self.ScoreText = channel.unary_unary(
+                '/dragoman.v1.Translation/ScoreText',
+                request_serializer=dragoman_dot_v1_dot_translation__pb2.ScoreTextRequest.SerializeToString,
+                response_deserializer=dragoman_dot_v1_dot_translation__pb2.ScoreTextResponse.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/dragoman.v1.Translation/ListModels',
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
@@ -104,6 +109,16 @@ class TranslationServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ScoreText(self, request, context):
+        """Says how probable given translations are: to choose among translations, to filter pairs of texts, to find the words
+        that a model doubts. There is one score for each pair, in the order of the pairs. A pair that cannot be scored has a
+        `text_error` in place of a score, unless `all_or_nothing` asks for the call to fail then. One model scores: no
+        translation over a third language has a score.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListModels(self, request, context):
         """Lists the models that this server serves, and their limits.
         """
@@ -128,6 +143,11 @@ def add_TranslationServicer_to_server(servicer, server):
                     servicer.BatchTranslateText,
                     request_deserializer=dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextRequest.FromString,
                     response_serializer=dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextResponse.SerializeToString,
+            ),
+            'ScoreText': grpc.unary_unary_rpc_method_handler(
+                    servicer.ScoreText,
+                    request_deserializer=dragoman_dot_v1_dot_translation__pb2.ScoreTextRequest.FromString,
+                    response_serializer=dragoman_dot_v1_dot_translation__pb2.ScoreTextResponse.SerializeToString,
             ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
@@ -217,6 +237,33 @@ class Translation(object):
             '/dragoman.v1.Translation/BatchTranslateText',
             dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextRequest.SerializeToString,
             dragoman_dot_v1_dot_translation__pb2.BatchTranslateTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ScoreText(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dragoman.v1.Translation/ScoreText',
+            dragoman_dot_v1_dot_translation__pb2.ScoreTextRequest.SerializeToString,
+            dragoman_dot_v1_dot_translation__pb2.ScoreTextResponse.FromString,
             options,
             channel_credentials,
             insecure,

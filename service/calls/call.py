@@ -20,6 +20,7 @@ from service.segment import Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.document import Document
+from service.text.pair import Pair
 
 
 class Call:
@@ -84,7 +85,14 @@ class Call:
             InvalidRequestError: a text is bad, and all or nothing is wanted.
             DragomanError: the model takes no segments any more.
         """
-        texts = await self._open(contents)
+        await self._let_in(await self._open(contents))
+
+    async def add_pairs(self, pairs: Sequence[Pair]) -> None:
+        """Take all texts of a call that has their translations scored; as :meth:`add`, which raises the same."""
+        self._count = len(pairs)
+        await self._let_in(self._worker.open_pairs(self._translator, self._options, pairs, self._progress))
+
+    async def _let_in(self, texts: Mapping[int, Text]) -> None:
         documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
         text_bytes = sum(document.text_bytes for document in documents)
         admission.precheck_parsed(self._intake, self._options, text_bytes)

@@ -17,6 +17,7 @@ from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
 from service.text.document import Document, TextResult
+from service.text.pair import Pair
 from service.text.translator import Translator
 
 # Texts with more characters in all are read portion by portion, in turns: these take some milliseconds.
@@ -95,6 +96,18 @@ class TextWorker:
         for group in _groups(numbered):
             async with self._turns.turn(options.client):
                 texts |= await self._on_thread(partial(make_all, group))
+        return texts
+
+    def open_pairs(
+        self, translator: Translator, options: RequestOptions, pairs: Sequence[Pair], progress: Progress
+    ) -> dict[int, Text]:
+        """Make documents of texts whose translations are given, the first of them numbered 0; as :meth:`open`."""
+        texts: dict[int, Text] = {}
+        small = sum(pair.characters for pair in pairs) <= _SMALL
+        for number, pair in enumerate(pairs):
+            document = translator.open_pair(pair, options, partial(progress, number))
+            error = _isolated(document.read_all) if small else None
+            texts[number] = document if error is None else error
         return texts
 
     async def read(self, client: str, texts: deque[tuple[int, Document]]) -> list[Read]:

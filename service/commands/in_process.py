@@ -1,20 +1,26 @@
-"""What `dragoman translate` and `dragoman models` do without a server: read bundles, and translate with one of them."""
+"""What `dragoman translate`, `score` and `models` do without a server: read bundles, and work with one of them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dragoman import access
-from dragoman.answers import Alternative, Translation
+from dragoman.answers import Alternative, Score, TokenScore, Translation
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
+from dragoman.errors import DragomanError
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, raise_if_any
-from service.options import DEFAULT_LENGTH_PENALTY, Decoding, RequestOptions, Sampling, beam_size_of
+from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, RequestOptions, Sampling, beam_size_of
 from service.registry import capacity
-from service.settings import DEFAULT_MODELS, PREFIX, load
+from service.settings import DEFAULT_MODELS, PREFIX, Settings, load
 from service.text.document import TextResult
+from service.text.pair import Pair
 from service.text.translator import Limits, Translator
+
+if TYPE_CHECKING:
+    from service.engine.offline import OfflineEngine
 
 
 def manifests(folder: Path | None) -> list[tuple[Path, Manifest]]:
@@ -69,10 +75,9 @@ def translator(
     Raises:
         DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
     """
-    settings = load(other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
-    bundles = manifests(folder)
-    manifest = choose([manifest for _, manifest in bundles], model, source, target)
-    bundle = Bundle.open(next(path for path, other in bundles if other is manifest))
+    settings = _settings()
+    bundle = _chosen(folder, model, source, target)
+    manifest = bundle.manifest
     slots = capacity.slots_of(manifest, settings)
     penalty = DEFAULT_LENGTH_PENALTY if length_penalty is None else length_penalty
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
@@ -82,9 +87,7 @@ def translator(
     bad += bad_sampling(sampling) if sampling else ()
     raise_if_any([*bad, *bad_prefix(target_prefix, translator, manifest.max_target_tokens)])
     size = beam_size_of(beam_size, alternatives, 1 if drawn else settings.beam_size)
-    from service.engine.offline import OfflineEngine
-
-    engine = OfflineEngine(bundle, device=settings.device, threads=settings.decoding_threads(), slots=slots)
+    engine = _engine(bundle, settings)
     source, target = manifest.languages.told(source, target)
     options = RequestOptions(
         decoding=Decoding.of(beam_size=size, length_penalty=penalty, alternatives=alternatives, sampling=sampling),
@@ -100,6 +103,67 @@ def translator(
         return [_translation(result, manifest, size, sampling and sampling.seed) for result in results]
 
     return translate
+
+
+def scorer(
+    folder: Path | None, *, model: str, source: str, target: str
+) -> Callable[[Sequence[tuple[str, str]]], list[Score]]:
+    """Load a model, and give the function that scores pairs of texts and translations with it.
+
+    Args:
+        folder: where bundles are, as for `manifests`.
+        model: name of the model that is meant; "": any.
+        source: BCP-47 code of the language of the texts; "": any.
+        target: of the language of the translations; "": any.
+
+    Raises:
+        DragomanError: no one model is meant, a bundle cannot be read, or a setting is impossible.
+    """
+    settings = _settings()
+    bundle = _chosen(folder, model, source, target)
+    manifest = bundle.manifest
+    translator = Translator(manifest, bundle.tokenizer())
+    engine = _engine(bundle, settings)
+    source, target = manifest.languages.told(source, target)
+    options = RequestOptions(decoding=SCORING, source_language=source, target_language=target)
+
+    def score(pairs: Sequence[tuple[str, str]]) -> list[Score]:
+        results = translator.score_offline(engine, [Pair(*pair) for pair in pairs], options)
+        return [_score(result, manifest) for result in results]
+
+    return score
+
+
+def _settings() -> Settings:
+    return load(other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
+
+
+def _chosen(folder: Path | None, model: str, source: str, target: str) -> Bundle:
+    """Open the bundle that is meant."""
+    bundles = manifests(folder)
+    manifest = choose([manifest for _, manifest in bundles], model, source, target)
+    return Bundle.open(next(path for path, other in bundles if other is manifest))
+
+
+def _engine(bundle: Bundle, settings: Settings) -> "OfflineEngine":
+    from service.engine.offline import OfflineEngine
+
+    slots = capacity.slots_of(bundle.manifest, settings)
+    return OfflineEngine(bundle, device=settings.device, threads=settings.decoding_threads(), slots=slots)
+
+
+def _score(result: TextResult | DragomanError, manifest: Manifest) -> Score:
+    if isinstance(result, DragomanError):
+        return Score(manifest.name, 0.0, 0.0, (), 0, 0, error=result)
+    assert result.mean_log_probability is not None, "it was asked for"
+    return Score(
+        model=manifest.name,
+        log_probability=result.log_probability,
+        mean_log_probability=result.mean_log_probability,
+        tokens=tuple(TokenScore(*token) for token in result.token_scores),
+        source_tokens=result.source_tokens,
+        target_tokens=result.target_tokens,
+    )
 
 
 def _translation(result: TextResult, manifest: Manifest, beam_size: int, seed: int | None) -> Translation:

@@ -1,4 +1,4 @@
-"""What chooses the next token of a segment, where that is not its probability alone."""
+"""What chooses the next token of a segment, where that is not its probability alone: chance, or the caller."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -15,6 +15,9 @@ Choose: TypeAlias = Callable[[Callable[[], NDArray[np.floating]]], int]
 
 def chooser_of(decode: Decode) -> Choose | None:
     """Give what chooses all tokens of a segment, one after the other; None: the most probable ones are taken."""
+    if decode.scored_ids:
+        given = iter(decode.scored_ids)
+        return lambda _: next(given)
     sampling = decode.decoding.sampling
     if sampling is None:
         return None

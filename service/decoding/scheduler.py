@@ -219,7 +219,10 @@ class Scheduler:
                     if slot not in selection.best:
                         tokens[slot] = None
                         continue
-                    decode.log_probability += selection.best[slot].asked[0]
+                    log_probability = selection.best[slot].asked[0]
+                    decode.log_probability += log_probability
+                    if decode.scored_ids:
+                        decode.token_log_probabilities.append(log_probability)
             if is_text and decode.decoding.wants_attention:
                 decode.attention.append(selection.attention[slot])
         return tokens

@@ -1,7 +1,7 @@
 """What a call answers, as protos: translations, errors in their place, models."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
@@ -9,6 +9,9 @@ from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
 from service.text.alternatives import Alternative
 from service.text.document import TextResult
+
+# What is one message, whatever the size of what it answers.
+_Whole = TypeVar("_Whole", pb.TranslateTextResponse, pb.ScoreTextResponse)
 
 _FIELD_BYTES: Final = 8  # in front of a message that is a field of another
 _FINISH_REASON: Final = {
@@ -23,7 +26,7 @@ _AROUND_BYTES: Final = 1_024
 _AROUND_ALTERNATIVE_BYTES: Final = 48  # likewise, besides the text of each alternative
 
 
-def whole(answer: pb.TranslateTextResponse, max_bytes: int) -> pb.TranslateTextResponse:
+def whole(answer: _Whole, max_bytes: int) -> _Whole:
     """Give an answer that is one message.
 
     Raises:
@@ -93,6 +96,23 @@ def translated(
         alternatives=map(_alternative, outcome.alternatives),
         beam_size=beam_size,
         seed=seed,
+    )
+
+
+def scored(outcome: TextResult | DragomanError, model: str) -> pb.TextScore:
+    """Write the score of one translation by a model, or the error in its place."""
+    if isinstance(outcome, DragomanError):
+        return pb.TextScore(model=model, text_error=to_text_error(outcome))
+    return pb.TextScore(
+        model=model,
+        log_probability=outcome.log_probability,
+        mean_log_probability=outcome.mean_log_probability,
+        tokens=[
+            pb.TokenScore(piece=piece, log_probability=log_probability)
+            for piece, log_probability in outcome.token_scores
+        ],
+        source_tokens=outcome.source_tokens,
+        target_tokens=outcome.target_tokens,
     )
 
 

@@ -5,8 +5,9 @@ from typing import Final
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.handlers.validation import HTML, Order
-from service.options import DEFAULT_LENGTH_PENALTY, Decoding, Priority, RequestOptions
+from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, Priority, RequestOptions
 from service.registry.catalog import Choice
+from service.text.pair import Pair
 
 _PRIORITY: Final = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
 
@@ -70,3 +71,28 @@ def options_of(
         mean_log_probability=wanted.mean_log_probability,
         prefix_ids=order.prefix_ids,
     )
+
+
+def scoring_options_of(asked: pb.ScoreTextRequest, order: Order, context: CallContext) -> RequestOptions:
+    """Give the options of a valid request for scores.
+
+    Args:
+        asked: the message that has them.
+        order: what it means.
+        context: of the call.
+    """
+    return RequestOptions(
+        decoding=SCORING,
+        deadline_s=context.deadline_s,
+        client=context.caller.name,
+        priority=_PRIORITY.get(asked.priority, Priority.INTERACTIVE),
+        source_language=order.source_language,
+        target_language=order.target_language,
+        all_or_nothing=asked.all_or_nothing,
+        mean_log_probability=True,
+    )
+
+
+def pairs_of(asked: pb.ScoreTextRequest) -> list[Pair]:
+    """Read the pairs of a request, each with its place in errors."""
+    return [Pair(pair.source_text, pair.target_text, f"pairs[{number}].") for number, pair in enumerate(asked.pairs)]

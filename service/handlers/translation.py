@@ -12,15 +12,15 @@ from service.calls import admission
 from service.calls.call import Call
 from service.calls.limits import refuse_any
 from service.calls.pivot_call import PivotCall
-from service.calls.text_worker import TextWorker, unexpected
+from service.calls.text_worker import Result, TextWorker, unexpected
 from service.calls.window import Window
 from service.handlers import validation
-from service.handlers.answer import listed, pieces, sendable, translated, whole
+from service.handlers.answer import listed, pieces, scored, sendable, translated, whole
 from service.handlers.batch import Batch
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.inbox import Inbox
-from service.handlers.options import into_pivot, options_of
+from service.handlers.options import into_pivot, options_of, pairs_of, scoring_options_of
 from service.handlers.reports import Reports
 from service.handlers.validation import Order
 from service.options import Priority, RequestOptions
@@ -100,12 +100,7 @@ class TranslationHandlers:
             order, options = self._screened(request, context, record, wants_deltas=False)
             async with self._running(order, options, context, record) as call:
                 await call.add(request.contents)
-                await call.done()
-                results = (await call.results(range(call.count))).values()
-                errors = [result for result in results if isinstance(result, DragomanError)]
-                if options.all_or_nothing:
-                    refuse_any(errors)
-                record.failed_texts = len(errors)
+                results = await _finished(call, options, record)
             translations = [
                 translated(result, *order.names, beam_size=order.beam_size, seed=order.seed) for result in results
             ]
@@ -172,6 +167,27 @@ class TranslationHandlers:
                         for answers in await batch.answers(ready):
                             yield batch.message(answers)
                             batch.answered(answers)
+
+    async def score(self, request: pb.ScoreTextRequest, context: CallContext) -> pb.ScoreTextResponse:
+        """Score all pairs and answer once.
+
+        Raises:
+            DragomanError: why there is no answer.
+        """
+        with self._opened("ScoreText", context, request.request_id) as record:
+            catalog = self._gate.catalog()
+            record.texts = len(request.pairs)
+            order = validation.check_pairs(request, catalog, self._settings)
+            record.model = order.path
+            options = scoring_options_of(request, order, context)
+            admission.precheck(order.model.intake, options, [pair.source_text for pair in request.pairs])
+            with order.model.held():
+                async with self._gate.limited(context), self._call(order.model, options, record) as call:
+                    await call.add_pairs(pairs_of(request))
+                    results = await _finished(call, options, record)
+            scores = [scored(result, order.path) for result in results]
+            answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)
+            return whole(answer, self._settings.max_answer_bytes)
 
     async def list_models(self, request: pb.ListModelsRequest, context: CallContext) -> pb.ListModelsResponse:
         """List the models and their limits.
@@ -241,20 +257,21 @@ class TranslationHandlers:
             DeadlineExceededError: the deadline of the call passed meanwhile.
             DragomanError: what the server abandons its calls with.
         """
-
-        def call_of(model: ServedModel, options: RequestOptions, window: Window | None) -> Call:
-            return Call(model, options, self._worker, self._metrics, record, window=window)
-
         with ExitStack() as held:
             held.enter_context(order.model.held())
             if (pivot := order.pivot) is None:
-                running: Call | PivotCall = call_of(order.model, options, window)
+                running: Call | PivotCall = self._call(order.model, options, record, window)
             else:
                 held.enter_context(pivot.model.held())
-                into = call_of(pivot.model, into_pivot(options, pivot), self._window)
-                running = PivotCall(into, call_of(order.model, options, self._window))
+                into = self._call(pivot.model, into_pivot(options, pivot), record, self._window)
+                running = PivotCall(into, self._call(order.model, options, record, self._window))
             async with self._gate.limited(context), running as call:
                 yield call
+
+    def _call(
+        self, model: ServedModel, options: RequestOptions, record: CallStats, window: Window | None = None
+    ) -> Call:
+        return Call(model, options, self._worker, self._metrics, record, window=window)
 
     def _screened(
         self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats, *, wants_deltas: bool
@@ -289,6 +306,21 @@ class TranslationHandlers:
                 raise result
             record.failed_texts += 1
         return translated(result, *order.names, beam_size=order.beam_size, seed=order.seed)
+
+
+async def _finished(call: Call | PivotCall, options: RequestOptions, record: CallStats) -> list[Result]:
+    """Wait for all texts of a call, and give what became of them.
+
+    Raises:
+        DragomanError: why one has no result, where all or nothing is wanted.
+    """
+    await call.done()
+    results = list((await call.results(range(call.count))).values())
+    errors = [result for result in results if isinstance(result, DragomanError)]
+    if options.all_or_nothing:
+        refuse_any(errors)
+    record.failed_texts = len(errors)
+    return results
 
 
 def _name(record: CallStats, request_id: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dragoman import language
-from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.errors import FieldViolation, InvalidRequestError, UnknownLanguagePairError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, raise_if_any
 from service.options import MAX_BEAM_SIZE, Sampling, beam_size_of
@@ -15,6 +15,8 @@ from service.settings import Settings
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 HTML: Final = "text/html"
 _PRIORITIES: Final = frozenset(pb.Priority.values())
+# Of an answer, for each byte of a target text: a token has some 4 bytes, and its score 20 besides its piece.
+_SCORE_BYTES: Final = 8
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
 
 # What says how to translate: of all texts of a call.
@@ -104,6 +106,28 @@ def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) ->
     raise_if_any([*violations, *_count(request.contents, settings)])
 
 
+def check_pairs(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settings) -> Order:
+    """Check a request for scores, and find its model. Pairs that cannot be scored are not among what is wrong with it.
+
+    Raises:
+        InvalidRequestError: at least one field is out of range; names all of them.
+        UnknownModelError: no model has the given name.
+        UnknownLanguagePairError: no model translates between the given languages by itself.
+    """
+    violations = [*_pairs(request.pairs, settings), *_languages(request, catalog)]
+    violations += [*_request_id(request), *_priority(request)]
+    chosen = _choose(request, catalog, violations)
+    raise_if_any([*violations, *_untold(chosen)])
+    source, target = request.source_language_code, request.target_language_code
+    if chosen.pivot is not None:
+        raise UnknownLanguagePairError(
+            f"no model translates from {source!r} to {target!r} by itself, and a translation over a third language has "
+            "no score",
+            metadata={"source_language_code": source, "target_language_code": target, "model": ""},
+        )
+    return Order(*chosen, chosen.model.manifest.max_target_tokens, beam_size=1)
+
+
 def check_page(request: pb.ListModelsRequest) -> None:
     """Check a request for a page of the list; any token is one, since it only says where to go on.
 
@@ -122,11 +146,7 @@ def is_request_id(text: str) -> bool:
 def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list[FieldViolation], prefix: str) -> Order:
     checks = (*_languages(asked, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
-    try:
-        chosen = catalog.choose(asked.model, asked.source_language_code, asked.target_language_code)
-    except InvalidRequestError:
-        raise_if_any(violations)
-        raise
+    chosen = _choose(asked, catalog, violations)
     checks = (*_untold(chosen), *_options(asked.options, chosen.model), *_beam(asked.options, chosen))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     options, sampling = asked.options, _sampling(asked.options)
@@ -140,6 +160,28 @@ def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list
     beam_size = beam_size_of(options.beam_size, options.alternatives, default)
     prefix_ids = chosen.model.translator.prefix_ids(options.target_prefix)
     return Order(*chosen, max_target_tokens, beam_size, prefix_ids, sampling)
+
+
+def _choose(asked: _Asked | pb.ScoreTextRequest, catalog: Catalog, violations: Sequence[FieldViolation]) -> Choice:
+    """Find the model of a request; where there is none, what else is wrong with the request goes first."""
+    try:
+        return catalog.choose(asked.model, asked.source_language_code, asked.target_language_code)
+    except InvalidRequestError:
+        raise_if_any(violations)
+        raise
+
+
+def _pairs(pairs: Sequence[pb.TextPair], settings: Settings) -> Iterator[FieldViolation]:
+    """Refuse pairs whose scores would hardly fit one message."""
+    if not 1 <= len(pairs) <= settings.max_contents:
+        yield FieldViolation("pairs", f"must hold 1 to {settings.max_contents} pairs, holds {len(pairs)}")
+    limit_bytes = settings.max_answer_bytes // _SCORE_BYTES
+    if (size := sum(len(pair.target_text.encode()) for pair in pairs)) > limit_bytes:
+        yield FieldViolation(
+            "pairs",
+            f"must have target texts of at most {limit_bytes} bytes together, has {size}: the answer is one message of "
+            f"at most {settings.max_answer_bytes} bytes",
+        )
 
 
 def _answerable(contents: Sequence[str], alternatives: int, settings: Settings) -> Iterator[FieldViolation]:
@@ -163,7 +205,7 @@ def _count(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolati
         yield FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {len(contents)}")
 
 
-def _languages(request: _Asked, catalog: Catalog) -> Iterator[FieldViolation]:
+def _languages(request: _Asked | pb.ScoreTextRequest, catalog: Catalog) -> Iterator[FieldViolation]:
     for field in ("source_language_code", "target_language_code"):
         code = getattr(request, field)
         if not code and not request.model:
@@ -189,14 +231,14 @@ def _mime_type(request: _Asked) -> Iterator[FieldViolation]:
         yield FieldViolation("mime_type", description)
 
 
-def _request_id(request: _Asked) -> Iterator[FieldViolation]:
+def _request_id(request: _Asked | pb.ScoreTextRequest) -> Iterator[FieldViolation]:
     if request.request_id and not is_request_id(request.request_id):
         yield FieldViolation(
             "request_id", f'must be 1 to 128 letters, digits and any of "._:-", is {_quote(request.request_id)}'
         )
 
 
-def _priority(request: _Asked) -> Iterator[FieldViolation]:
+def _priority(request: _Asked | pb.ScoreTextRequest) -> Iterator[FieldViolation]:
     if request.priority not in _PRIORITIES:
         yield FieldViolation("priority", f"must be one of {', '.join(pb.Priority.keys())}, is {request.priority}")
 

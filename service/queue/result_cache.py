@@ -23,6 +23,7 @@ _ROW_BYTES: Final = 144
 # What a form of a term takes in a key, and each of its tokens: objects.
 _FORM_BYTES: Final = 128
 _FORM_TOKEN_BYTES: Final = 40
+_SCORE_BYTES: Final = 8  # of a token
 
 
 class Key(NamedTuple):
@@ -31,6 +32,7 @@ class Key(NamedTuple):
     source_ids: bytes
     start_ids: tuple[int, ...]
     prefix_ids: tuple[int, ...]
+    scored_ids: bytes
     max_target_tokens: int
     decoding: Decoding
     terms: tuple[Term, ...]  # what else is in the constraints is the same in all of a bundle
@@ -39,10 +41,12 @@ class Key(NamedTuple):
     def of(cls, segment: Segment) -> "Key":
         """Make the key of what a segment asks for."""
         ids, constraints = array("i", segment.source_ids).tobytes(), segment.constraints
+        scored_ids = array("i", segment.scored_ids).tobytes() if segment.scored_ids else b""
         return cls(
             ids,
             segment.start_ids,
             segment.prefix_ids,
+            scored_ids,
             segment.max_target_tokens,
             segment.options.decoding,
             constraints.terms if constraints else (),
@@ -52,7 +56,8 @@ class Key(NamedTuple):
     def size_bytes(self) -> int:
         """Bytes of its ids, and of its terms."""
         forms = [form for term in self.terms for form in term]
-        return len(self.source_ids) + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
+        ids_bytes = len(self.source_ids) + len(self.scored_ids)
+        return ids_bytes + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
 
     @property
     def is_kept(self) -> bool:
@@ -70,6 +75,7 @@ class Result(NamedTuple):
         engine_s: seconds from its being taken by an engine thread to its end.
         hypotheses: see :class:`Decode`.
         attention: see :class:`Decode`.
+        token_log_probabilities: see :class:`Decode`.
     """
 
     target_ids: "array[int]"  # quoted: Python 3.11 has no array[int]
@@ -78,6 +84,7 @@ class Result(NamedTuple):
     engine_s: float
     hypotheses: tuple[Hypothesis, ...] = ()
     attention: Sequence[Attention] = ()
+    token_log_probabilities: Sequence[float] = ()
 
     @classmethod
     def of(cls, decode: Decode) -> "Result":
@@ -90,14 +97,16 @@ class Result(NamedTuple):
             engine_s(decode),
             tuple(each._replace(target_ids=array("i", each.target_ids)) for each in decode.hypotheses),
             tuple(decode.attention),
+            array("d", decode.token_log_probabilities) if decode.token_log_probabilities else (),
         )
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of its ids, and of what stands around those of hypotheses."""
+        """Bytes of its ids and their log-probabilities, and of what stands around those of hypotheses."""
         tokens = len(self.target_ids) + sum(len(each.target_ids) for each in self.hypotheses)
         return (
             self.target_ids.itemsize * tokens
+            + _SCORE_BYTES * len(self.token_log_probabilities)
             + _HYPOTHESIS_BYTES * len(self.hypotheses)
             # Hypotheses share the rows of what they have in common: an object is counted once.
             + sum({id(row): row.nbytes + _ROW_BYTES for row in self._rows()}.values())
@@ -117,9 +126,11 @@ class Result(NamedTuple):
             start_ids=segment.start_ids,
             prefix_ids=segment.prefix_ids,
             constraints=segment.constraints,
+            scored_ids=segment.scored_ids,
             target_ids=self.target_ids.tolist(),
             log_probability=self.log_probability,
             attention=list(self.attention),
+            token_log_probabilities=list(self.token_log_probabilities),
             hypotheses=self.hypotheses,
             status=DecodeStatus.FINISHED,
             finish_reason=self.finish_reason,

@@ -52,6 +52,7 @@ class Translation:
                 self._method("TranslateText", _ONCE, self._translate, text_request, pb.TranslateTextResponse),
                 self._method("StreamTranslateText", _MANY, self._stream, text_request, pb.StreamTranslateTextResponse),
                 self._method("BatchTranslateText", _MANY, self._batch, batch_request, pb.BatchTranslateTextResponse),
+                self._method("ScoreText", _ONCE, self._score, pb.ScoreTextRequest, pb.ScoreTextResponse),
                 self._method("ListModels", _ONCE, self._list_models, pb.ListModelsRequest, pb.ListModelsResponse),
             ]
         )
@@ -87,6 +88,10 @@ class Translation:
     async def _batch(self, context: Any, headers: _Headers) -> None:
         call = _begun(context, headers)
         await deliver(self._handlers.batch(Messages(context), call), context.write)
+
+    async def _score(self, context: Any, headers: _Headers) -> pb.ScoreTextResponse:
+        request, call = await self._request("ScoreText", context, headers)
+        return await self._handlers.score(request, call)
 
     async def _list_models(self, context: Any, headers: _Headers) -> pb.ListModelsResponse:
         request, call = await self._request("ListModels", context, headers)

@@ -36,6 +36,18 @@ class Part(NamedTuple):
     split: bool = False
 
 
+class TokenScore(NamedTuple):
+    """How probable a token of a translation was.
+
+    Attributes:
+        piece: of text, as the vocabulary writes it.
+        log_probability: the natural logarithm of its probability, behind the tokens before it.
+    """
+
+    piece: str
+    log_probability: float
+
+
 class TextResult(NamedTuple):
     """The translation of one text.
 
@@ -51,6 +63,8 @@ class TextResult(NamedTuple):
         split: whether a sentence was longer than the model takes, and was split inside.
         alternatives: the best translations of the text, the best first, which is `text`; as many as were asked for, or
             all where fewer were found.
+        log_probability: the sum that `mean_log_probability` is the mean of; 0 where that is None.
+        token_scores: of a translation that was given, each token and the end-of-sentence tokens.
     """
 
     text: str
@@ -62,6 +76,8 @@ class TextResult(NamedTuple):
     unknown_pieces: int
     split: bool
     alternatives: Sequence[Alternative] = ()
+    log_probability: float = 0.0
+    token_scores: Sequence[TokenScore] = ()
 
 
 class _Awaited(NamedTuple):
@@ -123,6 +139,7 @@ class Document:
         # Of the segments that are text:
         self._segments = self._source_tokens = self._target_tokens = self._decoded_tokens = self._unknown_pieces = 0
         self._log_probability = 0.0
+        self._token_scores: list[TokenScore] = []
         self._reasons: set[FinishReason | None] = set()
         self._error: DragomanError | None = None
         self._split = False
@@ -234,6 +251,8 @@ class Document:
             unknown_pieces=self._unknown_pieces,
             split=self._split,
             alternatives=() if self._alternatives is None else self._alternatives.result(),
+            log_probability=self._log_probability,
+            token_scores=self._token_scores,
         )
 
     def _new_text(self) -> str:
@@ -279,5 +298,8 @@ class Document:
         self._decoded_tokens += segment.decoded_tokens
         self._unknown_pieces += segment.source_ids.count(self._unknown_id)
         self._log_probability += segment.log_probability
+        if segment.scored_ids:
+            pieces = self._tokenizer.target_pieces(segment.scored_ids)
+            self._token_scores += map(TokenScore, pieces, segment.token_log_probabilities)
         self._reasons.add(segment.finish_reason)
         self._error = self._error or segment.error

@@ -5,7 +5,7 @@ from typing import Final
 from dragoman.tokenizer import Tokenizer
 
 # The longest piece of a SentencePiece vocabulary by default; bounds the work of measuring an endless text.
-_CHARACTERS_PER_TOKEN: Final = 16
+CHARACTERS_PER_TOKEN: Final = 16
 
 
 class SegmentEncoder:
@@ -24,7 +24,7 @@ class SegmentEncoder:
 
     def fits(self, piece: str) -> bool:
         """Tell whether a piece is short enough for the model."""
-        if len(piece) > self._max_tokens * _CHARACTERS_PER_TOKEN:
+        if len(piece) > self._max_tokens * CHARACTERS_PER_TOKEN:
             return False
         return len(self.ids(piece)) <= self._max_tokens
 

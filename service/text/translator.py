@@ -1,10 +1,11 @@
 """The words around the engine: text to a document of segments, for one model."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Final, NamedTuple, Protocol
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
+from dragoman.errors import InvalidRequestError
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
@@ -13,6 +14,7 @@ from service.segment import Segment
 from service.settings import Settings
 from service.text import markup, segmentation
 from service.text.document import Document, Part, TextResult
+from service.text.pair import Pair, scored_part
 from service.text.piece import Piece
 from service.text.segment_encoder import SegmentEncoder
 
@@ -106,6 +108,31 @@ class Translator:
         document.read_all()
         return document
 
+    def open_pair(
+        self,
+        pair: Pair,
+        options: RequestOptions = _DEFAULT_OPTIONS,
+        on_progress: OnProgress = lambda segment: None,
+    ) -> Document:
+        """Make a document of a text whose translation is given, to be scored; it has not been read.
+
+        Its result has the scores of the tokens. Reading it raises InvalidRequestError where it cannot be scored.
+
+        Args:
+            pair: of texts without lone surrogates.
+            options: what the call asks for.
+            on_progress: called on the event loop, see :class:`Segment`.
+        """
+        frame = self._frame(options.source_language, options.target_language)
+        return Document(
+            scored_part(pair, self._manifest, self._tokenizer, frame, options, on_progress),
+            self._tokenizer,
+            text_bytes=len(pair.source_text.encode()),
+            characters=pair.characters,
+            unknown_id=self._manifest.unknown_id,
+            wants_log_probability=True,
+        )
+
     def prefix_ids(self, target_prefix: str) -> tuple[int, ...]:
         """Give the ids of what a translation is to begin with."""
         return tuple(self._tokenizer.encode_target(target_prefix)) if target_prefix else ()
@@ -128,14 +155,35 @@ class Translator:
         Raises:
             DragomanError: a segment could not be decoded.
         """
-        documents = [self.prepare(text, options) for text in texts]
-        segments = [segment for document in documents for segment in document.segments]
-        for segment in segments:
-            segment.decode = segment.new_decode()
-        engine.decode([segment.decode for segment in segments])
-        for segment in segments:
-            segment.finished = True
-        return [document.result() for document in documents]
+        return _decoded(engine, [self.prepare(text, options) for text in texts])
+
+    def score_offline(
+        self, engine: Decodes, pairs: Iterable[Pair], options: RequestOptions
+    ) -> list[TextResult | InvalidRequestError]:
+        """Score pairs in this thread, all of them together.
+
+        Args:
+            engine: of the same bundle, not started.
+            pairs: of texts and translations.
+            options: what is asked for: scores.
+
+        Returns:
+            The result of each, or why it cannot be scored.
+
+        Raises:
+            DragomanError: a segment could not be decoded.
+        """
+        outcomes: list[Document | InvalidRequestError] = []
+        for pair in pairs:
+            document = self.open_pair(pair, options)
+            try:
+                document.read_all()
+            except InvalidRequestError as error:
+                outcomes.append(error)
+            else:
+                outcomes.append(document)
+        results = iter(_decoded(engine, [outcome for outcome in outcomes if isinstance(outcome, Document)]))
+        return [next(results) if isinstance(outcome, Document) else outcome for outcome in outcomes]
 
     def _parts(
         self,
@@ -181,6 +229,16 @@ class Translator:
         limit = target_limit(source_tokens, longest, self._limits.factor, self._limits.offset)
         limit = min(limit + prefix, longest)  # what is given takes nothing of what is allowed
         return min(asked, limit) if asked else limit
+
+
+def _decoded(engine: Decodes, documents: Sequence[Document]) -> list[TextResult]:
+    segments = [segment for document in documents for segment in document.segments]
+    for segment in segments:
+        segment.decode = segment.new_decode()
+    engine.decode([segment.decode for segment in segments])
+    for segment in segments:
+        segment.finished = True
+    return [document.result() for document in documents]
 
 
 def _of_segment(options: RequestOptions, number: int) -> RequestOptions:

@@ -61,7 +61,13 @@ def test_the_health_of_an_unknown_service(channel) -> None:
 
 
 METHODS = {
-    "dragoman.v1.Translation": ["TranslateText", "StreamTranslateText", "BatchTranslateText", "ListModels"],
+    "dragoman.v1.Translation": [
+        "TranslateText",
+        "StreamTranslateText",
+        "BatchTranslateText",
+        "ScoreText",
+        "ListModels",
+    ],
     "grpc.health.v1.Health": ["Check", "List", "Watch"],
     "grpc.reflection.v1.ServerReflection": ["ServerReflectionInfo"],
     "grpc.reflection.v1alpha.ServerReflection": ["ServerReflectionInfo"],

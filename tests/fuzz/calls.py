@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from dragoman.v1 import translation_pb2 as pb
 
-METHODS = ("TranslateText", "StreamTranslateText", "BatchTranslateText", "ListModels")
+METHODS = ("TranslateText", "StreamTranslateText", "BatchTranslateText", "ScoreText", "ListModels")
 
 _WORDS = [
     "the", "cat", "sat", "on", "a", "mat", ".", "Where", "is", "Tom", "?", "Mr.", "3.14", "http://x.y/z", "<b>",
@@ -71,12 +71,17 @@ def _request(source: random.Random, method: str, index: int) -> Message:
         if first:
             return pb.BatchTranslateTextRequest(config=_fields(source, pb.BatchTranslateTextConfig()))
         return pb.BatchTranslateTextRequest(contents=_texts(source))
-    request = pb.TranslateTextRequest(contents=_texts(source), all_or_nothing=source.random() < 0.5)
+    all_or_nothing = source.random() < 0.5
+    if method == "ScoreText":
+        texts = _texts(source)
+        pairs = [pb.TextPair(source_text=each, target_text=text(source)) for each in texts]
+        return _addressed(source, pb.ScoreTextRequest(pairs=pairs, all_or_nothing=all_or_nothing))
+    request = pb.TranslateTextRequest(contents=_texts(source), all_or_nothing=all_or_nothing)
     return _fields(source, request)
 
 
-def _fields(source: random.Random, message: Message) -> Message:
-    """Sets the fields that requests have in common; to what is valid, most of the time."""
+def _addressed(source: random.Random, message: Message) -> Message:
+    """Sets the fields that all requests have in common; to what is valid, most of the time."""
 
     def rarely(odd: Callable[[], object], else_: object) -> object:
         return odd() if source.random() < 0.02 else else_
@@ -93,7 +98,14 @@ def _fields(source: random.Random, message: Message) -> Message:
         "priority": rarely(lambda: source.randint(-(2**31), 2**31 - 1), source.randint(0, 2)),
     }
     for name, value in values.items():
-        setattr(message, name, value)
+        if name in message.DESCRIPTOR.fields_by_name:
+            setattr(message, name, value)
+    return message
+
+
+def _fields(source: random.Random, message: Message) -> Message:
+    """Sets the fields that requests for translations have in common."""
+    _addressed(source, message)
     if source.random() < 0.3:
         message.options.max_target_tokens = source.choice([0, 1, 7, 60, 2**32 - 1])  # type: ignore[attr-defined]
         message.options.mean_log_probability = source.random() < 0.5  # type: ignore[attr-defined]

@@ -69,7 +69,7 @@ def sending(address: str, connections: int = 4) -> Iterator[Sender]:
 
 
 def _check_answers(call: Call, answers: list[bytes]) -> None:
-    """An answer has a translation for each text of a request, whose bytes must have been one."""
+    """An answer has a translation or a score for each text of a request, whose bytes must have been one."""
     if call.method == "TranslateText":
         [answer] = answers
         request = pb.TranslateTextRequest.FromString(call.messages[0])
@@ -80,6 +80,10 @@ def _check_answers(call: Call, answers: list[bytes]) -> None:
         messages = [pb.StreamTranslateTextResponse.FromString(answer) for answer in answers]
         results = sorted(message.content_index for message in messages if message.HasField("result"))
         assert results == list(range(len(request.contents))), call
+    elif call.method == "ScoreText":
+        [answer] = answers
+        pairs = pb.ScoreTextRequest.FromString(call.messages[0]).pairs
+        assert len(pb.ScoreTextResponse.FromString(answer).scores) == len(pairs), call
     elif call.method == "ListModels":
         [answer] = answers
         page = pb.ListModelsResponse.FromString(answer)

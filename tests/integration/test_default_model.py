@@ -18,6 +18,12 @@ from export.write import Target, export_bundle
 from model.checkpoint import WEIGHTS
 from model.data import Corpus, read_corpus
 from model.layout import PARITY
+from service.decode import Decode, FinishReason
+from service.engine.offline import OfflineEngine
+from service.options import SCORING, Decoding, RequestOptions
+from service.text.document import TextResult
+from service.text.pair import Pair
+from service.text.translator import Translator
 
 REPOSITORY = Path(__file__).parents[2]
 CHECKPOINT = REPOSITORY / "models" / "en-de" / "checkpoint"
@@ -94,6 +100,39 @@ def operators(file: Path) -> Counter[str]:
     return Counter(node.op_type for node in onnx.load(file).graph.node)
 
 
-def test_fp32_is_plain_pytorch(committed: Bundle, corpus: Corpus, tmp_path: Path) -> None:
+def test_fp32_is_plain_pytorch_and_scores_its_own_translations_as_it_made_them(
+    committed: Bundle, corpus: Corpus, tmp_path: Path
+) -> None:
     parity = export(committed, "fp32", tmp_path / "bundle", corpus)
     assert (parity.sentences, parity.equal) == (500, 500)
+    for beam_size in (1, 4):
+        check_scores(Bundle.open(tmp_path / "bundle"), corpus, beam_size)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_int8_scores_its_own_translations_as_it_made_them(committed: Bundle, corpus: Corpus, beam_size: int) -> None:
+    check_scores(committed, corpus, beam_size)
+
+
+def check_scores(bundle: Bundle, corpus: Corpus, beam_size: int) -> None:
+    """The score of a translation is what its decoding said, to the last bit, where its text has its tokens again."""
+    tokenizer, engine = bundle.tokenizer(), OfflineEngine(bundle, threads=1, slots=32)
+    translator = Translator(bundle.manifest, tokenizer)
+    decoding = Decoding.of(beam_size=beam_size, log_probability=True)
+    eos_id, longest = bundle.manifest.eos_id, bundle.manifest.max_target_tokens
+    decodes = [Decode([*tokenizer.encode(text), eos_id], longest, decoding=decoding) for text in corpus.sources]
+    engine.decode(decodes)
+    pairs = [
+        Pair(source, tokenizer.decode(made.target_ids)) for source, made in zip(corpus.sources, decodes, strict=True)
+    ]
+    same = 0
+    scores = translator.score_offline(engine, pairs, RequestOptions(decoding=SCORING))
+    for made, scored in zip(decodes, scores, strict=True):
+        assert isinstance(scored, TextResult)
+        ids = tokenizer.encode_target(tokenizer.decode(made.target_ids))
+        if ids == made.target_ids and made.finish_reason is FinishReason.EOS:
+            assert scored.log_probability == made.log_probability
+            assert scored.mean_log_probability == made.log_probability / made.decoded_tokens
+            same += 1
+    # The others are written in pieces that the tokenizer would not choose for their text.
+    assert same >= 0.9 * len(corpus)

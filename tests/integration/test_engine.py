@@ -22,7 +22,7 @@ from service.engine.graphs import open_graphs
 from service.engine.invariants import violations
 from service.engine.offline import OfflineEngine
 from service.engine.runner import Runner
-from service.options import Decoding, Sampling
+from service.options import SCORING, Decoding, Sampling
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceEncoder, DeviceStep
 from service.runtime.host import DecoderStep, EncoderSession
@@ -68,10 +68,14 @@ class Subject:
         return (*ids, manifest.eos_id)
 
     def _alone(
-        self, source: tuple[int, ...], start_ids: tuple[int, ...] = (), sampling: Sampling | None = None
+        self,
+        source: tuple[int, ...],
+        start_ids: tuple[int, ...] = (),
+        sampling: Sampling | None = None,
+        scored_ids: tuple[int, ...] = (),
     ) -> Trace:
         limit = LIMIT - len(start_ids[1:])
-        return decode_alone(self.bundle.manifest, self._on_host, source, limit, start_ids, sampling)
+        return decode_alone(self.bundle.manifest, self._on_host, source, limit, start_ids, sampling, scored_ids)
 
     def begun(self, segment: Decode, given_ids: tuple[int, ...]) -> tuple[int, ...]:
         """Start ids that have the same effect as tokens that are given."""
@@ -130,6 +134,7 @@ class Visit(NamedTuple):
     beam_size: int
     prefix_ids: tuple[int, ...]
     sampling: Sampling | None
+    scored_ids: tuple[int, ...]  # without the end-of-sentence id; (): its translation is to be found
     expired: bool
 
 
@@ -142,7 +147,9 @@ class Plan(NamedTuple):
     turns: list[int]
 
     def decoding(self, visit: Visit) -> Decoding:
-        """The options of a visit; a beam is no wider than there are slots, and what is drawn has none."""
+        """The options of a visit; a beam is no wider than there are slots, and what is drawn or given has none."""
+        if visit.scored_ids:
+            return SCORING
         if visit.sampling is not None:
             return Decoding.of(log_probability=visit.asks, sampling=visit.sampling)
         size = min(visit.beam_size, self.slots)
@@ -162,6 +169,7 @@ visits = st.builds(
     beam_size=st.sampled_from([1, 1, 1, 2, 3, 4]),
     prefix_ids=st.sampled_from([(), (), (7,), (9, 5, 11)]),
     sampling=st.sampled_from([None] * 4 + [Sampling(1, temperature=3.0), Sampling(2, top_k=5), Sampling(3, top_p=0.9)]),
+    scored_ids=st.sampled_from([()] * 6 + [(7,), (9, 5, 11, 5, 5)]),
     expired=st.sampled_from([False] * 9 + [True]),
 )
 plans = st.builds(
@@ -187,11 +195,13 @@ class Rehearsal:
         self.segments = [self._segment(visit) for visit in plan.visits]
 
     def _segment(self, visit: Visit) -> Decode:
+        scored_ids = (*visit.scored_ids, self.subject.bundle.manifest.eos_id) if visit.scored_ids else ()
         segment = Decode(
             list(self.subject.source(visit.source)),
-            min(max(visit.limit, len(visit.prefix_ids) + 1), LIMIT - len(visit.start_ids[1:])),
+            min(max(visit.limit, len(visit.prefix_ids) + 1, len(scored_ids)), LIMIT - len(visit.start_ids[1:])),
             start_ids=visit.start_ids,
-            prefix_ids=visit.prefix_ids,
+            prefix_ids=() if scored_ids else visit.prefix_ids,
+            scored_ids=scored_ids,
             deadline_s=EXPIRED_S if visit.expired else None,
             wants_deltas=visit.wants_deltas,
             decoding=self.plan.decoding(visit),
@@ -232,7 +242,8 @@ class Rehearsal:
             # As if the hypothesis of a search had been given.
             given_ids = tuple(snapshot.decoded[slot]) if segment.slots > 1 else segment.prefix_ids
             start_ids = self.subject.begun(segment, given_ids)
-            alone = self.subject.alone(tuple(segment.source_ids), start_ids, segment.decoding.sampling)
+            asked = segment.decoding.sampling, segment.scored_ids
+            alone = self.subject.alone(tuple(segment.source_ids), start_ids, *asked)
             np.testing.assert_array_equal(caches[:, :, slot, :, :length], alone.caches[..., :length, :])
             np.testing.assert_array_equal(memory[:, :, slot, :, : len(segment.source_ids)], alone.memory)
 
@@ -266,7 +277,7 @@ class Rehearsal:
 @property_test
 @given(plan=plans)
 def test_a_batch_decodes_what_plain_pytorch_decodes_alone(fp32_subject, in_pytorch, plan: Plan) -> None:
-    plain = {"start_ids": (), "beam_size": 1, "prefix_ids": (), "sampling": None}
+    plain = {"start_ids": (), "beam_size": 1, "prefix_ids": (), "sampling": None, "scored_ids": ()}
     plan = plan._replace(visits=[visit._replace(**plain) for visit in plan.visits])
     rehearsal = Rehearsal(fp32_subject, plan)
     rehearsal.play()
@@ -303,10 +314,12 @@ def check_like_alone(subject: Subject, segment: Decode) -> None:
         check_search_like_alone(subject, segment)
         return
     start_ids = subject.begun(segment, segment.prefix_ids)
-    alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids), start_ids, segment.decoding.sampling)
+    asked = segment.decoding.sampling, segment.scored_ids
+    alone, log_probabilities, *_ = subject.alone(tuple(segment.source_ids), start_ids, *asked)
     alone = [*segment.prefix_ids, *alone]
     expected = log_probabilities[segment.decoded_tokens] if segment.decoding.wants_log_probability else 0.0
     assert segment.log_probability == expected
+    assert len(segment.token_log_probabilities) == (segment.decoded_tokens if segment.scored_ids else 0)
     if segment.finish_reason is FinishReason.EOS:
         assert segment.target_ids == alone
     elif segment.finish_reason is FinishReason.LENGTH:

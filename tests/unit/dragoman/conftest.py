@@ -30,7 +30,7 @@ class EchoServicer(TranslationServicer):
         self.answers_twice = False  # the last text of each message of a stream
         self.drains_at_end = False
         self.models = ["en-de"]
-        self.requests: list[pb.TranslateTextRequest] = []
+        self.requests: list[pb.TranslateTextRequest | pb.ScoreTextRequest] = []
         self.configs: list[pb.BatchTranslateTextConfig] = []
         self.messages: list[list[str]] = []
         self.metadata: list[dict[str, str | bytes]] = []
@@ -77,6 +77,11 @@ class EchoServicer(TranslationServicer):
         if self.drains_at_end:
             context.abort_with_status(rpc_status.to_status(to_status(DrainingError("draining", retry_delay_s=0.0))))
 
+    def ScoreText(self, request: pb.ScoreTextRequest, context: Any) -> pb.ScoreTextResponse:
+        """Scores a pair by how long its texts are."""
+        self._begin(request, context)
+        return pb.ScoreTextResponse(scores=[self.scored(pair) for pair in request.pairs])
+
     def ListModels(self, request: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:
         self._begin(None, context)
         place = int(request.page_token or 0)  # one model a page
@@ -93,7 +98,7 @@ class EchoServicer(TranslationServicer):
         more = place + 1 < len(self.models)
         return pb.ListModelsResponse(models=[model], next_page_token=str(place + 1) if more else "")
 
-    def _begin(self, request: pb.TranslateTextRequest | None, context: Any) -> None:
+    def _begin(self, request: pb.TranslateTextRequest | pb.ScoreTextRequest | None, context: Any) -> None:
         if request is not None:
             self.requests.append(request)
         self.metadata.append(dict(context.invocation_metadata()))
@@ -107,6 +112,19 @@ class EchoServicer(TranslationServicer):
             context.abort(grpc.StatusCode.CANCELLED, "the server stops")
         if self.errors:
             context.abort_with_status(rpc_status.to_status(to_status(self.errors.pop(0), "echo")))
+
+    @staticmethod
+    def scored(pair: pb.TextPair) -> pb.TextScore:
+        if pair.target_text == "poison":
+            return pb.TextScore(model="en-de", text_error=to_text_error(TextFailedError("poisonous")))
+        return pb.TextScore(
+            model="en-de",
+            log_probability=-float(len(pair.target_text)),
+            mean_log_probability=-0.5,
+            tokens=[pb.TokenScore(piece=character, log_probability=-1.0) for character in pair.target_text],
+            source_tokens=len(pair.source_text),
+            target_tokens=len(pair.target_text),
+        )
 
     @staticmethod
     def translated(text: str) -> pb.TranslatedText:

@@ -2,7 +2,17 @@ import dataclasses
 
 import pytest
 
-from dragoman.answers import Alternative, Model, Translation, model_of, translation_delta_of, translation_of
+from dragoman.answers import (
+    Alternative,
+    Model,
+    Score,
+    TokenScore,
+    Translation,
+    model_of,
+    score_of,
+    translation_delta_of,
+    translation_of,
+)
 from dragoman.errors import InternalError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 
@@ -74,6 +84,19 @@ def test_a_finish_reason_of_a_later_server_is_its_number() -> None:
 def test_every_finish_reason_has_its_name(name: str) -> None:
     message = pb.TranslatedText(finish_reason=pb.FinishReason.Value(name))
     assert "FINISH_REASON_" + translation_of(message).finish_reason == name
+
+
+def test_every_field_of_a_score_is_read() -> None:
+    tokens = [pb.TokenScore(piece="▁Ja", log_probability=-0.5), pb.TokenScore(piece="</s>", log_probability=-1.0)]
+    message = pb.TextScore(
+        model="m", log_probability=-1.5, mean_log_probability=-0.75, tokens=tokens, source_tokens=3, target_tokens=1
+    )
+    expected = Score("m", -1.5, -0.75, (TokenScore("▁Ja", -0.5), TokenScore("</s>", -1.0)), 3, 1)
+    assert score_of(message) == expected
+    failed = score_of(pb.TextScore(model="m", text_error=to_text_error(InternalError("broken"))))
+    assert (failed.model, failed.tokens, type(failed.error)) == ("m", (), InternalError)
+    assert len(dataclasses.fields(Score)) == len(pb.TextScore.DESCRIPTOR.fields)
+    assert len(TokenScore._fields) == len(pb.TokenScore.DESCRIPTOR.fields)
 
 
 def test_a_delta_has_a_result_only_when_the_message_has() -> None:

@@ -28,8 +28,10 @@ from dragoman import (
     QueueFullError,
     RateLimitedError,
     RequestCancelledError,
+    Score,
     ServerUnavailableError,
     TextFailedError,
+    TokenScore,
     Translation,
     TranslationDelta,
     UnrecognizedError,
@@ -145,7 +147,39 @@ def test_lists_the_models_of_all_pages(kind: type, echo) -> None:
 
 
 @both
-@pytest.mark.parametrize(("method", "arguments"), [("translate", ["a"]), ("stream", ["a"]), ("list_models", [])])
+def test_scores_a_translation_or_several_in_order(kind: type, echo) -> None:
+    one = Score("en-de", -2.0, -0.5, (TokenScore("J", -1.0), TokenScore("a", -1.0)), 3, 2)
+    assert call(kind, echo.address, "score", "yes", "Ja", model="en-de") == one
+    options = {"source_language": "en", "target_language": "de", "request_id": "mine", "priority": "bulk"}
+    scores = call(kind, echo.address, "score", ["yes", "no"], ("Ja", "poison"), all_or_nothing=False, **options)
+    assert scores[0] == one
+    assert isinstance(scores[1].error, TextFailedError)
+    first, second = echo.servicer.requests
+    assert first == pb.ScoreTextRequest(
+        pairs=[pb.TextPair(source_text="yes", target_text="Ja")], model="en-de", all_or_nothing=True
+    )
+    assert (second.source_language_code, second.target_language_code, second.request_id) == ("en", "de", "mine")
+    assert (second.priority, second.all_or_nothing) == (pb.PRIORITY_BULK, False)
+
+
+@both
+def test_scores_need_a_translation_for_each_text(kind: type, echo) -> None:
+    for texts, translations in ((["a", "b"], ["c"]), ("a", ["c"]), (["a"], "c")):
+        with pytest.raises(ValueError, match="there must be a translation for each text"):
+            call(kind, echo.address, "score", texts, translations, model="en-de")
+    with pytest.raises(TypeError, match=r"translations\[1\]: must be str, is int"):
+        call(kind, echo.address, "score", ["a", "b"], ["c", 3], model="en-de")
+    with pytest.raises(TypeError, match="model: must be str, is int"):
+        call(kind, echo.address, "score", "a", "b", model=3)
+    with pytest.raises(ValueError, match="priority must be"):
+        call(kind, echo.address, "score", "a", "b", priority="low")
+    assert echo.servicer.requests == []
+
+
+@both
+@pytest.mark.parametrize(
+    ("method", "arguments"), [("translate", ["a"]), ("stream", ["a"]), ("score", ["a", "b"]), ("list_models", [])]
+)
 class TestEveryMethod:
     def test_raises_the_error_of_the_server(self, kind, method, arguments, echo) -> None:
         echo.servicer.errors = [InvalidRequestError("bad", violations=[("contents", "empty")])]

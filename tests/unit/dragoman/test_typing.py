@@ -7,7 +7,7 @@ from mypy import api
 
 ROOT = Path(__file__).parents[3]
 CLEAN = """
-from dragoman import AsyncClient, Client, Translation
+from dragoman import AsyncClient, Client, Score, Translation
 
 def one(client: Client) -> Translation:
     return client.translate("a", model="en-de", priority="bulk", timeout_s=1.0)
@@ -15,6 +15,10 @@ def one(client: Client) -> Translation:
 def best(client: Client) -> list[str]:
     translation = client.translate("a", beam_size=4, length_penalty=1, alternatives=2)
     return [alternative.text for alternative in translation.alternatives]
+
+def scored(client: Client) -> float:
+    scores: list[Score] = client.score(["a"], ["b"], model="en-de")
+    return client.score("a", "b", model="en-de", priority="bulk").mean_log_probability + scores[0].log_probability
 
 def several(client: Client) -> list[Translation]:
     return client.translate(["a", "b"], source_language="en", target_language="de")

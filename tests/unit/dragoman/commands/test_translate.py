@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from dragoman.answers import Alternative, Translation
 from dragoman.cli import main
-from dragoman.commands import translate
+from dragoman.commands import lines, translate
 from dragoman.errors import InternalError
 
 BUNDLE = str(Path(__file__).parents[4] / "models" / "en-de" / "bundle")
@@ -30,7 +30,7 @@ class Bar(tqdm):  # type: ignore[type-arg]
 @pytest.mark.parametrize("content", ["Good morning.\nGood night.\nGood morning.\n", "Good morning.\n\nGood night."])
 def test_progress_counts_lines(content: str, tmp_path: Path, monkeypatch, capfd) -> None:
     (tmp_path / "lines").write_text(content)
-    monkeypatch.setattr(translate, "tqdm", Bar)
+    monkeypatch.setattr(lines, "tqdm", Bar)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with (tmp_path / "lines").open("rb") as stream:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))

@@ -13,7 +13,7 @@ from service.decoding.repetition import FEWEST_TOKENS
 from service.decoding.sampling import draw, draws
 from service.decoding.scheduler import Move, Scheduler
 from service.decoding.selection import Selection
-from service.options import Decoding, Sampling
+from service.options import SCORING, Decoding, Sampling
 
 EOS = 2
 NOW_S = 100.0
@@ -22,6 +22,11 @@ SCORED = Decoding(wants_log_probability=True)
 
 def chosen(ids: list[int | None], log_probabilities: dict[int, float] | None = None) -> Selection:
     return Selection(ids, {slot: Best([], [], [known]) for slot, known in (log_probabilities or {}).items()})
+
+
+def scored_by(tokens: list[int | None], taken: dict[int, int], log_probabilities: dict[int, float]) -> Selection:
+    """What a step gives where some tokens are not left to the graph."""
+    return chosen(tokens, log_probabilities)._replace(chosen=taken)
 
 
 def running(*limits: int) -> tuple[Scheduler, list[Decode]]:
@@ -98,6 +103,31 @@ def test_tokens_are_drawn_for_segments_that_want_it_once_for_each_that_they_choo
     assert (plain.target_ids, drawn.target_ids, begun.target_ids) == ([7], [first], [11])
     # The one that failed has left; the one with a prefix draws for the first time.
     assert scheduler.choose([7, 7, 7], lambda slot: logits) == {1: second, 2: first}
+
+
+def test_a_translation_that_is_given_is_scored_token_by_token_to_its_end() -> None:
+    scheduler = Scheduler(2, EOS)
+    scored = Decode([5, EOS], 3, decoding=SCORING, start_ids=(1, 11), scored_ids=(7, 8, EOS))
+    for each in (Decode([EOS], 9), scored):
+        scheduler.admit(each)
+    results = []
+    for log_probability in (-9.0, -1.0, -2.0, -4.0):
+        chosen = scheduler.choose([6, 6], lambda slot: pytest.fail("asked for"))
+        tokens = [6, chosen.get(1, 6)]
+        results.append(scheduler.commit(scored_by(tokens, chosen, {1: log_probability}), NOW_S))
+    assert [result.forced for result in results] == [[(1, 11)], [(1, 7)], [(1, 8)], [(1, EOS)]]
+    assert (scored.target_ids, scored.finish_reason, scored.decoded_tokens) == ([7, 8], FinishReason.EOS, 3)
+    assert (scored.log_probability, scored.token_log_probabilities) == (-7.0, [-1.0, -2.0, -4.0])
+    assert results[-1].moves == [(1, 1)]
+
+
+def test_a_given_translation_that_repeats_itself_is_scored_to_its_end() -> None:
+    scheduler, [scored] = Scheduler(1, EOS), [Decode([EOS], 41, decoding=SCORING, scored_ids=(7,) * 40 + (EOS,))]
+    scheduler.admit(scored)
+    while not scored.finished:
+        chosen = scheduler.choose([6], lambda slot: pytest.fail("asked for"))
+        scheduler.commit(scored_by([chosen[0]], chosen, {0: -1.0}), NOW_S)
+    assert (len(scored.target_ids), scored.finish_reason, scored.log_probability) == (40, FinishReason.EOS, -41.0)
 
 
 def test_logits_are_asked_for_where_tokens_are_drawn_alone_and_by_nobody_who_has_left() -> None:

@@ -5,7 +5,7 @@ import pytest
 from dragoman.errors import InternalError
 from service.constraints import Constraints, Term
 from service.decode import Decode, FinishReason, Hypothesis
-from service.options import DEFAULT_DECODING, Decoding, RequestOptions, Sampling
+from service.options import DEFAULT_DECODING, SCORING, Decoding, RequestOptions, Sampling
 from service.queue.result_cache import Key, ResultCache, engine_s
 from service.segment import Segment
 from service.telemetry.metrics import Metrics
@@ -130,6 +130,23 @@ def test_draws_are_other_results_by_seed_and_segment_and_none_is_kept(metrics: M
         cache.keep(key, ended(segment))
         assert cache.find(key) is None
     assert cache.size_bytes == 0
+
+
+def test_scores_of_a_given_translation_are_found_again_and_are_another_result(metrics: Metrics) -> None:
+    cache = ResultCache(PLENTY, metrics.of("m"))
+    segment, other, free = (
+        Segment([5, 2], 3, RequestOptions(decoding=SCORING), scored_ids=ids) for ids in ((7, 8, 2), (7, 9, 2), ())
+    )
+    assert len({Key.of(each) for each in (segment, other, free)}) == 3
+    decode = ended(segment)
+    decode.token_log_probabilities = [-0.25, -0.5, -0.75]
+    cache.keep(Key.of(segment), decode)
+    again = cache.find(Key.of(segment)).decode(segment, 99.0)
+    assert again.token_log_probabilities == [-0.25, -0.5, -0.75]
+    assert (again.scored_ids, again.log_probability) == ((7, 8, 2), -1.5)
+    plain = ResultCache(PLENTY, metrics.of("m"))
+    plain.keep(Key.of(free), ended(free))
+    assert cache.size_bytes - plain.size_bytes == 3 * 4 + 3 * 8
 
 
 def test_bytes_are_bounded_counted_and_given_back(metrics: Metrics) -> None:

@@ -13,7 +13,10 @@ from service.rpc.standard_services import POOL
 @pytest.mark.parametrize(
     ("service", "methods"),
     [
-        ("dragoman.v1.Translation", ["TranslateText", "StreamTranslateText", "BatchTranslateText", "ListModels"]),
+        (
+            "dragoman.v1.Translation",
+            ["TranslateText", "StreamTranslateText", "BatchTranslateText", "ScoreText", "ListModels"],
+        ),
         ("grpc.health.v1.Health", ["Check", "List", "Watch"]),
         ("grpc.reflection.v1.ServerReflection", ["ServerReflectionInfo"]),
         ("grpc.reflection.v1alpha.ServerReflection", ["ServerReflectionInfo"]),

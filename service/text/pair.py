@@ -1,0 +1,87 @@
+"""A text with a translation that is given: one segment, whose tokens are scored, or the error of why it is none."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from dragoman.bundle import Manifest
+from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.framing import Frame
+from dragoman.tokenizer import Tokenizer
+from service.options import RequestOptions
+from service.segment import Segment
+from service.text.document import Part
+from service.text.segment_encoder import CHARACTERS_PER_TOKEN
+
+
+class Pair(NamedTuple):
+    """A text and its translation.
+
+    Attributes:
+        source_text: in the source language.
+        target_text: in the target language.
+        prefix: in front of the names of its fields, in errors.
+    """
+
+    source_text: str
+    target_text: str
+    prefix: str = ""
+
+    @property
+    def characters(self) -> int:
+        """Of both texts."""
+        return len(self.source_text) + len(self.target_text)
+
+
+def scored_part(
+    pair: Pair,
+    manifest: Manifest,
+    tokenizer: Tokenizer,
+    frame: Frame,
+    options: RequestOptions,
+    on_progress: Callable[[Segment], None],
+) -> Iterator[Part]:
+    """Make the one segment of a pair, once it is asked for.
+
+    Args:
+        pair: of texts without lone surrogates.
+        manifest: of the bundle.
+        tokenizer: of the bundle.
+        frame: of the languages.
+        options: what the call asks for.
+        on_progress: see :class:`Segment`.
+
+    Raises:
+        InvalidRequestError: the model has no room for a text, or sees nothing in it.
+    """
+    room = manifest.max_source_tokens - frame.tokens
+    source_ids = _ids(tokenizer.encode, f"{pair.prefix}source_text", pair.source_text, room)
+    room = manifest.max_target_tokens - 1  # the end of the sentence is scored, too
+    target_ids = _ids(tokenizer.encode_target, f"{pair.prefix}target_text", pair.target_text, room)
+    scored_ids = (*target_ids, manifest.eos_id)
+    segment = Segment(
+        source_ids=frame.around(source_ids),
+        max_target_tokens=len(scored_ids),
+        options=options,
+        text_bytes=len(pair.source_text.encode()),
+        start_ids=frame.start_ids,
+        scored_ids=scored_ids,
+        marks=frame.tokens,
+        on_progress=on_progress,
+    )
+    yield Part("", segment)
+
+
+def _ids(encode: Callable[[str], list[int]], field: str, text: str, room: int) -> list[int]:
+    most = f"must be at most {room} tokens of the model"
+    if len(text) > room * CHARACTERS_PER_TOKEN:
+        raise _bad(field, f"{most}, is {len(text)} characters, which are more")
+    ids = encode(text)
+    if len(ids) > room:
+        raise _bad(field, f"{most}, is {len(ids)}")
+    if not ids:
+        raise _bad(field, "must hold text in which the model sees something, is empty or blank")
+    return ids
+
+
+def _bad(field: str, description: str) -> InvalidRequestError:
+    return InvalidRequestError(f"{field}: {description}", violations=[FieldViolation(field, description)])

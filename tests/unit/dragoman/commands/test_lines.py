@@ -1,0 +1,36 @@
+"""Items that are too many for one call of a server."""
+
+import pytest
+
+from dragoman.commands.lines import in_calls
+from dragoman.errors import AnswerTooLargeError, DragomanError, FieldViolation, InvalidRequestError, QueueFullError
+
+TOO_MUCH = [
+    AnswerTooLargeError("large"),
+    InvalidRequestError("many", violations=[FieldViolation("contents", "too many")]),
+    InvalidRequestError("many", violations=[FieldViolation("pairs", "too many")]),
+    InvalidRequestError("large", metadata={"max_request_bytes": "9"}),
+]
+
+
+@pytest.mark.parametrize("error", TOO_MUCH, ids=lambda error: str(error.violations or error.reason))
+def test_what_is_too_much_for_a_call_is_halved_until_each_part_fits(error: DragomanError) -> None:
+    calls: list[list[int]] = []
+
+    def call(items: list[int]) -> list[str]:
+        calls.append(items)
+        if sum(items) > 9:
+            raise error
+        return [str(item) for item in items]
+
+    assert in_calls(call, [1, 2, 3, 4, 50, 6], lambda error: error.reason) == ["1", "2", "3", "4", error.reason, "6"]
+    assert calls[0] == [1, 2, 3, 4, 50, 6]
+    assert [1, 2, 3] in calls
+
+
+def test_another_error_ends_it() -> None:
+    def call(items: list[int]) -> list[int]:
+        raise QueueFullError("full")
+
+    with pytest.raises(QueueFullError):
+        in_calls(call, [1, 2], lambda error: 0)

@@ -5,7 +5,16 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dragoman.answers import Alternative, BatchTranslation, Model, Score, TokenScore, Translation, TranslationDelta
+    from dragoman.answers import (
+        Alternative,
+        BatchTranslation,
+        Model,
+        Score,
+        TokenScore,
+        Translation,
+        TranslationDelta,
+        WordAlignment,
+    )
     from dragoman.client import AsyncClient, Client
     from dragoman.errors import (
         AnswerTooLargeError,
@@ -68,6 +77,7 @@ __all__ = [
     "UnknownLanguagePairError",
     "UnknownModelError",
     "UnrecognizedError",
+    "WordAlignment",
 ]
 
 _MODULES = ("answers", "client", "errors", "options")

@@ -26,6 +26,24 @@ class Alternative(NamedTuple):
     finish_reason: str
 
 
+class WordAlignment(NamedTuple):
+    """A word of a text, and one of its translation, of which the one became the other.
+
+    Attributes:
+        source_start: where the word begins in the text that was given, in characters.
+        source_end: where it ends: it is `text[source_start:source_end]`.
+        target_start: where the other begins in the text of the `Translation`.
+        target_end: where it ends.
+        weight: how surely the one became the other, at most 1.
+    """
+
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+    weight: float
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """The translation of one text.
@@ -51,6 +69,7 @@ class Translation:
         beam_size: how many hypotheses of each segment were kept at a time; 0 where there is an `error`, or the server
             does not say.
         seed: what gives the same draws again, if the call asked for draws; None if it did not.
+        alignments: which words of the text became which, if the call asked, in the order of the translation.
     """
 
     text: str
@@ -67,6 +86,7 @@ class Translation:
     alternatives: tuple[Alternative, ...] = ()
     beam_size: int = 0
     seed: int | None = None
+    alignments: tuple[WordAlignment, ...] = ()
 
 
 class TokenScore(NamedTuple):
@@ -181,6 +201,17 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         alternatives=tuple(map(_alternative, message.alternatives)),
         beam_size=message.beam_size,
         seed=message.seed if message.HasField("seed") else None,
+        alignments=tuple(map(_word_alignment, message.alignments)),
+    )
+
+
+def _word_alignment(message: pb.WordAlignment) -> WordAlignment:
+    return WordAlignment(
+        source_start=message.source_start,
+        source_end=message.source_end,
+        target_start=message.target_start,
+        target_end=message.target_end,
+        weight=message.weight,
     )
 
 

@@ -41,6 +41,7 @@ class Options(TypedDict, total=False):
         top_p: tokens are drawn of the most probable ones that have this probability together, over 0 to 1; of all
             without.
         seed: gives the same draws again, 0 to 4294967295; without, the server draws one, see `Translation`.
+        alignments: whether the answers say which words became which, see `Translation`; not with HTML.
         request_id: a name for the call, such as a UUID, which errors and the server's log repeat: 1 to 128 letters,
             digits and any of "._:-"; the server makes one up without.
         priority: "interactive" where somebody waits for the answer, "bulk" where nobody does; without, "bulk" for
@@ -61,6 +62,7 @@ class Options(TypedDict, total=False):
     top_k: int | None
     top_p: float | None
     seed: int | None
+    alignments: bool
     request_id: str
     priority: Priority | None
 
@@ -81,6 +83,7 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "top_k": (SupportsIndex, "int"),
     "top_p": (Real, "float"),
     "seed": (SupportsIndex, "int"),
+    "alignments": (bool, "bool"),
     "request_id": (str, "str"),
     "priority": (str, "str"),
 }
@@ -183,6 +186,7 @@ def _fields(
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int | None = None,
+    alignments: bool = False,
     request_id: str = "",
     priority: Priority | None = None,
 ) -> dict[str, Any]:
@@ -199,6 +203,7 @@ def _fields(
             length_penalty=length_penalty,
             target_prefix=target_prefix,
             sampling=_sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed),
+            alignments=alignments,
             **counts,
         ),
     }

@@ -141,10 +141,10 @@ def _without_blanks(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[i
     bare: list[tuple[int, int]] = []
     following = len(text), len(text)
     for start, stop in reversed(spans):
-        inside = text[max(start, 0) : stop]
-        if inside.strip():
-            stop = min(stop, len(text)) - (len(inside) - len(inside.rstrip()))
-            following = stop - len(inside.strip()), stop
+        piece = text[max(start, 0) : stop]
+        if inside := piece.strip():
+            begin = max(start, 0) + piece.index(inside)
+            following = begin, begin + len(inside)
         bare.append(following)
     return bare[::-1]
 

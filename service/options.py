@@ -152,6 +152,7 @@ class RequestOptions(NamedTuple):
         all_or_nothing: whether a text that cannot be translated ends the call.
         alternatives: how many of the best translations of each text are wanted, itself being the first.
         mean_log_probability: whether the mean log-probability of each text is told.
+        alignments: whether it is told which words of each text became which.
         prefix_ids: what the translation of each text begins with.
     """
 
@@ -167,4 +168,5 @@ class RequestOptions(NamedTuple):
     all_or_nothing: bool = False
     alternatives: int = 0
     mean_log_probability: bool = False
+    alignments: bool = False
     prefix_ids: tuple[int, ...] = ()

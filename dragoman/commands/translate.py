@@ -49,6 +49,21 @@ class _Asked(NamedTuple):
     top_k: int | None
     top_p: float | None
     seed: int | None
+    alignments: bool
+
+
+class _Shown(NamedTuple):
+    """What is written of each text.
+
+    Attributes:
+        as_json: whether a line is a JSON object.
+        alternatives: whether all of them are written.
+        alignments: whether they are written.
+    """
+
+    as_json: bool
+    alternatives: bool
+    alignments: bool
 
 
 def translate(arguments: list[str]) -> int:
@@ -57,9 +72,15 @@ def translate(arguments: list[str]) -> int:
     Returns:
         0; 1 if some texts could not be translated, and the others were.
     """
-    options, let_in = model_source.parse(build_parser(), arguments)
+    parser = build_parser()
+    options, let_in = model_source.parse(parser, arguments)
+    if options.alignments and options.html:
+        parser.error("argument --alignments: not with --html")
+    if options.alignments and options.alternatives and not options.json:
+        parser.error("argument --alignments: together with --alternatives it needs --json")
     with _server(options, let_in) if options.address else _in_process(options) as translate_lines:
-        output = _Output("text" if options.texts else "line", as_json=options.json, lists=bool(options.alternatives))
+        shown = _Shown(options.json, bool(options.alternatives), options.alignments)
+        output = _Output("text" if options.texts else "line", shown)
         if options.texts:
             # An argument that is not UTF-8 holds lone surrogates, which no tokenizer takes.
             texts = [os.fsencode(text).decode(errors="replace") for text in options.texts]
@@ -107,6 +128,11 @@ def build_parser() -> Parser:
     )
     add("--seed", type=whole, metavar="N", help="draw tokens, the same ones for the same N")
     add(
+        "--alignments",
+        action="store_true",
+        help="write which words became which, a line each: number of the text<TAB>word<TAB>its translation<TAB>weight",
+    )
+    add(
         "--json", action="store_true", help="write a JSON object per line: text, translation, finish_reason, model, ..."
     )
     return parser
@@ -134,6 +160,7 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
             top_k=options.top_k,
             top_p=options.top_p,
             seed=options.seed,
+            alignments=options.alignments,
         )
         yield lambda lines: _translate_remotely(client, lines, asked)
 
@@ -168,6 +195,7 @@ def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
         top_k=options.top_k,
         top_p=options.top_p,
         seed=options.seed,
+        alignments=options.alignments,
     )
 
 
@@ -178,21 +206,19 @@ class _Output:
         failed: how many texts could not be translated.
     """
 
-    def __init__(self, unit: str, *, as_json: bool, lists: bool) -> None:
+    def __init__(self, unit: str, shown: _Shown) -> None:
         """Begin without a text.
 
         Args:
             unit: what a text is called.
-            as_json: whether a line is a JSON object.
-            lists: whether all alternatives are written.
+            shown: what is written of each text.
         """
         self._unit = unit
-        self._as_json = as_json
-        self._lists = lists
+        self._shown = shown
         self.failed = 0
 
     def write(self, chunk: Chunk, translations: list[Translation]) -> None:
-        """Write a line for each text, or for each alternative of it, in order."""
+        """Write a line for each text, or for each alternative or each aligned word of it, in order."""
         for number, (text, translation) in enumerate(zip(chunk.lines, translations, strict=True), chunk.first):
             if translation.error is not None:
                 self.failed += 1
@@ -202,17 +228,21 @@ class _Output:
         sys.stdout.flush()
 
     def _lines(self, number: int, text: str, translation: Translation) -> Iterator[str]:
-        if self._as_json:
-            yield json.dumps(_as_dict(text, translation, lists=self._lists), ensure_ascii=False)
-        elif not self._lists:
+        if self._shown.as_json:
+            yield json.dumps(_as_dict(text, translation, self._shown), ensure_ascii=False)
+        elif not (self._shown.alternatives or self._shown.alignments):
             yield translation.text
         elif translation.error is not None:
             yield f"{number}\t\t"
+        elif self._shown.alignments:
+            for each in translation.alignments:
+                word = text[each.source_start : each.source_end]
+                yield f"{number}\t{word}\t{translation.text[each.target_start : each.target_end]}\t{each.weight:.2f}"
         else:
             yield from (f"{number}\t{each.score:.6f}\t{each.text}" for each in translation.alternatives)
 
 
-def _as_dict(text: str, translation: Translation, *, lists: bool) -> dict[str, object]:
+def _as_dict(text: str, translation: Translation, shown: _Shown) -> dict[str, object]:
     error = translation.error
     described: dict[str, object] = {
         "text": text,
@@ -225,7 +255,7 @@ def _as_dict(text: str, translation: Translation, *, lists: bool) -> dict[str, o
     }
     if translation.seed is not None:
         described["seed"] = translation.seed
-    if lists:
+    if shown.alternatives:
         described["alternatives"] = [
             {
                 "translation": each.text,
@@ -235,4 +265,6 @@ def _as_dict(text: str, translation: Translation, *, lists: bool) -> dict[str, o
             }
             for each in translation.alternatives
         ]
+    if shown.alignments:
+        described["alignments"] = [each._asdict() for each in translation.alignments]
     return described

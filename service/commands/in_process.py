@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman import access
-from dragoman.answers import Alternative, Score, TokenScore, Translation
+from dragoman.answers import Alternative, Score, TokenScore, Translation, WordAlignment
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
@@ -54,6 +54,7 @@ def translator(
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int | None = None,
+    alignments: bool = False,
 ) -> Callable[[list[str]], list[Translation]]:
     """Load a model, and give the function that translates texts with it.
 
@@ -71,6 +72,7 @@ def translator(
         top_k: of how many tokens one is drawn; None: of all.
         top_p: of tokens of which probability one is drawn; None: of all.
         seed: of the draws; None: one is drawn.
+        alignments: whether it is told which words became which.
 
     Raises:
         DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
@@ -95,6 +97,7 @@ def translator(
         target_language=target,
         html=html,
         alternatives=alternatives,
+        alignments=alignments,
         prefix_ids=translator.prefix_ids(target_prefix),
     )
 
@@ -180,4 +183,5 @@ def _translation(result: TextResult, manifest: Manifest, beam_size: int, seed: i
         ),
         beam_size=beam_size,
         seed=seed,
+        alignments=tuple(WordAlignment(*link.source, *link.target, link.weight) for link in result.alignments),
     )

@@ -7,6 +7,7 @@ from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
+from service.text.alignment import Link
 from service.text.alternatives import Alternative
 from service.text.document import TextResult
 
@@ -24,6 +25,7 @@ _FINISH_REASON: Final = {
 # More than a message of a stream holds besides the text of one translation: counts, names, the numbers of fields.
 _AROUND_BYTES: Final = 1_024
 _AROUND_ALTERNATIVE_BYTES: Final = 48  # likewise, besides the text of each alternative
+_ALIGNMENT_BYTES: Final = 28  # at most, of each: four places of up to 2^28 characters, and a weight
 
 
 def whole(answer: _Whole, max_bytes: int) -> _Whole:
@@ -43,6 +45,7 @@ def sendable(outcome: TextResult | DragomanError, max_bytes: int) -> TextResult 
         return outcome
     size = len(outcome.text.encode()) + _AROUND_BYTES
     size += sum(len(each.text.encode()) + _AROUND_ALTERNATIVE_BYTES for each in outcome.alternatives)
+    size += len(outcome.alignments) * _ALIGNMENT_BYTES
     return outcome if size <= max_bytes else _too_large(size, max_bytes)
 
 
@@ -96,6 +99,7 @@ def translated(
         alternatives=map(_alternative, outcome.alternatives),
         beam_size=beam_size,
         seed=seed,
+        alignments=map(_alignment, outcome.alignments),
     )
 
 
@@ -154,9 +158,19 @@ def _alternative(alternative: Alternative) -> pb.Alternative:
     )
 
 
+def _alignment(link: Link) -> pb.WordAlignment:
+    return pb.WordAlignment(
+        source_start=link.source[0],
+        source_end=link.source[1],
+        target_start=link.target[0],
+        target_end=link.target[1],
+        weight=link.weight,
+    )
+
+
 def _too_large(size: int, max_bytes: int) -> AnswerTooLargeError:
     return AnswerTooLargeError(
         f"the answer must be at most {max_bytes} bytes, is {size}: send fewer texts a call, or shorter ones, or ask "
-        "for fewer alternatives",
+        "for fewer alternatives, or for no alignments",
         metadata={"answer_bytes": str(size), "max_answer_bytes": str(max_bytes)},
     )

@@ -26,6 +26,7 @@ def into_pivot(options: RequestOptions, pivot: Choice) -> RequestOptions:
         target_language=pivot.target,
         alternatives=0,
         mean_log_probability=False,
+        alignments=False,
         prefix_ids=(),
     )
 
@@ -69,6 +70,7 @@ def options_of(
         all_or_nothing=all_or_nothing,
         alternatives=wanted.alternatives,
         mean_log_probability=wanted.mean_log_probability,
+        alignments=wanted.alignments,
         prefix_ids=order.prefix_ids,
     )
 

@@ -18,6 +18,7 @@ _PRIORITIES: Final = frozenset(pb.Priority.values())
 # Of an answer, for each byte of a target text: a token has some 4 bytes, and its score 20 besides its piece.
 _SCORE_BYTES: Final = 8
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
+_ALIGNMENT_TEXTS: Final = 2  # texts as large as the translation that take the room of its alignments
 
 # What says how to translate: of all texts of a call.
 _Asked = pb.TranslateTextRequest | pb.BatchTranslateTextConfig
@@ -79,7 +80,7 @@ def check(request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings
     """
     violations = list(_count(request.contents, settings))
     if one_answer:
-        violations += _answerable(request.contents, request.options.alternatives, settings)
+        violations += _answerable(request.contents, request.options, settings)
     return _check(request, catalog, settings, violations, "")
 
 
@@ -147,7 +148,12 @@ def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list
     checks = (*_languages(asked, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     chosen = _choose(asked, catalog, violations)
-    checks = (*_untold(chosen), *_options(asked.options, chosen.model), *_beam(asked.options, chosen))
+    checks = (
+        *_untold(chosen),
+        *_options(asked.options, chosen.model),
+        *_beam(asked.options, chosen),
+        *_alignments(asked, chosen),
+    )
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     options, sampling = asked.options, _sampling(asked.options)
     if sampling is not None:
@@ -184,15 +190,17 @@ def _pairs(pairs: Sequence[pb.TextPair], settings: Settings) -> Iterator[FieldVi
         )
 
 
-def _answerable(contents: Sequence[str], alternatives: int, settings: Settings) -> Iterator[FieldViolation]:
+def _answerable(contents: Sequence[str], options: pb.TranslateOptions, settings: Settings) -> Iterator[FieldViolation]:
     """Refuse what could be translated and then not be sent; texts that will not be translated do not count."""
-    alternatives = min(alternatives, MAX_BEAM_SIZE)  # more is an error by itself
-    limit_bytes = settings.max_unary_text_bytes // (1 + alternatives)
+    alternatives = min(options.alternatives, MAX_BEAM_SIZE)  # more is an error by itself
+    alignments = _ALIGNMENT_TEXTS if options.alignments else 0
+    limit_bytes = settings.max_unary_text_bytes // (1 + alternatives + alignments)
     if sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
         return
     size = sum(size for text in contents if (size := len(text.encode())) <= settings.max_text_bytes)
     if size > limit_bytes:
-        beside = f" with {alternatives} alternatives of each" if alternatives else ""
+        asked = [f"{alternatives} alternatives"] * bool(alternatives) + ["the alignments"] * bool(alignments)
+        beside = f" with {' and '.join(asked)} of each" if asked else ""
         yield FieldViolation(
             "contents",
             f"must be at most {limit_bytes} bytes together{beside}, are {size}: the answer is one message of at most "
@@ -271,6 +279,14 @@ def _sampling(options: pb.TranslateOptions) -> Sampling | None:
         top_k=asked.top_k,
         top_p=asked.top_p if asked.HasField("top_p") else None,
     )
+
+
+def _alignments(asked: _Asked, chosen: Choice) -> Iterator[FieldViolation]:
+    if asked.options.alignments and asked.mime_type == HTML:
+        yield FieldViolation("options.alignments", f'must be false for mime_type "{HTML}"')
+    if asked.options.alignments and chosen.pivot:
+        through = f"{chosen.pivot.model.manifest.name} and {chosen.model.manifest.name}"
+        yield FieldViolation("options.alignments", f"must be false where two models translate: {through}")
 
 
 def _quote(value: str) -> str:

@@ -78,10 +78,19 @@ class Alignment:
         given = _shares(of_words, axis=1)
         self.weights: NDArray[np.float32] = np.sqrt(given * _shares(given, axis=0))
 
-    def links(self) -> Iterator[Link]:
-        """Yield which words became which, by target word; a word may have several links, or none."""
+    def links(self, source_start: int = 0, target_start: int = 0) -> Iterator[Link]:
+        """Yield which words became which, by target word; a word may have several links, or none.
+
+        Args:
+            source_start: where the source begins in the text that the places are to be of.
+            target_start: where the translation begins, likewise.
+        """
         for target, source in zip(*np.nonzero(self.weights >= _LEAST_WEIGHT), strict=True):
-            yield Link(self.source_words[source], self.target_words[target], float(self.weights[target, source]))
+            yield Link(
+                _moved(self.source_words[source], source_start),
+                _moved(self.target_words[target], target_start),
+                float(self.weights[target, source]),
+            )
 
     def source_run(self, start: int, stop: int) -> tuple[int, int]:
         """Find the words [first, last) of the source that some characters [start, stop) of it are part of."""
@@ -128,6 +137,10 @@ class Alignment:
         first, last = self.source_run(start, stop)
         run = self.target_run(first, last) if first < last else None
         return run and (self.target_words[run[0]][0], self.target_words[run[1] - 1][1])
+
+
+def _moved(span: Span, by: int) -> Span:
+    return span[0] + by, span[1] + by
 
 
 def _shares(amounts: NDArray[np.float32], axis: int) -> NDArray[np.float32]:

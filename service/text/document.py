@@ -12,12 +12,15 @@ from typing import Final, NamedTuple
 
 from dragoman.errors import DragomanError
 from dragoman.tokenizer import Tokenizer
-from service.decode import FinishReason, worst
+from service.decode import Attention, FinishReason, worst
 from service.segment import Segment
+from service.text.alignment import Alignment, Link
 from service.text.alternatives import Alternative, Alternatives, Choice
 from service.text.piece import Protection
+from service.text.segment_text import SegmentText
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
+_ALIGNED_WEIGHT: Final = 32  # segments that are made text in the time in which one is aligned besides
 
 
 class Part(NamedTuple):
@@ -28,12 +31,14 @@ class Part(NamedTuple):
         segment: what is to be decoded behind it; None: nothing.
         protection: what was taken out of the segment's text; None: nothing.
         split: whether a sentence was longer than the model takes, and was split inside.
+        source: what the segment was made of, where its translation is to be aligned with that; None: it is not.
     """
 
     kept: str
     segment: Segment | None = None
     protection: Protection | None = None
     split: bool = False
+    source: SegmentText | None = None
 
 
 class TokenScore(NamedTuple):
@@ -65,6 +70,8 @@ class TextResult(NamedTuple):
             all where fewer were found.
         log_probability: the sum that `mean_log_probability` is the mean of; 0 where that is None.
         token_scores: of a translation that was given, each token and the end-of-sentence tokens.
+        alignments: which words of the source became which of the translation, in the order of the translation; empty
+            where that was not asked for.
     """
 
     text: str
@@ -78,16 +85,19 @@ class TextResult(NamedTuple):
     alternatives: Sequence[Alternative] = ()
     log_probability: float = 0.0
     token_scores: Sequence[TokenScore] = ()
+    alignments: Sequence[Link] = ()
 
 
 class _Awaited(NamedTuple):
     segment: Segment
     protection: Protection | None
+    source: SegmentText | None
     texts: int  # that are made of it
 
     @property
     def weight(self) -> int:
-        return self.texts * (1 + (0 if self.protection is None else self.protection.weight))
+        aligned = 0 if self.source is None else _ALIGNED_WEIGHT
+        return self.texts * (1 + aligned + (0 if self.protection is None else self.protection.weight))
 
 
 class Document:
@@ -111,6 +121,7 @@ class Document:
         unknown_id: int,
         wants_log_probability: bool,
         alternatives: int = 0,
+        alignments: bool = False,
     ) -> None:
         """Make a text of which nothing has been read.
 
@@ -122,6 +133,7 @@ class Document:
             unknown_id: of pieces of the source that the model has no token for.
             wants_log_probability: whether the result says its mean.
             alternatives: how many of the best translations the result lists.
+            alignments: whether the result says which words became which.
         """
         self.complete = False
         self.text_bytes = text_bytes
@@ -132,6 +144,9 @@ class Document:
         self._wants_log_probability = wants_log_probability
         self._wanted = alternatives
         self._alternatives = Alternatives(alternatives) if alternatives else None
+        self._wants_alignments = alignments
+        self._links: list[Link] = []
+        self._characters = 0  # of `_text`
         self._waiting: deque[str | _Awaited] = deque()  # read and not yet text
         self._text: list[str] = []
         self._given = 0  # pieces of `_text` that were handed out ...
@@ -181,7 +196,8 @@ class Document:
             if part.kept:
                 self._waiting.append(part.kept)
             if part.segment is not None:
-                self._waiting.append(_Awaited(part.segment, part.protection, max(1, self._wanted)))
+                texts = max(1, self._wanted)
+                self._waiting.append(_Awaited(part.segment, part.protection, part.source, texts))
                 segments.append(part.segment)
         self.complete = last
         return segments
@@ -203,11 +219,11 @@ class Document:
         while self._waiting and weight > 0:
             part = self._waiting[0]
             if isinstance(part, str):
-                self._text.append(part)
+                self._append(part)
                 if self._alternatives is not None:
                     self._alternatives.keep(part)
             elif part.segment.finished:
-                self._text.append(self._translation(part, part.segment.target_ids))
+                self._append(self._translate(part))
                 self._choose(part)
                 self._count(part.segment)
                 weight -= part.weight
@@ -253,6 +269,7 @@ class Document:
             alternatives=() if self._alternatives is None else self._alternatives.result(),
             log_probability=self._log_probability,
             token_scores=self._token_scores,
+            alignments=self._links,
         )
 
     def _new_text(self) -> str:
@@ -277,10 +294,26 @@ class Document:
         self._begun += len(text)
         return text
 
-    def _translation(self, part: _Awaited, target_ids: Sequence[int]) -> str:
+    def _append(self, text: str) -> None:
+        self._text.append(text)
+        self._characters += len(text)
+
+    def _translate(self, part: _Awaited) -> str:
+        """Make the translation of a segment, and note its links where they are wanted."""
+        segment = part.segment
+        text, alignment = self._restored(part, segment.target_ids, segment.attention)
+        if self._wants_alignments and alignment is not None and part.source is not None:
+            self._links += alignment.links(part.source.start, self._characters)
+        return text
+
+    def _restored(
+        self, part: _Awaited, target_ids: Sequence[int], attention: Sequence[Attention]
+    ) -> tuple[str, Alignment | None]:
+        """Make the text of a translation, and align it where that is wanted."""
         # Blanks that a model writes at an end would come on top of what is kept there.
         text = self._tokenizer.decode(target_ids).strip()
-        return text if part.protection is None else part.protection.restore(text, None)
+        alignment = part.source and part.source.align(self._tokenizer, target_ids, attention)
+        return text if part.protection is None else part.protection.restore(text, alignment), alignment
 
     def _choose(self, part: _Awaited) -> None:
         """Continue the alternatives with a segment; one that failed has none, and no text has any then."""
@@ -288,7 +321,7 @@ class Document:
             return
         first, *others = part.segment.hypotheses[: self._wanted]
         choices = [Choice(self._text[-1], first)]
-        choices += [Choice(self._translation(part, other.target_ids), other) for other in others]
+        choices += [Choice(self._restored(part, each.target_ids, each.attention)[0], each) for each in others]
         self._alternatives.add(choices)
 
     def _count(self, segment: Segment) -> None:

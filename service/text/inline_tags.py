@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from service.text import tag_guess, tag_layout
 from service.text.alignment import Alignment
 from service.text.mark import InlineTag, overlap
+
+# In a sentence, that are placed by its words one by one: more take too long.
+_MOST_MARKS: Final = 2_000
 
 
 class TaggedText(NamedTuple):
@@ -33,7 +36,8 @@ class TaggedText(NamedTuple):
             alignment: of both; None: nobody knows which word became which.
         """
         # Elements that overlap cannot move by themselves: their tags have to keep their order.
-        if alignment is None or translation == self.text or overlap(self.marks):
+        has_order = translation == self.text or len(self.marks) > _MOST_MARKS or overlap(self.marks)
+        if alignment is None or has_order:
             placed = tag_guess.placed(self.text, self.marks, translation)
         else:
             placed = tag_layout.placed(self.text, self.marks, translation, alignment)

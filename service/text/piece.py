@@ -10,7 +10,7 @@ class Protection(Protocol):
 
     @property
     def weight(self) -> int:
-        """How much that is: what it takes time to put back."""
+        """How much that is: what it takes time to put back; 0: nothing, and no alignment is needed."""
 
     def restore(self, translation: str, alignment: Alignment | None) -> str:
         """Put it back.

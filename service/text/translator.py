@@ -17,6 +17,7 @@ from service.text.document import Document, Part, TextResult
 from service.text.pair import Pair, scored_part
 from service.text.piece import Piece
 from service.text.segment_encoder import SegmentEncoder
+from service.text.segment_text import SegmentText
 
 OnProgress = Callable[[Segment], None]
 
@@ -95,6 +96,7 @@ class Translator:
             unknown_id=self._manifest.unknown_id,
             wants_log_probability=options.mean_log_probability,
             alternatives=options.alternatives,
+            alignments=options.alignments,
         )
 
     def prepare(
@@ -194,14 +196,19 @@ class Translator:
         on_progress: OnProgress,
     ) -> Iterator[Part]:
         """Make segments of the pieces of a text, one after the other; the first has the prefix."""
-        prefix_ids, number = options.prefix_ids, 0
+        prefix_ids, number, start = options.prefix_ids, 0, 0
         for kept, text, inside, protection in pieces:
+            start += len(kept)
             if text and (ids := encoder.ids(text)):
-                segment = self._segment(text, ids, frame, _of_segment(options, number), on_progress, prefix_ids)
-                yield Part(kept, segment, protection, inside)
+                aligned = options.alignments or (protection is not None and protection.weight > 0)
+                asked = _of_segment(options, number, wants_attention=aligned)
+                segment = self._segment(text, ids, frame, asked, on_progress, prefix_ids)
+                source = SegmentText(text, start, len(frame.prefix)) if aligned else None
+                yield Part(kept, segment, protection, inside, source)
                 prefix_ids, number = (), number + 1
             else:  # nothing that the model could see, such as a filler character
                 yield Part(kept + (text if protection is None else protection.restore(text, None)), split=inside)
+            start += len(text)
 
     def _segment(
         self,
@@ -241,9 +248,11 @@ def _decoded(engine: Decodes, documents: Sequence[Document]) -> list[TextResult]
     return [document.result() for document in documents]
 
 
-def _of_segment(options: RequestOptions, number: int) -> RequestOptions:
+def _of_segment(options: RequestOptions, number: int, *, wants_attention: bool) -> RequestOptions:
     """Give the options of a segment of a text: where tokens are drawn, each segment has random numbers of its own."""
-    sampling = options.decoding.sampling
-    if sampling is None:
-        return options
-    return options._replace(decoding=options.decoding._replace(sampling=sampling._replace(segment=number)))
+    decoding = options.decoding
+    if decoding.sampling is not None:
+        decoding = decoding._replace(sampling=decoding.sampling._replace(segment=number))
+    if wants_attention:
+        decoding = decoding._replace(wants_attention=True)
+    return options if decoding is options.decoding else options._replace(decoding=decoding)

@@ -72,6 +72,11 @@ def call(request, server):
             "options.alternatives",
             "must be at most beam_size, which is 2, is 3",
         ),
+        (
+            {"options": {"alignments": True}, "mime_type": "text/html"},
+            "options.alignments",
+            'must be false for mime_type "text/html"',
+        ),
         ({"options": {"length_penalty": -10.5}}, "options.length_penalty", "must be -10 to 10, is -10.5"),
     ],
 )

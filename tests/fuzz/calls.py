@@ -109,6 +109,7 @@ def _fields(source: random.Random, message: Message) -> Message:
     if source.random() < 0.3:
         message.options.max_target_tokens = source.choice([0, 1, 7, 60, 2**32 - 1])  # type: ignore[attr-defined]
         message.options.mean_log_probability = source.random() < 0.5  # type: ignore[attr-defined]
+        message.options.alignments = source.random() < 0.5  # type: ignore[attr-defined]
     if source.random() < 0.2:
         message.options.beam_size = source.choice([0, 1, 2, 4, 17, 2**32 - 1])  # type: ignore[attr-defined]
         message.options.target_prefix = source.choice(["", "Guten", " ", "x" * 5_000, "\x00", "ja " * 200])  # type: ignore[attr-defined]

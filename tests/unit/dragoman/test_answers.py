@@ -8,6 +8,7 @@ from dragoman.answers import (
     Score,
     TokenScore,
     Translation,
+    WordAlignment,
     model_of,
     score_of,
     translation_delta_of,
@@ -53,6 +54,18 @@ def test_a_seed_is_there_only_when_the_message_has_one() -> None:
     for seed in (0, 2**32 - 1):
         drawn = pb.TranslatedText(seed=seed)
         assert translation_of(pb.TranslatedText.FromString(drawn.SerializeToString())).seed == seed
+
+
+def test_alignments_are_read_in_their_order() -> None:
+    message = pb.TranslatedText(
+        alignments=[
+            pb.WordAlignment(source_end=4, target_start=6, target_end=9, weight=0.5),
+            pb.WordAlignment(source_start=5, source_end=12, target_start=10, target_end=12, weight=1.0),
+        ]
+    )
+    assert translation_of(message).alignments == (WordAlignment(0, 4, 6, 9, 0.5), WordAlignment(5, 12, 10, 12, 1.0))
+    assert len(WordAlignment._fields) == len(pb.WordAlignment.DESCRIPTOR.fields)
+    assert translation_of(TRANSLATED).alignments == ()
 
 
 def test_alternatives_are_read_in_their_order() -> None:

@@ -25,6 +25,7 @@ OPTIONS = {
     "top_k": 3,
     "top_p": 0.75,
     "seed": 7,
+    "alignments": True,
     "request_id": "a",
     "priority": "bulk",
 }
@@ -41,7 +42,7 @@ def test_every_option_becomes_its_field_in_both_kinds_of_calls() -> None:
         assert (message.options.max_target_tokens, message.options.mean_log_probability) == (7, True)
         options = message.options
         assert (options.beam_size, options.length_penalty, options.alternatives) == (4, 0.5, 3)
-        assert options.target_prefix == "Guten"
+        assert (options.target_prefix, options.alignments) == ("Guten", True)
         assert options.sampling == pb.Sampling(temperature=0.5, top_k=3, top_p=0.75, seed=7)
         assert message.priority == pb.PRIORITY_BULK
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from tqdm import tqdm
 
-from dragoman.answers import Alternative, Translation
+from dragoman.answers import Alternative, Translation, WordAlignment
 from dragoman.cli import main
 from dragoman.commands import lines, translate
 from dragoman.errors import InternalError
@@ -97,6 +97,43 @@ def test_json_has_alternatives_where_they_are_asked_for(monkeypatch, capfd) -> N
     assert main(["translate", "--json", "a"]) == 0
     assert "alternatives" not in json.loads(capfd.readouterr().out)
     assert (asked["beam_size"], asked["length_penalty"], asked["alternatives"]) == (0, None, 0)
+
+
+ALIGNED = Translation(
+    "Guten Morgen!",
+    "en-de",
+    3,
+    3,
+    "EOS",
+    1,
+    alignments=(WordAlignment(0, 4, 0, 5, 1.0), WordAlignment(5, 12, 6, 12, 0.874)),
+)
+
+
+def test_alignments_are_written_a_line_each_with_the_number_of_their_text(monkeypatch, capfd) -> None:
+    asked = translations_of(monkeypatch, ALIGNED, FAILED)
+    assert main(["translate", "--alignments", "Good morning!", "b"]) == 1
+    lines = ["1\tGood\tGuten\t1.00", "1\tmorning\tMorgen\t0.87", "2\t\t"]
+    assert (capfd.readouterr().out.splitlines(), asked["alignments"]) == (lines, True)
+    asked = translations_of(monkeypatch, ALIGNED)
+    assert main(["translate", "--alignments", "--json", "--alternatives=1", "Good morning!"]) == 0
+    described = json.loads(capfd.readouterr().out)
+    assert described["alignments"][1] == {
+        "source_start": 5,
+        "source_end": 12,
+        "target_start": 6,
+        "target_end": 12,
+        "weight": 0.874,
+    }
+
+
+@pytest.mark.parametrize("other", ["--html", "--alternatives=2"])
+def test_what_does_not_go_with_alignments_is_one_line(other: str, capfd) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["translate", "--alignments", other, "a"])
+    assert ended.value.code == 2
+    error = capfd.readouterr().err
+    assert (error.count("\n"), "--alignments" in error) == (1, True)
 
 
 @pytest.mark.parametrize("argument", ["--beam-size=0", "--alternatives=-1", "--length-penalty=long", "--seed=-1"])

@@ -78,6 +78,16 @@ def test_one_alternative_is_the_translation_with_its_score() -> None:
     assert morning.mean_log_probability is None
 
 
+def test_alignments_have_the_places_of_words() -> None:
+    text = "Where is the station?"
+    [found] = translator(BUNDLE, model="", source="", target="", html=False, alignments=True)([text])
+    words = [
+        (text[each.source_start : each.source_end], found.text[each.target_start : each.target_end])
+        for each in found.alignments
+    ]
+    assert {("Where", "Wo"), ("is", "ist"), ("station", "Bahnhof")} <= set(words)
+
+
 def test_an_impossible_beam_is_refused_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_SLOTS", "3")
     with pytest.raises(InvalidRequestError, match=r"^beam_size: must be at most 3, the number of slots, is 4 \(and 1"):

@@ -12,6 +12,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
 from service.handlers.answer import in_messages, listed, pieces, sendable, translated, whole
 from service.handlers.validation import check_page
+from service.text.alignment import Link
 from service.text.alternatives import Alternative
 from service.text.document import TextResult
 
@@ -97,6 +98,25 @@ def test_the_largest_alternatives_that_are_sendable_fit_every_message(count: int
     longer = alternative._replace(text="a" * (size + count + 1))
     error = sendable(largest._replace(alternatives=[longer, *largest.alternatives[1:]]), MAX_BYTES)
     assert isinstance(error, AnswerTooLargeError)
+
+
+@pytest.mark.parametrize("place", [1, 2**21, 2**28 - 2])
+def test_the_most_alignments_that_are_sendable_fit_every_message(place: int) -> None:
+    link = Link((place, place + 1), (place, place + 1), 0.5)
+    count = (MAX_BYTES - 1_024 - 1_000) // 28
+    largest = result("a" * 1_000)._replace(alignments=[link] * count)
+    assert sendable(largest, MAX_BYTES) is largest
+    translation = translated(largest, LONGEST_NAME, LONGEST_NAME, beam_size=16)
+    message = pb.StreamTranslateTextResponse(content_index=2**32 - 1, result=translation, request_id="i" * 128)
+    assert message.ByteSize() <= MAX_BYTES
+    error = sendable(largest._replace(alignments=[link] * (count + 1)), MAX_BYTES)
+    assert isinstance(error, AnswerTooLargeError)
+
+
+def test_alignments_are_written_as_they_are() -> None:
+    made = result("a")._replace(alignments=[Link((1, 3), (4, 9), 0.5)])
+    [alignment] = translated(made, "m", beam_size=1).alignments
+    assert alignment == pb.WordAlignment(source_start=1, source_end=3, target_start=4, target_end=9, weight=0.5)
 
 
 def test_alternatives_are_written_as_they_are() -> None:

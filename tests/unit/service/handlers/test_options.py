@@ -25,12 +25,14 @@ def test_without_options_all_but_order_and_context_is_the_default(message: type)
 @pytest.mark.parametrize("message", MESSAGES)
 def test_every_option_of_a_message(message: type) -> None:
     asked = message(mime_type="text/html", options={"mean_log_probability": True, "max_target_tokens": 99})
+    asked.options.alignments = True  # that HTML has none is a matter of the checks
     options = options_of(asked, ORDER, CONTEXT, wants_deltas=True, all_or_nothing=True)
     assert options == RequestOptions(
         source_language="en-GB",
         target_language="de",
         decoding=Decoding(wants_log_probability=True),
         mean_log_probability=True,
+        alignments=True,
         max_target_tokens=5,
         deadline_s=7.0,
         wants_deltas=True,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dragoman.bundle import Manifest
-from dragoman.errors import InternalError, UnknownLanguagePairError
+from dragoman.errors import InternalError, InvalidRequestError, UnknownLanguagePairError
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
@@ -61,6 +61,12 @@ async def test_a_text_goes_through_both_models_and_the_answer_names_them(engine:
     assert (first.segments, first.finish_reason) == (2, pb.FINISH_REASON_EOS)
     [record] = engine.records
     assert (record.model, record.code.name, record.segments) == ("de-en+en-fr", "OK", 6)
+
+
+async def test_alignments_are_refused_where_two_models_translate(engine: PlayedEngine) -> None:
+    request = pb.TranslateTextRequest(contents=["tom"], options={"alignments": True}, **LANGUAGES)
+    with pytest.raises(InvalidRequestError, match=r"^options.alignments: .* two models translate: de-en and en-fr$"):
+        await engine.handlers.translate(request, CONTEXT)
 
 
 async def test_both_models_use_the_beam_and_the_second_gives_the_alternatives(

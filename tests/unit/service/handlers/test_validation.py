@@ -175,6 +175,23 @@ def test_texts_with_alternatives_have_their_part_of_the_message(catalog) -> None
     check(request("a" * (limit + 1), options=options), catalog, SETTINGS)  # as a stream
 
 
+def test_texts_with_alignments_have_their_part_of_the_message(catalog) -> None:
+    for options, parts, named in (
+        ({"alignments": True}, 3, "the alignments of each"),
+        ({"alignments": True, "alternatives": 2}, 5, "2 alternatives and the alignments of each"),
+    ):
+        limit = TEXT_BYTES // parts
+        check(request("a" * limit, options=options), catalog, SETTINGS, one_answer=True)
+        found = wrong(catalog, request("a" * (limit + 1), options=options), one_answer=True)
+        assert f"at most {limit} bytes together with {named}, are {limit + 1}" in found["contents"]
+
+
+def test_words_of_html_have_no_alignments(catalog) -> None:
+    check(request(options={"alignments": True}), catalog, SETTINGS)
+    found = wrong(catalog, request(mime_type="text/html", options={"alignments": True}))
+    assert found == {"options.alignments": 'must be false for mime_type "text/html"'}
+
+
 @pytest.mark.parametrize(
     ("options", "size"),
     [

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from service.decode import FinishReason, Hypothesis
 from service.segment import Segment
 from service.text.alignment import Alignment
 from service.text.document import Document, Part
+from service.text.segment_text import SegmentText
 from tests.unit.service.played_segments import begun, end, fail
 
 EOS = 2
@@ -20,7 +22,12 @@ KEPT = st.sampled_from(["", " ", "\n\n", "---"])
 
 
 def document(
-    tokenizer, parts: Sequence[Part], *, wants_log_probability: bool = False, alternatives: int = 0
+    tokenizer,
+    parts: Sequence[Part],
+    *,
+    wants_log_probability: bool = False,
+    alternatives: int = 0,
+    alignments: bool = False,
 ) -> Document:
     return Document(
         iter(parts),
@@ -30,6 +37,7 @@ def document(
         unknown_id=UNKNOWN,
         wants_log_probability=wants_log_probability,
         alternatives=alternatives,
+        alignments=alignments,
     )
 
 
@@ -144,6 +152,96 @@ class Tag:
 
     def restore(self, translation: str, alignment: Alignment | None) -> str:
         return f"<b>{translation}</b>"
+
+
+def look(segment: Segment, order: Sequence[int]) -> None:
+    """Ends a segment with its source as the translation; token n looked at token `order[n]` of the source."""
+    begun(segment).attention.extend(np.eye(len(segment.source_ids), dtype=np.float32)[list(order)])
+    decode(segment)
+
+
+def test_alignments_are_those_of_all_segments_in_the_places_of_the_text(tokenizer) -> None:
+    words = ["tom", "schön", "你好"]
+    sources, begun_at = [], 0
+    for word in words:
+        begun_at += 2
+        sources.append(SegmentText(word, begun_at, 0))
+        begun_at += len(word)
+    parts = [
+        Part("- ", segment_of(tokenizer, word), None, source=source)
+        for word, source in zip(words, sources, strict=True)
+    ]
+    text = document(tokenizer, parts, alignments=True)
+    text.read_all()
+    assert text.weight == 3 * 33
+    for segment in text.segments:
+        look(segment, range(segment.source_tokens))
+    result = text.result()
+    source = "- tom- schön- 你好"
+    assert result.text == source
+    assert [source[slice(*link.source)] for link in result.alignments] == words
+    assert [(link.source, link.weight) for link in result.alignments] == [
+        (link.target, 1.0) for link in result.alignments
+    ]
+
+
+def test_a_language_in_front_of_a_source_is_no_word_of_it(tokenizer) -> None:
+    ids = tokenizer.encode("tom schön")
+    segment = Segment([7, 7, *ids, EOS], 99, marks=3)
+    text = document(tokenizer, [Part("", segment, source=SegmentText("tom schön", 0, 2))], alignments=True)
+    text.read_all()
+    begun(segment).target_ids.extend(ids)
+    begun(segment).attention.extend(np.eye(len(ids) + 3, dtype=np.float32)[2:-1])
+    end(segment, FinishReason.EOS)
+    assert [(link.source, link.target) for link in text.result().alignments] == [((0, 3), (0, 3)), ((4, 9), (4, 9))]
+
+
+def test_what_was_not_looked_at_has_no_alignment(tokenizer) -> None:
+    parts = [Part("", segment_of(tokenizer, word), source=SegmentText(word, 0, 0)) for word in ("tom", "good")]
+    text = document(tokenizer, parts, alignments=True)
+    text.read_all()
+    first, second = text.segments
+    decode(second)
+    begun(first)
+    end(first, FinishReason.EOS)  # without a token
+    assert text.result().alignments == []
+
+
+class Seen:
+    """Notes what it is given to restore."""
+
+    weight = 1
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+
+    def restore(self, translation: str, alignment: Alignment | None) -> str:
+        assert alignment is not None
+        span = alignment.target_of(0, 3)
+        assert span is not None
+        self.found.append((translation, translation[slice(*span)]))
+        return translation
+
+
+def test_what_was_taken_out_is_put_back_by_the_words_of_each_alternative(tokenizer) -> None:
+    seen, source = Seen(), "tom good"
+    segment = segment_of(tokenizer, source)
+    text = document(tokenizer, [Part("", segment, seen, source=SegmentText(source, 0, 0))], alternatives=2)
+    text.read_all()
+    rows = np.eye(len(segment.source_ids), dtype=np.float32)
+    own = tokenizer.encode("good tom")
+    split = len(tokenizer.encode("good"))
+    crossed = [*rows[-1 - split : -1], *rows[: len(own) - split]]
+    hypotheses = [
+        Hypothesis(ids, -1.0, -1.0, FinishReason.EOS, 9, attention)
+        for ids, attention in ((own, crossed), (tokenizer.encode(source), list(rows[:-1])))
+    ]
+    begun(segment).target_ids.extend(own)
+    begun(segment).attention.extend(crossed)
+    begun(segment).hypotheses = hypotheses
+    end(segment, FinishReason.EOS)
+    assert text.result().alignments == []
+    assert seen.found == [("good tom", "tom"), ("tom good", "tom")]
 
 
 def choose(tokenizer, segment: Segment, words: dict[str, float]) -> None:

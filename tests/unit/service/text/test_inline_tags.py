@@ -146,6 +146,12 @@ def test_marks_go_where_the_aligned_words_went(source: str, translation: str, li
     assert text.restore(translation, aligned(text.text, translation, links)) == html
 
 
+def test_tags_without_number_keep_their_order() -> None:
+    text = tagged("{b}Ann{/b} saw {i}Tom{/i}" + "{-img}" * 2_000)
+    html = text.restore("Tom sah Ann", aligned(text.text, "Tom sah Ann", "0-2 1-1 2-0"))
+    assert html.index("<b>") < html.index("<i>")
+
+
 @st.composite
 def aligned_texts(draw: st.DrawFn) -> tuple[TaggedText, str, Alignment]:
     """A text with marks of all kinds, a text in its place, and any attention between both."""

@@ -1,5 +1,6 @@
 import random
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -32,6 +33,8 @@ class Echo:
     def decode(self, decodes: list[Decode]) -> None:
         for decode in decodes:
             decode.target_ids.extend(decode.source_ids[:-1][: decode.max_target_tokens])
+            if decode.decoding.wants_attention:
+                decode.attention.extend(np.eye(len(decode.source_ids), dtype=np.float32)[: len(decode.target_ids)])
             limited = len(decode.source_ids) > decode.max_target_tokens
             decode.finish(FinishReason.LENGTH if limited else FinishReason.EOS, 0.0)
 
@@ -258,11 +261,30 @@ def test_a_bounded_number_of_segments_is_handed_out_at_a_time(translator) -> Non
 def test_tags_inside_segments_count_like_segments(translator) -> None:
     html = "<p>" + "<b>t</b><i>o</i>m " * 5 + "</p>"
     document = translator.prepare(html * 20, RequestOptions(html=True))
-    assert (len(document.segments), document.weight) == (20, 20 * 21)
+    assert (len(document.segments), document.weight) == (20, 20 * (1 + 32 + 20))
     Echo().decode_all(document.segments)
     deltas = list(iter(document.grow, ""))
     assert len(deltas) > 4
     assert "".join(deltas) == html * 20
+
+
+def test_attention_is_asked_for_where_tags_are_inside_and_where_alignments_are_wanted(translator) -> None:
+    html = "<p>Good tom. <b>Good</b> tom. <i>Tom.</i></p>"
+    document = translator.prepare(html, RequestOptions(html=True))
+    assert [segment.options.decoding.wants_attention for segment in document.segments] == [False, True, False]
+    text = "Good tom.\n\nTom."
+    for wanted in (False, True):
+        document = translator.prepare(text, RequestOptions(alignments=wanted))
+        assert [segment.options.decoding.wants_attention for segment in document.segments] == [wanted, wanted]
+
+
+def test_alignments_have_the_places_of_the_text(translator) -> None:
+    text = "  Good   tom.\n\n- Tom? 你好 "
+    [result] = translator.translate_offline(Echo(), [text], RequestOptions(alignments=True))
+    words = ["Good", "tom", "Tom", "你好"]
+    assert [text[slice(*link.source)] for link in result.alignments] == words
+    assert [result.text[slice(*link.target)] for link in result.alignments] == words
+    assert translator.translate_offline(Echo(), [text])[0].alignments == []
 
 
 def test_html_is_text_and_tags(translator) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from copy import copy
 from typing import NoReturn
 
@@ -12,19 +12,18 @@ from service.calls import admission
 from service.calls.call import Call
 from service.calls.limits import refuse_any
 from service.calls.pivot_call import PivotCall
-from service.calls.text_worker import Result, TextWorker, unexpected
-from service.calls.window import Window
+from service.calls.text_worker import Result, unexpected
 from service.handlers import validation
 from service.handlers.answer import listed, pieces, scored, sendable, translated, whole
 from service.handlers.batch import Batch
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.inbox import Inbox
-from service.handlers.options import into_pivot, options_of, pairs_of, scoring_options_of
+from service.handlers.options import options_of, pairs_of, scoring_options_of
 from service.handlers.reports import Reports
+from service.handlers.runs import Runs
 from service.handlers.validation import Order
 from service.options import Priority, RequestOptions
-from service.registry.catalog import ServedModel
 from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
 from service.settings import Settings
@@ -55,12 +54,9 @@ class TranslationHandlers:
         """
         self._gate = gate
         self._settings = settings
-        self._metrics = metrics
         self._callers = callers
         self._reports = Reports(metrics, access_log or AccessLog())
-        self._worker = TextWorker(settings)
-        # No token is shorter than a byte: one stream without a beam does not fill the queue of an idle engine.
-        self._window = Window(settings.max_contents, settings.queue_source_tokens)
+        self._runs = Runs(gate, settings, metrics)
 
     def identify(self, method: str, peer: str, metadata: Metadata) -> Caller:
         """Tell who calls, by the headers of the call: before any message is read, and once.
@@ -98,7 +94,7 @@ class TranslationHandlers:
         """
         with self._opened("TranslateText", context, request.request_id) as record:
             order, options = self._screened(request, context, record, wants_deltas=False)
-            async with self._running(order, options, context, record) as call:
+            async with self._runs.translating(order, options, context, record) as call:
                 await call.add(request.contents)
                 results = await _finished(call, options, record)
             translations = [
@@ -117,7 +113,7 @@ class TranslationHandlers:
         """
         with self._opened("StreamTranslateText", context, request.request_id) as record:
             order, options = self._screened(request, context, record, wants_deltas=True)
-            async with self._running(order, options, context, record) as call:
+            async with self._runs.translating(order, options, context, record) as call:
                 await call.add(request.contents)
                 unanswered = set(range(call.count))
                 moved = unanswered.copy()
@@ -159,7 +155,7 @@ class TranslationHandlers:
             record.admitted = True
             record.model = order.path
             options = options_of(first.config, order, context, default=Priority.BULK)
-            async with self._running(order, options, context, record, self._window) as call:
+            async with self._runs.translating(order, options, context, record, feeds=True) as call:
                 await context.accept()
                 batch = Batch(inbox, call, order, record, self._settings, in_order=first.config.in_order)
                 async with batch.reading():
@@ -181,10 +177,9 @@ class TranslationHandlers:
             record.model = order.path
             options = scoring_options_of(request, order, context)
             admission.precheck(order.model.intake, options, [pair.source_text for pair in request.pairs])
-            with order.model.held():
-                async with self._gate.limited(context), self._call(order.model, options, record) as call:
-                    await call.add_pairs(pairs_of(request))
-                    results = await _finished(call, options, record)
+            async with self._runs.scoring(order, options, context, record) as call:
+                await call.add_pairs(pairs_of(request))
+                results = await _finished(call, options, record)
             scores = [scored(result, order.path) for result in results]
             answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
@@ -241,37 +236,6 @@ class TranslationHandlers:
                 raise failure
             finally:
                 del failure  # else it and this frame would keep each other
-
-    @asynccontextmanager
-    async def _running(
-        self,
-        order: Order,
-        options: RequestOptions,
-        context: CallContext,
-        record: CallStats,
-        window: Window | None = None,
-    ) -> AsyncIterator[Call | PivotCall]:
-        """Run a call that is let in, until its deadline; withdraw what is unfinished at the end, however that comes.
-
-        Raises:
-            DeadlineExceededError: the deadline of the call passed meanwhile.
-            DragomanError: what the server abandons its calls with.
-        """
-        with ExitStack() as held:
-            held.enter_context(order.model.held())
-            if (pivot := order.pivot) is None:
-                running: Call | PivotCall = self._call(order.model, options, record, window)
-            else:
-                held.enter_context(pivot.model.held())
-                into = self._call(pivot.model, into_pivot(options, pivot), record, self._window)
-                running = PivotCall(into, self._call(order.model, options, record, self._window))
-            async with self._gate.limited(context), running as call:
-                yield call
-
-    def _call(
-        self, model: ServedModel, options: RequestOptions, record: CallStats, window: Window | None = None
-    ) -> Call:
-        return Call(model, options, self._worker, self._metrics, record, window=window)
 
     def _screened(
         self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats, *, wants_deltas: bool

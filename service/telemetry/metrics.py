@@ -215,8 +215,8 @@ class Metrics:
         )
         self.target_tokens_total = self._counter(
             "target_tokens",
-            "Target tokens decoded, without the end-of-sentence tokens; of a beam search those of the translation that "
-            "it ends with.",
+            "Target tokens decoded, or given and scored, without the end-of-sentence tokens; of a beam search those of "
+            "the translation that it ends with.",
             "model",
         )
         self.encoder_padding_tokens_total = self._counter(

@@ -1,0 +1,79 @@
+"""Calls that are let in: each runs until its deadline, by one model or by two."""
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+
+from service.calls.call import Call
+from service.calls.pivot_call import PivotCall
+from service.calls.text_worker import TextWorker
+from service.calls.window import Window
+from service.handlers.context import CallContext
+from service.handlers.gate import Gate
+from service.handlers.options import into_pivot
+from service.handlers.validation import Order
+from service.options import RequestOptions
+from service.registry.catalog import ServedModel
+from service.settings import Settings
+from service.telemetry.call_stats import CallStats
+from service.telemetry.metrics import Metrics
+
+
+class Runs:
+    """Begins calls, and withdraws what of each is unfinished at its end, however that comes."""
+
+    def __init__(self, gate: Gate, settings: Settings, metrics: Metrics) -> None:
+        """Begin without a call.
+
+        Args:
+            gate: of the server.
+            settings: of the server.
+            metrics: of the server.
+        """
+        self._gate = gate
+        self._metrics = metrics
+        self._worker = TextWorker(settings)
+        # No token is shorter than a byte: one stream without a beam does not fill the queue of an idle engine.
+        self._window = Window(settings.max_contents, settings.queue_source_tokens)
+
+    @asynccontextmanager
+    async def translating(
+        self, order: Order, options: RequestOptions, context: CallContext, record: CallStats, *, feeds: bool = False
+    ) -> AsyncIterator[Call | PivotCall]:
+        """Run a call that translates.
+
+        Args:
+            order: what is asked for.
+            options: of all its texts.
+            context: of the call.
+            record: of the call.
+            feeds: whether texts come one after the other, and are answered so.
+
+        Raises:
+            DeadlineExceededError: the deadline of the call passed meanwhile.
+            DragomanError: what the server abandons its calls with.
+        """
+        with ExitStack() as held:
+            held.enter_context(order.model.held())
+            if (pivot := order.pivot) is None:
+                window = self._window if feeds else None
+                running: Call | PivotCall = self._call(order.model, options, record, window)
+            else:
+                held.enter_context(pivot.model.held())
+                into = self._call(pivot.model, into_pivot(options, pivot), record, self._window)
+                running = PivotCall(into, self._call(order.model, options, record, self._window))
+            async with self._gate.limited(context), running as call:
+                yield call
+
+    @asynccontextmanager
+    async def scoring(
+        self, order: Order, options: RequestOptions, context: CallContext, record: CallStats
+    ) -> AsyncIterator[Call]:
+        """Run a call that scores, by one model; the arguments and errors are those of :meth:`translating`."""
+        with order.model.held():
+            async with self._gate.limited(context), self._call(order.model, options, record) as call:
+                yield call
+
+    def _call(
+        self, model: ServedModel, options: RequestOptions, record: CallStats, window: Window | None = None
+    ) -> Call:
+        return Call(model, options, self._worker, self._metrics, record, window=window)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from service.decode import Decode
 from service.decoding.beam import Beam, Best, common_length
+from service.decoding.constrained_beam import ConstrainedBeam
 from service.decoding.repetition import FEWEST_TOKENS
 from service.decoding.stopping import goes_round
 
@@ -34,16 +35,9 @@ class Search:
 
     def __init__(self, decode: Decode, slot: int, eos_id: int) -> None:
         """Begin in a slot."""
-        decoding = decode.decoding
         self._decode = decode
         self.slots = [slot]
-        self.beam = Beam(
-            decoding.beam_size,
-            decoding.length_penalty,
-            limit=decode.max_target_tokens,
-            eos_id=eos_id,
-            given=len(decode.start_ids[1:]),
-        )
+        self.beam = _new_beam(decode, eos_id)
 
     @property
     def reserved(self) -> int:
@@ -99,3 +93,19 @@ class Search:
         decode.attention = list(best.attention)
         decode.hypotheses = beam.finished[: decode.decoding.alternatives]
         return len(decode.target_ids) > known
+
+
+def _new_beam(decode: Decode, eos_id: int) -> Beam:
+    size, length_penalty = decode.decoding.beam_size, decode.decoding.length_penalty
+    limit, given = decode.max_target_tokens, len(decode.start_ids[1:])
+    if decode.constraints is None:
+        return Beam(size, length_penalty, limit=limit, eos_id=eos_id, given=given)
+    return ConstrainedBeam(
+        size,
+        length_penalty,
+        limit=limit,
+        eos_id=eos_id,
+        constraints=decode.constraints,
+        wanted=max(1, decode.decoding.alternatives),
+        given=given,
+    )

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dragoman.bundle import Bundle, find_bundles
 from dragoman.errors import DeadlineExceededError, InternalError
 from dragoman.tokenizer import Tokenizer
+from service.constraints import Constraints, Term
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine.dry_run import drive
 from service.engine.engine import Engine
@@ -30,6 +31,7 @@ from service.telemetry.metrics import Metrics
 from tests import synthetic
 from tests.engine_harness import OpenBatch, Trace, decode_alone
 from tests.synthetic import Synthetic
+from tests.terms import holds
 
 REPOSITORY = Path(__file__).parents[2]
 SHIPPED = find_bundles(REPOSITORY / "models")
@@ -37,6 +39,7 @@ PATIENCE_S = 60
 LIMIT = synthetic.MAX_TARGET_TOKENS
 UNBOUNDED = 1_000_000
 LASTING = (FinishReason.EOS, FinishReason.LENGTH)
+BEGINS_WORD = frozenset(range(0, 40_000, 2))
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
 
 property_test = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -92,6 +95,7 @@ class Subject:
             decoding=decoding,
             start_ids=segment.start_ids,
             prefix_ids=segment.prefix_ids,
+            constraints=segment.constraints,
         )
         drive(Runner(manifest, *self._on_host, decoding.beam_size), manifest.eos_id, [[alone]])
         return alone
@@ -135,6 +139,7 @@ class Visit(NamedTuple):
     prefix_ids: tuple[int, ...]
     sampling: Sampling | None
     scored_ids: tuple[int, ...]  # without the end-of-sentence id; (): its translation is to be found
+    terms: tuple[Term, ...]  # that a search is for
     expired: bool
 
 
@@ -170,6 +175,7 @@ visits = st.builds(
     prefix_ids=st.sampled_from([(), (), (7,), (9, 5, 11)]),
     sampling=st.sampled_from([None] * 4 + [Sampling(1, temperature=3.0), Sampling(2, top_k=5), Sampling(3, top_p=0.9)]),
     scored_ids=st.sampled_from([()] * 6 + [(7,), (9, 5, 11, 5, 5)]),
+    terms=st.sampled_from([(), (), (((8, 5),),), (((12,), (10, 7, 7)), ((14,),), ((14,),))]),
     expired=st.sampled_from([False] * 9 + [True]),
 )
 plans = st.builds(
@@ -196,6 +202,8 @@ class Rehearsal:
 
     def _segment(self, visit: Visit) -> Decode:
         scored_ids = (*visit.scored_ids, self.subject.bundle.manifest.eos_id) if visit.scored_ids else ()
+        decoding = self.plan.decoding(visit)
+        is_constrained = visit.terms and decoding.beam_size > 1
         segment = Decode(
             list(self.subject.source(visit.source)),
             min(max(visit.limit, len(visit.prefix_ids) + 1, len(scored_ids)), LIMIT - len(visit.start_ids[1:])),
@@ -204,7 +212,8 @@ class Rehearsal:
             scored_ids=scored_ids,
             deadline_s=EXPIRED_S if visit.expired else None,
             wants_deltas=visit.wants_deltas,
-            decoding=self.plan.decoding(visit),
+            decoding=decoding,
+            constraints=Constraints(visit.terms, BEGINS_WORD) if is_constrained else None,
             on_progress=lambda segment: self.told[segment].append(len(segment.target_ids)),
         )
         self.told[segment] = []
@@ -277,7 +286,7 @@ class Rehearsal:
 @property_test
 @given(plan=plans)
 def test_a_batch_decodes_what_plain_pytorch_decodes_alone(fp32_subject, in_pytorch, plan: Plan) -> None:
-    plain = {"start_ids": (), "beam_size": 1, "prefix_ids": (), "sampling": None, "scored_ids": ()}
+    plain = {"start_ids": (), "beam_size": 1, "prefix_ids": (), "sampling": None, "scored_ids": (), "terms": ()}
     plan = plan._replace(visits=[visit._replace(**plain) for visit in plan.visits])
     rehearsal = Rehearsal(fp32_subject, plan)
     rehearsal.play()
@@ -305,6 +314,9 @@ def check_search_like_alone(subject: Subject, segment: Decode) -> None:
         assert (segment.hypotheses, segment.finish_reason) == (alone.hypotheses, alone.finish_reason)
         first = segment.hypotheses[0]
         assert (list(first.target_ids), first.log_probability) == (segment.target_ids, segment.log_probability)
+        if segment.constraints is not None and segment.finish_reason is FinishReason.EOS:
+            for hypothesis in segment.hypotheses:
+                assert holds(tuple(hypothesis.target_ids), segment.constraints.terms, BEGINS_WORD)
     else:
         assert segment.target_ids == alone.target_ids[: len(segment.target_ids)]
 

@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import InternalError
+from service.constraints import Constraints, Term
 from service.decode import Decode, DecodeStatus, FinishReason
+from service.decoding.beam import Best
 from service.decoding.scheduler import Scheduler
 from service.decoding.selection import Selection
 from service.options import Decoding
-from tests.unit.service.decoding.test_beam import EOS, best_of
+from tests.unit.service.decoding.test_beam import EOS, best_of, log_probabilities
+from tests.unit.service.decoding.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
 
-TOKENS = 9
 SLOTS = 8
 START = 99
 
@@ -27,6 +29,7 @@ class Visit(NamedTuple):
     prefix: int
     leaves: int | None  # before this step
     fails: int | None  # at this one
+    terms: tuple[Term, ...] = ()  # that a search is to hold
 
 
 class Slots:
@@ -62,9 +65,11 @@ class Slots:
 def new_decode(visit: Visit) -> Decode:
     decoding = Decoding(beam_size=visit.beam_size, alternatives=visit.beam_size - 1)
     start_ids = (START, *range(50, 50 + visit.given)) if visit.given else ()
+    constraints = Constraints(visit.terms, BEGINS_WORD) if visit.terms and visit.beam_size > 1 else None
     return Decode(
         [visit.seed, EOS],
-        visit.limit + visit.prefix,
+        visit.limit + visit.prefix + (constraints.tokens if constraints else 0),
+        constraints=constraints,
         decoding=decoding,
         start_ids=start_ids,
         prefix_ids=tuple(range(60, 60 + visit.prefix)),
@@ -79,7 +84,7 @@ def play(visits: list[Visit]) -> list[Decode]:
     of = dict(zip(decodes, visits, strict=True))
     coming = sorted(decodes, key=lambda decode: of[decode].arrives)
     told: dict[Decode, list[int]] = {decode: [] for decode in decodes}
-    for time in range(sum(visit.limit + visit.given + visit.prefix + 1 for visit in visits) + 40):
+    for time in range(sum(decode.max_target_tokens + len(decode.start_ids) + 1 for decode in decodes) + 40):
         for decode in decodes:
             if of[decode].leaves == time and decode.status is DecodeStatus.DECODING:
                 decode.cancel_requested = True
@@ -104,6 +109,9 @@ def play(visits: list[Visit]) -> list[Decode]:
             for decode, each in zip(scheduler.active, best, strict=True)
         ]
         searched, count = scheduler.asked(chosen)
+        for slot, tokens in searched.items():
+            scores = log_probabilities(scheduler.active[slot].source_ids[0], tuple(said[slot]), TOKENS)
+            best[slot] = best[slot]._replace(asked=[scores[token] for token in tokens])
         assert count == 2 * max((scheduler.active[slot].slots for slot in searched), default=0.5)
         slots.step([EOS if id_ is None else id_ for id_ in chosen])
         result = scheduler.commit(Selection(chosen, {slot: best[slot] for slot in searched}), float(time))
@@ -132,6 +140,7 @@ visits = st.builds(
     prefix=st.integers(0, 3),
     leaves=st.none() | st.none() | st.integers(1, 25),
     fails=st.none() | st.none() | st.none() | st.integers(0, 25),
+    terms=st.just(()) | terms,
 )
 
 
@@ -144,6 +153,8 @@ def test_every_answer_in_company_is_the_one_alone(company: list[Visit]) -> None:
             assert decode.target_ids == alone.target_ids
             assert decode.hypotheses == alone.hypotheses
             assert decode.log_probability == alone.log_probability
+            if decode.constraints is not None:
+                assert holds(tuple(decode.target_ids), decode.constraints.terms)
         else:
             assert decode.error is not None or decode.finish_reason is FinishReason.CANCELLED
             assert decode.target_ids == alone.target_ids[: len(decode.target_ids)]
@@ -181,6 +192,21 @@ def test_a_search_whose_best_hypothesis_repeats_itself_is_stopped(stops: bool) -
     assert decode.finish_reason is (FinishReason.REPETITION if stops else FinishReason.LENGTH)
     assert decode.target_ids == [4] * steps
     assert steps == (20 if stops else 60)
+
+
+def test_a_search_that_goes_round_without_its_term_goes_on_until_it_holds_it() -> None:
+    constraints = Constraints((((1, 6),),), BEGINS_WORD)
+    decoding = Decoding(beam_size=4, stops_at_repetition=True)
+    decode, scheduler = Decode([5, EOS], 60, decoding=decoding, constraints=constraints), Scheduler(4, EOS)
+    scheduler.admit(decode)
+    again = Best([4, 5, 7, 8, 3, 2, EOS], [-0.01, -5.0, -6.0, -9.0, -9.0, -9.0, -9.0])
+    while not decode.finished:
+        asked, _ = scheduler.asked([4] * len(scheduler.active))
+        best = {slot: again._replace(asked=[-40.0] * len(tokens)) for slot, tokens in asked.items()}
+        scheduler.commit(Selection([4] * len(scheduler.active), best), 0.0)
+    assert decode.finish_reason is FinishReason.REPETITION
+    assert holds(tuple(decode.target_ids), constraints.terms)
+    assert len(decode.target_ids) == 20
 
 
 def test_a_segment_on_which_the_search_fails_ends_alone() -> None:

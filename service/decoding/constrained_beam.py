@@ -1,0 +1,198 @@
+"""Beam search for translations that hold given terms: dynamic beam allocation (Post and Vilar, arXiv:1804.06609).
+
+Beside the best continuations of each hypothesis, those are looked at that lead on to a term (Hokamp and Liu,
+arXiv:1704.07138). Terms are seldom what the model would say next, so more probable continuations would crowd them out.
+Therefore continuations are in banks, by the tokens of terms that they hold. The best of each bank goes on, that of the
+fullest bank in any case. The lanes that are left go to the most probable continuations of all banks: measured, that is
+better than to share them evenly. The fullest bank gets further at every step, so all terms are met before a limit that
+has room for them.
+
+Two rules keep the model from making up text around terms. A term that was begun against its will is not given up. And
+where it would rather end the translation, only terms follow, until all are met.
+
+A hypothesis may end once it holds all terms. Scores are those of any beam. The search ends once as many hypotheses as
+are wanted have ended, and the best live one scores no better by its length so far than the worst of these.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from service.constraints import Constraints
+from service.decode import Attention, FinishReason
+from service.decoding.beam import Beam, Best
+from service.decoding.term_progress import Progress, Terms
+
+# A continuation of a hypothesis: its log-probability negated, its lane, the rank of its token in the lane, the token,
+# how far it is. So the most probable one sorts first; of equals the earlier lane, and then the better token.
+_Candidate: TypeAlias = tuple[float, int, int, int, Progress]
+_EVEN: Final = math.log(0.5)  # a token with more is more probable than all others together
+
+
+class _Lane(NamedTuple):
+    """What a hypothesis may go on with.
+
+    Attributes:
+        progress: how far it is with the terms.
+        is_bound: whether its last token was none of the best: what it has of a term is not given up.
+        is_said: whether it would have ended but for terms: nothing else follows until all are met.
+    """
+
+    progress: Progress
+    is_bound: bool = False
+    is_said: bool = False
+
+
+class ConstrainedBeam(Beam):
+    """A beam whose finished hypotheses hold all terms, unless the limit is too near for that."""
+
+    __slots__ = ("_lanes", "_wanted")
+
+    def __init__(
+        self,
+        size: int,
+        length_penalty: float,
+        *,
+        limit: int,
+        eos_id: int,
+        constraints: Constraints,
+        wanted: int = 1,
+        given: int = 0,
+    ) -> None:
+        """Begin with nothing decoded.
+
+        Args:
+            size: see :class:`Beam`.
+            length_penalty: likewise.
+            limit: of tokens, the terms' too, at which every hypothesis ends.
+            eos_id: see :class:`Beam`.
+            constraints: what each translation holds.
+            wanted: hypotheses that are to be found, from 1.
+            given: see :class:`Beam`.
+        """
+        super().__init__(size, length_penalty, limit=limit, eos_id=eos_id, given=given)
+        self._wanted = wanted
+        self._lanes = [_Lane(Terms(constraints).start)]
+
+    def asked_ids(self, lane: int) -> Sequence[int]:
+        """List the tokens that lead on to a term; the end, once all terms are met."""
+        progress = self._lanes[lane].progress
+        return (self._eos_id,) if progress.is_complete else progress.wanted
+
+    def begin_with(self, token: int, attention: Attention | None = None) -> None:
+        """Give a translation, in which nothing was chosen yet, its next token, which may be one of a term."""
+        super().begin_with(token, attention)
+        self._lanes = [_Lane(self._lanes[0].progress.after(token))]
+
+    def advance(self, best: Sequence[Best]) -> list[int]:
+        """Take a step.
+
+        Args:
+            best: of each lane, `2 * size` tokens or as many as there are, and those that were asked for.
+
+        Returns:
+            See :class:`Beam`.
+        """
+        # Others beside this segment may look at more tokens.
+        best = [each._replace(ids=each.ids[: 2 * self.size]) for each in best]
+        self._lanes = [
+            lane._replace(is_said=self._is_said(lane, each)) for lane, each in zip(self._lanes, best, strict=True)
+        ]
+        candidates = self._candidates(best)
+        self._end(candidates, best)
+        tokens = 1 + len(self.live[0].ids)
+        going_on: list[_Candidate] = []
+        if tokens < self._limit:
+            going_on = self._shared(each for each in candidates if each[3] != self._eos_id)
+        found = self.finished[self._wanted - 1 : self._wanted]
+        self.ended = not going_on or (bool(found) and -going_on[0][0] / self._weight(tokens) <= found[0].score)
+        if self.ended:
+            return []
+        parents = self._go_on([(-loss, lane, token) for loss, lane, _, token, _ in going_on], best)
+        self._lanes = [
+            _Lane(self._lanes[parent].progress.after(token), token not in best[parent].ids, self._lanes[parent].is_said)
+            for parent, token in zip(parents, (live.ids[-1] for live in self.live), strict=True)
+        ]
+        return parents
+
+    def stop(self) -> None:
+        """End the search because the best live hypothesis repeats itself.
+
+        What has ended is found; where nothing has, live hypotheses that hold all terms are. Where none does, the search
+        goes on until one does: the fullest bank gets further at every step.
+        """
+        in_order = zip(self.live, self._lanes, strict=True)
+        complete = [live for live, lane in in_order if lane.progress.is_complete]
+        if complete and not self.finished:
+            self.live = complete
+            super().stop()
+        self.ended = bool(self.finished)
+
+    def _is_said(self, lane: _Lane, best: Best) -> bool:
+        return lane.is_said or (best.ids[0] == self._eos_id and best.log_probabilities[0] > _EVEN)
+
+    def _candidates(self, best: Sequence[Best]) -> list[_Candidate]:
+        """List the continuations that are looked at, the most probable first."""
+        candidates: list[_Candidate] = []
+        for lane, live in enumerate(self.live):
+            progress, before = self._lanes[lane].progress, -live.log_probability
+            next_tokens = self._next_tokens(lane, best[lane]).items()
+            candidates += [
+                (before - value, lane, rank, token, progress if token == self._eos_id else progress.after(token))
+                for rank, (token, value) in enumerate(next_tokens)
+            ]
+        candidates.sort(key=_by_probability)
+        return candidates
+
+    def _next_tokens(self, lane: int, best: Best) -> Mapping[int, float]:
+        """Choose the tokens that a hypothesis may go on with, at least one, each with its log-probability."""
+        progress, is_bound, is_said = self._lanes[lane]
+        tokens = dict(zip(best.ids, best.log_probabilities, strict=False))
+        asked = dict(zip(self.asked_ids(lane), best.asked, strict=False))
+        if progress.is_complete:
+            return tokens | asked
+        tokens.pop(self._eos_id, None)
+        if is_said:
+            return {token: value for token, value in asked.items() if progress.after(token).met > progress.met} or asked
+        tokens |= asked
+        if is_bound:
+            return {
+                token: value for token, value in tokens.items() if progress.after(token).met >= progress.met
+            } or tokens
+        return tokens
+
+    def _end(self, candidates: Sequence[_Candidate], best: Sequence[Best]) -> None:
+        """Finish hypotheses: of the best that hold all terms, those with the end; at the limit all of them.
+
+        At a limit that was too near, those that hold the most of the terms are finished.
+        """
+        tokens = 1 + len(self.live[0].ids)
+        weight, at_limit = self._weight(tokens), tokens >= self._limit
+        ending = [each for each in candidates if each[4].is_complete][: self.size]
+        if at_limit and not (ending or self.finished):
+            most = max(each[4].met for each in candidates)
+            ending = [each for each in candidates if each[4].met == most][: self.size]
+        for loss, lane, _, token, _ in ending:
+            if token == self._eos_id:
+                self.finished.append(self._hypothesis(self.live[lane], -loss, weight, FinishReason.EOS, tokens))
+            elif at_limit:
+                ended = self.live[lane].followed_by(token, -loss, best[lane].attention)
+                self.finished.append(self._hypothesis(ended, -loss, weight, FinishReason.LENGTH, tokens))
+        self._keep_best()
+
+    def _shared(self, candidates: Iterable[_Candidate]) -> list[_Candidate]:
+        """Choose the continuations that go on: the best of each bank, the fullest first, then the best of all."""
+        banks: dict[int, _Candidate] = {}
+        others: list[_Candidate] = []
+        for candidate in candidates:
+            met = candidate[4].met
+            if met not in banks:
+                banks[met] = candidate
+            elif len(others) < self.size:
+                others.append(candidate)
+        fullest = [banks[met] for met in sorted(banks, reverse=True)]
+        return sorted([*fullest, *others][: self.size], key=_by_probability)
+
+
+def _by_probability(candidate: _Candidate) -> tuple[float, int, int]:
+    return candidate[:3]

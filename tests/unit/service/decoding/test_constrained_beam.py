@@ -1,0 +1,245 @@
+"""Constrained searches on small languages whose every translation can be listed."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.constraints import Constraints, Term
+from service.decode import FinishReason
+from service.decoding.beam import Beam, Best
+from service.decoding.constrained_beam import ConstrainedBeam
+from tests.unit.service.decoding.test_beam import EOS, best_of, log_probabilities
+from tests.unit.service.decoding.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
+
+seeds = st.integers(0, 10_000)
+
+
+def new_beam(
+    size: int, wanted: tuple[Term, ...], limit: int, penalty: float = 1.0, count: int = 1, given: int = 0
+) -> ConstrainedBeam:
+    constraints = Constraints(wanted, BEGINS_WORD)
+    return ConstrainedBeam(size, penalty, limit=limit, eos_id=EOS, constraints=constraints, wanted=count, given=given)
+
+
+def best_for(beam: Beam, seed: int, tokens: int = TOKENS, more: int = 0) -> list[Best]:
+    """What a step of an engine says; beside wider searches more of the best tokens, and more that were asked for."""
+    found = []
+    for lane, live in enumerate(beam.live):
+        scores = log_probabilities(seed, live.ids, tokens)
+        asked = [scores[token] for token in beam.asked_ids(lane)] + [scores[0]] * more
+        found.append(best_of(seed, live.ids, tokens, 2 * beam.size + more)._replace(asked=asked))
+    return found
+
+
+def searched(beam: Beam, seed: int, tokens: int = TOKENS, more: int = 0) -> Beam:
+    while not beam.ended:
+        beam.advance(best_for(beam, seed, tokens, more))
+    return beam
+
+
+def sum_of(seed: int, ids: Sequence[int], tokens: int = TOKENS, first: int = 0) -> float:
+    """The log-probability of all tokens from `first` on."""
+    return sum(log_probabilities(seed, tuple(ids[:at]), tokens)[ids[at]] for at in range(first, len(ids)))
+
+
+@given(
+    seed=seeds,
+    size=st.integers(2, 6),
+    wanted=terms,
+    room=st.integers(0, 8),
+    penalty=st.floats(-1, 2),
+    count=st.integers(1, 2),
+    given=st.integers(0, 2),
+)
+def test_all_that_is_found_holds_all_terms(
+    seed: int, size: int, wanted, room: int, penalty: float, count: int, given: int
+) -> None:
+    limit = Constraints(wanted, BEGINS_WORD).tokens + room
+    beam = searched(new_beam(size, wanted, limit, penalty, count, given), seed)
+    assert 1 <= len(beam.finished) <= size
+    for each in beam.finished:
+        assert holds(tuple(each.target_ids), wanted)
+        ended = each.finish_reason is FinishReason.EOS
+        ids = (*each.target_ids, EOS) if ended else tuple(each.target_ids)
+        assert ended or len(ids) == limit
+        assert each.log_probability == pytest.approx(sum_of(seed, ids))
+        assert each.score == pytest.approx(each.log_probability / (given + len(ids)) ** penalty)
+        assert each.decoded_tokens == len(ids)
+    assert [each.score for each in beam.finished] == sorted((each.score for each in beam.finished), reverse=True)
+    assert len({(tuple(each.target_ids), each.finish_reason) for each in beam.finished}) == len(beam.finished)
+
+
+small_forms = st.lists(st.sampled_from([1, 2]), min_size=1, max_size=2).map(tuple)
+small_terms = st.lists(st.lists(small_forms, min_size=1, max_size=2).map(tuple), min_size=1, max_size=2).map(tuple)
+SMALL = 7  # of these, the end, 1 and 2, which begin words, and 6, with which one goes on
+
+
+@given(seed=seeds, wanted=small_terms, limit=st.integers(4, 5))
+def test_a_beam_that_holds_everything_finds_the_best(seed: int, wanted, limit: int) -> None:
+    """Without a length penalty nothing can become better by going on, so the search may not end too early.
+
+    No end is more probable than all else: behind such a one only terms follow.
+    """
+    every: list[tuple[float, tuple[int, ...]]] = []
+    for length in range(1, limit + 1):
+        for ids in itertools.product((1, 2, 6), repeat=length - 1):
+            lasts = (EOS, 1, 2, 6) if length == limit else (EOS,)
+            every += [
+                (sum_of(seed, ids, SMALL) + _calm(seed, ids)[last], (*ids, last))
+                for last in lasts
+                if holds(ids if last == EOS else (*ids, last), wanted)
+            ]
+    beam = new_beam(200, wanted, limit, penalty=0.0)
+    while not beam.ended:
+        step = []
+        for lane, live in enumerate(beam.live):
+            scores = _calm(seed, live.ids)
+            order = sorted((EOS, 1, 2, 6), key=lambda token: -scores[token])
+            asked = [scores[token] for token in beam.asked_ids(lane)]
+            step.append(Best(order, [scores[token] for token in order], asked))
+        beam.advance(step)
+    if every:
+        best_score, best_ids = max(every)
+        found = beam.finished[0]
+        assert found.score == pytest.approx(best_score)
+        assert (*found.target_ids, *([EOS] if found.finish_reason is FinishReason.EOS else [])) == best_ids
+
+
+def _calm(seed: int, ids: tuple[int, ...]) -> list[float]:
+    end, *others = log_probabilities(seed, ids, SMALL)
+    return [min(end, math.log(0.5)), *others]
+
+
+@given(seed=seeds, size=st.integers(2, 4), wanted=terms, more=st.integers(1, 4))
+def test_what_wider_searches_beside_it_look_at_changes_nothing(seed: int, size: int, wanted, more: int) -> None:
+    alone, beside = (searched(new_beam(size, wanted, 14, count=2), seed, more=each) for each in (0, more))
+    assert beside.finished == alone.finished
+
+
+@given(seed=seeds, size=st.integers(2, 6), wanted=terms)
+def test_each_lane_continues_its_parent_and_its_own_where_it_can(seed: int, size: int, wanted) -> None:
+    beam = new_beam(size, wanted, 16)
+    while True:
+        before = beam.live
+        parents = beam.advance(best_for(beam, seed))
+        if beam.ended:
+            break
+        assert len(parents) == len(beam.live) == size
+        for lane, parent in enumerate(parents):
+            assert beam.live[lane].ids[:-1] == before[parent].ids
+            assert parent == lane or parents[parent] == parent
+
+
+@given(seed=seeds, size=st.integers(2, 6), wanted=terms)
+def test_what_all_hypotheses_share_is_never_taken_back(seed: int, size: int, wanted) -> None:
+    beam = new_beam(size, wanted, 16)
+    told: tuple[int, ...] = ()
+    while not beam.ended:
+        beam.advance(best_for(beam, seed))
+        if not beam.ended:
+            common = beam.common_ids(len(told))
+            assert common[: len(told)] == told
+            told = common
+    assert tuple(beam.finished[0].target_ids)[: len(told)] == told
+
+
+@given(seed=seeds, size=st.integers(2, 6), wanted=terms, count=st.integers(1, 6))
+def test_as_many_are_found_as_are_wanted_where_there_is_room(seed: int, size: int, wanted, count: int) -> None:
+    assert len(searched(new_beam(size, wanted, 16, count=min(count, size)), seed).finished) >= min(count, size)
+
+
+def test_the_end_is_asked_for_once_all_terms_are_met() -> None:
+    beam = new_beam(2, (((1, 6),),), 9)
+    assert beam.asked_ids(0) == [1]
+    beam.advance([Best([1, EOS, 4, 5], [-1.0, -1.5, -2.0, -3.0], [-1.0])])
+    assert [live.ids for live in beam.live] == [(1,), (4,)]
+    assert beam.asked_ids(0) == [1, 6]
+    beam.advance([Best([6, 4, 5, 7], [-1.0] * 4, [-5.0, -1.0]), Best([4, 5, 7, 8], [-1.0] * 4, [-5.0])])
+    assert beam.live[0].ids == (1, 6)
+    assert beam.asked_ids(0) == (EOS,)
+
+
+def test_the_fullest_bank_goes_on_however_improbable_it_is() -> None:
+    beam = new_beam(2, (((1, 6),),), 9)
+    beam.advance([Best([4, 5, 7, 8], [-1.0, -1.0, -2.0, -2.0], [-90.0])])
+    assert sorted(live.ids for live in beam.live) == [(1,), (4,)]
+
+
+@pytest.mark.parametrize("prefix", [(1, 6), (4, 1)])
+def test_a_prefix_may_hold_a_term_or_its_begin(prefix: tuple[int, ...]) -> None:
+    beam = new_beam(2, (((1, 6),),), 9)
+    for token in prefix:
+        beam.begin_with(token)
+    assert beam.asked_ids(0) == ((EOS,) if prefix == (1, 6) else [1, 6])
+    for found in searched(beam, 7).finished:
+        assert tuple(found.target_ids[:2]) == prefix
+        assert holds(tuple(found.target_ids), (((1, 6),),))
+        ids = (*found.target_ids, EOS) if found.finish_reason is FinishReason.EOS else found.target_ids
+        assert found.log_probability == pytest.approx(sum_of(7, ids, first=2))
+
+
+def test_a_limit_too_near_for_all_terms_ends_with_most_of_them() -> None:
+    beam = searched(new_beam(3, (((1, 6),), ((2, 6, 7),)), 3), 5)
+    assert {found.finish_reason for found in beam.finished} == {FinishReason.LENGTH}
+    assert all(
+        holds(tuple(found.target_ids), (((1, 6),),)) or found.target_ids[:2] == (2, 6) for found in beam.finished
+    )
+
+
+def test_a_search_is_stopped_with_hypotheses_that_hold_all_terms() -> None:
+    beam = new_beam(2, (((1, 6),),), 9)
+    beam.advance([Best([4, 5, 7, 8], [-1.0, -2.0, -3.0, -4.0], [-2.0])])
+    beam.stop()
+    assert not beam.ended
+    beam.advance([Best([4, 5, 7, 8], [-1.0] * 4, [-50.0] * len(beam.asked_ids(lane))) for lane in range(2)])
+    beam.stop()
+    assert beam.ended
+    assert [(found.target_ids, found.finish_reason) for found in beam.finished] == [((1, 6), FinishReason.REPETITION)]
+
+
+def test_a_search_is_stopped_with_what_has_ended() -> None:
+    beam = new_beam(2, (((1,),),), 9, count=2)
+    beam.advance([Best([1, 4, 5, 7], [-1.0, -2.0, -3.0, -4.0])])
+    beam.advance([Best([4, 5, 7, 8], [-1.0] * 4, [-0.5]), Best([4, 5, 7, 8], [-1.0] * 4, [-9.0])])
+    beam.stop()
+    assert beam.ended
+    assert [(found.target_ids, found.finish_reason) for found in beam.finished] == [((1,), FinishReason.EOS)]
+
+
+def test_a_term_that_was_begun_against_the_will_of_the_model_is_not_given_up() -> None:
+    beam = new_beam(2, (((1, 6),),), 9)
+    beam.advance([Best([4, 5, 7, 8], [-1.0, -2.0, -3.0, -4.0], [-50.0])])
+    [lane] = [lane for lane, live in enumerate(beam.live) if live.ids == (1,)]
+    step = [Best([4, 5, 7, 8], [-0.1, -2.0, -3.0, -4.0], [-50.0] * 2)] * 2
+    beam.advance(step)
+    assert (1, 6) in [live.ids for live in beam.live]
+    assert (1, 4) not in [live.ids for live in beam.live]
+    assert beam.live[lane].ids == (1, 6)
+
+
+def test_what_the_model_began_itself_may_go_on_otherwise() -> None:
+    beam = new_beam(3, (((1, 6),),), 9)
+    beam.advance([Best([1, 5, 7, 8, 3, 2], [-1.0, -20.0, -30.0, -40.0, -41.0, -42.0], [-1.0])])
+    step = Best([7, 4, 5, 8, 3, 2], [-0.1, -2.0, -3.0, -4.0, -5.0, -6.0])
+    beam.advance([step._replace(asked=[-50.0] * len(beam.asked_ids(lane))) for lane in range(3)])
+    assert (1, 7) in [live.ids for live in beam.live]
+
+
+def test_where_the_translation_would_end_only_terms_follow() -> None:
+    beam = new_beam(3, (((1, 6),),), 9)
+    beam.advance([Best([4, 5, 7, 8, 3, 2], [-1.0, -2.0, -3.0, -4.0, -5.0, -6.0], [-5.0])])
+    ending = Best([EOS, 4, 5, 7, 8, 3], [-0.6, -1.0, -2.0, -3.0, -4.0, -5.0])
+    for _ in range(2):
+        beam.advance([ending._replace(asked=[-3.0] * len(beam.asked_ids(lane))) for lane in range(3)])
+    assert {live.ids for live in beam.live if live.ids[0] != 1} == {(4, 1, 6), (5, 1, 6)}
+
+
+@given(seed=seeds, size=st.integers(2, 4), limit=st.integers(1, 12))
+def test_a_search_for_terms_that_cannot_follow_each_other_ends(seed: int, size: int, limit: int) -> None:
+    """Forms that begin inside a word leave no token that leads on."""
+    beam = searched(new_beam(size, (((6,),), ((6,),), ((7, 6),)), limit), seed)
+    assert beam.finished

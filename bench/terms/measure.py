@@ -1,0 +1,120 @@
+"""One set of sentences translated in several ways: what of the terms is there, how good it is, what it costs."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bench.bleu import bleu
+from bench.terms.tasks import Task, occurrences
+from dragoman.bundle import Bundle, target_limit
+from service.constraints import Constraints
+from service.decode import Decode, FinishReason
+from service.engine.offline import OfflineEngine
+from service.options import Decoding
+
+
+class Way(NamedTuple):
+    """A way to translate.
+
+    Attributes:
+        beam_size: hypotheses that are kept; 1: greedy decoding.
+        constrained: whether the search is for translations that hold the terms.
+    """
+
+    beam_size: int
+    constrained: bool
+
+    def __str__(self) -> str:
+        name = "greedy" if self.beam_size == 1 else f"beam {self.beam_size}"
+        return f"constrained {name}" if self.constrained else name
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found out about a way to translate.
+
+    Attributes:
+        terms: of each sentence.
+        way: to translate.
+        sentences: that were translated.
+        with_all: of these, how many have all terms.
+        twice: terms that stand in a translation more than once.
+        unmet: searches that ended without all terms.
+        bleu: of all; None where there is no sacrebleu.
+        seconds: of the processor, for all sentences, in each round.
+    """
+
+    terms: int
+    way: Way
+    sentences: int
+    with_all: int
+    twice: int
+    unmet: int
+    bleu: float | None
+    seconds: list[float]
+
+    @property
+    def ms_a_sentence(self) -> float:
+        """The least of all rounds."""
+        return min(self.seconds) / self.sentences * 1e3
+
+
+class Translator:
+    """A model, on one thread, that decodes all sentences at once."""
+
+    def __init__(self, bundle: Bundle, slots: int) -> None:
+        """Load it."""
+        self._manifest = bundle.manifest
+        self._tokenizer = bundle.tokenizer()
+        self._engine = OfflineEngine(bundle, threads=1, slots=slots)
+
+    def close(self) -> None:
+        """End it."""
+        self._engine.close()
+
+    def greedy(self, sources: Sequence[str]) -> list[str]:
+        """Translate sentences."""
+        decodes = [self._decode(source, (), Way(1, constrained=False)) for source in sources]
+        self._engine.decode(decodes)
+        return [self._tokenizer.decode(decode.target_ids) for decode in decodes]
+
+    def measure(self, tasks: Sequence[Task], ways: Sequence[Way], rounds: int) -> list[Found]:
+        """Translate sentences in all ways, one after the other, in each round."""
+        seconds: dict[Way, list[float]] = {way: [] for way in ways}
+        results: dict[Way, list[Decode]] = {}
+        for _ in range(rounds):
+            for way in ways:
+                decodes = [self._decode(task.source, task.terms, way) for task in tasks]
+                start_s = time.process_time()
+                self._engine.decode(decodes)
+                seconds[way].append(time.process_time() - start_s)
+                results[way] = decodes
+        return [self._found(tasks, way, results[way], seconds[way]) for way in ways]
+
+    def _decode(self, source: str, terms: Sequence[str], way: Way) -> Decode:
+        manifest, ids = self._manifest, self._tokenizer.encode(source)
+        limit, constraints = target_limit(len(ids), manifest.max_target_tokens), None
+        if way.constrained:
+            forms = tuple((tuple(self._tokenizer.encode_target(term)),) for term in terms)
+            constraints = Constraints(forms, self._tokenizer.begins_word)
+            limit = min(limit + constraints.tokens, manifest.max_target_tokens)
+        decoding = Decoding.of(beam_size=way.beam_size)
+        return Decode([*ids, manifest.eos_id], limit, decoding=decoding, constraints=constraints)
+
+    def _found(self, tasks: Sequence[Task], way: Way, decodes: Sequence[Decode], seconds: list[float]) -> Found:
+        texts = [self._tokenizer.decode(decode.target_ids) for decode in decodes]
+        counts = [[occurrences(term, text) for term in task.terms] for task, text in zip(tasks, texts, strict=True)]
+        return Found(
+            terms=len(tasks[0].terms),
+            way=way,
+            sentences=len(tasks),
+            with_all=sum(map(all, counts)),
+            twice=sum(count > 1 for row in counts for count in row),
+            unmet=sum(
+                decode.finish_reason is FinishReason.LENGTH and not all(row)
+                for decode, row in zip(decodes, counts, strict=True)
+            ),
+            bleu=bleu(texts, [task.reference for task in tasks]),
+            seconds=seconds,
+        )

@@ -1,0 +1,64 @@
+"""The default model searches for translations that hold given terms, among other segments."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.terms.tasks import occurrences
+from dragoman.bundle import Bundle, target_limit
+from service.constraints import Constraints
+from service.decode import Decode, FinishReason
+from service.engine.offline import OfflineEngine
+from service.options import Decoding
+
+BUNDLE = Bundle.open(Path(__file__).parents[2] / "models" / "en-de" / "bundle")
+TOKENIZER = BUNDLE.tokenizer()
+# Of each sentence the terms, with their forms.
+SENTENCES = {
+    "The doctor bought a new car yesterday.": (("Ärztin", "Medizinerin"), ("Fahrzeug",)),
+    "She reads a book every evening before she goes to sleep.": (("Roman",), ("zu Bett",)),
+    "Tom took off his shirt.": (("Haus",), ("Haus",)),
+    "The contract was signed in Berlin.": (("Vertragswerk",), ("Unterzeichnung",), ("Quixotranix",)),
+    "Good morning.": (("Servus", "Servus, Servus"),),
+}
+
+
+def decode_of(source: str, forms: tuple[tuple[str, ...], ...], size: int = 4, *, repeats: bool = False) -> Decode:
+    ids, manifest = TOKENIZER.encode(source), BUNDLE.manifest
+    limit = target_limit(len(ids), manifest.max_target_tokens)
+    constraints = None
+    if forms:
+        terms = tuple(tuple(tuple(TOKENIZER.encode_target(form)) for form in term) for term in forms)
+        constraints = Constraints(terms, TOKENIZER.begins_word)
+        limit += constraints.tokens
+    decoding = Decoding(stops_at_repetition=repeats, beam_size=size, alternatives=2 if size > 1 else 0)
+    return Decode([*ids, manifest.eos_id], limit, decoding=decoding, constraints=constraints)
+
+
+@pytest.fixture(scope="module")
+def engine() -> OfflineEngine:
+    return OfflineEngine(BUNDLE, threads=1, slots=24)
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+def test_every_alternative_holds_all_terms(engine: OfflineEngine, size: int) -> None:
+    decodes = [decode_of(source, forms, size, repeats=True) for source, forms in SENTENCES.items()]
+    others = [decode_of(source, (), other) for source in SENTENCES for other in (1, 3)]
+    engine.decode([*decodes, *others])
+    for decode, forms in zip(decodes, SENTENCES.values(), strict=True):
+        assert decode.finish_reason is FinishReason.EOS
+        assert len(decode.hypotheses) == 2
+        for hypothesis in decode.hypotheses:
+            text = TOKENIZER.decode(hypothesis.target_ids)
+            for term in forms:
+                assert sum(occurrences(form, text) for form in term) >= forms.count(term), text
+
+
+def test_terms_that_the_model_says_anyway_change_nothing(engine: OfflineEngine) -> None:
+    plain = decode_of("Tom took off his shirt.", ())
+    engine.decode([plain])
+    words = TOKENIZER.decode(plain.target_ids).rstrip(".").split()
+    constrained = decode_of("Tom took off his shirt.", ((words[-1],), (words[0],)))
+    engine.decode([constrained])
+    assert constrained.target_ids == plain.target_ids
+    assert constrained.log_probability == plain.log_probability

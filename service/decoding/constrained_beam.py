@@ -93,11 +93,8 @@ class ConstrainedBeam(Beam):
         Returns:
             See :class:`Beam`.
         """
-        # Others beside this segment may look at more tokens.
-        best = [each._replace(ids=each.ids[: 2 * self.size]) for each in best]
-        self._lanes = [
-            lane._replace(is_said=self._is_said(lane, each)) for lane, each in zip(self._lanes, best, strict=True)
-        ]
+        in_order = zip(self._lanes, best, strict=True)
+        self._lanes = [lane._replace(is_said=True) if self._would_end(each) else lane for lane, each in in_order]
         candidates = self._candidates(best)
         self._end(candidates, best)
         tokens = 1 + len(self.live[0].ids)
@@ -109,10 +106,12 @@ class ConstrainedBeam(Beam):
         if self.ended:
             return []
         parents = self._go_on([(-loss, lane, token) for loss, lane, _, token, _ in going_on], best)
-        self._lanes = [
-            _Lane(self._lanes[parent].progress.after(token), token not in best[parent].ids, self._lanes[parent].is_said)
-            for parent, token in zip(parents, (live.ids[-1] for live in self.live), strict=True)
-        ]
+        before = self._lanes
+        self._lanes = []
+        for parent, live in zip(parents, self.live, strict=True):
+            lane, token = before[parent], live.ids[-1]
+            is_bound = token not in self._looked_at(best[parent])
+            self._lanes.append(_Lane(lane.progress.after(token), is_bound, lane.is_said))
         return parents
 
     def stop(self) -> None:
@@ -128,8 +127,12 @@ class ConstrainedBeam(Beam):
             super().stop()
         self.ended = bool(self.finished)
 
-    def _is_said(self, lane: _Lane, best: Best) -> bool:
-        return lane.is_said or (best.ids[0] == self._eos_id and best.log_probabilities[0] > _EVEN)
+    def _would_end(self, best: Best) -> bool:
+        return best.ids[0] == self._eos_id and best.log_probabilities[0] > _EVEN
+
+    def _looked_at(self, best: Best) -> Sequence[int]:
+        """List the best tokens that count: others beside this segment may need more."""
+        return best.ids[: 2 * self.size]
 
     def _candidates(self, best: Sequence[Best]) -> list[_Candidate]:
         """List the continuations that are looked at, the most probable first."""
@@ -141,13 +144,13 @@ class ConstrainedBeam(Beam):
                 (before - value, lane, rank, token, progress if token == self._eos_id else progress.after(token))
                 for rank, (token, value) in enumerate(next_tokens)
             ]
-        candidates.sort(key=_by_probability)
+        candidates.sort()  # no two have the same lane and rank, so progress is not compared
         return candidates
 
     def _next_tokens(self, lane: int, best: Best) -> Mapping[int, float]:
         """Choose the tokens that a hypothesis may go on with, at least one, each with its log-probability."""
         progress, is_bound, is_said = self._lanes[lane]
-        tokens = dict(zip(best.ids, best.log_probabilities, strict=False))
+        tokens = dict(zip(self._looked_at(best), best.log_probabilities, strict=False))
         asked = dict(zip(self.asked_ids(lane), best.asked, strict=False))
         if progress.is_complete:
             return tokens | asked
@@ -191,8 +194,4 @@ class ConstrainedBeam(Beam):
             elif len(others) < self.size:
                 others.append(candidate)
         fullest = [banks[met] for met in sorted(banks, reverse=True)]
-        return sorted([*fullest, *others][: self.size], key=_by_probability)
-
-
-def _by_probability(candidate: _Candidate) -> tuple[float, int, int]:
-    return candidate[:3]
+        return sorted([*fullest, *others][: self.size])

@@ -64,7 +64,7 @@ class Scheduler:
         self._slots = slots
         self._eos_id = eos_id
         self._scored = 0
-        self._aligned = 0
+        self._aligned = 0  # slots whose segments want to know where the decoder looks
         self._searches: dict[Decode, Search] = {}
         self._choosers: dict[Decode, Choose] = {}
         self.active: list[Decode] = []
@@ -256,6 +256,8 @@ class Scheduler:
             decode.finish(search.beam.finished[0].finish_reason, now_s)
             return
         self.active.extend([decode] * len(step.forks))
+        if decode.decoding.wants_attention:
+            self._aligned += len(step.forks)
         result.copies += step.copies
         result.forks += step.forks
         result.forced += step.tokens

@@ -440,3 +440,20 @@ def test_attention_is_kept_of_each_token_of_the_translation_that_wants_it() -> N
             assert len(aligned.attention) == len(aligned.target_ids)
     assert (aligned.target_ids, scheduler.aligned()) == ([21, 8], [])
     np.testing.assert_array_equal(aligned.attention, rows[1:3])
+
+
+def test_the_end_of_a_search_takes_no_attention_from_others() -> None:
+    scheduler, row = Scheduler(3, EOS), np.ones(1, np.float32)
+    searched = Decode([EOS], 9, decoding=Decoding(beam_size=2, wants_log_probability=True, wants_attention=True))
+    other = Decode([EOS], 9, decoding=Decoding(wants_attention=True))
+    for segment in (searched, other):
+        scheduler.admit(segment)
+    best = Best([7, EOS, 8, 9], [-1.0, -2.0, -3.0, -4.0])
+    ends = Best([EOS, 7, 8, 9], [-0.1, -9.0, -9.0, -9.0])
+    for found in (best, ends):
+        assert scheduler.aligned() == list(range(len(scheduler.active)))
+        slots = range(len(scheduler.active))
+        best_of = {slot: found for slot in slots if scheduler.active[slot] is searched}
+        scheduler.commit(Selection([7 for _ in slots], best_of, dict.fromkeys(slots, row)), NOW_S)
+    assert searched.finished
+    assert (scheduler.active, scheduler.aligned()) == ([other], [0])

@@ -1,9 +1,9 @@
 """Searches among other segments: after every step each slot holds what its hypothesis has said."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman.errors import InternalError
@@ -30,6 +30,7 @@ class Visit(NamedTuple):
     leaves: int | None  # before this step
     fails: int | None  # at this one
     terms: tuple[Term, ...] = ()  # that a search is to hold
+    aligned: bool = False
 
 
 class Slots:
@@ -63,7 +64,7 @@ class Slots:
 
 
 def new_decode(visit: Visit) -> Decode:
-    decoding = Decoding(beam_size=visit.beam_size, alternatives=visit.beam_size - 1)
+    decoding = Decoding(beam_size=visit.beam_size, alternatives=visit.beam_size - 1, wants_attention=visit.aligned)
     start_ids = (START, *range(50, 50 + visit.given)) if visit.given else ()
     constraints = Constraints(visit.terms, BEGINS_WORD) if visit.terms and visit.beam_size > 1 else None
     return Decode(
@@ -114,7 +115,8 @@ def play(visits: list[Visit]) -> list[Decode]:
             best[slot] = best[slot]._replace(asked=[scores[token] for token in tokens])
         assert count == 2 * max((scheduler.active[slot].slots for slot in searched), default=0.5)
         slots.step([EOS if id_ is None else id_ for id_ in chosen])
-        result = scheduler.commit(Selection(chosen, {slot: best[slot] for slot in searched}), float(time))
+        attention: Any = {slot: (len(said[slot]),) for slot in scheduler.aligned()}
+        result = scheduler.commit(Selection(chosen, {slot: best[slot] for slot in searched}, attention), float(time))
         slots.apply(result)
         for decode in result.progressed:
             assert decode.target_ids[: len(told[decode])] == told[decode], "deltas never retract"
@@ -141,10 +143,12 @@ visits = st.builds(
     leaves=st.none() | st.none() | st.integers(1, 25),
     fails=st.none() | st.none() | st.none() | st.integers(0, 25),
     terms=st.just(()) | terms,
+    aligned=st.booleans(),
 )
 
 
 @given(st.lists(visits, min_size=1, max_size=8))
+@example([Visit(7, 2, 0, 2, 0, 0, None, None, aligned=True), Visit(8, 1, 0, 9, 0, 0, None, None, aligned=True)])
 def test_every_answer_in_company_is_the_one_alone(company: list[Visit]) -> None:
     for visit, decode in zip(company, play(company), strict=True):
         assert decode.finished
@@ -153,6 +157,8 @@ def test_every_answer_in_company_is_the_one_alone(company: list[Visit]) -> None:
             assert decode.target_ids == alone.target_ids
             assert decode.hypotheses == alone.hypotheses
             assert decode.log_probability == alone.log_probability
+            places: list[Any] = [(place,) for place in range(len(decode.target_ids))]
+            assert decode.attention == (places if visit.aligned else [])
             if decode.constraints is not None:
                 assert holds(tuple(decode.target_ids), decode.constraints.terms)
         else:

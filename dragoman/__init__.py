@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         BatchTranslation,
         Model,
         Score,
+        StoredGlossary,
         TokenScore,
         Translation,
         TranslationDelta,
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
         ServerUnavailableError,
         TextFailedError,
         UnauthenticatedError,
+        UnknownGlossaryError,
         UnknownLanguagePairError,
         UnknownModelError,
         UnrecognizedError,
     )
+    from dragoman.glossary import GlossaryEntry, GlossaryFile
     from dragoman.options import Options
 
     __version__: str
@@ -58,6 +61,8 @@ __all__ = [
     "DragomanError",
     "DrainingError",
     "FieldViolation",
+    "GlossaryEntry",
+    "GlossaryFile",
     "InternalError",
     "InvalidRequestError",
     "LoadingError",
@@ -69,18 +74,20 @@ __all__ = [
     "RequestCancelledError",
     "Score",
     "ServerUnavailableError",
+    "StoredGlossary",
     "TextFailedError",
     "TokenScore",
     "Translation",
     "TranslationDelta",
     "UnauthenticatedError",
+    "UnknownGlossaryError",
     "UnknownLanguagePairError",
     "UnknownModelError",
     "UnrecognizedError",
     "WordAlignment",
 ]
 
-_MODULES = ("answers", "client", "errors", "options")
+_MODULES = ("answers", "client", "errors", "glossary", "options")
 
 if not TYPE_CHECKING:  # a type checker would take it for all names that there could be
 

@@ -70,6 +70,8 @@ class Translation:
             does not say.
         seed: what gives the same draws again, if the call asked for draws; None if it did not.
         alignments: which words of the text became which, if the call asked, in the order of the translation.
+        glossary_misses: the terms of the glossary, and the placeholders, that the text has and the translation has
+            not, or less often.
     """
 
     text: str
@@ -87,6 +89,7 @@ class Translation:
     beam_size: int = 0
     seed: int | None = None
     alignments: tuple[WordAlignment, ...] = ()
+    glossary_misses: tuple[str, ...] = ()
 
 
 class TokenScore(NamedTuple):
@@ -184,6 +187,23 @@ class Model:
     family: str
 
 
+@dataclass(frozen=True, slots=True)
+class StoredGlossary:
+    """One glossary that a server has stored.
+
+    Attributes:
+        name: what to give in `glossaries`.
+        source_language: BCP-47 code of the language of its source terms; "" where it does not say.
+        target_language: likewise of its target terms.
+        entries: how many terms it has.
+    """
+
+    name: str
+    source_language: str
+    target_language: str
+    entries: int
+
+
 def translation_of(message: pb.TranslatedText) -> Translation:
     """Read one translation."""
     return Translation(
@@ -202,6 +222,7 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         beam_size=message.beam_size,
         seed=message.seed if message.HasField("seed") else None,
         alignments=tuple(map(_word_alignment, message.alignments)),
+        glossary_misses=tuple(message.glossary_misses),
     )
 
 
@@ -268,6 +289,11 @@ def model_of(message: pb.Model) -> Model:
         target_languages=tuple(message.target_language_codes) or (message.target_language_code,),
         family=message.family,
     )
+
+
+def stored_glossary_of(message: pb.StoredGlossary) -> StoredGlossary:
+    """Read one glossary of the list."""
+    return StoredGlossary(message.name, message.source_language_code, message.target_language_code, message.entries)
 
 
 def next_page_of(message: pb.ListModelsResponse) -> pb.ListModelsRequest | None:

@@ -63,6 +63,7 @@ def _retried(retries: int) -> dict[str, Any]:
             {"service": "dragoman.v1.Translation", "method": "TranslateText"},
             {"service": "dragoman.v1.Translation", "method": "ScoreText"},
             {"service": "dragoman.v1.Translation", "method": "ListModels"},
+            {"service": "dragoman.v1.Translation", "method": "ListGlossaries"},
         ],
         # Overload is not among the statuses (it is RESOURCE_EXHAUSTED), so retries cannot feed it. gRPC
         # jitters each pause, so that clients do not come back in step.

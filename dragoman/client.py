@@ -27,11 +27,13 @@ from dragoman.answers import (
     BatchTranslation,
     Model,
     Score,
+    StoredGlossary,
     Translation,
     TranslationDelta,
     model_of,
     next_page_of,
     score_of,
+    stored_glossary_of,
     translation_delta_of,
     translation_of,
 )
@@ -418,6 +420,23 @@ class Client(_Base):
             request = next_page_of(response)
         return models
 
+    def list_glossaries(self, *, timeout_s: float | None = None) -> list[StoredGlossary]:
+        """List the glossaries that the server has stored, by name.
+
+        Raises:
+            DragomanError: the subclass that says why, see `dragoman.errors`.
+        """
+        glossaries: list[StoredGlossary] = []
+        patience = self._patience(timeout_s)
+        page = ""
+        while True:
+            request = pb.ListGlossariesRequest(page_token=page)
+            response = self._answer(self._stub.ListGlossaries, request, patience)
+            glossaries += map(stored_glossary_of, response.glossaries)
+            page = response.next_page_token
+            if not page:
+                return glossaries
+
     def wait_until_ready(self, timeout_s: float | None = None) -> None:
         """Wait until a server is there and says that it serves.
 
@@ -701,6 +720,23 @@ class AsyncClient(_Base):
             models += map(model_of, response.models)
             request = next_page_of(response)
         return models
+
+    async def list_glossaries(self, *, timeout_s: float | None = None) -> list[StoredGlossary]:
+        """List the glossaries that the server has stored, by name.
+
+        Raises:
+            DragomanError: the subclass that says why, see `dragoman.errors`.
+        """
+        glossaries: list[StoredGlossary] = []
+        patience = self._patience(timeout_s)
+        page = ""
+        while True:
+            request = pb.ListGlossariesRequest(page_token=page)
+            response = await self._answer(self._stub.ListGlossaries, request, patience)
+            glossaries += map(stored_glossary_of, response.glossaries)
+            page = response.next_page_token
+            if not page:
+                return glossaries
 
     async def wait_until_ready(self, timeout_s: float | None = None) -> None:
         """Wait until a server is there and says that it serves.

@@ -5,6 +5,7 @@
     ├── DataError                    INVALID_ARGUMENT    DATA_INVALID            no   (never in an answer)
     ├── InvalidRequestError          INVALID_ARGUMENT    INVALID_REQUEST         no
     │   ├── AnswerTooLargeError      INVALID_ARGUMENT    ANSWER_TOO_LARGE        no
+    │   ├── UnknownGlossaryError     INVALID_ARGUMENT    UNKNOWN_GLOSSARY        no
     │   ├── UnknownModelError        INVALID_ARGUMENT    UNKNOWN_MODEL           no
     │   └── UnknownLanguagePairError INVALID_ARGUMENT    UNKNOWN_LANGUAGE_PAIR   no
     ├── UnauthenticatedError         UNAUTHENTICATED     UNAUTHENTICATED         no
@@ -129,6 +130,12 @@ class AnswerTooLargeError(InvalidRequestError):
     """The answer would be larger than a message may be, though the request was not: fewer texts a call have room."""
 
     reason = "ANSWER_TOO_LARGE"
+
+
+class UnknownGlossaryError(InvalidRequestError):
+    """The server has stored no glossary of this name."""
+
+    reason = "UNKNOWN_GLOSSARY"
 
 
 class UnknownModelError(InvalidRequestError):

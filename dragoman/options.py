@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Final, Literal, SupportsIndex, TypedDict, TypeVar, cast
 
+from dragoman.glossary import GlossaryEntry
 from dragoman.v1 import translation_pb2 as pb
 
 Priority = Literal["interactive", "bulk"]
@@ -16,6 +17,9 @@ _PRIORITIES: dict[str | None, pb.Priority] = {
     "interactive": pb.PRIORITY_INTERACTIVE,
     "bulk": pb.PRIORITY_BULK,
 }
+
+
+GlossaryTerms = Mapping[str, "str | Sequence[str] | None"] | Sequence[GlossaryEntry]
 
 
 class Options(TypedDict, total=False):
@@ -42,6 +46,11 @@ class Options(TypedDict, total=False):
             without.
         seed: gives the same draws again, 0 to 4294967295; without, the server draws one, see `Translation`.
         alignments: whether the answers say which words became which, see `Translation`; not with HTML.
+        glossary: terms with given translations: a mapping from each term to its translation, to several forms of it, or
+            to None where it is kept as it is; or entries, see `GlossaryEntry`. At most 1,000.
+        glossaries: names of glossaries that the server has stored, from `list_glossaries`.
+        protect_placeholders: whether placeholders such as {name} and %s, URLs, addresses of e-mail and emoji stay as
+            they are.
         request_id: a name for the call, such as a UUID, which errors and the server's log repeat: 1 to 128 letters,
             digits and any of "._:-"; the server makes one up without.
         priority: "interactive" where somebody waits for the answer, "bulk" where nobody does; without, "bulk" for
@@ -63,6 +72,9 @@ class Options(TypedDict, total=False):
     top_p: float | None
     seed: int | None
     alignments: bool
+    glossary: GlossaryTerms
+    glossaries: Sequence[str]
+    protect_placeholders: bool
     request_id: str
     priority: Priority | None
 
@@ -84,6 +96,9 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "top_p": (Real, "float"),
     "seed": (SupportsIndex, "int"),
     "alignments": (bool, "bool"),
+    "glossary": ((Mapping, Sequence), "a mapping or a sequence of GlossaryEntry"),
+    "glossaries": (Sequence, "a sequence of str"),
+    "protect_placeholders": (bool, "bool"),
     "request_id": (str, "str"),
     "priority": (str, "str"),
 }
@@ -187,6 +202,9 @@ def _fields(
     top_p: float | None = None,
     seed: int | None = None,
     alignments: bool = False,
+    glossary: GlossaryTerms = (),
+    glossaries: Sequence[str] = (),
+    protect_placeholders: bool = False,
     request_id: str = "",
     priority: Priority | None = None,
 ) -> dict[str, Any]:
@@ -204,6 +222,8 @@ def _fields(
             target_prefix=target_prefix,
             sampling=_sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed),
             alignments=alignments,
+            glossary=_glossary(glossary or (), glossaries or ()),
+            protect_placeholders=protect_placeholders,
             **counts,
         ),
     }
@@ -231,3 +251,22 @@ def _addressed(
 def _sampling(**asked: Any) -> pb.Sampling | None:
     """Build what says how to draw; None where nothing asks for it."""
     return pb.Sampling(**asked) if any(value is not None for value in asked.values()) else None
+
+
+def _glossary(terms: GlossaryTerms, names: Sequence[str]) -> pb.Glossary | None:
+    """Build the glossary of a call; None where there is none."""
+    if isinstance(terms, str) or isinstance(names, str):
+        raise TypeError("glossary, glossaries: must be no str; names of stored glossaries are a sequence of str")
+    if isinstance(terms, Mapping):
+        entries = [
+            GlossaryEntry(term, (forms,) if isinstance(forms, str) else forms or ()) for term, forms in terms.items()
+        ]
+    else:
+        entries = [GlossaryEntry(*entry) for entry in terms]
+    if not (entries or names):
+        return None
+    messages = [
+        pb.GlossaryEntry(source_term=entry.source_term, target_terms=entry.target_terms, ignore_case=entry.ignore_case)
+        for entry in entries
+    ]
+    return pb.Glossary(entries=messages, names=names)

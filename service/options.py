@@ -4,7 +4,10 @@ import enum
 import secrets
 from typing import Final, NamedTuple
 
+from service.terms import Terms
+
 MAX_BEAM_SIZE: Final = 16
+TERMS_BEAM_SIZE: Final = 4  # at least, where terms are to stand in a translation
 DEFAULT_LENGTH_PENALTY: Final = 1.0
 MAX_LENGTH_PENALTY: Final = 10.0  # and, negated, the least
 DEFAULT_TEMPERATURE: Final = 1.0
@@ -111,6 +114,15 @@ class Decoding(NamedTuple):
             alternatives=alternatives if alternatives > 1 else 0,
         )
 
+    def with_terms(self, slots: int) -> "Decoding":
+        """Give the options of a segment whose translation is to hold terms: its beam is wide enough.
+
+        Args:
+            slots: how many hypotheses may be kept, from 2.
+        """
+        beam_size = max(self.beam_size, min(TERMS_BEAM_SIZE, slots))
+        return self._replace(wants_log_probability=True, beam_size=beam_size)
+
     def score(self, log_probability: float, tokens: int) -> float:
         """Compute the score of a hypothesis.
 
@@ -154,6 +166,7 @@ class RequestOptions(NamedTuple):
         mean_log_probability: whether the mean log-probability of each text is told.
         alignments: whether it is told which words of each text became which.
         prefix_ids: what the translation of each text begins with.
+        terms: that are to have given translations; None: there are none.
     """
 
     decoding: Decoding = DEFAULT_DECODING
@@ -170,3 +183,4 @@ class RequestOptions(NamedTuple):
     mean_log_probability: bool = False
     alignments: bool = False
     prefix_ids: tuple[int, ...] = ()
+    terms: Terms | None = None

@@ -17,6 +17,7 @@ from service.aio import first_of
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.registry import allocator
+from service.registry.glossaries import Glossaries
 from service.registry.health import Health
 from service.registry.loading import Load, load
 from service.registry.models import ModelRegistry
@@ -95,13 +96,14 @@ class _Server:
         self._metrics = metrics
         self._listener = Listener(settings, metrics, SERVICE, self._add_services)
         self._gate = Gate()
-        handlers = TranslationHandlers(self._gate, settings, metrics, self._listener.callers, access_log)
+        glossaries = Glossaries(settings.glossaries)
+        handlers = TranslationHandlers(self._gate, settings, metrics, self._listener.callers, access_log, glossaries)
         self._translation = Translation(handlers, settings.max_request_bytes)
         self._health = Health()
         metrics.watch_health(lambda: self._health.serving)
         self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         self._failures = (self._registry.failed, self._listener.lost)
-        self._reloading = ModelReloader(settings, metrics, self._registry, self._health, load)
+        self._reloading = ModelReloader(settings, metrics, self._registry, self._health, load, glossaries)
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> int:

@@ -72,6 +72,10 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
         description="seconds between checks for new, changed and removed bundles (0: only after SIGHUP)",
     )
+    glossaries: str = Field(
+        "",
+        description="folder with glossaries (CSV, TSV, TMX) that calls may name; read anew when the models are",
+    )
     device: Literal["cpu", "cuda"] = Field("cpu", description="device that the models run on")
     threads: int = Field(
         0,

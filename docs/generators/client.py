@@ -21,7 +21,7 @@ import dragoman
 from docs.generators.markdown import code, one_line, paragraphs, table
 
 ROOT = Path(__file__).parents[2]
-MODULES = ("client", "options", "answers", "errors")
+MODULES = ("client", "options", "glossary", "answers", "errors")
 HEAD = """# The Python client
 
 Made by `make docs` from the signatures and docstrings of the package `dragoman`.

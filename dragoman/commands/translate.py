@@ -7,8 +7,9 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from dragoman.access import Access
@@ -27,6 +28,7 @@ from dragoman.commands.lines import (
 )
 from dragoman.errors import DragomanError
 from dragoman.exit_codes import EXIT_OK
+from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
 from dragoman.loading import load
 
 _COMMAND: Final = "translate"
@@ -50,6 +52,9 @@ class _Asked(NamedTuple):
     top_p: float | None
     seed: int | None
     alignments: bool
+    glossary: Sequence[GlossaryEntry]
+    glossaries: Sequence[str]
+    protect_placeholders: bool
 
 
 class _Shown(NamedTuple):
@@ -133,6 +138,17 @@ def build_parser() -> Parser:
         help="write which words became which, a line each: number of the text<TAB>word<TAB>its translation<TAB>weight",
     )
     add(
+        "--glossary",
+        default="",
+        metavar="FILE_OR_NAME",
+        help="terms with given translations: a file (.csv, .tsv, .tmx), or the name of a stored glossary",
+    )
+    add(
+        "--protect-placeholders",
+        action="store_true",
+        help="keep placeholders such as {name} and %%s, URLs, addresses of e-mail and emoji as they are",
+    )
+    add(
         "--json", action="store_true", help="write a JSON object per line: text, translation, finish_reason, model, ..."
     )
     return parser
@@ -147,6 +163,7 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
     with model_source.connected(options.address, let_in, CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
         model = model_source.choose(models, *_meant(options))
+        entries, names = _glossary(options.glossary)
         asked = _Asked(
             model=model.name,
             source_language=options.source or "",
@@ -161,6 +178,9 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
             top_p=options.top_p,
             seed=options.seed,
             alignments=options.alignments,
+            glossary=entries,
+            glossaries=names,
+            protect_placeholders=options.protect_placeholders,
         )
         yield lambda lines: _translate_remotely(client, lines, asked)
 
@@ -180,6 +200,7 @@ def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list
 @contextmanager
 def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
     model, source, target = _meant(options)
+    entries, names = _glossary(options.glossary)
     translator = load("service.commands.in_process:translator")
     yield translator(
         options.models,
@@ -196,7 +217,19 @@ def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
         top_p=options.top_p,
         seed=options.seed,
         alignments=options.alignments,
+        glossary=entries,
+        glossaries=names,
+        protect_placeholders=options.protect_placeholders,
     )
+
+
+def _glossary(given: str) -> tuple[Sequence[GlossaryEntry], Sequence[str]]:
+    """Read a glossary; gives its terms, or its name where it is no file."""
+    if not given:
+        return (), ()
+    if Path(given).suffix.lower() in SUFFIXES:
+        return GlossaryFile.read(Path(given)).entries, ()
+    return (), (given,)
 
 
 class _Output:
@@ -223,6 +256,8 @@ class _Output:
             if translation.error is not None:
                 self.failed += 1
                 complain(_COMMAND, f"{self._unit} {number}: {reason(translation.error)}")
+            for term in translation.glossary_misses:
+                complain(_COMMAND, f"{self._unit} {number}: not in the translation as it should be: {term}")
             for line in self._lines(number, text, translation):
                 sys.stdout.buffer.write(line.encode() + b"\n")
         sys.stdout.flush()
@@ -251,6 +286,7 @@ def _as_dict(text: str, translation: Translation, shown: _Shown) -> dict[str, ob
         "model": translation.model,
         "source_tokens": translation.source_tokens,
         "target_tokens": translation.target_tokens,
+        "glossary_misses": translation.glossary_misses,
         "error": error and {"reason": error.reason, "message": reason(error)},
     }
     if translation.seed is not None:

@@ -53,7 +53,7 @@ class TranslateTextRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: bool = ...) -> None: ...
 
 class TranslateOptions(_message.Message):
-    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives", "target_prefix", "alignments", "sampling")
+    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives", "target_prefix", "alignments", "sampling", "glossary", "protect_placeholders")
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
@@ -62,6 +62,8 @@ class TranslateOptions(_message.Message):
     TARGET_PREFIX_FIELD_NUMBER: _ClassVar[int]
     ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
+    GLOSSARY_FIELD_NUMBER: _ClassVar[int]
+    PROTECT_PLACEHOLDERS_FIELD_NUMBER: _ClassVar[int]
     max_target_tokens: int
     mean_log_probability: bool
     beam_size: int
@@ -70,7 +72,9 @@ class TranslateOptions(_message.Message):
     target_prefix: str
     alignments: bool
     sampling: Sampling
-    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ..., target_prefix: _Optional[str] = ..., alignments: bool = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ...) -> None: ...
+    glossary: Glossary
+    protect_placeholders: bool
+    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ..., target_prefix: _Optional[str] = ..., alignments: bool = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ..., protect_placeholders: bool = ...) -> None: ...
 
 class Sampling(_message.Message):
     __slots__ = ("temperature", "top_k", "top_p", "seed")
@@ -84,6 +88,24 @@ class Sampling(_message.Message):
     seed: int
     def __init__(self, temperature: _Optional[float] = ..., top_k: _Optional[int] = ..., top_p: _Optional[float] = ..., seed: _Optional[int] = ...) -> None: ...
 
+class Glossary(_message.Message):
+    __slots__ = ("entries", "names")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[GlossaryEntry]
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, entries: _Optional[_Iterable[_Union[GlossaryEntry, _Mapping]]] = ..., names: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class GlossaryEntry(_message.Message):
+    __slots__ = ("source_term", "target_terms", "ignore_case")
+    SOURCE_TERM_FIELD_NUMBER: _ClassVar[int]
+    TARGET_TERMS_FIELD_NUMBER: _ClassVar[int]
+    IGNORE_CASE_FIELD_NUMBER: _ClassVar[int]
+    source_term: str
+    target_terms: _containers.RepeatedScalarFieldContainer[str]
+    ignore_case: bool
+    def __init__(self, source_term: _Optional[str] = ..., target_terms: _Optional[_Iterable[str]] = ..., ignore_case: bool = ...) -> None: ...
+
 class TranslateTextResponse(_message.Message):
     __slots__ = ("translations", "request_id")
     TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
@@ -93,7 +115,7 @@ class TranslateTextResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[TranslatedText, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class TranslatedText(_message.Message):
-    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model", "alternatives", "beam_size", "alignments", "seed")
+    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model", "alternatives", "beam_size", "alignments", "seed", "glossary_misses")
     TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -109,6 +131,7 @@ class TranslatedText(_message.Message):
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
+    GLOSSARY_MISSES_FIELD_NUMBER: _ClassVar[int]
     translated_text: str
     model: str
     source_tokens: int
@@ -124,7 +147,8 @@ class TranslatedText(_message.Message):
     beam_size: int
     alignments: _containers.RepeatedCompositeFieldContainer[WordAlignment]
     seed: int
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., beam_size: _Optional[int] = ..., alignments: _Optional[_Iterable[_Union[WordAlignment, _Mapping]]] = ..., seed: _Optional[int] = ...) -> None: ...
+    glossary_misses: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., beam_size: _Optional[int] = ..., alignments: _Optional[_Iterable[_Union[WordAlignment, _Mapping]]] = ..., seed: _Optional[int] = ..., glossary_misses: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class WordAlignment(_message.Message):
     __slots__ = ("source_start", "source_end", "target_start", "target_end", "weight")
@@ -330,3 +354,31 @@ class Model(_message.Message):
     target_language_codes: _containers.RepeatedScalarFieldContainer[str]
     family: str
     def __init__(self, name: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., checkpoint_sha256: _Optional[str] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., family: _Optional[str] = ...) -> None: ...
+
+class ListGlossariesRequest(_message.Message):
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListGlossariesResponse(_message.Message):
+    __slots__ = ("glossaries", "next_page_token")
+    GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    glossaries: _containers.RepeatedCompositeFieldContainer[StoredGlossary]
+    next_page_token: str
+    def __init__(self, glossaries: _Optional[_Iterable[_Union[StoredGlossary, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class StoredGlossary(_message.Message):
+    __slots__ = ("name", "source_language_code", "target_language_code", "entries")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    source_language_code: str
+    target_language_code: str
+    entries: int
+    def __init__(self, name: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., entries: _Optional[int] = ...) -> None: ...

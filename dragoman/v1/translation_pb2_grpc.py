@@ -65,6 +65,11 @@ class TranslationStub(object):
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
                 response_deserializer=dragoman_dot_v1_dot_translation__pb2.ListModelsResponse.FromString,
                 _registered_method=True)
+        self.ListGlossaries = channel.unary_unary(
+                '/dragoman.v1.Translation/ListGlossaries',
+                request_serializer=dragoman_dot_v1_dot_translation__pb2.ListGlossariesRequest.SerializeToString,
+                response_deserializer=dragoman_dot_v1_dot_translation__pb2.ListGlossariesResponse.FromString,
+                _registered_method=True)
 
 
 class TranslationServicer(object):
@@ -126,6 +131,13 @@ class TranslationServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListGlossaries(self, request, context):
+        """Lists the glossaries that this server has stored. docs/glossaries.md says how they are made.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TranslationServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -153,6 +165,11 @@ def add_TranslationServicer_to_server(servicer, server):
                     servicer.ListModels,
                     request_deserializer=dragoman_dot_v1_dot_translation__pb2.ListModelsRequest.FromString,
                     response_serializer=dragoman_dot_v1_dot_translation__pb2.ListModelsResponse.SerializeToString,
+            ),
+            'ListGlossaries': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGlossaries,
+                    request_deserializer=dragoman_dot_v1_dot_translation__pb2.ListGlossariesRequest.FromString,
+                    response_serializer=dragoman_dot_v1_dot_translation__pb2.ListGlossariesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -291,6 +308,33 @@ class Translation(object):
             '/dragoman.v1.Translation/ListModels',
             dragoman_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
             dragoman_dot_v1_dot_translation__pb2.ListModelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGlossaries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dragoman.v1.Translation/ListGlossaries',
+            dragoman_dot_v1_dot_translation__pb2.ListGlossariesRequest.SerializeToString,
+            dragoman_dot_v1_dot_translation__pb2.ListGlossariesResponse.FromString,
             options,
             channel_credentials,
             insecure,

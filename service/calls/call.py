@@ -19,7 +19,7 @@ from service.registry.catalog import ServedModel
 from service.segment import Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
-from service.text.document import Document
+from service.text.document import Document, TextResult
 from service.text.pair import Pair
 
 
@@ -56,6 +56,7 @@ class Call:
         self._translator = model.translator
         self._intake = model.intake
         self._worker = worker
+        self._metrics = metrics.of(model.manifest.name)
         self._record = record
         self._window = window
         self._segments = QueuedSegments(model.intake, metrics, record)
@@ -172,7 +173,12 @@ class Call:
     async def results(self, numbers: Iterable[int]) -> dict[int, Result]:
         """Put the translations of finished texts together; gives each, or its error, by its number."""
         texts = {number: self._texts.content(number) for number in numbers}
-        return await self._worker.results(self._options.client, texts)
+        results = await self._worker.results(self._options.client, texts)
+        for result in results.values():
+            if isinstance(result, TextResult) and result.term_segments:
+                self._metrics.glossary_segments_total.inc(result.term_segments)
+                self._metrics.glossary_misses_total.inc(len(result.glossary_misses))
+        return results
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Let go of texts that are finished and answered: there is room for others."""

@@ -167,4 +167,6 @@ def _both(pivot: TextResult, result: TextResult) -> TextResult:
             alternative._replace(finish_reason=worst({pivot.finish_reason, alternative.finish_reason}))
             for alternative in result.alternatives
         ],
+        term_segments=result.term_segments,
+        glossary_misses=tuple(dict.fromkeys((*pivot.glossary_misses, *result.glossary_misses))),
     )

@@ -11,10 +11,13 @@ from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
 from dragoman.errors import DragomanError
-from service.calls.limits import bad_beam, bad_prefix, bad_sampling, raise_if_any
+from dragoman.glossary import GlossaryEntry
+from service.calls.limits import bad_beam, bad_prefix, bad_sampling, bad_terms_beside, raise_if_any
 from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, RequestOptions, Sampling, beam_size_of
 from service.registry import capacity
+from service.registry.glossaries import Glossaries
 from service.settings import DEFAULT_MODELS, PREFIX, Settings, load
+from service.terms import Index, Terms
 from service.text.document import TextResult
 from service.text.pair import Pair
 from service.text.translator import Limits, Translator
@@ -55,6 +58,9 @@ def translator(
     top_p: float | None = None,
     seed: int | None = None,
     alignments: bool = False,
+    glossary: Sequence[GlossaryEntry] = (),
+    glossaries: Sequence[str] = (),
+    protect_placeholders: bool = False,
 ) -> Callable[[list[str]], list[Translation]]:
     """Load a model, and give the function that translates texts with it.
 
@@ -73,6 +79,9 @@ def translator(
         top_p: of tokens of which probability one is drawn; None: of all.
         seed: of the draws; None: one is drawn.
         alignments: whether it is told which words became which.
+        glossary: terms with given translations.
+        glossaries: names of glossaries in the folder that the settings name.
+        protect_placeholders: whether placeholders stay as they are.
 
     Raises:
         DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
@@ -82,15 +91,22 @@ def translator(
     manifest = bundle.manifest
     slots = capacity.slots_of(manifest, settings)
     penalty = DEFAULT_LENGTH_PENALTY if length_penalty is None else length_penalty
-    translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings))
+    translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings), slots=slots)
     drawn = any(value is not None for value in (temperature, top_k, top_p, seed))
     sampling = Sampling.of(seed=seed, temperature=temperature, top_k=top_k or 0, top_p=top_p) if drawn else None
     bad = [*bad_beam(beam_size, penalty, alternatives, slots, sampled=drawn)]
     bad += bad_sampling(sampling) if sampling else ()
+    bad += bad_terms_beside(glossary=bool(glossary or glossaries), placeholders=protect_placeholders) if drawn else ()
     raise_if_any([*bad, *bad_prefix(target_prefix, translator, manifest.max_target_tokens)])
     size = beam_size_of(beam_size, alternatives, 1 if drawn else settings.beam_size)
     engine = _engine(bundle, settings)
     source, target = manifest.languages.told(source, target)
+    indexes = [Index(glossary)] if glossary else []
+    if glossaries:
+        stored = Glossaries(settings.glossaries)
+        stored.start()
+        indexes += [stored.find(name).terms for name in glossaries]
+    terms = Terms(indexes, protects_placeholders=protect_placeholders) if indexes or protect_placeholders else None
     options = RequestOptions(
         decoding=Decoding.of(beam_size=size, length_penalty=penalty, alternatives=alternatives, sampling=sampling),
         source_language=source,
@@ -99,6 +115,7 @@ def translator(
         alternatives=alternatives,
         alignments=alignments,
         prefix_ids=translator.prefix_ids(target_prefix),
+        terms=terms,
     )
 
     def translate(texts: list[str]) -> list[Translation]:
@@ -184,4 +201,5 @@ def _translation(result: TextResult, manifest: Manifest, beam_size: int, seed: i
         beam_size=beam_size,
         seed=seed,
         alignments=tuple(WordAlignment(*link.source, *link.target, link.weight) for link in result.alignments),
+        glossary_misses=tuple(result.glossary_misses),
     )

@@ -7,6 +7,7 @@ from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
+from service.registry.glossaries import StoredGlossary
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
 from service.text.document import TextResult
@@ -46,6 +47,7 @@ def sendable(outcome: TextResult | DragomanError, max_bytes: int) -> TextResult 
     size = len(outcome.text.encode()) + _AROUND_BYTES
     size += sum(len(each.text.encode()) + _AROUND_ALTERNATIVE_BYTES for each in outcome.alternatives)
     size += len(outcome.alignments) * _ALIGNMENT_BYTES
+    size += sum(len(term.encode()) + _FIELD_BYTES for term in outcome.glossary_misses)
     return outcome if size <= max_bytes else _too_large(size, max_bytes)
 
 
@@ -100,6 +102,7 @@ def translated(
         beam_size=beam_size,
         seed=seed,
         alignments=map(_alignment, outcome.alignments),
+        glossary_misses=outcome.glossary_misses,
     )
 
 
@@ -129,6 +132,26 @@ def listed(manifests: Iterable[Manifest], asked: pb.ListModelsRequest) -> pb.Lis
     page = rest[: asked.page_size or None]
     return pb.ListModelsResponse(
         models=map(described, page), next_page_token=page[-1].name if len(page) < len(rest) else ""
+    )
+
+
+def listed_glossaries(
+    glossaries: Iterable[StoredGlossary], asked: pb.ListGlossariesRequest
+) -> pb.ListGlossariesResponse:
+    """Write one page of the list of glossaries, as :func:`listed` does."""
+    rest = [glossary for glossary in glossaries if glossary.name > asked.page_token]
+    page = rest[: asked.page_size or None]
+    messages = [
+        pb.StoredGlossary(
+            name=glossary.name,
+            source_language_code=glossary.source_language,
+            target_language_code=glossary.target_language,
+            entries=glossary.entries,
+        )
+        for glossary in page
+    ]
+    return pb.ListGlossariesResponse(
+        glossaries=messages, next_page_token=page[-1].name if len(page) < len(rest) else ""
     )
 
 

@@ -72,6 +72,7 @@ def options_of(
         mean_log_probability=wanted.mean_log_probability,
         alignments=wanted.alignments,
         prefix_ids=order.prefix_ids,
+        terms=order.terms,
     )
 
 

@@ -14,7 +14,7 @@ from service.calls.limits import refuse_any
 from service.calls.pivot_call import PivotCall
 from service.calls.text_worker import Result, unexpected
 from service.handlers import validation
-from service.handlers.answer import listed, pieces, scored, sendable, translated, whole
+from service.handlers.answer import listed, listed_glossaries, pieces, scored, sendable, translated, whole
 from service.handlers.batch import Batch
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
@@ -24,6 +24,7 @@ from service.handlers.reports import Reports
 from service.handlers.runs import Runs
 from service.handlers.validation import Order
 from service.options import Priority, RequestOptions
+from service.registry.glossaries import Glossaries
 from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
 from service.settings import Settings
@@ -41,7 +42,13 @@ class TranslationHandlers:
     """
 
     def __init__(
-        self, gate: Gate, settings: Settings, metrics: Metrics, callers: Callers, access_log: AccessLog | None = None
+        self,
+        gate: Gate,
+        settings: Settings,
+        metrics: Metrics,
+        callers: Callers,
+        access_log: AccessLog | None = None,
+        glossaries: Glossaries | None = None,
     ) -> None:
         """Make handlers that take calls when the gate is open.
 
@@ -51,9 +58,11 @@ class TranslationHandlers:
             metrics: of the server.
             callers: who they are, and how much they may.
             access_log: told of each call at its end; None: nobody is.
+            glossaries: that are stored; None: there are none.
         """
         self._gate = gate
         self._settings = settings
+        self._glossaries = glossaries or Glossaries()
         self._callers = callers
         self._reports = Reports(metrics, access_log or AccessLog())
         self._runs = Runs(gate, settings, metrics)
@@ -151,7 +160,7 @@ class TranslationHandlers:
                 first = await inbox.next() or pb.BatchTranslateTextRequest()
             catalog = self._gate.catalog()  # it may have been a long time
             _name(record, first.config.request_id)
-            order = validation.check_config(first, catalog, self._settings)
+            order = validation.check_config(first, catalog, self._settings, self._glossaries)
             record.admitted = True
             record.model = order.path
             options = options_of(first.config, order, context, default=Priority.BULK)
@@ -195,6 +204,20 @@ class TranslationHandlers:
             validation.check_page(request)
             record.admitted = True
             return listed((model.manifest for model in catalog), request)
+
+    async def list_glossaries(
+        self, request: pb.ListGlossariesRequest, context: CallContext
+    ) -> pb.ListGlossariesResponse:
+        """List the stored glossaries.
+
+        Raises:
+            DragomanError: why there is no list.
+        """
+        with self._opened("ListGlossaries", context) as record:
+            self._gate.catalog()
+            validation.check_page(request)
+            record.admitted = True
+            return listed_glossaries(self._glossaries, request)
 
     @contextmanager
     def _opened(self, method: str, context: CallContext, request_id: str = "") -> Iterator[CallStats]:
@@ -247,7 +270,7 @@ class TranslationHandlers:
         """
         catalog = self._gate.catalog()
         record.texts = len(request.contents)
-        order = validation.check(request, catalog, self._settings, one_answer=not wants_deltas)
+        order = validation.check(request, catalog, self._settings, self._glossaries, one_answer=not wants_deltas)
         record.model = order.path
         options = options_of(request, order, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
         first = order.pivot.model if order.pivot else order.model

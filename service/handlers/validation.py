@@ -8,11 +8,15 @@ from dragoman import language
 from dragoman.errors import FieldViolation, InvalidRequestError, UnknownLanguagePairError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, raise_if_any
+from service.handlers.asked_terms import bad_terms, terms_of
 from service.options import MAX_BEAM_SIZE, Sampling, beam_size_of
 from service.registry.catalog import Catalog, Choice, ServedModel
+from service.registry.glossaries import Glossaries
 from service.settings import Settings
+from service.terms import Terms
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_NO_GLOSSARIES: Final = Glossaries()
 HTML: Final = "text/html"
 _PRIORITIES: Final = frozenset(pb.Priority.values())
 # Of an answer, for each byte of a target text: a token has some 4 bytes, and its score 20 besides its piece.
@@ -36,6 +40,7 @@ class Order(NamedTuple):
         beam_size: of each segment.
         prefix_ids: what each translation begins with.
         sampling: how tokens are drawn; None: they are not.
+        terms: that are to have given translations; None: there are none.
     """
 
     model: ServedModel
@@ -46,6 +51,7 @@ class Order(NamedTuple):
     beam_size: int
     prefix_ids: tuple[int, ...] = ()
     sampling: Sampling | None = None
+    terms: Terms | None = None
 
     @property
     def seed(self) -> int | None:
@@ -64,27 +70,41 @@ class Order(NamedTuple):
         return f"{pivot_model}+{model}" if pivot_model else model
 
 
-def check(request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, *, one_answer: bool = False) -> Order:
+def check(
+    request: pb.TranslateTextRequest,
+    catalog: Catalog,
+    settings: Settings,
+    glossaries: Glossaries = _NO_GLOSSARIES,
+    *,
+    one_answer: bool = False,
+) -> Order:
     """Check a request and find its model. Texts that are too large are not among what is wrong with the request.
 
     Args:
         request: of a call.
         catalog: the models that are served.
         settings: the limits.
+        glossaries: that are stored.
         one_answer: whether all translations are to fit one message.
 
     Raises:
         InvalidRequestError: at least one field is out of range; names all of them.
         UnknownModelError: no model has the given name.
         UnknownLanguagePairError: no model translates between the given languages.
+        UnknownGlossaryError: no stored glossary has a given name.
     """
     violations = list(_count(request.contents, settings))
     if one_answer:
         violations += _answerable(request.contents, request.options, settings)
-    return _check(request, catalog, settings, violations, "")
+    return _check(request, catalog, settings, glossaries, violations, "")
 
 
-def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings) -> Order:
+def check_config(
+    request: pb.BatchTranslateTextRequest,
+    catalog: Catalog,
+    settings: Settings,
+    glossaries: Glossaries = _NO_GLOSSARIES,
+) -> Order:
     """Check the first message of a batch, and find its model; raises as :func:`check`."""
     violations = []
     if not request.HasField("config"):
@@ -92,7 +112,7 @@ def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog, settin
     elif request.contents:
         violations.append(FieldViolation("contents", "must be empty in the first message, which holds the config"))
     raise_if_any(violations)
-    return _check(request.config, catalog, settings, [], "config.")
+    return _check(request.config, catalog, settings, glossaries, [], "config.")
 
 
 def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
@@ -129,8 +149,8 @@ def check_pairs(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settin
     return Order(*chosen, chosen.model.manifest.max_target_tokens, beam_size=1)
 
 
-def check_page(request: pb.ListModelsRequest) -> None:
-    """Check a request for a page of the list; any token is one, since it only says where to go on.
+def check_page(request: pb.ListModelsRequest | pb.ListGlossariesRequest) -> None:
+    """Check a request for a page of a list; any token is one, since it only says where to go on.
 
     Raises:
         InvalidRequestError: its size is negative.
@@ -144,7 +164,14 @@ def is_request_id(text: str) -> bool:
     return _REQUEST_ID.fullmatch(text) is not None
 
 
-def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list[FieldViolation], prefix: str) -> Order:
+def _check(
+    asked: _Asked,
+    catalog: Catalog,
+    settings: Settings,
+    glossaries: Glossaries,
+    violations: list[FieldViolation],
+    prefix: str,
+) -> Order:
     checks = (*_languages(asked, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     chosen = _choose(asked, catalog, violations)
@@ -161,11 +188,13 @@ def _check(asked: _Asked, catalog: Catalog, settings: Settings, violations: list
     max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
     bad = bad_prefix(options.target_prefix, chosen.model.translator, max_target_tokens, "options.")
     violations += [FieldViolation(prefix + field, description) for field, description in bad]
+    violations += [FieldViolation(prefix + field, description) for field, description in bad_terms(options, chosen)]
     raise_if_any(violations)
+    terms = terms_of(options, chosen, glossaries, prefix)
     default = 1 if sampling else settings.beam_size
     beam_size = beam_size_of(options.beam_size, options.alternatives, default)
     prefix_ids = chosen.model.translator.prefix_ids(options.target_prefix)
-    return Order(*chosen, max_target_tokens, beam_size, prefix_ids, sampling)
+    return Order(*chosen, max_target_tokens, beam_size, prefix_ids, sampling, terms)
 
 
 def _choose(asked: _Asked | pb.ScoreTextRequest, catalog: Catalog, violations: Sequence[FieldViolation]) -> Choice:

@@ -16,6 +16,12 @@ class FileIdentity(NamedTuple):
     modified_ns: int
     inode: int
 
+    @classmethod
+    def of(cls, file: Path) -> "FileIdentity":
+        """Look at a file; raises OSError where there is none."""
+        status = file.stat()
+        return cls(file.name, status.st_size, status.st_mtime_ns, status.st_ino)
+
 
 # Of each bundle's folder: all files, not the manifest alone, since a copy may write that one first.
 Snapshot = Mapping[Path, frozenset[FileIdentity]]
@@ -30,7 +36,7 @@ def look(root: Path) -> Snapshot:
     snapshot = {}
     for path in find_bundles(root):
         with suppress(FileNotFoundError):  # it, or a file of it, has gone since it was found
-            snapshot[path] = frozenset(map(_identity, filter(Path.is_file, path.iterdir())))
+            snapshot[path] = frozenset(map(FileIdentity.of, filter(Path.is_file, path.iterdir())))
     return snapshot
 
 
@@ -50,8 +56,3 @@ def taken_up(acted_on: Snapshot, now: Snapshot, paths: set[Path]) -> Snapshot:
     """Give the snapshot that is acted on once the server has taken up these bundles, and no others."""
     others = {path: files for path, files in acted_on.items() if path not in paths}
     return others | {path: files for path, files in now.items() if path in paths}
-
-
-def _identity(file: Path) -> FileIdentity:
-    status = file.stat()
-    return FileIdentity(file.name, status.st_size, status.st_mtime_ns, status.st_ino)

@@ -92,7 +92,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
     except BaseException:
         engine.stop()
         raise
-    translator = Translator(bundle.manifest, tokenizer, Limits.of(settings))
+    translator = Translator(bundle.manifest, tokenizer, Limits.of(settings), slots=slots)
     _log.info("loaded", model=bundle.manifest.name, precision=bundle.manifest.precision, path=str(bundle.path))
     intake = Intake(
         mailbox,

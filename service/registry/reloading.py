@@ -1,7 +1,8 @@
-"""The models follow the folder they come from: all of it at the start, what has changed in it later."""
+"""The models, and the glossaries, follow the folders they come from: all at the start, what has changed later."""
 
 import asyncio
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,6 +13,7 @@ from dragoman.errors import BundleError, DragomanError
 from service.aio import first_of
 from service.registry import allocator
 from service.registry.bundle_watch import Snapshot, changed, look, taken_up
+from service.registry.glossaries import Glossaries
 from service.registry.health import Health
 from service.registry.loading import Load, LoadedModel
 from service.registry.models import ModelRegistry
@@ -43,13 +45,20 @@ class ModelReloader:
     """Loads bundles off the event loop and hands them to the registry, one reload at a time."""
 
     def __init__(
-        self, settings: Settings, metrics: Metrics, registry: ModelRegistry, health: Health, load: Load
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        registry: ModelRegistry,
+        health: Health,
+        load: Load,
+        glossaries: Glossaries | None = None,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
         self._registry = registry
         self._health = health
         self._load_one = load
+        self._glossaries = glossaries or Glossaries()
         self._seen: Snapshot = {}
         self._found: dict[Path, Bundle] = {}  # those that were verified, and are served or about to be
         self._broken: dict[Path, LoadFailure] = {}  # those that were not, or could not be loaded
@@ -63,7 +72,9 @@ class ModelReloader:
 
         Raises:
             BundleError: there is none, or one cannot be served: at a start somebody is watching.
+            SettingsError: there is no folder of glossaries where one is set.
         """
+        await asyncio.to_thread(self._glossaries.start)
         root = self._settings.models
         self._seen = await asyncio.to_thread(look, root)
         if not self._seen:
@@ -89,6 +100,7 @@ class ModelReloader:
             now, everything = before, asked.is_set()
             asked.clear()
             try:
+                await asyncio.to_thread(partial(self._glossaries.refresh, everything=everything))
                 now = await asyncio.to_thread(look, self._settings.models)
                 if everything:
                     await self._reload(now, now.keys() | self._seen.keys())

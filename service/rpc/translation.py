@@ -46,6 +46,7 @@ class Translation:
 
     def add_to(self, server: Any) -> None:
         """Add the service to a server that has not started."""
+        glossaries_request, glossaries_answer = pb.ListGlossariesRequest, pb.ListGlossariesResponse
         text_request, batch_request = pb.TranslateTextRequest, pb.BatchTranslateTextRequest
         methods = dict(
             [
@@ -54,6 +55,7 @@ class Translation:
                 self._method("BatchTranslateText", _MANY, self._batch, batch_request, pb.BatchTranslateTextResponse),
                 self._method("ScoreText", _ONCE, self._score, pb.ScoreTextRequest, pb.ScoreTextResponse),
                 self._method("ListModels", _ONCE, self._list_models, pb.ListModelsRequest, pb.ListModelsResponse),
+                self._method("ListGlossaries", _ONCE, self._list_glossaries, glossaries_request, glossaries_answer),
             ]
         )
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
@@ -96,6 +98,10 @@ class Translation:
     async def _list_models(self, context: Any, headers: _Headers) -> pb.ListModelsResponse:
         request, call = await self._request("ListModels", context, headers)
         return await self._handlers.list_models(request, call)
+
+    async def _list_glossaries(self, context: Any, headers: _Headers) -> pb.ListGlossariesResponse:
+        request, call = await self._request("ListGlossaries", context, headers)
+        return await self._handlers.list_glossaries(request, call)
 
     async def _request(self, method: str, context: Any, headers: _Headers) -> tuple[Any, CallContext]:
         """Wait for the one message of a call, which begins with it.

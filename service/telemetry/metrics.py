@@ -269,6 +269,14 @@ class Metrics:
             "Segments that a beam search translated; they are among those of `segments_total`.",
             "model",
         )
+        self.glossary_segments_total = self._counter(
+            "glossary_segments",
+            "Segments of answered texts that have terms of a glossary, or placeholders that are protected.",
+            "model",
+        )
+        self.glossary_misses_total = self._counter(
+            "glossary_misses", "Such terms and placeholders that answers name as missing.", "model"
+        )
 
     def _define_caches(self) -> None:
         name = "encoder_memory_cache"
@@ -360,7 +368,8 @@ class ModelMetrics:
     """The metrics of one model, looked up once: a label costs more than a count.
 
     Named like those of :class:`Metrics`. Who sets what: the result cache ``result_cache_*`` and ``coalesced_*``; the
-    statistics of segments ``segments_total``, ``length_ratio`` and ``cancelled_tokens_saved_total``; the engine all
+    statistics of segments ``segments_total``, ``searched_segments_total``, ``length_ratio`` and
+    ``cancelled_tokens_saved_total``; calls ``glossary_segments_total`` and ``glossary_misses_total``; the engine all
     others. Several threads share the gauges, so each moves them with ``inc`` and ``dec`` and never sets them.
     """
 
@@ -380,6 +389,8 @@ class ModelMetrics:
         self.failed_runs_total = {graph: metrics.failed_runs_total.labels(model, graph) for graph in GRAPHS}
         self.cancelled_tokens_saved_total = metrics.cancelled_tokens_saved_total.labels(model)
         self.searched_segments_total = metrics.searched_segments_total.labels(model)
+        self.glossary_segments_total = metrics.glossary_segments_total.labels(model)
+        self.glossary_misses_total = metrics.glossary_misses_total.labels(model)
         self.segments_total = {reason: metrics.segments_total.labels(model, reason) for reason in SEGMENT_ENDS}
         self.encoder_memory_cache_hits_total = metrics.encoder_memory_cache_hits_total.labels(model)
         self.encoder_memory_cache_misses_total = metrics.encoder_memory_cache_misses_total.labels(model)

@@ -18,6 +18,7 @@ from service.text.alignment import Alignment, Link
 from service.text.alternatives import Alternative, Alternatives, Choice
 from service.text.piece import Protection
 from service.text.segment_text import SegmentText
+from service.text.term_plan import TermPlan
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
 _ALIGNED_WEIGHT: Final = 32  # segments that are made text in the time in which one is aligned besides
@@ -32,6 +33,7 @@ class Part(NamedTuple):
         protection: what was taken out of the segment's text; None: nothing.
         split: whether a sentence was longer than the model takes, and was split inside.
         source: what the segment was made of, where its translation is to be aligned with that; None: it is not.
+        plan: how the terms of the segment get into its translation; None: it has none.
     """
 
     kept: str
@@ -39,6 +41,7 @@ class Part(NamedTuple):
     protection: Protection | None = None
     split: bool = False
     source: SegmentText | None = None
+    plan: TermPlan | None = None
 
 
 class TokenScore(NamedTuple):
@@ -72,6 +75,8 @@ class TextResult(NamedTuple):
         token_scores: of a translation that was given, each token and the end-of-sentence tokens.
         alignments: which words of the source became which of the translation, in the order of the translation; empty
             where that was not asked for.
+        term_segments: how many segments have terms that are to have given translations.
+        glossary_misses: the names of terms that the text lacks, each once, in their order.
     """
 
     text: str
@@ -86,18 +91,28 @@ class TextResult(NamedTuple):
     log_probability: float = 0.0
     token_scores: Sequence[TokenScore] = ()
     alignments: Sequence[Link] = ()
+    term_segments: int = 0
+    glossary_misses: Sequence[str] = ()
 
 
 class _Awaited(NamedTuple):
     segment: Segment
     protection: Protection | None
     source: SegmentText | None
+    plan: TermPlan | None
     texts: int  # that are made of it
 
     @property
     def weight(self) -> int:
         aligned = 0 if self.source is None else _ALIGNED_WEIGHT
-        return self.texts * (1 + aligned + (0 if self.protection is None else self.protection.weight))
+        terms = 0 if self.plan is None else len(self.plan.matches)
+        return self.texts * (1 + aligned + terms + (0 if self.protection is None else self.protection.weight))
+
+
+class _Restored(NamedTuple):
+    text: str
+    alignment: Alignment | None = None
+    misses: Sequence[str] = ()
 
 
 class Document:
@@ -144,6 +159,8 @@ class Document:
         self._wants_log_probability = wants_log_probability
         self._wanted = alternatives
         self._alternatives = Alternatives(alternatives) if alternatives else None
+        self._term_segments = 0
+        self._misses: dict[str, None] = {}
         self._wants_alignments = alignments
         self._links: list[Link] = []
         self._characters = 0  # of `_text`
@@ -197,7 +214,7 @@ class Document:
                 self._waiting.append(part.kept)
             if part.segment is not None:
                 texts = max(1, self._wanted)
-                self._waiting.append(_Awaited(part.segment, part.protection, part.source, texts))
+                self._waiting.append(_Awaited(part.segment, part.protection, part.source, part.plan, texts))
                 segments.append(part.segment)
         self.complete = last
         return segments
@@ -236,8 +253,8 @@ class Document:
         """Hand out the text that is new since the last call and can no longer change; "" if there is none.
 
         All that was handed out, once every segment is finished and this returned "", is the text of
-        :meth:`result`. A segment's text waits for the segments before it, and with tags inside for its own end. One
-        call takes a bounded number of segments, so call it again until it returns "".
+        :meth:`result`. A segment's text waits for the segments before it, and with tags or terms inside for its own
+        end. One call takes a bounded number of segments, so call it again until it returns "".
         """
         text = self._new_text()
         # Segments may be without text, and a "" would say that this is all.
@@ -270,6 +287,8 @@ class Document:
             log_probability=self._log_probability,
             token_scores=self._token_scores,
             alignments=self._links,
+            term_segments=self._term_segments,
+            glossary_misses=tuple(self._misses),
         )
 
     def _new_text(self) -> str:
@@ -287,7 +306,7 @@ class Document:
         end may turn out to be the last. Where goes back what was taken out, the whole text decides.
         """
         part = self._waiting[0] if self._waiting else ""
-        if isinstance(part, str) or part.protection is not None:
+        if isinstance(part, str) or part.protection is not None or part.plan is not None:
             return ""
         text = self._tokenizer.decode(list(part.segment.target_ids)).strip().rstrip("\ufffd").rstrip()
         text = text[self._begun :]
@@ -299,21 +318,27 @@ class Document:
         self._characters += len(text)
 
     def _translate(self, part: _Awaited) -> str:
-        """Make the translation of a segment, and note its links where they are wanted."""
+        """Make the translation of a segment; note its links where they are wanted, and the terms that it lacks."""
         segment = part.segment
-        text, alignment = self._restored(part, segment.target_ids, segment.attention)
+        text, alignment, misses = self._restored(part, segment.target_ids, segment.attention)
+        self._term_segments += part.plan is not None
+        self._misses.update(dict.fromkeys(misses))
         if self._wants_alignments and alignment is not None and part.source is not None:
             self._links += alignment.links(part.source.start, self._characters)
         return text
 
-    def _restored(
-        self, part: _Awaited, target_ids: Sequence[int], attention: Sequence[Attention]
-    ) -> tuple[str, Alignment | None]:
+    def _restored(self, part: _Awaited, target_ids: Sequence[int], attention: Sequence[Attention]) -> _Restored:
         """Make the text of a translation, and align it where that is wanted."""
         # Blanks that a model writes at an end would come on top of what is kept there.
-        text = self._tokenizer.decode(target_ids).strip()
-        alignment = part.source and part.source.align(self._tokenizer, target_ids, attention)
-        return text if part.protection is None else part.protection.restore(text, alignment), alignment
+        text, misses = self._tokenizer.decode(target_ids).strip(), tuple[str, ...]()
+        attended = part.source and part.source.attended(self._tokenizer, target_ids, attention)
+        if part.plan is not None:
+            text, misses, rewriting = part.plan.restore(text, attended and attended.alignment().target_of)
+            attended = attended and attended.before(part.plan.reading).after(rewriting)
+        is_aligned = self._wants_alignments or part.protection is not None
+        alignment = attended.alignment() if attended and is_aligned else None
+        text = text if part.protection is None else part.protection.restore(text, alignment)
+        return _Restored(text, alignment, misses)
 
     def _choose(self, part: _Awaited) -> None:
         """Continue the alternatives with a segment; one that failed has none, and no text has any then."""
@@ -321,7 +346,7 @@ class Document:
             return
         first, *others = part.segment.hypotheses[: self._wanted]
         choices = [Choice(self._text[-1], first)]
-        choices += [Choice(self._restored(part, each.target_ids, each.attention)[0], each) for each in others]
+        choices += [Choice(self._restored(part, each.target_ids, each.attention).text, each) for each in others]
         self._alternatives.add(choices)
 
     def _count(self, segment: Segment) -> None:

@@ -28,6 +28,11 @@ class TaggedText(NamedTuple):
         """How many marks there are."""
         return len(self.marks)
 
+    @property
+    def contents(self) -> Sequence[tuple[int, int]]:
+        """Characters [start, stop) of the text that marks hold, too."""
+        return [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
+
     def restore(self, translation: str, alignment: Alignment | None) -> str:
         """Write a translation as HTML, the marks in it.
 

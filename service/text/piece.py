@@ -1,5 +1,6 @@
 """What the steps of a text hand on. There: split, protect, encode; and back: decode, restore, join."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from service.text.alignment import Alignment
@@ -11,6 +12,10 @@ class Protection(Protocol):
     @property
     def weight(self) -> int:
         """How much that is: what it takes time to put back; 0: nothing, and no alignment is needed."""
+
+    @property
+    def contents(self) -> Sequence[tuple[int, int]]:
+        """Characters [start, stop) of the piece that stay as they are, though the model sees them."""
 
     def restore(self, translation: str, alignment: Alignment | None) -> str:
         """Put it back.

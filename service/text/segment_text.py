@@ -7,7 +7,8 @@ import numpy as np
 
 from dragoman.tokenizer import Tokenizer
 from service.decode import Attention
-from service.text.alignment import Alignment, Side
+from service.text.alignment import Side
+from service.text.attended import Attended
 
 
 class SegmentText(NamedTuple):
@@ -23,10 +24,10 @@ class SegmentText(NamedTuple):
     start: int
     marks: int
 
-    def align(
+    def attended(
         self, tokenizer: Tokenizer, target_ids: Sequence[int], attention: Sequence[Attention]
-    ) -> Alignment | None:
-        """Find which words of a translation its words became.
+    ) -> Attended | None:
+        """Tell how much the tokens of a translation looked at those of the segment.
 
         Args:
             tokenizer: of the model.
@@ -34,12 +35,11 @@ class SegmentText(NamedTuple):
             attention: of each of them; fewer where the engine failed.
 
         Returns:
-            The alignment, whose target is the translation without blanks at its ends; None where there is nothing to
-            align.
+            That, the translation without blanks at its ends; None where there is nothing to align.
         """
         if not target_ids or len(attention) != len(target_ids):
             return None
         spans = tokenizer.source_spans(self.text)
         of_text = np.stack(attention)[:, self.marks : self.marks + len(spans)]
         text, target_spans = tokenizer.target_spans(target_ids)
-        return Alignment(of_text, Side(self.text, spans), Side(text, target_spans))
+        return Attended(of_text, Side(self.text, spans), Side(text, target_spans))

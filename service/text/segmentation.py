@@ -12,9 +12,10 @@ A line break or another control character always ends a segment, so none is ever
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 import sentencex
 
@@ -47,23 +48,32 @@ _CLAUSE: Final = re.compile(r"[,;:]\s+|[，、：；]\s*|(?<!\s)\s+(?=[–—])"
 _WORD_GAP: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r"[^\W_]")
 
+Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
+FindSpans: TypeAlias = Callable[[str], Iterable[Span]]
 
-def split(text: str, language: str, fits: Callable[[str], bool]) -> Iterator[Piece]:
+
+def _nothing(_: str) -> tuple[Span, ...]:
+    """Find nothing that belongs together."""
+    return ()
+
+
+def split(text: str, language: str, fits: Callable[[str], bool], unbroken: FindSpans = _nothing) -> Iterator[Piece]:
     """Split a text into pieces that fit, one after the other: each takes little time, whatever the text holds.
 
     Args:
         text: any text, without lone surrogates.
         language: of the text, a BCP-47 code; for one that sentencex does not know, it uses rules of English.
         fits: whether a piece is short enough for the model; asked of each candidate, and ignored where it
-            refuses a single character.
+            refuses a single character, or what is unbroken.
+        unbroken: finds the characters of a text that belong together, in their order.
 
     Yields:
         The text, without a gap and in its order. What is to be translated holds a letter or digit and no blank at its
         ends; each piece was the last of which `fits` was asked.
     """
     end = 0
-    for sentence in _sentences(text, language.partition("-")[0].lower()):
-        for start, stop in _fitting(text, *sentence, fits):
+    for sentence in _sentences(text, language.partition("-")[0].lower(), unbroken):
+        for start, stop in _fitting(text, *sentence, fits, unbroken):
             inside = (start, stop) != sentence
             if _WORD.search(text, start, stop):
                 yield Piece(text[end:start], text[start:stop], inside)
@@ -73,13 +83,14 @@ def split(text: str, language: str, fits: Callable[[str], bool]) -> Iterator[Pie
     yield Piece(text[end:])
 
 
-def _sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
+def _sentences(text: str, language: str, unbroken: FindSpans) -> Iterator[Span]:
     """Yield the borders [start, stop) of each sentence, which may be empty; what lies between them is blank."""
     for line in _LINE.finditer(text):
         begun, stop = line.span()
+        whole = _Whole(unbroken(line[0]))
         for left, right in _gaps(line[0], language):
             cut = _cut(text, begun, line.start() + left, line.start() + right, language)
-            if cut is not None:
+            if cut is not None and not whole.has(cut[0] - line.start(), cut[1] - line.start()):
                 yield _bare(text, begun, cut[0])
                 begun = cut[1]
         yield _bare(text, begun, stop)
@@ -153,40 +164,73 @@ def _bare(text: str, start: int, stop: int) -> tuple[int, int]:
     return stop - len(piece), stop - len(piece) + len(piece.rstrip())
 
 
-def _fitting(text: str, start: int, stop: int, fits: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
+class _Whole:
+    """The unbroken parts of a line, found as far as places of it are asked about, in their order."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = iter(spans)
+        self._span: Span | None = (0, 0)
+
+    def has(self, stop: int, start: int) -> bool:
+        """Tell whether a gap [stop, start) lies inside of one."""
+        while self._span is not None and self._span[1] <= start:
+            self._span = next(self._spans, None)
+        return self._span is not None and self._span[0] < stop
+
+
+def _fitting(text: str, start: int, stop: int, fits: Callable[[str], bool], unbroken: FindSpans) -> Iterator[Span]:
     """Yield the borders of one sentence, or of the pieces into which it is halved until all fit."""
     pending = [(start, stop)]
+    whole: list[Span] | None = None
     while pending:
         left, right = pending.pop()
         if right - left == 0 or fits(text[left:right]) or right - left == 1:
             yield left, right
+            continue
+        if whole is None:
+            whole = [(start + first, start + last) for first, last in unbroken(text[start:stop])]
+        if (cuts := _halve(text, left, right, whole)) is None:
+            yield left, right
         else:
-            first_stop, second_start = _halve(text, left, right)
-            pending += ((second_start, right), (left, first_stop))
+            pending += ((cuts[1], right), (left, cuts[0]))
 
 
-def _halve(text: str, start: int, stop: int) -> tuple[int, int]:
-    """Find the gap [first_stop, second_start) near the middle of [start, stop); the gap may be empty."""
+def _halve(text: str, start: int, stop: int, whole: Sequence[Span]) -> Span | None:
+    """Find the gap [first_stop, second_start) near the middle of [start, stop); the gap may be empty.
+
+    Returns:
+        The gap; None where all of it is unbroken.
+    """
     for boundary in (_CLAUSE, _WORD_GAP):
-        gap = _nearest_gap(boundary, text, start, stop)
+        gap = _nearest_gap(boundary, text, start, stop, whole)
         if gap is not None:
             return gap
     cut = _between_characters(text, (start + stop) // 2, stop)
-    return cut, cut
+    if (part := _part_around(whole, cut, cut)) is None:
+        return cut, cut
+    edge = next((edge for edge in part if start < edge < stop), None)
+    return None if edge is None else (edge, edge)
 
 
-def _nearest_gap(boundary: re.Pattern[str], text: str, start: int, stop: int) -> tuple[int, int] | None:
+def _nearest_gap(boundary: re.Pattern[str], text: str, start: int, stop: int, whole: Sequence[Span]) -> Span | None:
     """Find the whitespace of the boundary nearest to the middle that leaves something on both sides."""
     best = None
     middle = (start + stop) / 2
     for match in boundary.finditer(text, start, stop):
         right = match.end()
         left = match.start() + len(match[0].rstrip())
-        if start < left and right < stop and (best is None or abs(right - middle) < abs(best[1] - middle)):
+        is_border = start < left and right < stop and _part_around(whole, left, right) is None
+        if is_border and (best is None or abs(right - middle) < abs(best[1] - middle)):
             best = left, right
-        if right > middle:
+        if right > middle and best:
             break
     return best
+
+
+def _part_around(whole: Sequence[Span], stop: int, start: int) -> Span | None:
+    """Find the unbroken part that a gap [stop, start) lies inside of."""
+    following = bisect_right(whole, start, key=lambda part: part[1])
+    return whole[following] if following < len(whole) and whole[following][0] < stop else None
 
 
 def _between_characters(text: str, cut: int, stop: int) -> int:

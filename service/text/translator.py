@@ -9,15 +9,17 @@ from dragoman.errors import InvalidRequestError
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
-from service.options import RequestOptions
+from service.options import MAX_BEAM_SIZE, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
+from service.terms import Terms
 from service.text import markup, segmentation
 from service.text.document import Document, Part, TextResult
 from service.text.pair import Pair, scored_part
 from service.text.piece import Piece
 from service.text.segment_encoder import SegmentEncoder
 from service.text.segment_text import SegmentText
+from service.text.term_plan import TermPlan, TermPlanner
 
 OnProgress = Callable[[Segment], None]
 
@@ -56,7 +58,23 @@ _DEFAULT_OPTIONS: Final = RequestOptions()
 class Translator:
     """Makes documents for one model."""
 
-    def __init__(self, manifest: Manifest, tokenizer: Tokenizer, limits: Limits = _DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        tokenizer: Tokenizer,
+        limits: Limits = _DEFAULT_LIMITS,
+        *,
+        slots: int = MAX_BEAM_SIZE,
+    ) -> None:
+        """Make the translator of a model.
+
+        Args:
+            manifest: of its bundle.
+            tokenizer: of the same.
+            limits: of segments.
+            slots: of the engine: no segment may take more.
+        """
+        self._slots = slots
         self._manifest = manifest
         self._tokenizer = tokenizer
         self._limits = limits
@@ -80,7 +98,10 @@ class Translator:
         frame = self._frame(options.source_language, options.target_language)
         encoder = SegmentEncoder(self._tokenizer, self._manifest.max_source_tokens - frame.tokens)
         language = options.source_language or self._manifest.languages.source("") or ""  # "" where nobody knows
+        planner = None if options.terms is None else self._planner(options.terms, options.prefix_ids)
         split = partial(segmentation.split, language=language, fits=encoder.fits)
+        if planner is not None:
+            split = partial(split, fits=lambda piece: encoder.fits(planner.read(piece)), unbroken=planner.spans)
         if options.html:
             blocks = list(markup.parse(text))
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
@@ -89,7 +110,7 @@ class Translator:
             text_bytes = len(text.encode())
             pieces = split(text)
         return Document(
-            self._parts(pieces, encoder, frame, options, on_progress),
+            self._parts(pieces, encoder, planner, frame, options, on_progress),
             self._tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
@@ -191,6 +212,7 @@ class Translator:
         self,
         pieces: Iterable[Piece],
         encoder: SegmentEncoder,
+        planner: TermPlanner | None,
         frame: Frame,
         options: RequestOptions,
         on_progress: OnProgress,
@@ -199,16 +221,23 @@ class Translator:
         prefix_ids, number, start = options.prefix_ids, 0, 0
         for kept, text, inside, protection in pieces:
             start += len(kept)
-            if text and (ids := encoder.ids(text)):
-                aligned = options.alignments or (protection is not None and protection.weight > 0)
+            plan = None if planner is None else planner.plan(text, () if protection is None else protection.contents)
+            read = text if plan is None else plan.read
+            if text and not (plan and plan.is_all) and (ids := encoder.ids(read)):
+                aligned = options.alignments or plan is not None or (protection is not None and protection.weight > 0)
                 asked = _of_segment(options, number, wants_attention=aligned)
-                segment = self._segment(text, ids, frame, asked, on_progress, prefix_ids)
-                source = SegmentText(text, start, len(frame.prefix)) if aligned else None
-                yield Part(kept, segment, protection, inside, source)
+                segment = self._segment(text, ids, frame, asked, on_progress, prefix_ids, plan)
+                source = SegmentText(read, start, len(frame.prefix)) if aligned else None
+                yield Part(kept, segment, protection, inside, source, plan)
                 prefix_ids, number = (), number + 1
-            else:  # nothing that the model could see, such as a filler character
-                yield Part(kept + (text if protection is None else protection.restore(text, None)), split=inside)
+            else:  # nothing that the model could see, such as a filler character, or nothing that it is to translate
+                there = text if plan is None else plan.without_model
+                yield Part(kept + (there if protection is None else protection.restore(there, None)), split=inside)
             start += len(text)
+
+    def _planner(self, terms: Terms, prefix_ids: tuple[int, ...]) -> TermPlanner:
+        prefix = self._tokenizer.decode(prefix_ids)
+        return TermPlanner(terms, self._manifest.stand_ins, self._tokenizer, prefix, forces=self._slots > 1)
 
     def _segment(
         self,
@@ -218,23 +247,30 @@ class Translator:
         options: RequestOptions,
         on_progress: OnProgress,
         prefix_ids: tuple[int, ...],
+        plan: TermPlan | None,
     ) -> Segment:
         source_ids = frame.around(ids)
+        constraints = plan and plan.constraints
+        given = len(prefix_ids)
+        if constraints is not None:
+            given += constraints.tokens
+            options = options._replace(decoding=options.decoding.with_terms(self._slots))
         return Segment(
             source_ids=source_ids,
-            max_target_tokens=self._limit(len(source_ids), options.max_target_tokens, len(prefix_ids)),
+            max_target_tokens=self._limit(len(source_ids), options.max_target_tokens, given),
             options=options,
             text_bytes=len(text.encode()),
             start_ids=frame.start_ids,
             prefix_ids=prefix_ids,
+            constraints=constraints,
             marks=frame.tokens,
             on_progress=on_progress,
         )
 
-    def _limit(self, source_tokens: int, asked: int | None, prefix: int) -> int:
+    def _limit(self, source_tokens: int, asked: int | None, given: int) -> int:
         longest = self._manifest.max_target_tokens
         limit = target_limit(source_tokens, longest, self._limits.factor, self._limits.offset)
-        limit = min(limit + prefix, longest)  # what is given takes nothing of what is allowed
+        limit = min(limit + given, longest)  # what is given takes nothing of what is allowed
         return min(asked, limit) if asked else limit
 
 

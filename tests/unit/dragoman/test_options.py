@@ -26,6 +26,9 @@ OPTIONS = {
     "top_p": 0.75,
     "seed": 7,
     "alignments": True,
+    "glossary": {"house": "Haus", "Tom": None, "home": ["Heim", "Haus"]},
+    "glossaries": ["products.en-de"],
+    "protect_placeholders": True,
     "request_id": "a",
     "priority": "bulk",
 }
@@ -44,6 +47,9 @@ def test_every_option_becomes_its_field_in_both_kinds_of_calls() -> None:
         assert (options.beam_size, options.length_penalty, options.alternatives) == (4, 0.5, 3)
         assert (options.target_prefix, options.alignments) == ("Guten", True)
         assert options.sampling == pb.Sampling(temperature=0.5, top_k=3, top_p=0.75, seed=7)
+        terms = [(entry.source_term, list(entry.target_terms)) for entry in options.glossary.entries]
+        assert terms == [("house", ["Haus"]), ("Tom", []), ("home", ["Heim", "Haus"])]
+        assert (list(options.glossary.names), options.protect_placeholders) == (["products.en-de"], True)
         assert message.priority == pb.PRIORITY_BULK
 
 

@@ -181,3 +181,15 @@ def test_the_closest_models_are_taken_for_each_half(closed_played, manifest, tok
     assert (choice.model.manifest.name, choice.pivot.model.manifest.name) == ("en-fr", "de-CH-en")
     with pytest.raises(UnknownLanguagePairError):
         catalog.choose("en-fr", "de", "fr")  # a model that is named is meant
+
+
+async def test_placeholders_are_kept_by_both_models_and_a_glossary_is_refused(engine: PlayedEngine) -> None:
+    options = pb.TranslateOptions(protect_placeholders=True)
+    request = pb.TranslateTextRequest(contents=["Good.", "{y}"], options=options, **LANGUAGES)
+    first, last = (await engine.handlers.translate(request, CONTEXT)).translations
+    assert (first.translated_text, last.translated_text) == ("Good.", "{y}")
+    assert [*first.glossary_misses, *last.glossary_misses] == []
+    request.options.glossary.names.append("names")
+    with pytest.raises(InvalidRequestError, match="must be empty where two models translate") as refused:
+        await engine.handlers.translate(request, CONTEXT)
+    assert [field for field, _ in refused.value.violations] == ["options.glossary"]

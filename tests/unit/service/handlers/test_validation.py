@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bundle import Manifest
-from dragoman.errors import InvalidRequestError, UnknownLanguagePairError, UnknownModelError
+from dragoman.errors import InvalidRequestError, UnknownGlossaryError, UnknownLanguagePairError, UnknownModelError
 from dragoman.language import is_code
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.v1 import translation_pb2 as pb
@@ -22,6 +22,7 @@ from service.handlers.validation import (
 from service.options import Sampling
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
+from service.registry.glossaries import Glossaries
 from service.settings import Settings
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
@@ -358,3 +359,42 @@ def test_a_page_has_any_token_and_a_size_that_is_not_negative(size: int, token: 
         return
     with pytest.raises(InvalidRequestError, match=f"page_size: must not be negative, is {size}"):
         check_page(asked)
+
+
+def test_terms_are_those_of_the_request_then_those_of_stored_glossaries(catalog: Catalog, tmp_path) -> None:
+    (tmp_path / "names.csv").write_text("Tom\nhouse,Heim\n")
+    glossaries = Glossaries(str(tmp_path))
+    glossaries.start()
+    glossary = pb.Glossary(entries=[pb.GlossaryEntry(source_term="house", target_terms=["Haus"])], names=["names"])
+    options = pb.TranslateOptions(glossary=glossary, protect_placeholders=True)
+    terms = check(request(options=options), catalog, SETTINGS, glossaries).terms
+    assert terms is not None
+    assert [match.forms for match in terms.find("house Tom {x}")] == [("Haus",), ("Tom",), ("{x}",)]
+    assert check(request(), catalog, SETTINGS, glossaries).terms is None
+    with pytest.raises(UnknownGlossaryError):
+        check(request(options=options), catalog, SETTINGS)
+    config = pb.BatchTranslateTextConfig(model="de-en", options=options)
+    (tmp_path / "names.en-de.csv").write_text("Tom\n")
+    glossaries.refresh()
+    config.options.glossary.names.append("names.en-de")
+    with pytest.raises(InvalidRequestError) as refused:
+        check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS, glossaries)
+    assert [field for field, _ in refused.value.violations] == ["config.options.glossary.names[1]"]
+
+
+def test_a_glossary_has_few_enough_good_terms(catalog: Catalog) -> None:
+    entries = [
+        pb.GlossaryEntry(source_term="a" * 257),
+        pb.GlossaryEntry(source_term="a", target_terms=["b", "", *"c" * 15]),
+        *[pb.GlossaryEntry(source_term="a")] * 999,
+    ]
+    found = wrong(
+        catalog, request(options=pb.TranslateOptions(glossary=pb.Glossary(entries=entries, names=["n"] * 17)))
+    )
+    assert found == {
+        "options.glossary.entries": "must hold at most 1000, holds 1001",
+        "options.glossary.names": "must hold at most 16, holds 17",
+        "options.glossary.entries[0].source_term": "must have 1 to 256 characters, has 257",
+        "options.glossary.entries[1].target_terms": "must hold at most 16, holds 17",
+        "options.glossary.entries[1].target_terms[1]": "must have 1 to 256 characters, has 0",
+    }

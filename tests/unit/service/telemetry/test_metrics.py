@@ -33,6 +33,8 @@ PROMISED = {
     "cancelled_segments",
     "cancelled_tokens_saved",
     "searched_segments",
+    "glossary_segments",
+    "glossary_misses",
     "segments",
     "failed_runs",
     "step_age_seconds",

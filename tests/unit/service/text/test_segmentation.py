@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from itertools import accumulate
 from typing import NamedTuple
@@ -258,3 +259,29 @@ def test_a_megabyte_of_anything_is_linear(unit: str) -> None:
     pieces = segmentation.split(text, "en", fits)
     assert "".join(piece.kept + piece.text for piece in pieces) == text
     assert measured <= 16 * len(text)
+
+
+def unbroken(*parts: str) -> segmentation.FindSpans:
+    found = re.compile("|".join(map(re.escape, parts)))
+    return lambda text: (match.span() for match in found.finditer(text))
+
+
+@given(st.text(st.sampled_from("ab. !\n,Z"), max_size=60), st.integers(1, 20))
+def test_what_belongs_together_is_never_split(text: str, limit: int) -> None:
+    whole = unbroken("a. Z", "b, a", "! ")
+    pieces = list(segmentation.split(text, "en", at_most(limit), whole))
+    assert "".join(piece.kept + piece.text for piece in pieces) == text
+    borders, place = set(), 0
+    for piece in pieces:
+        borders |= {place + len(piece.kept), place + len(piece.kept) + len(piece.text)}
+        place += len(piece.kept) + len(piece.text)
+        assert len(piece.text) <= limit or piece.text in ("a. Z", "b, a")
+    for start, stop in unbroken("a. Z", "b, a")(text):
+        assert not any(start < border < stop for border in borders)
+
+
+def test_a_company_or_an_address_ends_no_sentence() -> None:
+    text = "We bought Yahoo! Inc. in May. It was good."
+    assert split(text, "en", at_most(99)).segments != [text]
+    pieces = segmentation.split(text, "en", at_most(99), unbroken("Yahoo! Inc. in May. It"))
+    assert [piece.text for piece in pieces if piece.text] == [text]

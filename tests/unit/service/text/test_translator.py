@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 
 from dragoman.bundle import target_limit
 from dragoman.errors import InternalError
+from dragoman.glossary import GlossaryEntry
 from dragoman.language_marks import LanguageMarks, Languages
 from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions, Sampling
 from service.segment import Segment
 from service.settings import Settings
+from service.terms import Index, Terms, missing
 from service.text.translator import Limits, Translator
 from tests.unit.service.played_segments import begun, end, fail
 
@@ -399,3 +401,59 @@ def test_each_segment_of_a_text_has_draws_of_its_own_and_the_same_in_every_text(
         found = [segment.options.decoding.sampling for segment in segments]
         assert found == [sampling._replace(segment=number) for number in range(3 if not html else len(segments))]
         assert len(segments) >= 2
+
+
+def terms_of(*entries: GlossaryEntry) -> RequestOptions:
+    return RequestOptions(terms=Terms([Index(entries)], protects_placeholders=True))
+
+
+def test_only_segments_with_terms_are_searched_and_the_others_stay_as_they_are(manifest, tokenizer) -> None:
+    named = Translator(manifest.model_copy(update={"stand_ins": ("tom", "bahnhof")}), tokenizer, slots=3)
+    options = terms_of(GlossaryEntry("good", ("guten", "schön")))
+    document = named.prepare("Is it good {x}? It is.\n{y}\ngood", options)
+    first, second = document.segments
+    assert first.source_ids[:-1] == tokenizer.encode("Is it good tom?")
+    assert first.constraints is not None
+    forms = [[tokenizer.decode(form) for form in term] for term in first.constraints.terms]
+    assert forms == [["guten", "schön"], ["tom"]]
+    decoding = first.options.decoding
+    assert (decoding.beam_size, decoding.wants_attention, decoding.wants_log_probability) == (3, True, True)
+    [plain] = named.prepare("It is.").segments
+    assert (second.source_ids, second.constraints) == (plain.source_ids, None)
+    assert second.options.decoding == plain.options.decoding
+    assert first.max_target_tokens == target_limit(len(first.source_ids), 32) + first.constraints.tokens or 32
+
+
+def test_a_translation_has_its_terms_or_names_them(manifest, tokenizer) -> None:
+    named = Translator(manifest.model_copy(update={"stand_ins": ("tom",)}), tokenizer)
+    options = terms_of(GlossaryEntry("good", ("guten",)), GlossaryEntry("Zentrix"))
+    [result] = named.translate_offline(Echo(), ["Zentrix is good. {x}\ngood, good"], options)
+    assert result.text == "Zentrix is guten. {x}\nguten, guten"  # in place of the aligned word
+    assert (result.glossary_misses, result.term_segments) == ((), 2)
+    short = options._replace(max_target_tokens=1)
+    [result] = named.translate_offline(Echo(), ["Is it good?\nIt is good."], short)
+    assert result.glossary_misses == ("good",)
+    html = options._replace(html=True)
+    [result] = named.translate_offline(Echo(), ["<p>a <b>Zentrix</b> &amp; <i translate=no>good</i> {x}</p>"], html)
+    assert result.text == "<p>a <b>Zentrix</b> &amp; <i translate=no>good</i> {x}</p>"
+    assert result.glossary_misses == ()
+
+
+def test_text_with_terms_is_handed_out_once_it_is_whole(manifest, tokenizer) -> None:
+    named = Translator(manifest.model_copy(update={"stand_ins": ("tom",)}), tokenizer)
+    document = named.prepare("a {x} b", terms_of())
+    [segment] = document.segments
+    step(segment)
+    assert document.grow() == ""
+    Echo().decode_all([segment])
+    assert document.grow() == document.result().text == "a {x} b"
+
+
+@given(st.text(st.sampled_from("ab {x}.!Z,\n"), max_size=80))
+def test_what_is_not_kept_whole_is_named(manifest, tokenizer, text: str) -> None:
+    named = Translator(manifest.model_copy(update={"stand_ins": ("tom",)}), tokenizer)
+    options = terms_of(GlossaryEntry("a"), GlossaryEntry("b. Z"), GlossaryEntry("Z", ("b",)))
+    [result] = named.translate_offline(Echo(), [text], options)
+    assert options.terms is not None
+    found = list(options.terms.find(text))
+    assert {match.name for match in missing(found, result.text)} <= set(result.glossary_misses)

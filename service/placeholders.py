@@ -1,0 +1,57 @@
+"""What stands in plain text and is not to be translated: variables of programs, addresses, emoji; pure."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+# Every part is bounded, or goes on where it cannot have begun, so a search takes linear time whatever the text holds.
+_NUMBER: Final = r"(?:\*|\d{1,6})?"
+_CONVERSION: Final = rf"[-+#0]{{0,5}}{_NUMBER}(?:\.{_NUMBER})?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcCsSpn@]"
+
+
+def _nested(depth: int) -> str:
+    """Write the pattern of braces in braces."""
+    return r"\{[^{}]{0,500}\}" if depth == 1 else rf"\{{(?:[^{{}}]|{_nested(depth - 1)}){{0,1000}}\}}"
+
+
+# ICU's messages have braces in braces: {n, plural, one {{who, select, other {{name} has # file}}} other {# files}}.
+_ICU: Final = (
+    rf"\{{\s{{0,3}}\w{{1,64}}\s{{0,3}},\s{{0,3}}\w{{1,32}}\s{{0,3}}(?:\}}|,(?:[^{{}}]|{_nested(4)}){{0,2000}}\}})"
+)
+
+# Addresses go on over letters of languages that put blanks between words, not over Chinese, Japanese or Thai text.
+_FAR_EAST: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef"
+)
+_IN_ADDRESS: Final = rf"[^\s<>\"'`“”‘’«»(){{}}\[\]{_FAR_EAST}]"
+_ADDRESS: Final = rf"(?:{_IN_ADDRESS}|\({_IN_ADDRESS}{{0,200}}\)|\{{\w{{0,64}}\}}){{1,4000}}(?<![.,;:!?…])"
+
+_MODIFIERS: Final = "\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+_PICTURE: Final = (
+    r"(?:[\u231a\u231b\u23e9-\u23f3\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001faff]"
+    rf"[{_MODIFIERS}]{{0,16}})"
+)
+_KEYCAP: Final = r"(?:[0-9#*]\ufe0f?\u20e3)"
+
+_PATTERNS: Final = (
+    # An address: of the web, of mail.
+    rf"(?<![A-Za-z0-9_])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|www\.|mailto:){_ADDRESS}",
+    r"(?<![\w.+-])[\w.+-]{1,64}@[^\W_](?:[\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?!\w)",
+    # {{x}}, {{{x}}}, {% x %}, ${x}, #{x}, %{x}
+    r"\{\{\{[^{}\n]{1,100}\}\}\}|\{\{[^{}\n]{1,100}\}\}|\{%[^%{}\n]{1,100}%\}|[$#%]\{[^{}\n]{1,100}\}",
+    # {n, plural, ...}, and then {}, {0}, {name}, {price:.2f}
+    rf"{_ICU}|\{{\s?[^\s{{}}]{{0,100}}\s?\}}",
+    # %(count)d, %1$s, %s, %@, %%; of Qt %1 and %n; %name%
+    rf"(?<!\d)%(?:\([\w.]{{1,64}}\){_CONVERSION}|[^\W\d]\w{{1,63}}%|\d{{1,2}}\${_CONVERSION}|{_CONVERSION}|L?\d{{1,2}}|%)",
+    # An element without content.
+    r"<[A-Za-z][\w:.-]{0,63}(?:\s[^<>\n]{0,500})?/>",
+    # Emoji, as many as stand together.
+    rf"(?:{_PICTURE}(?:\u200d{_PICTURE}){{0,16}}|{_KEYCAP})+",
+)
+_PLACEHOLDER: Final = re.compile("|".join(_PATTERNS))
+
+
+def find(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the borders [start, stop) of each placeholder, in their order and none in another."""
+    for found in _PLACEHOLDER.finditer(text):
+        yield found.span()

@@ -1,0 +1,216 @@
+"""How the terms of one segment get into its translation, and whether they did; pure.
+
+What is to stay as it is, the model does not read: it reads a stand-in, a name that it is known to copy, which is then
+replaced in the translation. Stand-ins, and the forms of other terms, are what the search is made to write, as far as
+the model has pieces for them. What is missing all the same is written where the aligned words stand. The text that
+comes of it is searched for all terms, so nothing is missing that is not named.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from dragoman.tokenizer import Tokenizer
+from service.constraints import Constraints, Term
+from service.terms import Match, Terms, missing, occurrences
+from service.text.rewriting import Edit, Rewriting, Span
+
+# More terms make a search slower and its translations worse; further ones are written where the aligned words stand.
+MOST_FORCED: Final = 4
+# Longer forms, such as addresses, take more steps than the rest of their sentence.
+_MOST_FORM_TOKENS: Final = 24
+# What a name may have at its end in another case, as in Tom's or Toms.
+_MOST_ENDING: Final = 2
+
+
+@lru_cache(256)
+def _names(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Give what finds names, in other cases, too."""
+    found = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.compile(rf"(?<!\w)(?:{found})(?=\w{{0,{_MOST_ENDING}}}(?!\w))")
+
+
+# Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
+Aligned = Callable[[int, int], Span | None]
+
+
+class Restored(NamedTuple):
+    """A translation with its terms.
+
+    Attributes:
+        text: it itself.
+        misses: the names of the terms that it lacks, in the order of the text.
+        rewriting: from what the model wrote to this text.
+    """
+
+    text: str
+    misses: tuple[str, ...]
+    rewriting: Rewriting
+
+
+class TermPlan(NamedTuple):
+    """What is planned for the terms of one segment.
+
+    Attributes:
+        text: of the segment.
+        matches: in it, in their order.
+        stand_ins: of each match, what the model reads in its place; "": itself.
+        reading: from the text to what the model reads.
+        constraints: what the search is made to write; None: nothing.
+        prefix: what the translation may begin with, and then stays as it is.
+    """
+
+    text: str
+    matches: tuple[Match, ...]
+    stand_ins: tuple[str, ...]
+    reading: Rewriting
+    constraints: Constraints | None
+    prefix: str = ""
+
+    @property
+    def read(self) -> str:
+        """What the model reads."""
+        return self.reading.text
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the text is nothing but one term."""
+        return (self.matches[0].start, self.matches[0].stop) == (0, len(self.text))
+
+    @property
+    def without_model(self) -> str:
+        """The text with its terms, where the model has nothing to translate."""
+        return Rewriting(self.text, [Edit(match.start, match.stop, match.forms[0]) for match in self.matches]).text
+
+    def restore(self, translation: str, aligned: Aligned | None) -> Restored:
+        """Put what was kept into a translation, and terms that it lacks.
+
+        Args:
+            translation: of what the model read, as it wrote it.
+            aligned: see :data:`Aligned`; None: the model did not tell.
+        """
+        edits = list(self._put_back(translation))
+        rewriting = Rewriting(translation, edits)
+        missed = missing(self.matches, rewriting.text)
+        if missed and aligned is not None:
+            edits = sorted([*edits, *self._replacing(missed, rewriting, aligned)])
+            rewriting = Rewriting(translation, edits)
+            missed = missing(self.matches, rewriting.text)
+        return Restored(rewriting.text, tuple(dict.fromkeys(match.name for match in missed)), rewriting)
+
+    def _put_back(self, translation: str) -> Iterator[Edit]:
+        """Yield the edits that write what was kept in place of its stand-ins."""
+        kept = {
+            stand_in: match.forms[0] for match, stand_in in zip(self.matches, self.stand_ins, strict=True) if stand_in
+        }
+        if kept:
+            for found in _names(tuple(kept)).finditer(translation):
+                yield Edit(*found.span(), kept[found[0]])
+
+    def _replacing(self, missed: Iterable[Match], rewriting: Rewriting, aligned: Aligned) -> Iterator[Edit]:
+        """Yield edits that write terms in place of the words that they are aligned with, if those are no terms."""
+        forms = [form for match in self.matches for form in match.forms]
+        taken = [rewriting.before(span) for span in occurrences(forms, rewriting.text)]
+        if rewriting.original.startswith(self.prefix):
+            taken.append((0, len(self.prefix)))
+        for match in missed:
+            span = aligned(*self.reading.after((match.start, match.stop)))
+            if span is not None and not any(span[0] < stop and start < span[1] for start, stop in taken):
+                taken.append(span)
+                yield Edit(*span, match.forms[0])
+
+
+class TermPlanner:
+    """Plans the segments of a text; remembers the last one, since each is asked about twice."""
+
+    def __init__(
+        self, terms: Terms, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool = True
+    ) -> None:
+        """Make a planner.
+
+        Args:
+            terms: that are wanted.
+            stand_ins: names that the model copies.
+            tokenizer: of the model.
+            prefix: what the translation begins with; "" for nothing.
+            forces: whether a search may be made to write terms.
+        """
+        self._forces = forces
+        self._terms = terms
+        self._stand_ins = stand_ins
+        self._tokenizer = tokenizer
+        self._prefix = prefix
+        self._last: tuple[str, TermPlan | None] = ("", None)
+
+    def read(self, text: str) -> str:
+        """Give what the model reads of a text."""
+        plan = self.plan(text)
+        return text if plan is None else plan.reading.text
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Find the terms of a text, which belong together."""
+        return ((match.start, match.stop) for match in self._terms.find(text))
+
+    def plan(self, text: str, contents: Sequence[Span] = ()) -> TermPlan | None:
+        """Plan a segment.
+
+        Args:
+            text: of it.
+            contents: characters of it that are kept anyway: terms in them have no other form.
+
+        Returns:
+            The plan; None where the text has no term.
+        """
+        if self._last[0] != text:
+            matches = tuple(self._terms.find(text))
+            self._last = text, self._planned(text, matches) if matches else None
+        plan = self._last[1]
+        return self._without(plan, contents) if plan is not None and contents else plan
+
+    def _without(self, plan: TermPlan, contents: Sequence[Span]) -> TermPlan | None:
+        """Leave terms with other forms in some characters of the text out of a plan; the model reads the same."""
+
+        def is_free(match: Match) -> bool:
+            return match.kept or not any(match.start < stop and start < match.stop for start, stop in contents)
+
+        pairs = [pair for pair in zip(plan.matches, plan.stand_ins, strict=True) if is_free(pair[0])]
+        if not pairs:
+            return None
+        matches, stand_ins = tuple(match for match, _ in pairs), tuple(name for _, name in pairs)
+        return plan._replace(matches=matches, stand_ins=stand_ins, constraints=self._constraints(matches, stand_ins))
+
+    def _planned(self, text: str, matches: tuple[Match, ...]) -> TermPlan:
+        stand_ins = tuple(self._chosen(text, matches))
+        pairs = zip(matches, stand_ins, strict=True)
+        reading = Rewriting(text, [Edit(match.start, match.stop, name) for match, name in pairs if name])
+        return TermPlan(text, matches, stand_ins, reading, self._constraints(matches, stand_ins), self._prefix)
+
+    def _chosen(self, text: str, matches: Sequence[Match]) -> Iterator[str]:
+        """Choose a stand-in for each text that is kept, while there are any that nothing else here may be."""
+        around = " ".join([text, self._prefix, *(form for match in matches for form in match.forms)]).casefold()
+        free = iter([name for name in self._stand_ins if name.casefold() not in around])
+        chosen: dict[str, str] = {}
+        for match in matches:
+            if match.kept and match.forms[0] not in chosen:
+                chosen[match.forms[0]] = next(free, "")
+            yield chosen[match.forms[0]] if match.kept else ""
+
+    def _constraints(self, matches: Sequence[Match], stand_ins: Sequence[str]) -> Constraints | None:
+        """Say what the search has to write; first of all what the model would not write by itself."""
+        if not self._forces:
+            return None
+        given = [match for match, stand_in in zip(matches, stand_ins, strict=True) if not stand_in]
+        kept = [match for match, stand_in in zip(matches, stand_ins, strict=True) if stand_in]
+        left = missing(kept, self._prefix)  # a prefix may have what is kept, and has no stand-ins
+        names = [(name,) for match, name in zip(matches, stand_ins, strict=True) if name and match in left]
+        terms = [term for forms in [*(match.forms for match in given), *names] if (term := self._term(forms))]
+        return Constraints(tuple(terms[:MOST_FORCED]), self._tokenizer.begins_word) if terms else None
+
+    def _term(self, forms: Iterable[str]) -> Term:
+        """Give the forms that the model can write as ids."""
+        return tuple(ids for form in forms if (ids := self._ids(form)))
+
+    def _ids(self, form: str) -> tuple[int, ...]:
+        ids = tuple(self._tokenizer.encode_target(form))
+        return ids if len(ids) <= _MOST_FORM_TOKENS and self._tokenizer.decode(ids) == form else ()

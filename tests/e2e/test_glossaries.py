@@ -1,0 +1,167 @@
+"""Glossaries and protected placeholders of a real server: terms stand in its translations, or are named."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dragoman import AsyncClient, Client, GlossaryEntry, InvalidRequestError, Translation, UnknownGlossaryError
+from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
+
+TERMS = {"house": ["Gebäude", "Anwesen"], "Zentrix": None, "NovaTech 3000": None, "dog": "Köter"}
+TEXTS = [
+    "The house is big.",
+    "Zentrix bought a house for NovaTech 3000.",
+    "The dog sees a dog.",
+    "Where is the station? Zentrix. House and doghouse.",
+    "You have {count} new messages from %(name)s.",
+    "Write to tom@example.org or visit https://example.com/a?b=c!",
+    "{name}",
+]
+ASKED = {"model": "en-de", "glossary": TERMS, "protect_placeholders": True}
+
+
+def wanted(text: str) -> list[tuple[str, ...]]:
+    """The forms of each term and placeholder of one of the texts."""
+    return {
+        0: [("Gebäude", "Anwesen")],
+        1: [("Zentrix",), ("Gebäude", "Anwesen"), ("NovaTech 3000",)],
+        2: [("Köter",), ("Köter",)],
+        3: [("Zentrix",)],
+        4: [("{count}",), ("%(name)s",)],
+        5: [("tom@example.org",), ("https://example.com/a?b=c",)],
+        6: [("{name}",)],
+    }[TEXTS.index(text)]
+
+
+def check(text: str, translation: Translation) -> None:
+    """Every term is there, or named."""
+    counts: dict[tuple[str, ...], int] = {}
+    for forms in wanted(text):
+        counts[forms] = counts.get(forms, 0) + 1
+    for forms, count in counts.items():
+        there = sum(translation.text.count(form) for form in forms)
+        assert there >= count or translation.glossary_misses, (text, translation)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "products.en-de.csv").write_text("house,Gebäude\nZentrix,\n")
+    (tmp_path / "wrong.csv").write_bytes(b"\xff")
+    return tmp_path
+
+
+@pytest.fixture
+def storing(launch, folder: Path) -> Iterator[ServerProcess]:
+    server = launch(f"--glossaries={folder}", "--threads=1")
+    server.wait_until_serving()
+    return server
+
+
+def test_terms_and_placeholders_stand_in_every_kind_of_call(server: ServerProcess, client: Client) -> None:
+    translations = client.translate(TEXTS, **ASKED)
+    for text, translation in zip(TEXTS, translations, strict=True):
+        check(text, translation)
+        assert translation.glossary_misses == ()
+    assert [answer.translation for answer in client.translate_many(TEXTS, **ASKED)] == translations
+    deltas = ["" for _ in TEXTS]
+    for piece in client.stream(TEXTS, **ASKED):
+        deltas[piece.content_index] += piece.text
+        if piece.result is not None:
+            assert piece.result == translations[piece.content_index]
+    assert deltas == [translation.text for translation in translations]
+
+    async def alone() -> list[Translation]:
+        async with AsyncClient(server.address, timeout_s=PATIENCE_S) as other:
+            return [await other.translate(text, **ASKED) for text in TEXTS]
+
+    assert asyncio.run(alone()) == translations  # as they are beside others
+
+
+def test_sentences_without_terms_are_translated_as_ever(client: Client) -> None:
+    plain = client.translate("Where is the station?", model="en-de")
+    assert client.translate("Where is the station?", **ASKED) == plain
+    assert client.translate("Where is the station? Zentrix.", **ASKED).text == f"{plain.text} Zentrix."
+
+
+def test_terms_stand_in_all_that_a_call_may_ask_for_besides(client: Client) -> None:
+    html = client.translate("<p><b>Zentrix</b> has a <i>house</i> &amp; {x}.</p>", **ASKED, mime_type="text/html")
+    assert html.glossary_misses == ()
+    assert html.text.startswith("<p>")
+    assert "{x}" in html.text
+    assert "<b>Zentrix</b>" in html.text
+    begun = client.translate("The house is big.", **ASKED, target_prefix="Das", alternatives=3)
+    assert begun.glossary_misses == ()
+    assert begun.text.startswith("Das ")
+    assert len(begun.alternatives) == 3
+    cased = client.translate("The HOUSE is big.", model="en-de", glossary=[GlossaryEntry("house", ["Haus"], True)])
+    assert "Haus" in cased.text
+
+
+def test_what_a_translation_lacks_is_named(client: Client) -> None:
+    # One token has no room for both.
+    translation = client.translate("A house, a dog and the next dog.", **ASKED, max_target_tokens=1)
+    assert translation.finish_reason == "LENGTH"
+    assert "dog" in translation.glossary_misses
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "why"),
+    [
+        ({"glossary": {"": "x"}}, "options.glossary.entries[0].source_term", "must have 1 to 256 characters, has 0"),
+        ({"glossary": {"a": " x"}}, "options.glossary.entries[0].target_terms[0]", "must have no blanks at its ends"),
+        ({"glossary": {"a\nb": "x"}}, "options.glossary.entries[0].source_term", "line breaks"),
+        ({"glossary": {"a": ["x"] * 17}}, "options.glossary.entries[0].target_terms", "at most 16, holds 17"),
+        ({"glossary": {str(n): "x" for n in range(1001)}}, "options.glossary.entries", "at most 1000, holds 1001"),
+        ({"glossaries": ["a"] * 17}, "options.glossary.names", "at most 16, holds 17"),
+        ({"glossary": {"a": "x"}, "seed": 1}, "options.glossary", "left out where options.sampling is given"),
+        ({"protect_placeholders": True, "seed": 1}, "options.protect_placeholders", "options.sampling is given"),
+    ],
+)
+def test_what_is_wrong_is_refused(client: Client, options: dict, field: str, why: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        client.translate("Good morning.", model="en-de", **options)
+    [violation] = [each for each in caught.value.violations if each.field == field]
+    assert why in violation.description
+
+
+def test_stored_glossaries_are_named_listed_and_read_again(storing: ServerProcess, folder: Path) -> None:
+    with Client(storing.address, timeout_s=PATIENCE_S) as client:
+        [listed] = client.list_glossaries()
+        assert (listed.name, listed.source_language, listed.entries) == ("products.en-de", "en", 2)
+        asked = {"model": "en-de", "glossaries": ["products.en-de"]}
+        assert "Gebäude" in client.translate("The house is big.", **asked).text
+        both = client.translate("The house is big.", **asked, glossary={"house": "Anwesen"})
+        assert "Anwesen" in both.text
+        with pytest.raises(UnknownGlossaryError, match="no glossary 'wrong'"):
+            client.translate("The house is big.", model="en-de", glossaries=["wrong"])
+        (folder / "products.en-de.csv").write_text("house,Anwesen\n")
+        (folder / "products.fr-de.csv").write_text("maison,Haus\n")
+        storing.signal(signal.SIGHUP)
+        storing.wait_for("reloaded")
+        assert "Anwesen" in client.translate("The house is big.", **asked).text
+        with pytest.raises(InvalidRequestError, match=r"names\[0\]: must be for these languages, is for fr to de"):
+            client.translate("The house is big.", model="en-de", glossaries=["products.fr-de"])
+        assert storing.metric("glossary_segments_total") >= 3
+
+
+def test_the_command_takes_files_and_names(server: ServerProcess, client: Client, folder: Path) -> None:
+    file = folder / "products.en-de.csv"
+    expected = client.translate("The house is big.", model="en-de", glossary={"house": "Gebäude"}).text
+    for place in ([], ["--address", server.address]):
+        run = [sys.executable, "-m", "dragoman", "translate", *place, "--glossary", str(file), "--protect-placeholders"]
+        done = subprocess.run(
+            [*run, "--json", "The house is big.", "{x}"], capture_output=True, cwd=REPOSITORY, check=True
+        )
+        first, second = map(json.loads, done.stdout.splitlines())
+        assert (first["translation"], first["glossary_misses"], second["translation"]) == (expected, [], "{x}")
+        bad = subprocess.run(
+            [*run[:-2], str(folder / "wrong.csv"), "a"], capture_output=True, cwd=REPOSITORY, check=False
+        )
+        assert (bad.returncode, bad.stderr.count(b"\n")) == (2, 1)
+        assert b"must be UTF-8" in bad.stderr

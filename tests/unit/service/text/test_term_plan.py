@@ -1,0 +1,119 @@
+"""How terms get into a translation, and that what is missing is named."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.glossary import GlossaryEntry
+from service.terms import Index, Terms, missing
+from service.text.term_plan import MOST_FORCED, TermPlan, TermPlanner
+
+STAND_INS = ("tom", "bahnhof", "station")
+
+
+def planner(
+    tokenizer, *entries: GlossaryEntry, prefix: str = "", forces: bool = True, placeholders: bool = False
+) -> TermPlanner:
+    terms = Terms([Index(entries)], protects_placeholders=placeholders)
+    return TermPlanner(terms, STAND_INS, tokenizer, prefix, forces=forces)
+
+
+def planned(tokenizer, text: str, *entries: GlossaryEntry, **options) -> TermPlan:
+    plan = planner(tokenizer, *entries, **options).plan(text)
+    assert plan is not None
+    return plan
+
+
+def forced(tokenizer, plan: TermPlan) -> list[list[str]]:
+    assert plan.constraints is not None
+    return [[tokenizer.decode(form) for form in term] for term in plan.constraints.terms]
+
+
+def test_a_text_without_terms_has_no_plan(tokenizer) -> None:
+    assert planner(tokenizer, GlossaryEntry("good")).plan("morning") is None
+
+
+def test_forms_of_terms_are_forced_as_often_as_they_occur(tokenizer) -> None:
+    plan = planned(tokenizer, "good, good", GlossaryEntry("good", ("guten", "schön")))
+    assert plan.read == "good, good"
+    assert forced(tokenizer, plan) == [["guten", "schön"]] * 2
+
+
+def test_what_is_kept_is_read_as_stand_ins_that_are_not_in_the_text(tokenizer) -> None:
+    plan = planned(tokenizer, "ab tom ab cd", GlossaryEntry("ab"), GlossaryEntry("cd"))
+    assert plan.read == "bahnhof tom bahnhof station"
+    assert forced(tokenizer, plan) == [["bahnhof"], ["bahnhof"], ["station"]]
+    restored = plan.restore("station, bahnhof tom bahnhofs", None)
+    assert restored.text == "cd, ab tom abs"
+    assert restored.misses == ("ab",)  # once is not twice
+
+
+def test_with_too_few_stand_ins_what_is_kept_is_forced_itself(tokenizer) -> None:
+    names = ["ab", "cd", "ef", "gh"]
+    plan = planned(tokenizer, " ".join(names), *map(GlossaryEntry, names))
+    assert plan.stand_ins == (*STAND_INS, "")
+    assert forced(tokenizer, plan) == [["gh"], ["tom"], ["bahnhof"], ["station"]]
+
+
+def test_no_more_is_forced_than_a_search_can_hold(tokenizer) -> None:
+    plan = planned(tokenizer, " ".join(["good"] * 9), GlossaryEntry("good", ("guten",)))
+    assert len(forced(tokenizer, plan)) == MOST_FORCED
+
+
+def test_nothing_is_forced_where_a_search_cannot(tokenizer) -> None:
+    assert planned(tokenizer, "good", GlossaryEntry("good", ("guten",)), forces=False).constraints is None
+
+
+def test_what_the_prefix_has_is_not_forced_again(tokenizer) -> None:
+    plan = planned(tokenizer, "{a} good", placeholders=True, prefix="Tom {a}")
+    assert plan.constraints is None
+    assert plan.stand_ins == ("bahnhof",)
+    assert plan.restore("Tom {a} guten", lambda _, __: (0, 7))[:2] == ("Tom {a} guten", ())
+    plan = planned(tokenizer, "good", GlossaryEntry("good", ("guten",)), prefix="Ein")
+    assert plan.restore("Ein Tom", lambda _, __: (0, 3))[:2] == ("Ein Tom", ("good",))
+
+
+def test_a_missing_term_takes_the_place_of_the_aligned_word_but_not_of_another_term(tokenizer) -> None:
+    entries = GlossaryEntry("good", ("guten",)), GlossaryEntry("morning", ("schön",))
+    plan = planned(tokenizer, "good morning", *entries)
+    places = {(0, 4): (0, 3), (5, 12): (4, 10)}
+    assert plan.restore("Ein Morgen", lambda start, stop: places[start, stop])[:2] == ("guten schön", ())
+    places[5, 12] = (0, 3)
+    assert plan.restore("Ein Morgen", lambda start, stop: places[start, stop])[:2] == ("guten Morgen", ("morning",))
+    assert plan.restore("guten Morgen", lambda _, __: None)[:2] == ("guten Morgen", ("morning",))
+
+
+def test_a_text_that_is_one_term_needs_no_model(tokenizer) -> None:
+    plan = planned(tokenizer, "good", GlossaryEntry("good", ("guten",)))
+    assert (plan.is_all, plan.without_model) == (True, "guten")
+    assert not planned(tokenizer, "good.", GlossaryEntry("good", ("guten",))).is_all
+
+
+def test_terms_in_what_is_kept_anyway_have_no_other_form(tokenizer) -> None:
+    made = planner(tokenizer, GlossaryEntry("good", ("guten",)), GlossaryEntry("tom"))
+    assert made.plan("good", [(0, 4)]) is None
+    plan = made.plan("good tom good", [(0, 4), (5, 8)])
+    assert plan is not None
+    assert [match.start for match in plan.matches] == [5, 9]
+
+
+@given(st.data())
+def test_nothing_is_missing_that_is_not_named(tokenizer, data) -> None:
+    words = st.sampled_from(["good", "tom", "{a}", "{b}", "bahnhof", "Bahnhofs", "guten", "x", ",", "toms", "station"])
+    text = " ".join(data.draw(st.lists(words, min_size=1, max_size=6)))
+    entries = GlossaryEntry("good", ("guten",)), GlossaryEntry("x")
+    plan = planner(tokenizer, *entries, placeholders=True).plan(text)
+    if plan is None:
+        return
+    translation = " ".join(data.draw(st.lists(words, max_size=6)))
+    spans = [word.span() for word in re.finditer(r"\S+", translation)] or [None]
+    restored = plan.restore(translation, lambda _, __: data.draw(st.sampled_from([None, *spans])))
+    assert set(restored.misses) == {match.name for match in missing(plan.matches, restored.text)}
+    assert restored.rewriting.text == restored.text
+
+
+def test_a_planner_finds_what_is_not_to_be_split(tokenizer) -> None:
+    made = planner(tokenizer, GlossaryEntry("Yahoo! Inc"), placeholders=True)
+    assert list(made.spans("a Yahoo! Inc {b}")) == [(2, 12), (13, 16)]
+    assert made.read("Yahoo! Inc.") == "tom."

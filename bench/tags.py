@@ -6,7 +6,8 @@ The pairs of --train tell which words are translations of each other nearly alwa
 that have the other, and in at least ten. Each sentence of --data that has such a word once, and whose translation has
 the other once, is a case: the word is put into <b></b>, and the tags are right where they are exactly around the other
 word, punctuation apart. They are placed by the alignment, as the server does it, and by the guess that it makes where
-it has none; the translation is the same. A word moved that has at least two words more or fewer before it.
+it has none; the translation is the same. A word moved that has at least two words more or fewer before it. What
+`options.alignments` lists of these words is counted, too.
 """
 
 import argparse
@@ -15,7 +16,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench.arguments import add_bundle, add_json, count, input_file, make_parser
@@ -157,6 +157,17 @@ def rows(found: Sequence[Case]) -> list[Row]:
     ]
 
 
+def links(found: Sequence[Case]) -> tuple[int, int]:
+    """Count the alignments of the words of cases: those that join both, and all that one of both has."""
+    right = total = 0
+    for case in found:
+        listed = case.alignment.links() if case.alignment else ()
+        own = [(link.source, link.target) for link in listed if link.source == case.word or link.target == case.other]
+        right += (case.word, case.other) in own
+        total += len(own)
+    return right, total
+
+
 def as_markdown(table: Sequence[Row]) -> str:
     """Write a table."""
     lines = ["| cases | | right by the guess | right by the alignment |", "|---|---|---|---|"]
@@ -194,9 +205,12 @@ def main(argv: list[str]) -> int:
         sources, _ = read_pairs(arguments.data, arguments.sentences)
     except DataFileError as error:
         parser.error(str(error))
-    table = rows(list(cases(Bundle.open(Path(arguments.bundle)), sources, known)))
+    found = list(cases(Bundle.open(arguments.bundle), sources, known))
+    table, (right, total) = rows(found), links(found)
     print(as_markdown(table))
-    write_json(arguments.json, {**machine(), "words": len(known), "rows": [row._asdict() for row in table]})
+    print(f"\nOf these words {right:,} of {len(found):,} have their alignment, and {total - right:,} others.")
+    figures = {"words": len(known), "rows": [row._asdict() for row in table], "alignments": [right, total]}
+    write_json(arguments.json, {**machine(), **figures})
     return EXIT_OK
 
 

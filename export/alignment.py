@@ -1,9 +1,10 @@
 """Which heads of the decoder look at the source word that is translated; chosen on sentences and their translations.
 
-Words that are the same on both sides, such as names and numbers, tell where a head should look while it writes them.
-Some heads do in nearly all cases and most do not, so they are tried one by one, and each layer's mean. Where there are
-too few such words, the mean of a layer is taken: the last but one, which is said to align best (Garg et al.,
-arXiv:1909.02074), or of up to three layers the last one.
+Words that are the same on both sides, such as names and numbers, tell where a head should look while it writes them,
+and that it should not look there while it writes other words. Heads are tried one by one, and so is each layer's mean:
+the words that they align, as the server does it, are counted. Where there are too few such words, the mean of a layer
+is taken: the last but one, which is said to align best (Garg et al., arXiv:1909.02074), or of up to three layers the
+last one.
 """
 
 from collections import Counter
@@ -21,6 +22,8 @@ from export.examples import Batch, Example, batches, run
 from model.attention import AttendSource, attention_weights, length_mask, split_heads
 from model.layers import DecoderLayer
 from model.transformer import Transformer
+from service.text.alignment import Alignment, Side, Span
+from service.text.alignment import words as words_of
 
 # Words on which heads are compared; with fewer, chance would choose.
 _FEWEST_WORDS: Final = 20
@@ -30,18 +33,22 @@ _FEW_LAYERS: Final = 3
 _WORD_START: Final = "\u2581"  # how SentencePiece writes a blank
 
 
-class _Word(NamedTuple):
-    """A word that is the same on both sides of an example.
+class _Copies(NamedTuple):
+    """The words that are the same on both sides of an example.
 
     Attributes:
-        row: of its example in the batch.
-        queries: positions of the decoder at which its tokens are chosen.
-        keys: positions of its tokens in the source.
+        row: of the example in its batch.
+        begin: position of the decoder at which the first token of the translation is chosen.
+        source: of the example.
+        target: of the example.
+        words: where each word is in the source, and in the translation.
     """
 
     row: int
-    queries: list[int]
-    keys: list[int]
+    begin: int
+    source: Side
+    target: Side
+    words: list[tuple[Span, Span]]
 
 
 def choose_heads(
@@ -59,14 +66,11 @@ def choose_heads(
     total, begun = 0, 0
     for batch in batches(examples, model.config.pad_id):
         rows = range(begun, begun + len(batch.source))
-        words = [
-            word
-            for row, index in enumerate(rows)
-            for word in _same_words(row, examples[index], start_tokens[index], tokenizer)
-        ]
-        begun, total = rows.stop, total + len(words)
-        if words:
-            with _watched(model, partial(_count, batch, words, hits)):
+        copies = [_copies(row, examples[index], start_tokens[index], tokenizer) for row, index in enumerate(rows)]
+        copies = [found for found in copies if found.words]
+        begun, total = rows.stop, total + sum(len(found.words) for found in copies)
+        if copies:
+            with _watched(model, partial(_count, batch, copies, hits)):
                 run(model, batch)
     layers, heads = model.config.decoder_layers, model.config.decoder_head_count
     if total < _FEWEST_WORDS:
@@ -104,54 +108,54 @@ def _watched(model: Transformer, see: Any) -> Iterator[None]:
 
 def _count(
     batch: Batch,
-    words: Sequence[_Word],
+    copies: Sequence[_Copies],
     hits: Counter[tuple[int, int | None]],
     layer: int,
     attend: nn.Module,
     inputs: tuple[Tensor, ...],
 ) -> None:
-    """Count the words at which each head of a layer looks most, and the mean of its heads."""
+    """Count the words that each head of a layer aligns, and the mean of its heads."""
     assert isinstance(attend, AttendSource)
     query, packed, lengths = inputs
     key, _ = packed.chunk(2, dim=-1)
     mask = length_mask(lengths, key.shape[1])
     query, key = split_heads(query, attend.heads), split_heads(key, attend.heads)
     weights = attention_weights(query, key, mask, scaled=attend.scaled, bias=None)
-    for row, queries, keys in words:
+    weights = torch.cat([weights, weights.mean(1, keepdim=True)], 1)
+    for row, begin, source, target, words in copies:
         # What stands at the end of the source is looked at by heads that have nothing to do.
-        seen = weights[row, :, queries, : int(batch.source_lengths[row]) - 1].sum(1)
-        seen = torch.cat([seen, seen.mean(0, keepdim=True)])
-        own = torch.zeros(seen.shape[1], dtype=torch.bool)
-        own[keys] = True
-        right = (seen[:, own].sum(1) > seen[:, ~own].max(1).values).tolist()
-        for head, is_right in enumerate(right):
-            hits[layer, None if head == attend.heads else head] += is_right
+        seen = weights[row, :, begin : begin + len(target.spans), : len(source.spans)].numpy()
+        for head, attention in enumerate(seen):
+            alignment = Alignment(attention, source, target)
+            right = sum(alignment.target_of(*word) == other for word, other in words)
+            hits[layer, None if head == attend.heads else head] += right
 
 
-def _same_words(row: int, example: Example, start_tokens: int, tokenizer: Tokenizer) -> Iterator[_Word]:
+def _copies(row: int, example: Example, start_tokens: int, tokenizer: Tokenizer) -> _Copies:
     """Find the words that both sides of an example have once."""
-    source = _words(tokenizer.source_pieces(example.source[:-1]))
-    target = _words(tokenizer.target_pieces(example.target[start_tokens:]))
-    if len(source) < _FEWEST_SOURCE_WORDS:
-        return
-    ours, theirs = (Counter(word for word, _ in words) for words in (source, target))
-    places = dict(source)
-    for word, tokens in target:
-        if word and ours[word] == theirs[word] == 1:
-            # A token is chosen one position before it is read.
-            queries = [start_tokens - 1 + token for token in tokens]
-            yield _Word(row, queries, places[word])
+    source = _side(tokenizer.source_pieces(example.source[:-1]))
+    target = _side(tokenizer.target_pieces(example.target[start_tokens:]))
+    ours, theirs = _words(source), _words(target)
+    once = {text for text in ours if len(ours[text]) == len(theirs.get(text, ())) == 1}
+    if sum(map(len, ours.values())) < _FEWEST_SOURCE_WORDS:
+        once = set()
+    # A token is chosen one position before it is read.
+    return _Copies(row, start_tokens - 1, source, target, [(ours[text][0], theirs[text][0]) for text in sorted(once)])
 
 
-def _words(pieces: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Join pieces to words, without the marks at their ends; with the positions of their pieces."""
-    words: list[tuple[str, list[int]]] = []
-    for position, piece in enumerate(pieces):
-        if piece.startswith(_WORD_START) or not words:
-            words.append(("", []))
-        text, positions = words[-1]
-        words[-1] = (text + piece.removeprefix(_WORD_START), [*positions, position])
-    return [(text.strip(_MARKS), positions) for text, positions in words]
+def _side(pieces: Sequence[str]) -> Side:
+    """Join pieces to a text."""
+    text, spans = "", []
+    for piece in pieces:
+        shown = piece.replace(_WORD_START, " ")
+        text += shown
+        spans.append((len(text) - len(shown.lstrip()), len(text)))
+    return Side(text, spans)
 
 
-_MARKS: Final = "".join(chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum()) + "«»„“”‚‘’…–—"
+def _words(side: Side) -> dict[str, list[Span]]:
+    """Find where the words of a text are, by their texts."""
+    places: dict[str, list[Span]] = {}
+    for word in words_of(side):
+        places.setdefault(side.text[slice(*word)], []).append(word)
+    return places

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
 
-# Chosen on words of known translation, apart from those that the results are measured on. With 0.4, 94 % of the links
-# of such words are right, and 0.4 % of them lack theirs; 0.5 loses links of words that became several. The words that
-# some others became are one run at most, so there a word counts that is rather part of it than not.
+# Chosen on words of known translation in dev sentences (`python -m bench.tags`). With 0.4, 94 % of the links of such
+# words are right, and 0.5 % of the words lack theirs; more would lose links of words that became several. The words
+# that some others became are one run, so there a word counts that is rather part of it than not.
 _LEAST_WEIGHT: Final = 0.4
 _LEAST_WEIGHT_IN_RUN: Final = 0.5
 

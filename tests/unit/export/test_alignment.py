@@ -10,6 +10,7 @@ from export.examples import Example
 from model.data import Corpus
 from model.inspection.attention_maps import attention_maps
 from model.transformer import Transformer
+from service.text.alignment import Alignment, Side, words
 
 EOS, START = 2, 1
 
@@ -24,24 +25,20 @@ def copies(loaded: tuple[Transformer, Tokenizer], corpus: Corpus) -> list[Exampl
 def counted(model: Transformer, tokenizer: Tokenizer, examples: list[Example]) -> Counter[tuple[int, int | None]]:
     hits: Counter[tuple[int, int | None]] = Counter()
     for source, target in examples:
-        pieces = tokenizer.source_pieces(source[:-1])
-        begins = [place for place, piece in enumerate(pieces) if piece.startswith("▁")]
-        spans = [range(*ends) for ends in zip(begins, [*begins[1:], len(pieces)], strict=True)]
-        texts = ["".join(pieces[place] for place in span).strip("▁.,!?'-:;\"") for span in spans]
+        text = tokenizer.decode(source[:-1])
+        side = Side(text, tokenizer.source_spans(text))
+        found = [text[start:stop] for start, stop in words(side)]
+        once = [word for word in words(side) if found.count(text[slice(*word)]) == 1] if len(found) >= 3 else []
         maps = [each.weights for each in attention_maps(model, source, target) if each.title.endswith("to the source")]
         for layer, weights in enumerate(maps):
             for head, seen in [*enumerate(weights), (None, weights.mean(0))]:
-                for span, text in zip(spans, texts, strict=True):
-                    if not text or texts.count(text) > 1 or len(texts) < 3:
-                        continue
-                    # The token at `place` of the text is chosen at position `place + 1` of the decoder.
-                    totals = seen[[place + 1 for place in span]].sum(0)[:-1]
-                    others = [float(total) for place, total in enumerate(totals) if place not in span]
-                    hits[layer, head] += float(totals[list(span)].sum()) > max(others)
+                # The token at `place` of the text is chosen at position `place + 1` of the decoder.
+                aligned = Alignment(seen[1:][: len(side.spans), :-1].numpy(), side, side)
+                hits[layer, head] += sum(aligned.target_of(*word) == word for word in once)
     return hits
 
 
-def test_the_head_that_looks_at_most_words_is_chosen(
+def test_the_head_that_aligns_most_words_is_chosen(
     loaded: tuple[Transformer, Tokenizer], copies: list[Example]
 ) -> None:
     model, tokenizer = loaded

@@ -1,0 +1,75 @@
+"""Tags around words whose translation is known: which words those are, and when tags are right."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import tags
+from bench.tags import Case, Row, as_markdown, lexicon, links, rows
+from service.text.alignment import Alignment, Side
+from tests.server_process import BUNDLE
+
+PAIRS = Path(__file__).parents[2] / "data" / "en-de.tsv"
+
+
+def test_words_of_the_lexicon_are_nearly_always_in_both_sides() -> None:
+    sources = ["the dog"] * 9 + ["a dog"] + ["the cat"] * 5
+    targets = ["der Hund"] * 9 + ["ein Hund"] + ["die Katze"] * 5
+    assert lexicon(sources, targets) == {"dog": "Hund"}  # the is der in 9 of 14, a cat is too rare
+
+
+@pytest.mark.parametrize(
+    ("target", "right"),
+    [("Hund", True), ("Der Hund", False), ("Der", False)],
+)
+def test_tags_are_right_exactly_around_the_word(target: str, right: bool) -> None:
+    source, translation = "The dog!", "Der Hund!"
+    span = (translation.index(target), translation.index(target) + len(target))
+    alignment = Alignment(np.eye(1, dtype=np.float32), Side(source, [(4, 7)]), Side(translation, [span]))
+    case = Case(source, translation, alignment, (4, 7), (4, 8), moved=False)
+    assert case.is_right(alignment) is right
+
+
+def test_cases_are_counted_by_kind() -> None:
+    plain = Case("I see Tom", "Tom seh ich", None, (6, 9), (0, 3), moved=True)
+    other = Case("a dog", "ein Hund", None, (2, 5), (4, 8), moved=False)
+    assert rows([plain, other]) == [
+        Row("all", 2, 2, 2),
+        Row("the word moved", 1, 1, 1),
+        Row("it did not", 1, 1, 1),
+        Row("the word is another in the translation", 1, 1, 1),
+        Row("it is the same", 1, 1, 1),
+    ]
+    assert as_markdown([Row("all", 4, 1, 3), Row("none", 0, 0, 0)]).splitlines()[2:] == [
+        "| all | 4 | 25.0% | 75.0% |",
+        "| none | 0 |  |  |",
+    ]
+
+
+def test_real_sentences_have_more_right_tags_by_the_alignment(tmp_path: Path) -> None:
+    out = tmp_path / "tags.json"
+    command = ["--train", str(PAIRS), "--data", str(PAIRS), "--sentences", "120", "--bundle", str(BUNDLE)]
+    assert tags.main([*command, "--json", str(out)]) == 0
+    report = json.loads(out.read_text())
+    found = report["rows"][0]
+    assert found["cases"] >= found["aligned"] > found["guessed"] > 0
+    right, total = report["alignments"]
+    assert found["cases"] >= right > found["cases"] / 2
+    assert total >= right
+
+
+def test_alignments_of_both_words_are_counted() -> None:
+    source, translation = Side("a dog", [(0, 1), (2, 5)]), Side("ein Hund", [(0, 3), (4, 8)])
+    aligned = Alignment(np.array([[1, 1.2], [0, 1]], np.float32), source, translation)
+    case = Case(source.text, translation.text, aligned, (2, 5), (4, 8), moved=False)
+    assert links([case, case._replace(alignment=None)]) == (1, 2)
+
+
+def test_a_file_without_pairs_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.tsv").write_text("")
+    with pytest.raises(SystemExit) as ended:
+        tags.main(["--train", str(tmp_path / "empty.tsv"), "--data", str(PAIRS)])
+    assert ended.value.code == 2
+    assert capfd.readouterr().err.count("\n") == 1

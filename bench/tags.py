@@ -122,8 +122,8 @@ def cases(bundle: Bundle, sources: Sequence[str], known: Mapping[str, str]) -> I
     for source, decode in zip(sources, decodes, strict=True):
         translation = tokenizer.decode(decode.target_ids).strip()
         text = SegmentText(source, 0, len(frame.prefix))
-        alignment = text.align(tokenizer, decode.target_ids, decode.attention)
-        yield from _cases(source, translation, alignment, known)
+        attended = text.attended(tokenizer, decode.target_ids, decode.attention)
+        yield from _cases(source, translation, attended and attended.alignment(), known)
 
 
 def _cases(source: str, translation: str, alignment: Alignment | None, known: Mapping[str, str]) -> Iterator[Case]:

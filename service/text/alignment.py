@@ -176,7 +176,8 @@ def _parts(side: Side, start: int, stop: int) -> Iterator[Span]:
         cuts |= {unspaced.start(), unspaced.end()}
         following = bisect_right(side.spans, unspaced.start(), key=lambda span: span[0])
         while following < len(side.spans) and (cut := side.spans[following][0]) < unspaced.end():
-            cuts.add(cut)
+            if unicodedata.category(side.text[cut])[0] != "M":  # a mark is part of the letter before it
+                cuts.add(cut)
             following += 1
     for cut in sorted(cuts - {start}):
         yield start, cut

@@ -63,7 +63,7 @@ def bad_beam(
         yield FieldViolation(f"{prefix}alternatives", f"{most}, is {alternatives}")
     if not (math.isfinite(length_penalty) and abs(length_penalty) <= MAX_LENGTH_PENALTY):
         bound = f"{MAX_LENGTH_PENALTY:g}"
-        yield FieldViolation(f"{prefix}length_penalty", f"must be -{bound} to {bound}, is {length_penalty:g}")
+        yield FieldViolation(f"{prefix}length_penalty", f"must be -{bound} to {bound}, is {_exactly(length_penalty)}")
 
 
 def bad_sampling(sampling: Sampling, prefix: str = "") -> Iterator[FieldViolation]:
@@ -77,10 +77,16 @@ def bad_sampling(sampling: Sampling, prefix: str = "") -> Iterator[FieldViolatio
     if not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         yield FieldViolation(
             f"{prefix}temperature",
-            f"must be {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, is {temperature:g}; greedy decoding draws nothing",
+            f"must be {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, is {_exactly(temperature)}; "
+            "greedy decoding draws nothing",
         )
     if not 0 < top_p <= 1:
-        yield FieldViolation(f"{prefix}top_p", f"must be more than 0 and at most 1, is {top_p:g}")
+        yield FieldViolation(f"{prefix}top_p", f"must be more than 0 and at most 1, is {_exactly(top_p)}")
+
+
+def _exactly(number: float) -> str:
+    """Write a number so that it is no other one: what is hardly too large does not look as if it were not."""
+    return repr(number).removesuffix(".0")
 
 
 def bad_prefix(

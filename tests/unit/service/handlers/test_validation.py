@@ -221,6 +221,7 @@ def test_a_beam_is_as_wide_as_asked_for_or_as_the_alternatives_need(catalog, opt
         ),
         ({"beam_size": 1, "alternatives": 2}, {"alternatives": "must be at most beam_size, which is 1, is 2"}),
         ({"length_penalty": 10.5}, {"length_penalty": "must be -10 to 10, is 10.5"}),
+        ({"length_penalty": 10.0000001}, {"length_penalty": "must be -10 to 10, is 10.0000001"}),
         ({"length_penalty": math.nan}, {"length_penalty": "must be -10 to 10, is nan"}),
         ({"length_penalty": -math.inf}, {"length_penalty": "must be -10 to 10, is -inf"}),
         (
@@ -280,6 +281,13 @@ def test_a_seed_that_is_not_given_is_drawn(catalog) -> None:
             {"sampling.temperature": "must be 0.01 to 10, is 0; greedy decoding draws nothing"},
         ),
         ({"sampling": {"top_p": 0.0}}, {"sampling.top_p": "must be more than 0 and at most 1, is 0"}),
+        (
+            {"sampling": {"temperature": 10.0000001, "top_p": 1 + 2**-52}},
+            {
+                "sampling.temperature": "must be 0.01 to 10, is 10.0000001; greedy decoding draws nothing",
+                "sampling.top_p": "must be more than 0 and at most 1, is 1.0000000000000002",
+            },
+        ),
         (
             {"sampling": {"temperature": math.nan, "top_p": math.nan}},
             {

@@ -94,8 +94,10 @@ class TermPlan(NamedTuple):
         rewriting = Rewriting(translation, edits)
         missed = missing(self.matches, rewriting.text)
         if missed and aligned is not None:
-            edits = sorted([*edits, *self._replacing(missed, rewriting, aligned)])
-            rewriting = Rewriting(translation, edits)
+            replacing = list(self._replacing(missed, rewriting, aligned))
+            # In a word that is replaced, a stand-in had another case, so what it stood for was not there.
+            left = [edit for edit in edits if not any(_overlap(edit, other) for other in replacing)]
+            rewriting = Rewriting(translation, sorted([*left, *replacing]))
             missed = missing(self.matches, rewriting.text)
         return Restored(rewriting.text, tuple(dict.fromkeys(match.name for match in missed)), rewriting)
 
@@ -116,9 +118,13 @@ class TermPlan(NamedTuple):
             taken.append((0, len(self.prefix)))
         for match in missed:
             span = aligned(*self.reading.after((match.start, match.stop)))
-            if span is not None and not any(span[0] < stop and start < span[1] for start, stop in taken):
+            if span is not None and not any(_overlap(span, other) for other in taken):
                 taken.append(span)
                 yield Edit(*span, match.forms[0])
+
+
+def _overlap(one: Span | Edit, other: Span | Edit) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
 
 
 class TermPlanner:

@@ -64,11 +64,13 @@ class _Shown(NamedTuple):
         as_json: whether a line is a JSON object.
         alternatives: whether all of them are written.
         alignments: whether they are written.
+        misses: whether terms that a translation lacks are written into its object.
     """
 
     as_json: bool
     alternatives: bool
     alignments: bool
+    misses: bool
 
 
 def translate(arguments: list[str]) -> int:
@@ -84,7 +86,8 @@ def translate(arguments: list[str]) -> int:
     if options.alignments and options.alternatives and not options.json:
         parser.error("argument --alignments: together with --alternatives it needs --json")
     with _server(options, let_in) if options.address else _in_process(options) as translate_lines:
-        shown = _Shown(options.json, bool(options.alternatives), options.alignments)
+        misses = bool(options.glossary or options.protect_placeholders)
+        shown = _Shown(options.json, bool(options.alternatives), options.alignments, misses)
         output = _Output("text" if options.texts else "line", shown)
         if options.texts:
             # An argument that is not UTF-8 holds lone surrogates, which no tokenizer takes.
@@ -286,11 +289,12 @@ def _as_dict(text: str, translation: Translation, shown: _Shown) -> dict[str, ob
         "model": translation.model,
         "source_tokens": translation.source_tokens,
         "target_tokens": translation.target_tokens,
-        "glossary_misses": translation.glossary_misses,
         "error": error and {"reason": error.reason, "message": reason(error)},
     }
     if translation.seed is not None:
         described["seed"] = translation.seed
+    if shown.misses:
+        described["glossary_misses"] = translation.glossary_misses
     if shown.alternatives:
         described["alternatives"] = [
             {

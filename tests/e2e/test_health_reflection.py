@@ -66,6 +66,7 @@ METHODS = {
         "StreamTranslateText",
         "BatchTranslateText",
         "ScoreText",
+        "ListGlossaries",
         "ListModels",
     ],
     "grpc.health.v1.Health": ["Check", "List", "Watch"],

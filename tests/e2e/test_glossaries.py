@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc.aio
 import pytest
 
 from dragoman import AsyncClient, Client, GlossaryEntry, InvalidRequestError, Translation, UnknownGlossaryError
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
 
 TERMS = {"house": ["Gebäude", "Anwesen"], "Zentrix": None, "NovaTech 3000": None, "dog": "Köter"}
@@ -130,6 +133,22 @@ def test_what_is_wrong_is_refused(client: Client, options: dict, field: str, why
     assert why in violation.description
 
 
+async def listed_by_pages(address: str) -> list[str]:
+    """The names of the glossaries, one a page, which are those that the client lists."""
+    names, page = [], ""
+    async with grpc.aio.insecure_channel(address) as channel:
+        while True:
+            request = pb.ListGlossariesRequest(page_size=1, page_token=page)
+            answer = await TranslationStub(channel).ListGlossaries(request, timeout=PATIENCE_S)
+            names += [glossary.name for glossary in answer.glossaries]
+            page = answer.next_page_token
+            if not page:
+                break
+    async with AsyncClient(address, timeout_s=PATIENCE_S) as client:
+        assert [glossary.name for glossary in await client.list_glossaries()] == names
+    return names
+
+
 def test_stored_glossaries_are_named_listed_and_read_again(storing: ServerProcess, folder: Path) -> None:
     with Client(storing.address, timeout_s=PATIENCE_S) as client:
         [listed] = client.list_glossaries()
@@ -144,6 +163,7 @@ def test_stored_glossaries_are_named_listed_and_read_again(storing: ServerProces
         (folder / "products.fr-de.csv").write_text("maison,Haus\n")
         storing.signal(signal.SIGHUP)
         storing.wait_for("reloaded")
+        assert asyncio.run(listed_by_pages(storing.address)) == ["products.en-de", "products.fr-de"]
         assert "Anwesen" in client.translate("The house is big.", **asked).text
         with pytest.raises(InvalidRequestError, match=r"names\[0\]: must be for these languages, is for fr to de"):
             client.translate("The house is big.", model="en-de", glossaries=["products.fr-de"])

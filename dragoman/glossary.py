@@ -9,7 +9,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -90,6 +90,20 @@ def wrong_term(term: str) -> str:
     return ""
 
 
+def crowded(entries: Iterable[GlossaryEntry]) -> Iterator[tuple[int, int]]:
+    """Find terms with too many forms; entries of the same term are one, with the forms of all.
+
+    Yields:
+        The place of each entry with which a term has more than `MAX_FORMS` forms, and how many it has then.
+    """
+    forms: dict[tuple[str, bool], set[str]] = {}
+    for place, (source, targets, ignore_case) in enumerate(entries):
+        found = forms.setdefault((source, ignore_case), set())
+        found.update(targets or ("",))
+        if len(found) > MAX_FORMS:
+            yield place, len(found)
+
+
 def parse_glossary(name: str, content: bytes) -> GlossaryFile:
     """Read the content of a file.
 
@@ -116,6 +130,9 @@ def parse_glossary(name: str, content: bytes) -> GlossaryFile:
         raise ValueError(f"must end with {', '.join(SUFFIXES)}")
     if len(entries) > MAX_FILE_ENTRIES:
         raise ValueError(f"must have at most {MAX_FILE_ENTRIES} terms, has {len(entries)}")
+    for place, count in crowded(entries):
+        term = entries[place].source_term
+        raise ValueError(f"the term {term!r} must have at most {MAX_FORMS} forms in all lines, has {count} or more")
     return GlossaryFile(entries, *languages)
 
 

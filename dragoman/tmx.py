@@ -26,7 +26,7 @@ def parse(content: bytes, source: str = "", target: str = "") -> tuple[tuple[str
     reader = _Reader()
     reader.read(content)
     source = source or reader.source
-    for languages in ([language for language, _ in unit] for unit in reader.units):
+    for languages in ([language for language, _ in unit] for unit in reader.units if unit):
         source = source or languages[0]
         target = target or next((language for language in languages if not _same(language, source)), "")
     units = [
@@ -73,6 +73,8 @@ class _Reader:
             parser.Parse(content, True)
         except expat.ExpatError as error:
             raise ValueError(f"is no XML: {error}") from error
+        except LookupError as error:
+            raise ValueError(f"cannot be decoded: {error}") from error
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
         if not self._path and name != "tmx":

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dragoman.errors import DragomanError, FieldViolation, InvalidRequestError
-from dragoman.glossary import MAX_FORMS, GlossaryEntry, wrong_term
+from dragoman.glossary import MAX_FORMS, GlossaryEntry, crowded, wrong_term
 from service.options import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, MAX_TEMPERATURE, MIN_TEMPERATURE, Sampling
 from service.settings import Settings
 from service.text.translator import Translator
@@ -128,6 +128,7 @@ def bad_glossary(
     for field, count, most in (("entries", len(entries), MAX_ENTRIES), ("names", len(names), MAX_NAMES)):
         if count > most:
             yield FieldViolation(f"{prefix}{field}", f"must hold at most {most}, holds {count}")
+    forms_of = dict(crowded(entries[:MAX_ENTRIES]))
     for place, entry in enumerate(entries[:MAX_ENTRIES]):
         field = f"{prefix}entries[{place}]"
         if wrong := wrong_term(entry.source_term):
@@ -135,6 +136,11 @@ def bad_glossary(
         if len(entry.target_terms) > MAX_FORMS:
             yield FieldViolation(
                 f"{field}.target_terms", f"must hold at most {MAX_FORMS}, holds {len(entry.target_terms)}"
+            )
+        elif place in forms_of:
+            yield FieldViolation(
+                f"{field}.target_terms",
+                f"must be at most {MAX_FORMS} together with those of the same term before, are {forms_of[place]}",
             )
         for number, term in enumerate(entry.target_terms[:MAX_FORMS]):
             if wrong := wrong_term(term):

@@ -39,6 +39,8 @@ def test_units() -> None:
     entries = [GlossaryEntry("the <b>house", ("Haus",))]
     assert parse_glossary("terms.tmx", TMX.format(language="en-US").encode()) == GlossaryFile(entries, "en-US", "DE")
     assert parse_glossary("terms.tmx", TMX.format(language="*all*").encode()) == GlossaryFile(entries, "EN-US", "DE")
+    empty = TMX.format(language="*all*").replace("<body>", "<body><tu></tu>").encode()
+    assert parse_glossary("terms.tmx", empty) == GlossaryFile(entries, "EN-US", "DE")
     french = parse_glossary("terms.en-fr.tmx", TMX.format(language="en").encode())
     assert french == GlossaryFile([GlossaryEntry("home", ("maison",))], "en", "fr")
 
@@ -55,9 +57,11 @@ def test_units() -> None:
         ("terms.csv", b"a,b,c,d", "at most 3 columns, has 4"),
         ("terms.csv", b"a,b,yes", "the third column must be true, false or empty"),
         ("terms.csv", b"a," + b"|".join([b"b"] * 17), "at most 16 forms, has 17"),
+        ("terms.csv", b"".join(b"a,b%d|c\n" % number for number in range(16)), "'a' must have at most 16 forms"),
         ("terms.csv", b'"a\nb",c', "no line breaks"),
         ("terms.csv", b"a\n" * 100_001, "at most 100000 terms, has 100001"),
         ("terms.tmx", b"<a/>", "is no TMX: its first element is 'a'"),
+        ("terms.tmx", b'<?xml version="1.0" encoding="neo"?><tmx/>', "cannot be decoded: unknown encoding: neo"),
         ("terms.tmx", b"<tmx>", "is no XML"),
         ("terms.tmx", b"<tmx>" + b"<a>" * 40, "nested too deep"),
         ("terms.tmx", b"<tmx><seg>a</seg></tmx>", "outside of all units"),

@@ -390,6 +390,20 @@ def test_terms_are_those_of_the_request_then_those_of_stored_glossaries(catalog:
     assert [field for field, _ in refused.value.violations] == ["config.options.glossary.names[1]"]
 
 
+def test_entries_of_the_same_term_have_few_enough_forms_together(catalog: Catalog) -> None:
+    entries = [
+        pb.GlossaryEntry(source_term="a", target_terms=[f"b{number}" for number in range(10)]),
+        pb.GlossaryEntry(source_term="a", target_terms=[f"c{number}" for number in range(10)], ignore_case=True),
+        pb.GlossaryEntry(source_term="a", target_terms=[f"b{number}" for number in range(16)]),
+        pb.GlossaryEntry(source_term="a"),
+    ]
+    found = wrong(catalog, request(options=pb.TranslateOptions(glossary=pb.Glossary(entries=entries))))
+    assert found == {
+        "options.glossary.entries[3].target_terms": "must be at most 16 together with those of the same term before, "
+        "are 17"
+    }
+
+
 def test_a_glossary_has_few_enough_good_terms(catalog: Catalog) -> None:
     entries = [
         pb.GlossaryEntry(source_term="a" * 257),

@@ -1,5 +1,6 @@
 """Terms that the translation of a segment has to hold, as tokens."""
 
+import math
 from collections.abc import Container
 from typing import NamedTuple
 
@@ -8,16 +9,20 @@ Term = tuple[tuple[int, ...], ...]
 
 
 class Constraints(NamedTuple):
-    """What every translation of a segment holds, wherever in it: a search with a beam of at least 2 sees to that.
+    """What the translations of a segment hold, wherever in them: a search with a beam of at least 2 sees to that.
 
     Attributes:
         terms: at least one; one that is to stand there twice is listed twice. Each has at least one form, and each form
             at least one token, none of them the end-of-sentence token.
         begins_word: tokens before which a word has ended, see `Tokenizer.begins_word`: a term is whole words.
+        most_loss: how much each term may take from the log-probability of the translation. Where all that hold the
+            terms lose more, the model does not know what to do with them, and makes up text around them; then the
+            best translation that lacks some is found as well.
     """
 
     terms: tuple[Term, ...]
     begins_word: Container[int]
+    most_loss: float = math.inf
 
     @property
     def tokens(self) -> int:

@@ -153,12 +153,16 @@ class Beam:
         Args:
             known: tokens of which that is known already.
         """
-        first, *others = [live.ids for live in self.live] + [tuple(each.target_ids) for each in self.finished]
+        first, *others = [live.ids for live in self.live] + [tuple(each.target_ids) for each in self._found()]
         common = min(map(len, (first, *others)))
         for place in range(known, common):
             if any(ids[place] != first[place] for ids in others):
                 return tuple(first[:place])
         return tuple(first[:common])
+
+    def _found(self) -> Sequence[Hypothesis]:
+        """List the hypotheses that have ended, and may be the translation."""
+        return self.finished
 
     def _weight(self, tokens: int) -> float:
         return float((self._given + tokens - self._prefix) ** self._length_penalty)

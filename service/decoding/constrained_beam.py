@@ -12,6 +12,9 @@ where it would rather end the translation, only terms follow, until all are met.
 
 A hypothesis may end once it holds all terms. Scores are those of any beam. The search ends once as many hypotheses as
 are wanted have ended, and the best live one scores no better by its length so far than the worst of these.
+
+The best hypothesis that the model would have ended without some terms is remembered. It is the translation where the
+terms cost too much, see `Constraints.most_loss`.
 """
 
 import math
@@ -19,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from service.constraints import Constraints
-from service.decode import Attention, FinishReason
+from service.decode import Attention, FinishReason, Hypothesis
 from service.decoding.beam import Beam, Best
 from service.decoding.term_progress import Progress, Terms
 
@@ -46,7 +49,7 @@ class _Lane(NamedTuple):
 class ConstrainedBeam(Beam):
     """A beam whose finished hypotheses hold all terms, unless the limit is too near for that."""
 
-    __slots__ = ("_lanes", "_wanted")
+    __slots__ = ("_lanes", "_most_loss", "_unforced", "_wanted")
 
     def __init__(
         self,
@@ -73,6 +76,8 @@ class ConstrainedBeam(Beam):
         super().__init__(size, length_penalty, limit=limit, eos_id=eos_id, given=given)
         self._wanted = wanted
         self._lanes = [_Lane(Terms(constraints).start)]
+        self._most_loss = constraints.most_loss * len(constraints.terms)
+        self._unforced: Hypothesis | None = None
 
     def asked_ids(self, lane: int) -> Sequence[int]:
         """List the tokens that lead on to a term; the end, once all terms are met."""
@@ -93,6 +98,8 @@ class ConstrainedBeam(Beam):
         Returns:
             See :class:`Beam`.
         """
+        if self._most_loss < math.inf:
+            self._remember_unforced(best)
         in_order = zip(self._lanes, best, strict=True)
         self._lanes = [lane._replace(is_said=True) if self._would_end(each) else lane for lane, each in in_order]
         candidates = self._candidates(best)
@@ -104,6 +111,7 @@ class ConstrainedBeam(Beam):
         found = self.finished[self._wanted - 1 : self._wanted]
         self.ended = not going_on or (bool(found) and -going_on[0][0] / self._weight(tokens) <= found[0].score)
         if self.ended:
+            self._weigh()
             return []
         parents = self._go_on([(-loss, lane, token) for loss, lane, _, token, _ in going_on], best)
         before = self._lanes
@@ -126,6 +134,29 @@ class ConstrainedBeam(Beam):
             self.live = complete
             super().stop()
         self.ended = bool(self.finished)
+        if self.ended:
+            self._weigh()
+
+    def _found(self) -> Sequence[Hypothesis]:
+        return [*self.finished, *([self._unforced] if self._unforced else [])]
+
+    def _remember_unforced(self, best: Sequence[Best]) -> None:
+        """Remember what the model would end now, if that is the best so far that lacks terms."""
+        tokens = 1 + len(self.live[0].ids)
+        for live, lane, found in zip(self.live, self._lanes, best, strict=True):
+            if lane.progress.is_complete or lane.is_bound or lane.is_said or found.ids[0] != self._eos_id:
+                continue
+            value = live.log_probability + found.log_probabilities[0]
+            if self._unforced is None or value > self._unforced.log_probability:
+                self._unforced = self._hypothesis(live, value, self._weight(tokens), FinishReason.EOS, tokens)
+
+    def _weigh(self) -> None:
+        """Put the hypothesis without some terms among the others, where the terms have cost them all too much."""
+        if self._unforced is not None:
+            least = self._unforced.log_probability - self._most_loss
+            if all(each.log_probability < least for each in self.finished):
+                self.finished.append(self._unforced)
+                self._keep_best()
 
     def _would_end(self, best: Best) -> bool:
         return best.ids[0] == self._eos_id and best.log_probabilities[0] > _EVEN
@@ -194,4 +225,6 @@ class ConstrainedBeam(Beam):
             elif len(others) < self.size:
                 others.append(candidate)
         fullest = [banks[met] for met in sorted(banks, reverse=True)]
+        if self._most_loss < math.inf and self._unforced is None and len(fullest) > self.size:
+            fullest[self.size - 1] = fullest[-1]  # what goes on as the model likes
         return sorted([*fullest, *others][: self.size])

@@ -9,6 +9,7 @@ comes of it is searched for all terms, so nothing is missing that is not named.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 from dragoman.tokenizer import Tokenizer
@@ -18,6 +19,9 @@ from service.text.rewriting import Edit, Rewriting, Span
 
 # More terms make a search slower and its translations worse; further ones are written where the aligned words stand.
 MOST_FORCED: Final = 4
+# The natural logarithm of how much less probable a term may make a translation. Measured: terms of references cost 2 as
+# a rule, and 8 at most; terms that do not fit cost 10 to 20, and translations with them are worse than none.
+_MOST_LOSS: Final = 8.0
 # Longer forms, such as addresses, take more steps than the rest of their sentence.
 _MOST_FORM_TOKENS: Final = 24
 # What a name may have at its end in another case, as in Tom's or Toms.
@@ -210,8 +214,10 @@ class TermPlanner:
         kept = [match for match, stand_in in zip(matches, stand_ins, strict=True) if stand_in]
         left = missing(kept, self._prefix)  # a prefix may have what is kept, and has no stand-ins
         names = [(name,) for match, name in zip(matches, stand_ins, strict=True) if name and match in left]
-        terms = [term for forms in [*(match.forms for match in given), *names] if (term := self._term(forms))]
-        return Constraints(tuple(terms[:MOST_FORCED]), self._tokenizer.begins_word) if terms else None
+        all_forms = [*(match.forms for match in given), *names]
+        # One by one: a text may have thousands of terms.
+        terms = tuple(islice(filter(None, map(self._term, all_forms)), MOST_FORCED))
+        return Constraints(terms, self._tokenizer.begins_word, _MOST_LOSS) if terms else None
 
     def _term(self, forms: Iterable[str]) -> Term:
         """Give the forms that the model can write as ids."""

@@ -19,9 +19,15 @@ seeds = st.integers(0, 10_000)
 
 
 def new_beam(
-    size: int, wanted: tuple[Term, ...], limit: int, penalty: float = 1.0, count: int = 1, given: int = 0
+    size: int,
+    wanted: tuple[Term, ...],
+    limit: int,
+    penalty: float = 1.0,
+    count: int = 1,
+    given: int = 0,
+    most_loss: float = math.inf,
 ) -> ConstrainedBeam:
-    constraints = Constraints(wanted, BEGINS_WORD)
+    constraints = Constraints(wanted, BEGINS_WORD, most_loss)
     return ConstrainedBeam(size, penalty, limit=limit, eos_id=EOS, constraints=constraints, wanted=count, given=given)
 
 
@@ -134,9 +140,41 @@ def test_each_lane_continues_its_parent_and_its_own_where_it_can(seed: int, size
             assert parent == lane or parents[parent] == parent
 
 
-@given(seed=seeds, size=st.integers(2, 6), wanted=terms)
-def test_what_all_hypotheses_share_is_never_taken_back(seed: int, size: int, wanted) -> None:
-    beam = new_beam(size, wanted, 16)
+@given(seed=seeds, size=st.integers(2, 6), wanted=terms, most_loss=st.floats(0, 2))
+def test_terms_that_cost_too_much_give_way_to_the_best_without_some(
+    seed: int, size: int, wanted, most_loss: float
+) -> None:
+    forced = searched(new_beam(size, wanted, 16), seed)
+    beam = searched(new_beam(size, wanted, 16, most_loss=most_loss), seed)
+    lacking = [each for each in beam.finished if not holds(tuple(each.target_ids), wanted)]
+    assert len(lacking) <= 1
+    for each in lacking:
+        assert each.finish_reason is FinishReason.EOS
+        assert each.log_probability == pytest.approx(sum_of(seed, (*each.target_ids, EOS)))
+        others = [other.log_probability for other in beam.finished if other is not each]
+        assert all(other < each.log_probability - most_loss * len(wanted) for other in others)
+    if not lacking:
+        assert all(holds(tuple(each.target_ids), wanted) for each in forced.finished)
+
+
+def test_how_much_a_term_may_cost() -> None:
+    """The model would say 5 and end; 1 is a term that costs 4.6 behind it."""
+    for most_loss, expected in ((5.0, (5, 1)), (4.0, (5,))):
+        beam = new_beam(2, (((1,),),), 9, most_loss=most_loss)
+        while not beam.ended:
+            step = []
+            for lane, live in enumerate(beam.live):
+                ids = {(): [5, 3], (5,): [EOS, 3], (5, 1): [EOS, 3]}.get(live.ids, [3, EOS])
+                sure = live.ids in ((), (5,), (5, 1))
+                asked = [math.log(0.01) if token == 1 else math.log(0.9) for token in beam.asked_ids(lane)]
+                step.append(Best(ids, [math.log(0.99 if sure else 0.1), math.log(0.01)], asked))
+            beam.advance(step)
+        assert tuple(beam.finished[0].target_ids) == expected
+
+
+@given(seed=seeds, size=st.integers(2, 6), wanted=terms, most_loss=st.just(math.inf) | st.floats(0, 2))
+def test_what_all_hypotheses_share_is_never_taken_back(seed: int, size: int, wanted, most_loss: float) -> None:
+    beam = new_beam(size, wanted, 16, most_loss=most_loss)
     told: tuple[int, ...] = ()
     while not beam.ended:
         beam.advance(best_for(beam, seed))

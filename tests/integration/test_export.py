@@ -53,7 +53,7 @@ def test_export(run: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
     *phases, parity, wrote = process.stdout.splitlines()
-    assert [phase.split()[0] for phase in phases] == ["loading", "translating", "writing", "comparing"]
+    assert [phase.split()[0] for phase in phases] == ["loading", "translating", "writing", "comparing", "looking"]
     assert parity.startswith("parity fp32: 16 of 16 sentences equal to plain PyTorch; BLEU ")
     assert wrote.startswith(f"wrote {out} in ")
     manifest = Bundle.open(out).manifest

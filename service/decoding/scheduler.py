@@ -63,8 +63,8 @@ class Scheduler:
     def __init__(self, slots: int, eos_id: int) -> None:
         self._slots = slots
         self._eos_id = eos_id
-        self._scored = 0
-        self._aligned = 0  # slots whose segments want to know where the decoder looks
+        self._scored: set[Decode] = set()  # those whose log-probabilities are added up token by token
+        self._aligned: set[Decode] = set()  # those that want to know where the decoder looks
         self._searches: dict[Decode, Search] = {}
         self._choosers: dict[Decode, Choose] = {}
         self.active: list[Decode] = []
@@ -98,9 +98,11 @@ class Scheduler:
             self._searches[decode] = Search(decode, slot, self._eos_id)
         elif (choose := chooser_of(decode)) is not None:
             self._choosers[decode] = choose
-        self._scored += _is_scored(decode)
+        # A search knows the log-probabilities of its hypotheses.
+        if decode.decoding.wants_log_probability and decode.slots == 1:
+            self._scored.add(decode)
         if decode.decoding.wants_attention:
-            self._aligned += 1
+            self._aligned.add(decode)
         return slot
 
     def choose(self, ids: Sequence[int | None], logits_of: Callable[[int], NDArray[np.floating]]) -> Mapping[int, int]:
@@ -135,7 +137,7 @@ class Scheduler:
         count = 1
         if self._scored:
             for slot, (decode, token) in enumerate(zip(self.active, tokens, strict=True)):
-                if token is not None and not decode.forced_ids and _is_scored(decode):
+                if token is not None and not decode.forced_ids and decode in self._scored:
                     asked[slot] = (token,)
         for decode, search in self._searches.items():
             if not decode.forced_ids:
@@ -215,7 +217,7 @@ class Scheduler:
                 is_text = len(decode.forced_ids) <= len(decode.prefix_ids)
             else:
                 is_text = token != self._eos_id
-                if _is_scored(decode):
+                if decode in self._scored:
                     if slot not in selection.best:
                         tokens[slot] = None
                         continue
@@ -256,8 +258,6 @@ class Scheduler:
             decode.finish(search.beam.finished[0].finish_reason, now_s)
             return
         self.active.extend([decode] * len(step.forks))
-        if decode.decoding.wants_attention:
-            self._aligned += len(step.forks)
         result.copies += step.copies
         result.forks += step.forks
         result.forced += step.tokens
@@ -267,7 +267,9 @@ class Scheduler:
     def clear(self) -> list[Decode]:
         """Take all segments out of their slots; gives each once."""
         active = list(dict.fromkeys(self.active))
-        self.active, self._scored, self._aligned = [], 0, 0
+        self.active = []
+        self._scored.clear()
+        self._aligned.clear()
         self._searches.clear()
         self._choosers.clear()
         return active
@@ -277,9 +279,8 @@ class Scheduler:
         moves = []
         for slot in sorted(slots, reverse=True):
             decode = self.active[slot]
-            self._scored -= _is_scored(decode)
-            if decode.decoding.wants_attention:
-                self._aligned -= 1
+            self._scored.discard(decode)
+            self._aligned.discard(decode)
             last = self.active.pop()
             if slot < len(self.active):
                 self.active[slot] = last
@@ -289,11 +290,6 @@ class Scheduler:
             self._searches.pop(decode, None)
             self._choosers.pop(decode, None)
         return moves
-
-
-def _is_scored(decode: Decode) -> bool:
-    """Tell whether log-probabilities are added up token by token; a search knows those of its hypotheses."""
-    return decode.decoding.wants_log_probability and decode.slots == 1
 
 
 def _next_forced(decode: Decode) -> tuple[int, bool]:

@@ -9,7 +9,7 @@ from service.security.callers import Caller, Metadata
 _SLACK_S = 0.05  # a client whose deadline passes cancels the call, at times before our own timer
 
 
-async def _tell_nobody() -> None:
+async def tell_nobody() -> None:
     """Do nothing: the first answer says that the call was accepted."""
 
 
@@ -28,7 +28,7 @@ class CallContext:
     caller: Caller
     deadline_s: float | None = None
     metadata: Metadata = ()
-    accept: Callable[[], Awaitable[None]] = _tell_nobody
+    accept: Callable[[], Awaitable[None]] = tell_nobody
     began_s: float = field(default_factory=time.monotonic)
 
     @property

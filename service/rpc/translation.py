@@ -5,7 +5,6 @@ A call without a valid API key ends at its headers: no byte of its messages is r
 
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import grpc.aio
@@ -13,9 +12,10 @@ from grpc_status import rpc_status
 
 from dragoman.errors import DragomanError, to_status
 from dragoman.v1 import translation_pb2 as pb
-from service.handlers.context import CallContext
+from service.handlers.context import CallContext, tell_nobody
 from service.handlers.delivery import deliver
 from service.handlers.translation import TranslationHandlers
+from service.rpc.answers import Answers
 from service.rpc.request_parsing import Messages, arrived, parser
 from service.security.callers import Caller, Metadata
 from service.wire import SERVICE
@@ -85,11 +85,12 @@ class Translation:
 
     async def _stream(self, context: Any, headers: _Headers) -> None:
         request, call = await self._request("StreamTranslateText", context, headers)
-        await deliver(self._handlers.stream(request, call), context.write)
+        await deliver(self._handlers.stream(request, call), Answers(context).send)
 
     async def _batch(self, context: Any, headers: _Headers) -> None:
-        call = _begun(context, headers)
-        await deliver(self._handlers.batch(Messages(context), call), context.write)
+        answers = Answers(context)
+        call = _begun(context, headers, answers.begin)
+        await deliver(self._handlers.batch(Messages(context), call), answers.send)
 
     async def _score(self, context: Any, headers: _Headers) -> pb.ScoreTextResponse:
         request, call = await self._request("ScoreText", context, headers)
@@ -116,11 +117,11 @@ class Translation:
         return request, call
 
 
-def _begun(context: Any, headers: _Headers) -> CallContext:
+def _begun(context: Any, headers: _Headers, accept: Callable[[], Awaitable[None]] = tell_nobody) -> CallContext:
     remaining_s = context.time_remaining()
     return CallContext(
         headers.caller,
         deadline_s=None if remaining_s is None else time.monotonic() + remaining_s,
         metadata=headers.metadata,
-        accept=partial(context.send_initial_metadata, ()),
+        accept=accept,
     )

@@ -1,0 +1,62 @@
+"""Answers that are interrupted, on a real gRPC server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from service.rpc.answers import Answers
+
+PATIENCE_S = 30
+WHY = "the server stops"
+_Serve = Callable[[Any, grpc.aio.ServicerContext], Awaitable[None]]
+
+
+@pytest.fixture
+async def call_of() -> AsyncIterator[Callable[[_Serve], Awaitable[grpc.aio.UnaryStreamCall]]]:
+    servers, channels = [], []
+
+    async def start(serve: _Serve) -> grpc.aio.UnaryStreamCall:
+        server = grpc.aio.server()
+        server.add_registered_method_handlers("s", {"m": grpc.unary_stream_rpc_method_handler(serve)})
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        servers.append(server)
+        channels.append(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))
+        return channels[-1].unary_stream("/s/m")(b"", timeout=PATIENCE_S)
+
+    yield start
+    for channel in channels:
+        await channel.close()
+    for server in servers:
+        await server.stop(None)
+
+
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.parametrize("begins", [True, False])
+async def test_a_status_follows_answers_that_were_interrupted_anywhere(call_of, turns, begins) -> None:
+    async def serve(_: bytes, context: grpc.aio.ServicerContext) -> None:
+        answers = Answers(context)
+        sending = asyncio.ensure_future(answers.begin() if begins else answers.send(b"message"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        sending.cancel()
+        await asyncio.wait([sending])
+        await context.abort(grpc.StatusCode.UNAVAILABLE, WHY)
+
+    call = await call_of(serve)
+    assert await call.code() == grpc.StatusCode.UNAVAILABLE
+    assert await call.details() == WHY
+
+
+async def test_messages_come_in_their_order_after_headers(call_of) -> None:
+    async def serve(_: bytes, context: grpc.aio.ServicerContext) -> None:
+        answers = Answers(context)
+        for number in range(3):
+            await answers.send(b"%d" % number)
+
+    call = await call_of(serve)
+    assert [message async for message in call] == [b"0", b"1", b"2"]
+    assert await call.code() == grpc.StatusCode.OK

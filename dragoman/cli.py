@@ -45,7 +45,9 @@ COMMANDS = {
     "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
     "export": Command("export.cli:export", "train", "turn a checkpoint into a bundle that can be served"),
     "import": Command("export.importing:import_", "import", "make a checkpoint of a model of Hugging Face's format"),
-    "inspect": Command("model.inspection.command:inspect", "train", "show what a checkpoint consists of"),
+    "inspect": Command(
+        "export.inspecting:inspect", "train", "show what a checkpoint or a bundle consists of, and where it looks"
+    ),
     "load-test": Command("bench.load.command:main", "bench", "measure the latency and throughput of a server"),
     "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
 }

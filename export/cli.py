@@ -33,7 +33,7 @@ def export(argv: list[str]) -> int:
     """
     parser = build_export_parser()
     arguments = parser.parse_args(argv)
-    if (kind := _kind(arguments.checkpoint)) != "checkpoint":
+    if (kind := kind_of(arguments.checkpoint)) != "checkpoint":
         raise DataError(f"{arguments.checkpoint}: is a {kind}, not a checkpoint")
     arguments.languages = _languages(parser, arguments)
     return _run("export", lambda: _export(arguments))
@@ -49,7 +49,7 @@ def evaluate(argv: list[str]) -> int:
         DragomanError: a file cannot be used.
     """
     arguments = build_evaluate_parser().parse_args(argv)
-    kind = _kind(arguments.model)
+    kind = kind_of(arguments.model)
     return _run("evaluate", lambda: _evaluate(arguments, is_bundle=kind == "bundle"))
 
 
@@ -101,7 +101,7 @@ def _tokens(text: str) -> int:
     return int(text)
 
 
-def _kind(folder: Path) -> str:
+def kind_of(folder: Path) -> str:
     """Tell whether a folder is a "bundle" or a "checkpoint".
 
     Raises:

@@ -13,8 +13,8 @@ from dragoman.commands.score import build_parser as score
 from dragoman.commands.translate import build_parser as translate
 from export.cli import build_evaluate_parser, build_export_parser
 from export.importing import build_parser as import_
+from export.inspecting import build_parser as inspect
 from model.cli import build_parser as train
-from model.inspection.command import build_parser as build_inspect_parser
 from service.commands.api_key import build_parser as api_key
 from service.commands.serve import build_parser as serve
 from service.settings import Settings
@@ -32,7 +32,7 @@ PARSERS = (
     build_export_parser,
     build_evaluate_parser,
     import_,
-    build_inspect_parser,
+    inspect,
     load_test,
     load_test_compare,
     bench_compare,

@@ -1,1 +1,1 @@
-"""What a checkpoint consists of: numbers, position encodings, and where its attention looks."""
+"""What a model consists of: its weights, position encodings, and where its attention looks; numbers and pictures."""

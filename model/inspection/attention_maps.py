@@ -27,6 +27,10 @@ class AttentionMap(NamedTuple):
     queries: str
     keys: str
 
+    def is_of_decoder(self, layer: int) -> bool:
+        """Tell whether it is the attention of a layer of the decoder to the source."""
+        return self.title == _to_source(layer)
+
 
 @torch.inference_mode()
 def attention_maps(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[AttentionMap]:
@@ -67,7 +71,11 @@ def _attentions(model: Transformer) -> Iterator[tuple[nn.Module, _Named]]:
         yield layer.self_attention.attend, _Named(f"encoder layer {number}", "source", "source")
     for number, other in enumerate(cast(Iterable[DecoderLayer], model.decoder)):
         yield other.self_attention.attend, _Named(f"decoder layer {number}, to the target", "target", "target")
-        yield other.cross_attention.attend, _Named(f"decoder layer {number}, to the source", "target", "source")
+        yield other.cross_attention.attend, _Named(_to_source(number), "target", "source")
+
+
+def _to_source(layer: int) -> str:
+    return f"decoder layer {layer}, to the source"
 
 
 def _weights(attend: AttendSelf | AttendSource, inputs: tuple[Any, ...]) -> Tensor:

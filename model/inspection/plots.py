@@ -5,27 +5,29 @@ from pathlib import Path
 from typing import Final, cast
 
 import matplotlib as mpl
+import numpy as np
 import torch
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
 
+from dragoman.bundle import AlignmentHeads
 from model.inspection.attention_maps import AttentionMap
 from model.relative import DistanceBias
 from model.transformer import Transformer
 
 _POSITIONS: Final = 128  # that are shown
 _DISTANCES: Final = 64  # likewise, on each side
+_MARK: Final = "tab:red"  # of heads by which words are aligned
+
+mpl.use("Agg")  # to files: there may be no screen
 
 
 def save(figure: Figure, file: Path) -> None:
     """Write a figure as PNG, and let go of it."""
     figure.savefig(file, dpi=100)
     plt.close(figure)
-
-
-def use_files_only() -> None:
-    """Draw to files: there may be no screen."""
-    mpl.use("Agg")
 
 
 def positions_figure(model: Transformer) -> Figure:
@@ -63,12 +65,15 @@ def _bias_figure(model: Transformer) -> Figure:
     return figure
 
 
-def attention_figure(maps: Sequence[AttentionMap], pieces: dict[str, list[str]]) -> Figure:
+def attention_figure(
+    maps: Sequence[AttentionMap], pieces: dict[str, list[str]], alignment: AlignmentHeads | None = None
+) -> Figure:
     """Draw a heatmap of every head: a row a layer.
 
     Args:
         maps: of each layer.
         pieces: the tokens of "source" and "target".
+        alignment: the heads that are marked; None: none.
     """
     heads = max(each.weights.shape[0] for each in maps)
     longest = max(map(len, pieces.values()))
@@ -81,8 +86,37 @@ def attention_figure(maps: Sequence[AttentionMap], pieces: dict[str, list[str]])
             if head >= each.weights.shape[0]:
                 axis.axis("off")
                 continue
-            axis.imshow(each.weights[head].numpy(), vmin=0, vmax=1, cmap="viridis", aspect="auto")
+            _heatmap(axis, each.weights[head].numpy(), pieces[each.queries], pieces[each.keys])
             axis.set_title(f"{each.title}, head {head}", fontsize=7)
-            axis.set_xticks(range(len(pieces[each.keys])), pieces[each.keys], rotation=90, fontsize=6)
-            axis.set_yticks(range(len(pieces[each.queries])), pieces[each.queries], fontsize=6)
+            if alignment and each.is_of_decoder(alignment.layer) and head in alignment.heads:
+                _mark(axis)
     return figure
+
+
+def alignment_figure(weights: ArrayLike, source: Sequence[str], target: Sequence[str]) -> Figure:
+    """Draw which tokens of a source the model looked at when it chose those of a translation.
+
+    Args:
+        weights: float [target, source]; each row adds up to 1.
+        source: the tokens of the source.
+        target: those of the translation, from one on.
+    """
+    size = 2.5 + 0.25 * len(source), 2.0 + 0.25 * len(target)
+    figure, axis = plt.subplots(figsize=size, layout="constrained")
+    _heatmap(axis, np.asarray(weights, np.float32), target, source)
+    axis.set_title("mean of the alignment heads", fontsize=8)
+    figure.colorbar(axis.images[0], ax=axis)
+    return figure
+
+
+def _heatmap(axis: Axes, weights: NDArray[np.float32], queries: Sequence[str], keys: Sequence[str]) -> None:
+    axis.imshow(weights, vmin=0, vmax=1, cmap="viridis", aspect="auto")
+    axis.set_xticks(range(len(keys)), keys, rotation=90, fontsize=6)
+    axis.set_yticks(range(len(queries)), queries, fontsize=6)
+
+
+def _mark(axis: Axes) -> None:
+    """Mark a head as one by which words are aligned."""
+    axis.set_title(f"{axis.get_title()}: aligns", fontsize=7, color=_MARK, fontweight="bold")
+    for spine in axis.spines.values():
+        spine.set(color=_MARK, linewidth=2)

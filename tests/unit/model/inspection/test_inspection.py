@@ -1,21 +1,18 @@
-"""What `dragoman inspect` shows, on small random models."""
+"""Weights, position encodings and attention of small random models, in numbers and pictures."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from dragoman.cli import main
+from dragoman.bundle import AlignmentHeads
 from model.config import TransformerConfig
 from model.inspection import plots
 from model.inspection.attention_maps import attention_maps
 from model.inspection.parameters import parameters_by_part
 from model.transformer import Transformer
 
-ROOT = Path(__file__).parents[4]
-CHECKPOINT = ROOT / "models" / "en-de" / "checkpoint"
 SOURCE, TARGET = [5, 6, 7, 2], [1, 8, 9]
 
 
@@ -68,48 +65,27 @@ def test_a_target_sees_nothing_that_comes_later() -> None:
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "sinusoidal_paper_halves", "learned", "relative"])
 def test_every_kind_of_positions_has_a_picture(kind: str, tmp_path: Path) -> None:
-    plots.use_files_only()
     figure = plots.positions_figure(model_of(positions=kind))
     assert all(kind in axis.get_title() for axis in figure.axes[:2])
     plots.save(figure, tmp_path / "positions.png")
     assert (tmp_path / "positions.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_command_prints_tables_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "attention.png"
-    assert main(["inspect", str(CHECKPOINT), "--attention", str(file), "--text", "Good morning."]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    rows = dict(line.split("  ", 1) for line in lines if "  " in line)
-    config = json.loads((CHECKPOINT / "config.json").read_text())
-    assert int(rows["d_model"]) == config["d_model"]
-    assert rows["all parameters"].strip() == "8,894,464"
-    assert lines[-1] == "Guten Morgen!"
-    assert file.read_bytes().startswith(b"\x89PNG")
+def test_heads_that_align_are_marked_in_the_overview() -> None:
+    maps = attention_maps(model_of(decoder_layers=2), SOURCE, TARGET)
+    pieces = {"source": list("abcd"), "target": list("xyz")}
+    figure = plots.attention_figure(maps, pieces, AlignmentHeads(layer=1, heads=(1,)))
+    marked = [axis.get_title() for axis in figure.axes if axis.get_title().endswith("aligns")]
+    assert marked == ["decoder layer 1, to the source, head 1: aligns"]
+    assert not any("aligns" in axis.get_title() for axis in plots.attention_figure(maps, pieces).axes)
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--attention", "x.png"], "--attention and --text need each other"),
-        (
-            ["--attention", "x.png", "--text", "a", "--target-language", "fr"],
-            "the target language is fr: the model has de",
-        ),
-        (["--attention", "x.png", "--text", "a " * 600], "--text has 601 tokens, the model 512 positions"),
-        (["--attention", "x.png", "--text", "a", "--translation", "b " * 600], "--translation has"),
-    ],
-)
-def test_refuses_in_one_line(flags: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        code = main(["inspect", str(CHECKPOINT), *flags])
-    except SystemExit as left:
-        code = int(left.code or 0)
-    assert code == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
-
-
-def test_a_folder_that_is_no_checkpoint_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(tmp_path)]) == 2
-    assert "no checkpoint (config.json)" in capsys.readouterr().err
+@pytest.mark.parametrize("target", [["x"], ["x", "y", "z"]])
+def test_the_alignment_has_a_row_for_each_token_of_a_translation(target: list[str], tmp_path: Path) -> None:
+    weights = [[0.25, 0.75]] * len(target)
+    figure = plots.alignment_figure(weights, ["a", "b"], target)
+    axis = figure.axes[0]
+    assert axis.images[0].get_array().tolist() == weights
+    assert [label.get_text() for label in axis.get_yticklabels()] == target
+    plots.save(figure, tmp_path / "alignment.png")
+    assert (tmp_path / "alignment.png").read_bytes().startswith(b"\x89PNG")

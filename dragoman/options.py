@@ -150,6 +150,22 @@ def score_request_of(
     return pb.ScoreTextRequest(pairs=pairs, all_or_nothing=all_or_nothing, **_addressed(**options))
 
 
+def as_float(name: str, number: float) -> float:
+    """Make a float of a number, which may be an int.
+
+    Args:
+        name: of the argument.
+        number: any.
+
+    Raises:
+        ValueError: no float is as large.
+    """
+    try:
+        return 1.0 * number  # text is no number here, as it would be for float()
+    except OverflowError:
+        raise ValueError(f"{name} must be a number from -1.8e+308 to 1.8e+308") from None
+
+
 def checked_text(index: int, text: str, name: str = "contents") -> str:
     """Give the text back.
 
@@ -213,6 +229,8 @@ def _fields(
     for name, count in {**counts, "top_k": top_k, "seed": seed}.items():
         if not 0 <= (count or 0) < 2**32:
             raise ValueError(f"{name} must be 0 to {2**32 - 1}, is {count}")
+    for name, number in (("length_penalty", length_penalty), ("temperature", temperature), ("top_p", top_p)):
+        as_float(name, number or 0.0)
     return {
         **_addressed(source_language, target_language, model, request_id, priority),
         "mime_type": mime_type,

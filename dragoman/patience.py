@@ -12,6 +12,7 @@ from dragoman.errors import (
     RateLimitedError,
     ServerUnavailableError,
 )
+from dragoman.options import as_float
 
 # How long to wait before a new call, at first; a server that names a longer time gets it.
 _FIRST_PAUSE_S = 0.1
@@ -32,8 +33,11 @@ class Patience:
             timeout_s: seconds for the whole; None: as many as it takes.
             retries: how often in a row a server that is unavailable is called again.
             wait_when_busy: whether a server that is busy is called again, for as long as there is time.
+
+        Raises:
+            ValueError: no float is as large as `timeout_s`.
         """
-        self._end_s = None if timeout_s is None else time.monotonic() + timeout_s
+        self._end_s = None if timeout_s is None else time.monotonic() + as_float("timeout_s", timeout_s)
         self._retries = retries
         self._wait_when_busy = wait_when_busy
         self._failures = 0

@@ -83,6 +83,13 @@ def test_a_number_out_of_range_is_named(name: str, number: int) -> None:
         config_of(in_order=False, **{name: number})
 
 
+@pytest.mark.parametrize("name", ["length_penalty", "temperature", "top_p"])
+@pytest.mark.parametrize("number", [10**400, -(10**400)])
+def test_a_number_that_no_float_holds_is_named(name: str, number: int) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be .* 1.8e.308"):
+        config_of(in_order=False, **{name: number})
+
+
 @pytest.mark.parametrize("penalty", [0, 0.0, -10, 2.5])
 def test_a_length_penalty_is_sent_where_it_is_given_whole_or_not(penalty: float) -> None:
     options = config_of(in_order=False, length_penalty=penalty).options

@@ -51,6 +51,13 @@ def test_no_pause_ends_after_the_deadline() -> None:
         Patience(1e3, wait_when_busy=True).pause_s(error)
 
 
+def test_a_timeout_that_no_float_holds_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^timeout_s must be"):
+        Patience(10**400)
+    with pytest.raises(TypeError):
+        Patience("5")  # type: ignore[arg-type]
+
+
 def test_nothing_else_is_tried_again() -> None:
     with pytest.raises(InternalError):
         Patience(None, retries=3, wait_when_busy=True).pause_s(InternalError("broken"))

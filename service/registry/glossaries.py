@@ -127,7 +127,9 @@ class Glossaries:
         stored = {path: glossary for path, glossary in self._stored.items() if path in now}
         for path in self._stored.keys() - now.keys():
             _log.info("a glossary is gone", glossary=path.stem)
-        seen = {} if everything else self._seen
+        # A name that becomes free may be that of a file that was refused for it.
+        free = {path.stem for path in self._seen.keys() - now.keys()}
+        seen = {} if everything else {path: each for path, each in self._seen.items() if path.stem not in free}
         names = {glossary.name: path for path, glossary in stored.items()}
         for path, identity in now.items():
             if seen.get(path) == identity:

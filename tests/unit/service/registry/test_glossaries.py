@@ -77,6 +77,17 @@ def test_of_two_files_with_one_name_the_second_is_refused(folder: Path) -> None:
     assert forms(glossaries, "products.en-de", "a house") == [("Haus",)]
 
 
+@pytest.mark.parametrize("content", [b"house,Haus\n", b"\xff"])
+def test_a_file_that_was_refused_for_its_name_is_read_once_the_other_is_gone(folder: Path, content: bytes) -> None:
+    (folder / "products.en-de.csv").write_bytes(content)
+    (folder / "products.en-de.tsv").write_text("house\tHeim\n")
+    glossaries = Glossaries(str(folder))
+    glossaries.start()
+    (folder / "products.en-de.csv").unlink()
+    glossaries.refresh()
+    assert forms(glossaries, "products.en-de", "a house") == [("Heim",)]
+
+
 def test_a_folder_that_is_not_there_ends_a_start_but_no_reload(folder: Path) -> None:
     glossaries = Glossaries(str(folder))
     glossaries.start()

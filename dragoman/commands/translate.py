@@ -6,6 +6,7 @@ The engine is imported only where it runs: a client of a server needs no onnxrun
 import argparse
 import json
 import os
+import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
 from dragoman.loading import load
 
 _COMMAND: Final = "translate"
+_SEED_BITS: Final = 32
 
 TranslateLines = Callable[[list[str]], list[Translation]]
 
@@ -85,6 +87,9 @@ def translate(arguments: list[str]) -> int:
         parser.error("argument --alignments: not with --html")
     if options.alignments and options.alternatives and not options.json:
         parser.error("argument --alignments: together with --alternatives it needs --json")
+    is_seeded_here = _draws_without_seed(options)
+    if is_seeded_here:
+        options.seed = secrets.randbits(_SEED_BITS)  # one for all lines, whose calls would each get their own
     with _server(options, let_in) if options.address else _in_process(options) as translate_lines:
         misses = bool(options.glossary or options.protect_placeholders)
         shown = _Shown(options.json, bool(options.alternatives), options.alignments, misses)
@@ -95,6 +100,8 @@ def translate(arguments: list[str]) -> int:
             output.write(Chunk(1, texts), translate_lines(texts))
         else:
             each_chunk(_COMMAND, sys.stdin.buffer, lambda chunk: output.write(chunk, translate_lines(chunk.lines)))
+    if is_seeded_here and not options.json:
+        complain(_COMMAND, f"--seed {options.seed} draws the same again")
     return EXIT_SOME_FAILED if output.failed else EXIT_OK
 
 
@@ -134,7 +141,13 @@ def build_parser() -> Parser:
         metavar="X",
         help="draw tokens of the most probable ones that have probability X together",
     )
-    add("--seed", type=whole, metavar="N", help="draw tokens, the same ones for the same N")
+    add(
+        "--seed",
+        type=whole,
+        metavar="N",
+        help="draw tokens, the same ones for the same N; where tokens are drawn without it, a line on standard error "
+        "says which was taken, or the JSON object",
+    )
     add(
         "--alignments",
         action="store_true",
@@ -155,6 +168,11 @@ def build_parser() -> Parser:
         "--json", action="store_true", help="write a JSON object per line: text, translation, finish_reason, model, ..."
     )
     return parser
+
+
+def _draws_without_seed(options: argparse.Namespace) -> bool:
+    asks = any(value is not None for value in (options.temperature, options.top_k, options.top_p))
+    return asks and options.seed is None
 
 
 def _meant(options: argparse.Namespace) -> tuple[str, str, str]:

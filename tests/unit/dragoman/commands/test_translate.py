@@ -1,6 +1,7 @@
 import dataclasses
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
@@ -142,6 +143,25 @@ def test_an_impossible_beam_is_one_line(argument: str, capfd) -> None:
         main(["translate", argument, "a"])
     assert ended.value.code == 2
     assert capfd.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("draws", ["--temperature=2", "--top-k=0", "--top-p=1"])
+def test_the_seed_of_draws_without_one_is_told_and_draws_the_same_again(draws: str, monkeypatch, capfd) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Good morning.\nWhere is Tom?\n")))
+    assert main(["translate", "--models", BUNDLE, draws]) == 0
+    first, note = capfd.readouterr()
+    told = re.fullmatch(r"dragoman translate: (--seed \d+) draws the same again\n", note)
+    assert told is not None
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Good morning.\nWhere is Tom?\n")))
+    assert main(["translate", "--models", BUNDLE, draws, *told[1].split()]) == 0
+    assert capfd.readouterr() == (first, "")
+
+
+def test_json_tells_a_drawn_seed_itself(monkeypatch, capfd) -> None:
+    asked = translations_of(monkeypatch, MORNING)
+    assert main(["translate", "--json", "--top-k=3", "a"]) == 0
+    assert 0 <= asked["seed"] < 2**32
+    assert capfd.readouterr().err == ""
 
 
 def test_draws_are_asked_for_as_they_are_given_and_json_tells_the_seed(monkeypatch, capfd) -> None:

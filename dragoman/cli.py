@@ -38,6 +38,7 @@ COMMANDS = {
         "dragoman.commands.score:score", "cpu", "say how probable given translations are, of standard input by lines"
     ),
     "models": Command("dragoman.commands.models:models", "cpu", "list the models of a folder or of a server"),
+    "glossaries": Command("dragoman.commands.glossaries:glossaries", "cpu", "list the glossaries of a server"),
     "api-key": Command(
         "service.commands.api_key:api_key", "cpu", "make an API key, and its line for the server's file"
     ),

@@ -8,6 +8,7 @@ from bench.load.compare_runs import build_parser as load_test_compare
 from bench.load.options import build_parser as load_test
 from bench.roofline.command import build_parser as bench_roofline
 from docs.generators.markdown import one_line, paragraphs, table
+from dragoman.commands.glossaries import build_parser as glossaries
 from dragoman.commands.models import build_parser as models
 from dragoman.commands.score import build_parser as score
 from dragoman.commands.translate import build_parser as translate
@@ -27,6 +28,7 @@ PARSERS = (
     translate,
     score,
     models,
+    glossaries,
     api_key,
     train,
     build_export_parser,

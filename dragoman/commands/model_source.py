@@ -1,7 +1,7 @@
 """Where a command finds its models, in a folder or on a server, and which of them it means."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
@@ -20,7 +20,7 @@ from dragoman.errors import (
 )
 from dragoman.language import HasLanguages, described, specificity, translates
 
-_CONNECT_TIMEOUT_S: Final = 10.0
+LIST_TIMEOUT_S: Final = 10.0
 _NAME_FAULTS: Final = ("DNS", "resolving", "lookup")  # in gRPC's account of a failed connection
 _TLS_FAULTS: Final = ("handshake", "certificate", "SSL_ERROR", "Peer name")
 
@@ -34,6 +34,7 @@ class Named(HasLanguages, Protocol):
 
 
 _Listed = TypeVar("_Listed", bound=Named)
+_Told = TypeVar("_Told")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,15 +87,24 @@ def connected(address: str, let_in: Access, timeout_s: float) -> Iterator[Client
 
 
 def served(client: Client, address: str) -> list[Model]:
-    """List the models of a server, which is the first that it is asked.
+    """List the models of a server; raises as :func:`first_list`."""
+    return first_list(client.list_models, address)
+
+
+def first_list(ask: Callable[..., list[_Told]], address: str) -> list[_Told]:
+    """Ask a server for a list, which is the first that it is asked.
+
+    Args:
+        ask: a method of the client that lists something.
+        address: of the server.
 
     Raises:
         DragomanError: the server does not answer, or with an error.
     """
     try:
-        return client.list_models(timeout_s=_CONNECT_TIMEOUT_S)
+        return ask(timeout_s=LIST_TIMEOUT_S)
     except DeadlineExceededError as error:
-        raise ServerUnavailableError(f"{address} did not answer within {_CONNECT_TIMEOUT_S:g} s") from error
+        raise ServerUnavailableError(f"{address} did not answer within {LIST_TIMEOUT_S:g} s") from error
 
 
 def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _Listed:

@@ -1,20 +1,17 @@
 """The command `dragoman models`: a table, or JSON."""
 
-import json
-import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from dragoman.access import Access
 from dragoman.answers import Model
 from dragoman.arguments import Parser
 from dragoman.commands import model_source
+from dragoman.commands.listing import write_list
 from dragoman.commands.model_source import Named
 from dragoman.exit_codes import EXIT_OK
 from dragoman.loading import load
 
-_TIMEOUT_S: Final = 10.0
-_SHOWN: Final = 4  # languages in a cell of the table
 _FIELDS: Final = {
     "NAME": "name",
     "FROM": "source_languages",
@@ -37,9 +34,7 @@ def models(arguments: list[str]) -> int:
     else:
         manifests = load("service.commands.in_process:manifests")
         listed = [manifest for _, manifest in manifests(options.models)]
-    rows = [{field: getattr(model, field, None) for field in _FIELDS.values()} for model in listed]
-    text = json.dumps(rows, indent=2, ensure_ascii=False) if options.json else _table(rows)
-    sys.stdout.buffer.write(text.encode() + b"\n")
+    write_list(listed, _FIELDS, as_json=options.json)
     return EXIT_OK
 
 
@@ -52,19 +47,5 @@ def build_parser() -> Parser:
 
 
 def _served(address: str, let_in: Access) -> list[Model]:
-    with model_source.connected(address, let_in, _TIMEOUT_S) as client:
+    with model_source.connected(address, let_in, model_source.LIST_TIMEOUT_S) as client:
         return model_source.served(client, address)
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> str:
-    cells = [list(_FIELDS), *[[_cell(value) for value in row.values()] for row in rows]]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    """Write a value for a cell; of many languages the first ones."""
-    if isinstance(value, tuple):
-        return ",".join(value[:_SHOWN]) + (f",... ({len(value)})" if len(value) > _SHOWN else "")
-    return "-" if value in (None, "") else str(value)

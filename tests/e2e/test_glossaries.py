@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import grpc.aio
 import pytest
 
 from dragoman import AsyncClient, Client, GlossaryEntry, InvalidRequestError, Translation, UnknownGlossaryError
+from dragoman.cli import main
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
@@ -149,7 +151,9 @@ async def listed_by_pages(address: str) -> list[str]:
     return names
 
 
-def test_stored_glossaries_are_named_listed_and_read_again(storing: ServerProcess, folder: Path) -> None:
+def test_stored_glossaries_are_named_listed_and_read_again(
+    storing: ServerProcess, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Client(storing.address, timeout_s=PATIENCE_S) as client:
         [listed] = client.list_glossaries()
         assert (listed.name, listed.source_language, listed.entries) == ("products.en-de", "en", 2)
@@ -164,6 +168,12 @@ def test_stored_glossaries_are_named_listed_and_read_again(storing: ServerProces
         storing.signal(signal.SIGHUP)
         storing.wait_for("reloaded")
         assert asyncio.run(listed_by_pages(storing.address)) == ["products.en-de", "products.fr-de"]
+        assert main(["glossaries", "--address", storing.address]) == 0
+        table = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert table[0] == ["NAME", "FROM", "TO", "ENTRIES"]
+        assert table[1:] == [["products.en-de", "en", "de", "1"], ["products.fr-de", "fr", "de", "1"]]
+        assert main(["glossaries", "--address", storing.address, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == [asdict(each) for each in client.list_glossaries()]
         assert "Anwesen" in client.translate("The house is big.", **asked).text
         with pytest.raises(InvalidRequestError, match=r"names\[0\]: must be for these languages, is for fr to de"):
             client.translate("The house is big.", model="en-de", glossaries=["products.fr-de"])

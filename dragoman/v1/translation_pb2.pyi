@@ -115,7 +115,7 @@ class TranslateTextResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[TranslatedText, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class TranslatedText(_message.Message):
-    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model", "alternatives", "beam_size", "alignments", "seed", "glossary_misses")
+    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model", "alternatives", "beam_size", "alignments", "seed", "glossary_misses", "detected_language_code", "detection_confidence")
     TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -132,6 +132,8 @@ class TranslatedText(_message.Message):
     ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     GLOSSARY_MISSES_FIELD_NUMBER: _ClassVar[int]
+    DETECTED_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    DETECTION_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     translated_text: str
     model: str
     source_tokens: int
@@ -148,7 +150,9 @@ class TranslatedText(_message.Message):
     alignments: _containers.RepeatedCompositeFieldContainer[WordAlignment]
     seed: int
     glossary_misses: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., beam_size: _Optional[int] = ..., alignments: _Optional[_Iterable[_Union[WordAlignment, _Mapping]]] = ..., seed: _Optional[int] = ..., glossary_misses: _Optional[_Iterable[str]] = ...) -> None: ...
+    detected_language_code: str
+    detection_confidence: float
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., beam_size: _Optional[int] = ..., alignments: _Optional[_Iterable[_Union[WordAlignment, _Mapping]]] = ..., seed: _Optional[int] = ..., glossary_misses: _Optional[_Iterable[str]] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ...) -> None: ...
 
 class WordAlignment(_message.Message):
     __slots__ = ("source_start", "source_end", "target_start", "target_end", "weight")
@@ -312,6 +316,38 @@ class TokenScore(_message.Message):
     piece: str
     log_probability: float
     def __init__(self, piece: _Optional[str] = ..., log_probability: _Optional[float] = ...) -> None: ...
+
+class DetectLanguageRequest(_message.Message):
+    __slots__ = ("contents", "mime_type", "request_id")
+    CONTENTS_FIELD_NUMBER: _ClassVar[int]
+    MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    contents: _containers.RepeatedScalarFieldContainer[str]
+    mime_type: str
+    request_id: str
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class DetectLanguageResponse(_message.Message):
+    __slots__ = ("detections", "request_id")
+    DETECTIONS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    detections: _containers.RepeatedCompositeFieldContainer[DetectedLanguages]
+    request_id: str
+    def __init__(self, detections: _Optional[_Iterable[_Union[DetectedLanguages, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class DetectedLanguages(_message.Message):
+    __slots__ = ("languages",)
+    LANGUAGES_FIELD_NUMBER: _ClassVar[int]
+    languages: _containers.RepeatedCompositeFieldContainer[DetectedLanguage]
+    def __init__(self, languages: _Optional[_Iterable[_Union[DetectedLanguage, _Mapping]]] = ...) -> None: ...
+
+class DetectedLanguage(_message.Message):
+    __slots__ = ("language_code", "confidence")
+    LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    language_code: str
+    confidence: float
+    def __init__(self, language_code: _Optional[str] = ..., confidence: _Optional[float] = ...) -> None: ...
 
 class ListModelsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")

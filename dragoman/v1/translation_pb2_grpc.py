@@ -60,6 +60,11 @@ class TranslationStub(object):
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.ScoreTextRequest.SerializeToString,
                 response_deserializer=dragoman_dot_v1_dot_translation__pb2.ScoreTextResponse.FromString,
                 _registered_method=True)
+        self.DetectLanguage = channel.unary_unary(
+                '/dragoman.v1.Translation/DetectLanguage',
+                request_serializer=dragoman_dot_v1_dot_translation__pb2.DetectLanguageRequest.SerializeToString,
+                response_deserializer=dragoman_dot_v1_dot_translation__pb2.DetectLanguageResponse.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/dragoman.v1.Translation/ListModels',
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
@@ -124,6 +129,14 @@ class TranslationServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DetectLanguage(self, request, context):
+        """Says in which language texts are. Languages that this server translates, from or into, and some common ones are
+        told apart; docs/languages.md says which, and how well.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListModels(self, request, context):
         """Lists the models that this server serves, and their limits.
         """
@@ -160,6 +173,11 @@ def add_TranslationServicer_to_server(servicer, server):
                     servicer.ScoreText,
                     request_deserializer=dragoman_dot_v1_dot_translation__pb2.ScoreTextRequest.FromString,
                     response_serializer=dragoman_dot_v1_dot_translation__pb2.ScoreTextResponse.SerializeToString,
+            ),
+            'DetectLanguage': grpc.unary_unary_rpc_method_handler(
+                    servicer.DetectLanguage,
+                    request_deserializer=dragoman_dot_v1_dot_translation__pb2.DetectLanguageRequest.FromString,
+                    response_serializer=dragoman_dot_v1_dot_translation__pb2.DetectLanguageResponse.SerializeToString,
             ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
@@ -281,6 +299,33 @@ class Translation(object):
             '/dragoman.v1.Translation/ScoreText',
             dragoman_dot_v1_dot_translation__pb2.ScoreTextRequest.SerializeToString,
             dragoman_dot_v1_dot_translation__pb2.ScoreTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DetectLanguage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dragoman.v1.Translation/DetectLanguage',
+            dragoman_dot_v1_dot_translation__pb2.DetectLanguageRequest.SerializeToString,
+            dragoman_dot_v1_dot_translation__pb2.DetectLanguageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -16,6 +16,7 @@ from service.calls.turns import Turns
 from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
+from service.text.detection import Guess, LanguageDetector, Tongues
 from service.text.document import Document, TextResult
 from service.text.pair import Pair
 from service.text.translator import Translator
@@ -59,6 +60,7 @@ class TextWorker:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._turns = Turns()
+        self._detector = LanguageDetector()
         # One thread: more would only take the interpreter lock from the event loop more often.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
 
@@ -109,6 +111,35 @@ class TextWorker:
             error = _isolated(document.read_all) if small else None
             texts[number] = document if error is None else error
         return texts
+
+    async def languages(
+        self, client: str, contents: Sequence[str], tongues: Tongues, *, html: bool
+    ) -> list[list[Guess]]:
+        """Say in which languages texts may be, each by itself; the first time, this takes a second.
+
+        Args:
+            client: whose texts they are.
+            contents: the texts.
+            tongues: the languages that are told apart.
+            html: whether they are HTML.
+
+        Returns:
+            What `LanguageDetector.rank` says of each.
+        """
+
+        def ranked(group: Iterable[tuple[int, str]]) -> list[list[Guess]]:
+            return [self._detector.rank(text, tongues, html=html) for _, text in group]
+
+        if not self._detector.is_loaded:
+            await asyncio.to_thread(self._detector.load)  # not on the thread that others wait for
+        numbered = enumerate(contents)
+        if sum(map(len, contents)) <= _SMALL:
+            return ranked(numbered)
+        rankings: list[list[Guess]] = []
+        for group in _groups(numbered):
+            async with self._turns.turn(client):
+                rankings += await self._on_thread(partial(ranked, group))
+        return rankings
 
     async def read(self, client: str, texts: deque[tuple[int, Document]]) -> list[Read]:
         """Read the next portion of texts, when it is the client's turn.

@@ -1,6 +1,6 @@
 """What a call answers, as protos: translations, errors in their place, models."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from dragoman.bundle import Manifest
@@ -10,6 +10,7 @@ from service.decode import FinishReason
 from service.registry.glossaries import StoredGlossary
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
+from service.text.detection import Guess
 from service.text.document import TextResult
 
 # What is one message, whatever the size of what it answers.
@@ -26,6 +27,7 @@ _FINISH_REASON: Final = {
 # More than a message of a stream holds besides the text of one translation: counts, names, the numbers of fields.
 _AROUND_BYTES: Final = 1_024
 _AROUND_ALTERNATIVE_BYTES: Final = 48  # likewise, besides the text of each alternative
+_GUESSES: Final = 5  # languages that are named of a text
 _ALIGNMENT_BYTES: Final = 28  # at most, of each: four places of up to 2^28 characters, and a weight
 
 
@@ -74,7 +76,13 @@ def pieces(delta: str, max_bytes: int) -> Iterator[str]:
 
 
 def translated(
-    outcome: TextResult | DragomanError, model: str, pivot_model: str = "", *, beam_size: int, seed: int | None = None
+    outcome: TextResult | DragomanError,
+    model: str,
+    pivot_model: str = "",
+    *,
+    beam_size: int,
+    seed: int | None = None,
+    detected: Guess | None = None,
 ) -> pb.TranslatedText:
     """Write the translation of one text by a model, or by two, or the error in its place.
 
@@ -84,13 +92,23 @@ def translated(
         pivot_model: the name of that before it; "": there is none.
         beam_size: hypotheses that were kept at each step.
         seed: of what was drawn; None: nothing was.
+        detected: the language of the text; None: it was not detected.
     """
+    language, confidence = detected or ("", 0.0)
     if isinstance(outcome, DragomanError):
-        return pb.TranslatedText(model=model, pivot_model=pivot_model, text_error=to_text_error(outcome))
+        return pb.TranslatedText(
+            model=model,
+            pivot_model=pivot_model,
+            text_error=to_text_error(outcome),
+            detected_language_code=language,
+            detection_confidence=confidence,
+        )
     return pb.TranslatedText(
         translated_text=outcome.text,
         model=model,
         pivot_model=pivot_model,
+        detected_language_code=language,
+        detection_confidence=confidence,
         source_tokens=outcome.source_tokens,
         target_tokens=outcome.target_tokens,
         finish_reason=_FINISH_REASON[outcome.finish_reason],
@@ -120,6 +138,22 @@ def scored(outcome: TextResult | DragomanError, model: str) -> pb.TextScore:
         ],
         source_tokens=outcome.source_tokens,
         target_tokens=outcome.target_tokens,
+    )
+
+
+def detections(rankings: Iterable[Sequence[Guess]], request_id: str) -> pb.DetectLanguageResponse:
+    """Write in which languages texts are, the most probable ones of each."""
+    return pb.DetectLanguageResponse(
+        detections=[
+            pb.DetectedLanguages(
+                languages=[
+                    pb.DetectedLanguage(language_code=language, confidence=confidence)
+                    for language, confidence in ranking[:_GUESSES]
+                ]
+            )
+            for ranking in rankings
+        ],
+        request_id=request_id,
     )
 
 

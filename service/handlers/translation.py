@@ -9,21 +9,21 @@ from typing import NoReturn
 from dragoman.errors import DeadlineExceededError, DragomanError, RequestCancelledError, UnauthenticatedError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls import admission
-from service.calls.call import Call
 from service.calls.limits import refuse_any
-from service.calls.pivot_call import PivotCall
-from service.calls.text_worker import Result, unexpected
+from service.calls.text_worker import Result, TextWorker, unexpected
 from service.handlers import validation
-from service.handlers.answer import listed, listed_glossaries, pieces, scored, sendable, translated, whole
+from service.handlers.answer import detections, listed, listed_glossaries, pieces, scored, sendable, whole
 from service.handlers.batch import Batch
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.inbox import Inbox
+from service.handlers.languages import Languages
 from service.handlers.options import options_of, pairs_of, scoring_options_of
+from service.handlers.plan import Part, Plan
 from service.handlers.reports import Reports
-from service.handlers.runs import Runs
-from service.handlers.validation import Order
-from service.options import Priority, RequestOptions
+from service.handlers.runs import Running, Runs
+from service.handlers.spoken import spoken_of
+from service.options import Priority
 from service.registry.glossaries import Glossaries
 from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
@@ -65,7 +65,9 @@ class TranslationHandlers:
         self._glossaries = glossaries or Glossaries()
         self._callers = callers
         self._reports = Reports(metrics, access_log or AccessLog())
-        self._runs = Runs(gate, settings, metrics)
+        worker = TextWorker(settings)
+        self._languages = Languages(settings, metrics, worker)
+        self._runs = Runs(gate, settings, metrics, worker)
 
     def identify(self, method: str, peer: str, metadata: Metadata) -> Caller:
         """Tell who calls, by the headers of the call: before any message is read, and once.
@@ -102,13 +104,11 @@ class TranslationHandlers:
             DragomanError: why there is no answer.
         """
         with self._opened("TranslateText", context, request.request_id) as record:
-            order, options = self._screened(request, context, record, wants_deltas=False)
-            async with self._runs.translating(order, options, context, record) as call:
+            plan = await self._planned(request, context, record, wants_deltas=False)
+            async with self._runs.translating(plan, context, record) as call:
                 await call.add(request.contents)
-                results = await _finished(call, options, record)
-            translations = [
-                translated(result, *order.names, beam_size=order.beam_size, seed=order.seed) for result in results
-            ]
+                results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
+            translations = [plan.answer(number, result) for number, result in enumerate(results)]
             answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
 
@@ -121,8 +121,8 @@ class TranslationHandlers:
             DragomanError: why there are no more answers.
         """
         with self._opened("StreamTranslateText", context, request.request_id) as record:
-            order, options = self._screened(request, context, record, wants_deltas=True)
-            async with self._runs.translating(order, options, context, record) as call:
+            plan = await self._planned(request, context, record, wants_deltas=True)
+            async with self._runs.translating(plan, context, record) as call:
                 await call.add(request.contents)
                 unanswered = set(range(call.count))
                 moved = unanswered.copy()
@@ -132,9 +132,11 @@ class TranslationHandlers:
                         for piece in self._new_pieces(call, number):
                             yield pb.StreamTranslateTextResponse(content_index=number, text_delta=piece)
                         if finished:
-                            result = await self._streamed(call, number, options, order, record)
+                            result = await self._streamed(call, number, record, request.all_or_nothing)
                             yield pb.StreamTranslateTextResponse(
-                                content_index=number, result=result, request_id=record.request_id
+                                content_index=number,
+                                result=plan.answer(number, result),
+                                request_id=record.request_id,
                             )
                             unanswered.remove(number)
                     if not unanswered:
@@ -164,7 +166,7 @@ class TranslationHandlers:
             record.admitted = True
             record.model = order.path
             options = options_of(first.config, order, context, default=Priority.BULK)
-            async with self._runs.translating(order, options, context, record, feeds=True) as call:
+            async with self._runs.feeding(order, options, context, record) as call:
                 await context.accept()
                 batch = Batch(inbox, call, order, record, self._settings, in_order=first.config.in_order)
                 async with batch.reading():
@@ -188,10 +190,25 @@ class TranslationHandlers:
             admission.precheck(order.model.intake, options, [pair.source_text for pair in request.pairs])
             async with self._runs.scoring(order, options, context, record) as call:
                 await call.add_pairs(pairs_of(request))
-                results = await _finished(call, options, record)
+                results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
             scores = [scored(result, order.path) for result in results]
             answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
+
+    async def detect(self, request: pb.DetectLanguageRequest, context: CallContext) -> pb.DetectLanguageResponse:
+        """Say in which languages texts may be.
+
+        Raises:
+            DragomanError: why there is no answer.
+        """
+        with self._opened("DetectLanguage", context, request.request_id) as record:
+            catalog = self._gate.catalog()
+            record.texts = len(request.contents)
+            validation.check_detection(request, self._settings)
+            record.admitted = True
+            async with self._gate.limited(context):
+                rankings = await self._languages.ranked(request, context.caller.name, catalog)
+            return detections(rankings, record.request_id)
 
     async def list_models(self, request: pb.ListModelsRequest, context: CallContext) -> pb.ListModelsResponse:
         """List the models and their limits.
@@ -260,9 +277,9 @@ class TranslationHandlers:
             finally:
                 del failure  # else it and this frame would keep each other
 
-    def _screened(
+    async def _planned(
         self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats, *, wants_deltas: bool
-    ) -> tuple[Order, RequestOptions]:
+    ) -> Plan:
         """Check a request, and whether it has prospects: before anything is set up for it, refusals are to be cheap.
 
         Raises:
@@ -270,32 +287,48 @@ class TranslationHandlers:
         """
         catalog = self._gate.catalog()
         record.texts = len(request.contents)
-        order = validation.check(request, catalog, self._settings, self._glossaries, one_answer=not wants_deltas)
-        record.model = order.path
-        options = options_of(request, order, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
-        first = order.pivot.model if order.pivot else order.model
-        admission.precheck(first.intake, options, request.contents)
-        return order, options
+        spoken = spoken_of(request, catalog)
+        if spoken.among:
+            validation.check_undetected(request, catalog, self._settings, spoken.among, one_answer=not wants_deltas)
+            async with self._gate.limited(context):
+                spread = await self._languages.spread(request, context.caller.name, catalog, spoken.among)
+            texts, refused, detected = spread.texts, spread.refused, spread.detected
+        else:
+            texts, refused, detected = {spoken.source: range(len(request.contents))}, {}, ()
+        parts = []
+        for source, numbers in texts.items():
+            order = validation.check(
+                request, catalog, self._settings, self._glossaries, source=source, one_answer=not wants_deltas
+            )
+            options = options_of(
+                request, order, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing
+            )
+            parts.append(Part(order, options, numbers))
+        plan = Plan(parts, refused, detected)
+        record.model = plan.path
+        for order, options, numbers in parts:
+            first = order.pivot.model if order.pivot else order.model
+            contents = [request.contents[number] for number in numbers] if detected else request.contents
+            admission.precheck(first.intake, options, contents)
+        return plan
 
-    def _new_pieces(self, call: Call | PivotCall, number: int) -> Iterator[str]:
+    def _new_pieces(self, call: Running, number: int) -> Iterator[str]:
         """Yield all of a text that is settled and was not yet sent, in pieces that fit a message."""
         while delta := call.delta(number):
             yield from pieces(delta, self._settings.max_answer_bytes)
 
-    async def _streamed(
-        self, call: Call | PivotCall, number: int, options: RequestOptions, order: Order, record: CallStats
-    ) -> pb.TranslatedText:
+    async def _streamed(self, call: Running, number: int, record: CallStats, all_or_nothing: bool) -> Result:
         """Give the translation of a text that is finished, or its error; raises that where all or nothing is wanted."""
         [made] = (await call.results([number])).values()
         result = sendable(made, self._settings.max_answer_bytes)
         if isinstance(result, DragomanError):
-            if options.all_or_nothing:
+            if all_or_nothing:
                 raise result
             record.failed_texts += 1
-        return translated(result, *order.names, beam_size=order.beam_size, seed=order.seed)
+        return result
 
 
-async def _finished(call: Call | PivotCall, options: RequestOptions, record: CallStats) -> list[Result]:
+async def _finished(call: Running, record: CallStats, *, all_or_nothing: bool) -> list[Result]:
     """Wait for all texts of a call, and give what became of them.
 
     Raises:
@@ -304,7 +337,7 @@ async def _finished(call: Call | PivotCall, options: RequestOptions, record: Cal
     await call.done()
     results = list((await call.results(range(call.count))).values())
     errors = [result for result in results if isinstance(result, DragomanError)]
-    if options.all_or_nothing:
+    if all_or_nothing:
         refuse_any(errors)
     record.failed_texts = len(errors)
     return results

@@ -9,6 +9,7 @@ from dragoman.errors import FieldViolation, InvalidRequestError, UnknownLanguage
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, raise_if_any
 from service.handlers.asked_terms import bad_terms, terms_of
+from service.handlers.spoken import spoken_of
 from service.options import MAX_BEAM_SIZE, Sampling, beam_size_of
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.registry.glossaries import Glossaries
@@ -22,6 +23,7 @@ _PRIORITIES: Final = frozenset(pb.Priority.values())
 # Of an answer, for each byte of a target text: a token has some 4 bytes, and its score 20 besides its piece.
 _SCORE_BYTES: Final = 8
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
+_NAMED: Final = 8  # languages that a message names
 _ALIGNMENT_TEXTS: Final = 2  # texts as large as the translation that take the room of its alignments
 
 # What says how to translate: of all texts of a call.
@@ -76,6 +78,7 @@ def check(
     settings: Settings,
     glossaries: Glossaries = _NO_GLOSSARIES,
     *,
+    source: str,
     one_answer: bool = False,
 ) -> Order:
     """Check a request and find its model. Texts that are too large are not among what is wrong with the request.
@@ -85,6 +88,7 @@ def check(
         catalog: the models that are served.
         settings: the limits.
         glossaries: that are stored.
+        source: the language of the texts, as the request says it, or as it was detected.
         one_answer: whether all translations are to fit one message.
 
     Raises:
@@ -93,10 +97,38 @@ def check(
         UnknownLanguagePairError: no model translates between the given languages.
         UnknownGlossaryError: no stored glossary has a given name.
     """
-    violations = list(_count(request.contents, settings))
-    if one_answer:
-        violations += _answerable(request.contents, request.options, settings)
-    return _check(request, catalog, settings, glossaries, violations, "")
+    violations = _texts(request, settings, one_answer=one_answer)
+    return _check(request, source, catalog, settings, glossaries, violations, "")
+
+
+def check_undetected(
+    request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, sources: Sequence[str], *, one_answer: bool
+) -> None:
+    """Check what of a request can be checked before the language of its texts is known.
+
+    Args:
+        request: of a call.
+        catalog: the models that are served.
+        settings: the limits.
+        sources: the languages from which it can be translated, at least one.
+        one_answer: whether all translations are to fit one message.
+
+    Raises:
+        InvalidRequestError: at least one field is out of range; names all of them.
+    """
+    violations = _texts(request, settings, one_answer=one_answer)
+    violations += [*_languages(request, sources[0], catalog), *_mime_type(request)]
+    violations += [*_request_id(request), *_priority(request)]
+    raise_if_any([*violations, *_untold(_choose(request, sources[0], catalog, violations))])
+
+
+def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> None:
+    """Check a request for the languages of texts.
+
+    Raises:
+        InvalidRequestError: at least one field is out of range; names all of them.
+    """
+    raise_if_any([*_count(request.contents, settings), *_mime_type(request), *_request_id(request)])
 
 
 def check_config(
@@ -112,7 +144,9 @@ def check_config(
     elif request.contents:
         violations.append(FieldViolation("contents", "must be empty in the first message, which holds the config"))
     raise_if_any(violations)
-    return _check(request.config, catalog, settings, glossaries, [], "config.")
+    source, undetected = _undetected(request.config, catalog)
+    violations = [FieldViolation(f"config.{field}", description) for field, description in undetected]
+    return _check(request.config, source, catalog, settings, glossaries, violations, "config.")
 
 
 def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
@@ -135,11 +169,12 @@ def check_pairs(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settin
         UnknownModelError: no model has the given name.
         UnknownLanguagePairError: no model translates between the given languages by itself.
     """
-    violations = [*_pairs(request.pairs, settings), *_languages(request, catalog)]
+    source, undetected = _undetected(request, catalog)
+    violations = [*_pairs(request.pairs, settings), *undetected, *_languages(request, source, catalog)]
     violations += [*_request_id(request), *_priority(request)]
-    chosen = _choose(request, catalog, violations)
+    chosen = _choose(request, source, catalog, violations)
     raise_if_any([*violations, *_untold(chosen)])
-    source, target = request.source_language_code, request.target_language_code
+    target = request.target_language_code
     if chosen.pivot is not None:
         raise UnknownLanguagePairError(
             f"no model translates from {source!r} to {target!r} by itself, and a translation over a third language has "
@@ -166,15 +201,16 @@ def is_request_id(text: str) -> bool:
 
 def _check(
     asked: _Asked,
+    source: str,
     catalog: Catalog,
     settings: Settings,
     glossaries: Glossaries,
     violations: list[FieldViolation],
     prefix: str,
 ) -> Order:
-    checks = (*_languages(asked, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked))
+    checks = (*_languages(asked, source, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
-    chosen = _choose(asked, catalog, violations)
+    chosen = _choose(asked, source, catalog, violations)
     checks = (
         *_untold(chosen),
         *_options(asked.options, chosen.model),
@@ -197,10 +233,12 @@ def _check(
     return Order(*chosen, max_target_tokens, beam_size, prefix_ids, sampling, terms)
 
 
-def _choose(asked: _Asked | pb.ScoreTextRequest, catalog: Catalog, violations: Sequence[FieldViolation]) -> Choice:
+def _choose(
+    asked: _Asked | pb.ScoreTextRequest, source: str, catalog: Catalog, violations: Sequence[FieldViolation]
+) -> Choice:
     """Find the model of a request; where there is none, what else is wrong with the request goes first."""
     try:
-        return catalog.choose(asked.model, asked.source_language_code, asked.target_language_code)
+        return catalog.choose(asked.model, source, asked.target_language_code)
     except InvalidRequestError:
         raise_if_any(violations)
         raise
@@ -242,33 +280,50 @@ def _count(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolati
         yield FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {len(contents)}")
 
 
-def _languages(request: _Asked | pb.ScoreTextRequest, catalog: Catalog) -> Iterator[FieldViolation]:
-    for field in ("source_language_code", "target_language_code"):
-        code = getattr(request, field)
-        if not code and not request.model:
-            yield FieldViolation(field, "required unless model is set")
-        elif code and not (language.is_code(code) or catalog.knows(code)):
+def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> list[FieldViolation]:
+    violations = list(_count(request.contents, settings))
+    if one_answer:
+        violations += _answerable(request.contents, request.options, settings)
+    return violations
+
+
+def _undetected(
+    asked: pb.BatchTranslateTextConfig | pb.ScoreTextRequest, catalog: Catalog
+) -> tuple[str, list[FieldViolation]]:
+    """Give the source language of a call that detects none, and refuse the wish for that."""
+    spoken = spoken_of(asked, catalog)
+    if not spoken.among:
+        return spoken.source, []
+    several = ", ".join(spoken.among[:_NAMED])
+    rule = f"must say the language, which is not detected in this method; DetectLanguage does; there are {several}"
+    return spoken.among[0], [FieldViolation("source_language_code", rule)]
+
+
+def _languages(request: _Asked | pb.ScoreTextRequest, source: str, catalog: Catalog) -> Iterator[FieldViolation]:
+    target = request.target_language_code
+    for field, code in (("source_language_code", source), ("target_language_code", target)):
+        if code and not (language.is_code(code) or catalog.knows(code)):
             yield FieldViolation(field, f"{language.RULE}, is {_quote(code)}")
+    if not (target or request.model):
+        yield FieldViolation("target_language_code", "required unless model is set")
 
 
 def _untold(chosen: Choice) -> Iterator[FieldViolation]:
-    """Find the languages that a model has to be told, and the request does not say."""
+    """Find the target language that a model has to be told, and the request does not say."""
     name, languages = chosen.model.manifest.name, chosen.model.manifest.languages
-    if not chosen.source and languages.needs_source:
-        yield FieldViolation("source_language_code", f"required: model {name} reads {len(languages.sources)} languages")
     if not chosen.target:
         yield FieldViolation(
             "target_language_code", f"required: model {name} writes {len(languages.targets)} languages"
         )
 
 
-def _mime_type(request: _Asked) -> Iterator[FieldViolation]:
+def _mime_type(request: _Asked | pb.DetectLanguageRequest) -> Iterator[FieldViolation]:
     if request.mime_type not in ("", "text/plain", HTML):
         description = f'must be "text/plain", "{HTML}" or empty, is {_quote(request.mime_type)}'
         yield FieldViolation("mime_type", description)
 
 
-def _request_id(request: _Asked | pb.ScoreTextRequest) -> Iterator[FieldViolation]:
+def _request_id(request: _Asked | pb.ScoreTextRequest | pb.DetectLanguageRequest) -> Iterator[FieldViolation]:
     if request.request_id and not is_request_id(request.request_id):
         yield FieldViolation(
             "request_id", f'must be 1 to 128 letters, digits and any of "._:-", is {_quote(request.request_id)}'

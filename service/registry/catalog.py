@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from dragoman.bundle import Manifest
@@ -85,6 +86,7 @@ class Catalog:
         """
         self._pivot_language = pivot_language
         self._models = sorted(models, key=lambda model: model.manifest.name)
+        self.sources = lru_cache(maxsize=64)(self._sources)
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models)
@@ -109,8 +111,8 @@ class Catalog:
             UnknownModelError: no model has the name.
             UnknownLanguagePairError: the named model, or every model, is for other languages.
         """
-        candidates = [self._named(name)] if name else self._models
-        choice = _closest(candidates, source, target) or (None if name else self._over_pivot(source, target))
+        candidates = self._candidates(name)
+        choice = self._fitting(name, source, target)
         if choice is None:
             raise UnknownLanguagePairError(
                 f"no translation from {source or 'any language'!r} to {target or 'any language'!r}; "
@@ -118,6 +120,33 @@ class Catalog:
                 metadata={"source_language_code": source, "target_language_code": target, "model": name},
             )
         return choice
+
+    def languages(self) -> set[str]:
+        """Collect the codes of all languages that a model reads or writes."""
+        manifests = [model.manifest for model in self._models]
+        return {code for each in manifests for code in (*each.source_languages, *each.target_languages)}
+
+    def _sources(self, name: str, target: str) -> tuple[str, ...]:
+        """List the languages from which a request can be translated, those of the first model first.
+
+        Args:
+            name: of its model, or "".
+            target: as for :meth:`choose`; "": any.
+
+        Raises:
+            UnknownModelError: no model has the name.
+        """
+        models = self._candidates(name)
+        codes = dict.fromkeys(code for model in models for code in model.manifest.source_languages)
+        return tuple(code for code in codes if self._fitting(name, code, target))
+
+    def _candidates(self, name: str) -> list[ServedModel]:
+        return [self.named(name)] if name else self._models
+
+    def _fitting(self, name: str, source: str, target: str) -> Choice | None:
+        """Find the model of a request, or two; see :meth:`choose`."""
+        choice = _closest(self._candidates(name), source, target)
+        return choice or (None if name else self._over_pivot(source, target))
 
     def _over_pivot(self, source: str, target: str) -> Choice | None:
         """Find two models that translate over the pivot language; None where there are none."""
@@ -127,7 +156,12 @@ class Catalog:
         out_of = _closest(self._models, self._pivot_language, target)
         return out_of._replace(pivot=into) if into and out_of else None
 
-    def _named(self, name: str) -> ServedModel:
+    def named(self, name: str) -> ServedModel:
+        """Find a model by its name.
+
+        Raises:
+            UnknownModelError: none has it.
+        """
         for model in self._models:
             if model.manifest.name == name:
                 return model

@@ -54,6 +54,9 @@ class Translation:
                 self._method("StreamTranslateText", _MANY, self._stream, text_request, pb.StreamTranslateTextResponse),
                 self._method("BatchTranslateText", _MANY, self._batch, batch_request, pb.BatchTranslateTextResponse),
                 self._method("ScoreText", _ONCE, self._score, pb.ScoreTextRequest, pb.ScoreTextResponse),
+                self._method(
+                    "DetectLanguage", _ONCE, self._detect, pb.DetectLanguageRequest, pb.DetectLanguageResponse
+                ),
                 self._method("ListModels", _ONCE, self._list_models, pb.ListModelsRequest, pb.ListModelsResponse),
                 self._method("ListGlossaries", _ONCE, self._list_glossaries, glossaries_request, glossaries_answer),
             ]
@@ -95,6 +98,10 @@ class Translation:
     async def _score(self, context: Any, headers: _Headers) -> pb.ScoreTextResponse:
         request, call = await self._request("ScoreText", context, headers)
         return await self._handlers.score(request, call)
+
+    async def _detect(self, context: Any, headers: _Headers) -> pb.DetectLanguageResponse:
+        request, call = await self._request("DetectLanguage", context, headers)
+        return await self._handlers.detect(request, call)
 
     async def _list_models(self, context: Any, headers: _Headers) -> pb.ListModelsResponse:
         request, call = await self._request("ListModels", context, headers)

@@ -1,8 +1,8 @@
 """Every metric of the server, once, with its unit and buckets; prefix ``dragoman_``, base units.
 
 No label ever holds a value of the user: ``method``, ``code``, ``reason``, ``outcome``, ``priority``, ``files`` and
-``graph`` come from closed sets of ours, ``model``, ``precision``, ``device`` and ``key`` (its name, never the key
-itself) from the operator's bundles, settings and files. docs/observability.md lists them all.
+``graph`` come from closed sets of ours, ``model``, ``language``, ``precision``, ``device`` and ``key`` (its name,
+never the key itself) from the operator's bundles, settings and files. docs/observability.md lists them all.
 """
 
 from collections.abc import Callable
@@ -51,14 +51,15 @@ class Metrics:
     """The metrics of one server, in a registry of their own.
 
     Attributes are named like the metrics without the prefix. Who sets what: the servicer and its calls
-    ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total`` and
-    ``cancelled_segments_total``; the watchdog ``stalled_steps_total``; the log ``log_lines_dropped_total``; the port
-    ``listener_restarts_total``; the connections by host ``closed_connections_total``; reloading
-    ``model_reloads_total`` and ``bundle_errors``; the registry ``retiring_models``, ``model_info`` and, with
-    :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``, with :meth:`watch_backlog`
-    ``queue_priority_source_tokens``, ``drain_source_tokens_per_second`` and ``estimated_delay_seconds``; the callers
-    ``api_key_requests_total``; the watched files ``files_in_force``; the server, with :meth:`watch_health`,
-    ``serving``, with :meth:`watch_steps` ``step_age_seconds``; the parts of each model all others, see :meth:`of`.
+    ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total``,
+    ``detected_texts_total`` and ``cancelled_segments_total``; the watchdog ``stalled_steps_total``; the log
+    ``log_lines_dropped_total``; the port ``listener_restarts_total``; the connections by host
+    ``closed_connections_total``; reloading ``model_reloads_total`` and ``bundle_errors``; the registry
+    ``retiring_models``, ``model_info`` and, with :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``,
+    with :meth:`watch_backlog` ``queue_priority_source_tokens``, ``drain_source_tokens_per_second`` and
+    ``estimated_delay_seconds``; the callers ``api_key_requests_total``; the watched files ``files_in_force``; the
+    server, with :meth:`watch_health`, ``serving``, with :meth:`watch_steps` ``step_age_seconds``; the parts of each
+    model all others, see :meth:`of`.
     """
 
     def __init__(self) -> None:
@@ -106,6 +107,11 @@ class Metrics:
             "rejected",
             "RPCs that were refused: they ended with an error, and none of their segments was queued.",
             "reason",
+        )
+        self.detected_texts_total = self._counter(
+            "detected_texts",
+            "Texts whose language was detected, by that language: one that a model reads or writes, or else other.",
+            "language",
         )
         self.queue_segments = self._gauge(
             "queue_segments",

@@ -51,7 +51,7 @@ def call(request, server):
         ),
         ({"request_id": "a b"}, "request_id", "must be 1 to 128 letters, digits and any of \"._:-\", is 'a b'"),
         ({"priority": 9}, "priority", "must be one of PRIORITY_UNSPECIFIED, PRIORITY_INTERACTIVE, PRIORITY_BULK, is 9"),
-        ({"source_language_code": ""}, "source_language_code", "required unless model is set"),
+        ({"source_language_code": "automatic"}, "source_language_code", "must be a BCP-47 code such as"),
         ({"target_language_code": ""}, "target_language_code", "required unless model is set"),
         (
             {"source_language_code": "en_US"},

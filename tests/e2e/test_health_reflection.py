@@ -66,6 +66,7 @@ METHODS = {
         "StreamTranslateText",
         "BatchTranslateText",
         "ScoreText",
+        "DetectLanguage",
         "ListGlossaries",
         "ListModels",
     ],

@@ -84,13 +84,11 @@ def test_the_list_says_all_languages(client: Client) -> None:
     assert many.family == "m2m_100"
 
 
-def test_a_language_that_is_needed_and_missing_is_named(client: Client) -> None:
+def test_a_language_that_is_needed_and_missing_is_named_or_detected(client: Client, expected) -> None:
     with pytest.raises(InvalidRequestError) as refused:
         client.translate("Hello", model="nllb")
-    assert [violation.field for violation in refused.value.violations] == [
-        "source_language_code",
-        "target_language_code",
-    ]
+    assert [violation.field for violation in refused.value.violations] == ["target_language_code"]
+    assert client.translate(TEXTS[0], model="nllb", target_language="fr").text == expected["fr"][0]
     with pytest.raises(UnknownLanguagePairError):
         client.translate("Hello", model="nllb", source_language="en", target_language="en")
 

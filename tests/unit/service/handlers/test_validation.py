@@ -12,8 +12,10 @@ from dragoman.errors import InvalidRequestError, UnknownGlossaryError, UnknownLa
 from dragoman.language import is_code
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.v1 import translation_pb2 as pb
+from service.handlers import validation
+from service.handlers.spoken import spoken_of
 from service.handlers.validation import (
-    check,
+    Order,
     check_config,
     check_contents,
     check_page,
@@ -64,6 +66,11 @@ def request(*texts: str, **fields: object) -> pb.TranslateTextRequest:
     return pb.TranslateTextRequest(contents=texts or ("a",), **{"model": "en-de", **fields})
 
 
+def check(asked: pb.TranslateTextRequest, catalog: Catalog, *rest: object, **options: bool) -> Order:
+    """Checks a request that says its language, or need not."""
+    return validation.check(asked, catalog, *rest, source=spoken_of(asked, catalog).source, **options)
+
+
 def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> dict[str, str]:
     """Gives what is wrong with a request, by field."""
     with pytest.raises(InvalidRequestError) as refused:
@@ -105,7 +112,7 @@ def test_a_request_is_served_or_refused_for_a_reason_that_it_has(catalog, source
     bad = {
         field
         for field, code in (("source_language_code", source), ("target_language_code", target))
-        if (code and not is_code(code)) or not (code or model)
+        if (code and not is_code(code)) or not (code or model or field == "source_language_code")
     }
     kind, of_it = outcome(asked, catalog)
     if bad:
@@ -135,7 +142,6 @@ def test_languages_that_a_model_must_be_told_are_named(catalog: Catalog, manifes
     mailbox = Mailbox(9)
     several = Catalog([*catalog, ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)])
     assert wrong(several, request(model="many")) == {
-        "source_language_code": "required: model many reads 2 languages",
         "target_language_code": "required: model many writes 2 languages",
     }
     order = check(request(model="", source_language_code="FR_X", target_language_code="en-US"), several, SETTINGS)

@@ -15,7 +15,15 @@ from service.rpc.standard_services import POOL
     [
         (
             "dragoman.v1.Translation",
-            ["TranslateText", "StreamTranslateText", "BatchTranslateText", "ScoreText", "ListModels", "ListGlossaries"],
+            [
+                "TranslateText",
+                "StreamTranslateText",
+                "BatchTranslateText",
+                "ScoreText",
+                "DetectLanguage",
+                "ListModels",
+                "ListGlossaries",
+            ],
         ),
         ("grpc.health.v1.Health", ["Check", "List", "Watch"]),
         ("grpc.reflection.v1.ServerReflection", ["ServerReflectionInfo"]),

@@ -30,6 +30,7 @@ PROMISED = {
     "length_ratio",
     "kv_cache_bytes",
     "rejected",
+    "detected_texts",
     "cancelled_segments",
     "cancelled_tokens_saved",
     "searched_segments",
@@ -94,12 +95,13 @@ def test_labels_are_from_closed_sets_only() -> None:
     metrics.requests_total.labels("TranslateText", "OK").inc()
     metrics.request_duration_seconds.labels("TranslateText").observe(0.1)
     metrics.rejected_total.labels("QUEUE_FULL").inc()
+    metrics.detected_texts_total.labels("de").inc()
     metrics.model_reloads_total.labels("en-de", "loaded").inc()
     metrics.of("en-de").length_ratio.observe(1.0)
     metrics.describe_model("en-de", "int8", "cpu")
     families = text_string_to_metric_families(page(metrics))
     labels = {label for family in families for sample in family.samples for label in sample.labels}
-    assert labels == {"method", "code", "reason", "graph", "model", "outcome", "precision", "device", "le"}
+    assert labels == {"method", "code", "reason", "graph", "model", "outcome", "precision", "device", "language", "le"}
 
 
 def test_queue_gauges_are_read_at_the_scrape() -> None:

@@ -1,0 +1,196 @@
+"""In which language a text is, among those that may be meant.
+
+py3langid (a naive Bayes classifier over sequences of bytes, see Lui and Baldwin, langid.py, ACL 2012) says how probable
+each language is. Its model takes some 80 MB of memory, and half a second to read, so it is read when it is first used.
+"""
+
+import io
+import lzma
+import re
+import threading
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from functools import cache, lru_cache
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+# Told apart on every server: a text in one of them is not taken for one in a language that happens to be served.
+_COMMON: Final = (
+    "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk sl sv ta th tr uk ur"
+    " vi zh"
+)
+COMMON: Final = tuple(_COMMON.split())
+# Of a text: more of it would say no more.
+LOOKED_AT: Final = 1_000
+# Likewise of HTML, tags counted.
+_MARKUP: Final = 4 * LOOKED_AT
+# How much more probable it is, before a text is looked at, that it is in a language that can be meant than in another
+# one. 3 has the best sum of both mistakes in bench/RESULTS.md.
+_EXPECTED: Final = 3.0
+# Likewise, that it is in the language of all texts of its call: up to (1 + _ALONE) / _ALONE times.
+_ALONE: Final = 0.1
+# What is no text; at the end of what is looked at, an element may be open.
+_TAGS: Final = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+# What the classifier calls otherwise than BCP-47, or not at all.
+_LABELS: Final = {"nb": "no", "iw": "he", "in": "id", "fil": "tl", "cmn": "zh"}
+
+
+class Guess(NamedTuple):
+    """A language in which a text may be.
+
+    Attributes:
+        language: its code.
+        confidence: how probable it is, 0 to 1.
+    """
+
+    language: str
+    confidence: float
+
+
+class Tongues(NamedTuple):
+    """The languages that are told apart for a request.
+
+    Attributes:
+        expected: those that the texts may well be in.
+        others: that they may be in all the same.
+    """
+
+    expected: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+class _Restricted(NamedTuple):
+    """A classifier that knows some languages.
+
+    Attributes:
+        identifier: itself.
+        nothing: what it says of a text that says nothing.
+    """
+
+    identifier: "LanguageIdentifier"
+    nothing: Mapping[str, float]
+
+
+class LanguageDetector:
+    """Says how probable languages are; reads its model at its first use. For any thread."""
+
+    def __init__(self) -> None:
+        self._model: LanguageIdentifier | None = None
+        self._loading = threading.Lock()
+        self._restricted = lru_cache(maxsize=4)(self._restrict)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the model has been read."""
+        return self._model is not None
+
+    def load(self) -> None:
+        """Read the model; nothing happens where it has been read."""
+        with self._loading:
+            if self._model is None:
+                self._model = _read()
+
+    def rank(self, text: str, tongues: Tongues, *, html: bool = False) -> list[Guess]:
+        """Say in which languages a text may be.
+
+        Args:
+            text: of any length, of which the beginning is looked at.
+            tongues: of which languages.
+            html: whether it is HTML.
+
+        Returns:
+            All of them that the model knows, the most probable first; none where the text says nothing about it.
+        """
+        self.load()
+        codes = _by_label(tongues)
+        shown = (unescape(_TAGS.sub(" ", text[:_MARKUP])) if html else text)[:LOOKED_AT]
+        identifier, nothing = self._restricted(frozenset(codes))
+        # The classifier knows sequences of digits, too: dates and prices of some languages.
+        if not any(map(str.isalpha, shown)) or (scores := dict(identifier.rank(shown))) == nothing:
+            return []
+        weights = {
+            codes[label]: score * (_EXPECTED if codes[label] in tongues.expected else 1.0)
+            for label, score in scores.items()
+        }
+        total = sum(weights.values())
+        guesses = [Guess(code, weight / total) for code, weight in weights.items()]
+        return sorted(guesses, key=lambda guess: -guess.confidence)
+
+    def _restrict(self, labels: frozenset[str]) -> _Restricted:
+        """Make a copy for some languages; it is not changed any more, so threads can share it."""
+        assert self._model is not None
+        identifier = copy(self._model)
+        identifier.set_languages(labels & set(self._model.labels))
+        return _Restricted(identifier, dict(identifier.rank("")))
+
+
+def agree(rankings: Sequence[Sequence[Guess]], lengths: Sequence[int]) -> list[Guess | None]:
+    """Take the texts of a call together: a short one is more probably in the language of the others.
+
+    Args:
+        rankings: of each text, over the same languages.
+        lengths: of each text.
+
+    Returns:
+        The language of each text, with its confidence by itself; None for one that says nothing.
+    """
+    shares: dict[str, float] = {}
+    total = 0
+    for ranking, length in zip(rankings, lengths, strict=True):
+        if ranking:
+            looked_at = min(length, LOOKED_AT)
+            total += looked_at
+            for language, confidence in ranking:
+                shares[language] = shares.get(language, 0.0) + confidence * looked_at
+    return [
+        max(ranking, key=lambda guess: guess.confidence * (_ALONE + shares[guess.language] / total), default=None)
+        for ranking in rankings
+    ]
+
+
+def most_frequent(guesses: Iterable[Guess | None], default: str) -> str:
+    """Give the language of most texts, of equally many the first; or another where nothing is known of any."""
+    found = [guess.language for guess in guesses if guess is not None]
+    return max(dict.fromkeys(found), key=found.count, default=default)
+
+
+def _by_label(tongues: Tongues) -> Mapping[str, str]:
+    """Map what the classifier calls languages to their codes: to an expected one first, and to the most general."""
+    codes: dict[str, str] = {}
+    for group in tongues:
+        for code in sorted(group, key=len):
+            label = code.lower().partition("-")[0]
+            codes.setdefault(_LABELS.get(label, label), code)
+    return codes
+
+
+@cache
+def _read() -> "LanguageIdentifier":
+    """Read the model, which nobody changes, once in a process.
+
+    `py3langid.modelio.load_model` does the same over a file of 68 MB in the system's /tmp, which may be small.
+    """
+    from py3langid import langid
+
+    with lzma.open(Path(langid.MODEL_DIR) / langid.MODEL_FILE) as file, np.load(io.BytesIO(file.read())) as data:
+        return langid.LanguageIdentifier(
+            data["ptc"],
+            data["pc"],
+            data["classes"].tolist(),
+            _array(data["nextmove"]),
+            data["out_feat"].tolist(),
+            norm_probs=True,
+            tk_row=_array(data["nextmove_row"]),
+        )
+
+
+def _array(numbers: np.ndarray) -> "array[int]":
+    """Give numbers in the form of which Python reads single ones fastest."""
+    return array(numbers.dtype.char, numbers.tobytes())

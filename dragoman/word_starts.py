@@ -1,13 +1,15 @@
 """Which pieces of a SentencePiece model no word goes on with."""
 
+import re
 import unicodedata
 from typing import Final
+
+from dragoman.scripts import UNSPACED
 
 _BLANK: Final = "\N{LOWER ONE EIGHTH BLOCK}"  # which SentencePiece writes for one
 # Letters, marks and digits are parts of words; an underscore is one in names of programs.
 _IN_WORDS: Final = "LMN"
-# Scripts without blanks between words: each character may be the first of one.
-_WITHOUT_BLANKS: Final = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ")
+_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 
 
 def ends_word_before(piece: str) -> bool:
@@ -22,5 +24,5 @@ def ends_word_before(piece: str) -> bool:
     if first in ("", "_") or (first == "<" and piece.endswith(">") and len(piece) > 2):
         return False
     category = unicodedata.category(first)
-    is_in_word = category[0] in _IN_WORDS
-    return not is_in_word or (category[0] == "L" and unicodedata.name(first, "").startswith(_WITHOUT_BLANKS))
+    # Of a script without blanks each letter may be the first of a word, but not a sign that repeats or lengthens one.
+    return category[0] not in _IN_WORDS or (category == "Lo" and _IS_UNSPACED.match(first) is not None)

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from dragoman.scripts import UNSPACED
+
 # Every part is bounded, or goes on where it cannot have begun, so a search takes linear time whatever the text holds.
 _NUMBER: Final = r"(?:\*|\d{1,6})?"
 _CONVERSION: Final = rf"[-+#0]{{0,5}}{_NUMBER}(?:\.{_NUMBER})?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcCsSpn@]"
@@ -20,9 +22,7 @@ _ICU: Final = (
 )
 
 # Addresses go on over letters of languages that put blanks between words, not over Chinese, Japanese or Thai text.
-_FAR_EAST: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef"
-)
+_FAR_EAST: Final = rf"{UNSPACED}\u3000-\u303f\uff00-\uffef"  # with their punctuation
 _IN_ADDRESS: Final = rf"[^\s<>\"'`“”‘’«»(){{}}\[\]{_FAR_EAST}]"
 _ADDRESS: Final = rf"(?:{_IN_ADDRESS}|\({_IN_ADDRESS}{{0,200}}\)|\{{\w{{0,64}}\}}){{1,4000}}(?<![.,;:!?…])"
 

@@ -11,15 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dragoman.glossary import GlossaryEntry
+from dragoman.scripts import UNSPACED
 from service import placeholders
 
-# Scripts without blanks between words: Thai, Lao, Burmese, Khmer, kana, Han.
-_UNSPACED: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
+_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 # Where a term may begin, and by what it is looked up: a word, a character of such a script, or another sign.
-_ATOM: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
+_ATOM: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
 _IN_WORDS: Final = "LMN"  # categories of letters, marks and digits
 
 

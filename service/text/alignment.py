@@ -9,6 +9,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.scripts import UNSPACED
+
 Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
 
 # Chosen on words of known translation in dev sentences (`python -m bench.tags`). With 0.4, 94 % of the links of such
@@ -18,10 +20,7 @@ _LEAST_WEIGHT: Final = 0.4
 _LEAST_WEIGHT_IN_RUN: Final = 0.5
 
 _WORD: Final = re.compile(r"\w+")
-# Letters of scripts that have no blanks between words: Thai, Lao, Burmese, Khmer, kana, Han.
-_UNSPACED: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
+_IN_UNSPACED: Final = re.compile(f"[{UNSPACED}]+")
 
 
 class Side(NamedTuple):
@@ -172,7 +171,7 @@ def _marks_end(text: str, place: int) -> int:
 def _parts(side: Side, start: int, stop: int) -> Iterator[Span]:
     """Yield a word, in parts where it is of a script without blanks."""
     cuts = {stop}
-    for unspaced in _UNSPACED.finditer(side.text, start, stop):
+    for unspaced in _IN_UNSPACED.finditer(side.text, start, stop):
         cuts |= {unspaced.start(), unspaced.end()}
         following = bisect_right(side.spans, unspaced.start(), key=lambda span: span[0])
         while following < len(side.spans) and (cut := side.spans[following][0]) < unspaced.end():

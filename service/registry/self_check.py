@@ -27,6 +27,8 @@ BEAM_SIZE: Final = 4
 _FIRST_ID: Final = 4  # what comes before it stands for no piece of text
 # Of the products; fp16 is for GPUs, whose libraries may add up few rows in another order than many: there, ids count.
 _EXACT_PRECISIONS: Final = ("fp32", "int8")
+# By how much the attention of a token may miss 1: it is a sum of fp32 shares.
+_SUM_ROUNDING: Final = 1e-3
 # Of an encoder memory, as a share of its length as a vector: far above the rounding of fp16, and far below what a
 # source becomes that attends the padding beside it.
 _ROUNDING: Final = 0.05
@@ -45,20 +47,21 @@ class Decoded(NamedTuple):
     Attributes:
         target_ids: of its translation.
         hypotheses: of a search, with every bit of their scores; none where the precision is not exact.
-        logits_sha256: of all that they were chosen from, bit for bit; of nothing where the precision is not exact.
+        scores_sha256: of all that they were chosen from, and of the attention, bit for bit; of nothing where the
+            precision is not exact.
     """
 
     target_ids: list[int]
     hypotheses: Sequence[Hypothesis]
-    logits_sha256: str
+    scores_sha256: str
 
 
 def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
     """Decode the golden sentences alone, each on any thread, and then in company, on all threads, each with its runner.
 
     Not their tokens alone are compared but every bit of the scores, which in some other sentence would choose another
-    token. One of them is searched as well, by a beam. Then the shortest is encoded beside the longest, which pads it.
-    All this also spares the first caller the first times of everything.
+    token, and of the attention, which aligns words. One of them is searched as well, by a beam. Then the shortest is
+    encoded beside the longest, which pads it. All this also spares the first caller the first times of everything.
 
     Args:
         engine: which has not been started.
@@ -66,7 +69,7 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
         vocabulary_size: pieces of the source side.
 
     Raises:
-        BundleError: a translation depends on who is in the batch, or the graphs do not run.
+        BundleError: a translation depends on who is in the batch, the attention is none, or the graphs do not run.
     """
     sources = golden_sources(manifest, vocabulary_size)
     size = min(BEAM_SIZE, *engine.on_each_thread(lambda runner: runner.slots))
@@ -139,9 +142,31 @@ def _decode(runner: Runner, waves: Sequence[Sequence[Golden]], manifest: Manifes
     drive(runner, manifest.eos_id, decodes, watch)
     flat = [decode for wave in decodes for decode in wave]
     raise_first(flat)
+    for decode in flat:
+        _check_attention(decode)
+        if is_exact:
+            for weights in decode.attention:
+                hashes[decode].update(weights)
     return [
-        Decoded(decode.target_ids, decode.hypotheses if is_exact else (), hashes[decode].hexdigest()) for decode in flat
+        Decoded(decode.target_ids, _without_attention(decode) if is_exact else (), hashes[decode].hexdigest())
+        for decode in flat
     ]
+
+
+def _check_attention(decode: Decode) -> None:
+    """Raise ValueError where a token's attention is no share of each token of the source."""
+    for weights in decode.attention:
+        total = float(weights.sum())
+        if weights.shape != (len(decode.source_ids),) or not abs(total - 1.0) <= _SUM_ROUNDING:  # nor if it is NaN
+            raise ValueError(
+                f"the attention of a token must be {len(decode.source_ids)} shares that add up to 1, "
+                f"is {weights.shape[0]} that add up to {total:g}"
+            )
+
+
+def _without_attention(decode: Decode) -> list[Hypothesis]:
+    """Give what a search has found, for comparison; of an array, == says no yes or no."""
+    return [found._replace(attention=()) for found in decode.hypotheses]
 
 
 def _new_decode(manifest: Manifest, golden: Golden) -> Decode:
@@ -150,7 +175,7 @@ def _new_decode(manifest: Manifest, golden: Golden) -> Decode:
         source,
         min(TARGET_TOKENS, manifest.max_target_tokens),
         start_ids=_start_ids(manifest, source),
-        decoding=Decoding(beam_size=size, alternatives=size if size > 1 else 0),
+        decoding=Decoding(beam_size=size, alternatives=size if size > 1 else 0, wants_attention=True),
     )
 
 

@@ -130,25 +130,34 @@ def test_a_decoder_that_mixes_slots_up_is_found_on_its_thread(
         run_check(engine, fp32)
 
 
-def with_other_scores(monkeypatch: pytest.MonkeyPatch, ids: Sequence[int]) -> None:
-    """Plant a decoder that lowers the logits of some tokens by one bit in the second of several rows; the ids stay."""
+def with_fault(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[SlotTable, range], None]) -> None:
+    """Plant a decoder that spoils what it has written for some rows."""
     new_step = DecoderSession.new_step
 
-    def new_moving_step(decoder: DecoderSession, manifest: Manifest, count: int) -> tuple[SlotTable, DecoderStep]:
+    def new_spoiling_step(decoder: DecoderSession, manifest: Manifest, count: int) -> tuple[SlotTable, DecoderStep]:
         slots, step = new_step(decoder, manifest, count)
         run = step.run
 
-        def moving(rows: int, start: int = 0) -> np.ndarray:
+        def spoiling(rows: int, start: int = 0) -> np.ndarray:
             next_ids = run(rows, start)
-            if rows > 1:
-                logits = slots.logits[start + 1]
-                logits[ids] = np.nextafter(logits[ids], np.float32(-np.inf))
+            spoil(slots, range(start, start + rows))
             return next_ids
 
-        monkeypatch.setattr(step, "run", moving)
+        monkeypatch.setattr(step, "run", spoiling)
         return slots, step
 
-    monkeypatch.setattr(DecoderSession, "new_step", new_moving_step)
+    monkeypatch.setattr(DecoderSession, "new_step", new_spoiling_step)
+
+
+def with_other_scores(monkeypatch: pytest.MonkeyPatch, ids: Sequence[int]) -> None:
+    """Plant a decoder that lowers the logits of some tokens by one bit in the second of several rows; the ids stay."""
+
+    def lower(slots: SlotTable, rows: range) -> None:
+        if len(rows) > 1:
+            logits = slots.logits[rows[1]]
+            logits[ids] = np.nextafter(logits[ids], np.float32(-np.inf))
+
+    with_fault(monkeypatch, lower)
 
 
 @pytest.mark.parametrize("token", [0, VOCABULARY - 1])
@@ -166,6 +175,29 @@ def test_where_scores_are_not_exact_a_difference_in_them_alone_is_none(
     with_other_scores(monkeypatch, range(VOCABULARY))
     half = fp32.bundle.manifest.model_copy(update={"precision": "fp16"})
     check(make(), half, VOCABULARY)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_attention_that_is_no_number_is_found(
+    make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    def spoil(slots: SlotTable, rows: range) -> None:
+        slots.attention_scores[rows, :, :, 1] = np.nan
+
+    with_fault(monkeypatch, spoil)
+    with pytest.raises(BundleError, match=r"cannot be run: ValueError: the attention of a token must be \d+ shares"):
+        check(make(), fp32.bundle.manifest.model_copy(update={"precision": precision}), VOCABULARY)
+
+
+def test_attention_that_depends_on_the_company_is_found(
+    make: Make, fp32: Synthetic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoil(slots: SlotTable, rows: range) -> None:
+        slots.attention_scores[rows, :, :, 0] += np.float32(1e-4 * len(rows))
+
+    with_fault(monkeypatch, spoil)
+    with pytest.raises(BundleError, match="on thread 0 a sentence is decoded differently"):
+        run_check(make(), fp32)
 
 
 @pytest.mark.parametrize(("kind", "method"), [(EncoderSession, "encode"), (DecoderStep, "run")])

@@ -8,7 +8,8 @@ The search ends once that number is finished, and the best live one scores no be
 of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heapreplace
 from typing import Final, NamedTuple, TypeAlias
 
 from service.decode import Attention, FinishReason, Hypothesis
@@ -107,20 +108,12 @@ class Beam:
         Returns:
             Of each lane of `live` as it is now, the lane whose hypothesis it continues: where it can be, its own.
         """
-        candidates: list[tuple[float, int, int, int]] = []
-        for lane, (live, found) in enumerate(zip(self.live, best, strict=True)):
-            before = -live.log_probability
-            candidates += [
-                (before - log_probability, lane, rank, token)
-                for rank, (token, log_probability) in enumerate(zip(found.ids, found.log_probabilities, strict=True))
-            ]
-        candidates.sort()  # by probability, of equals the earlier lane and the better token first
         tokens = 1 + len(self.live[0].ids)
         weight = self._weight(tokens)
         at_limit = tokens >= self._limit
         finished = len(self.finished)
         going_on: list[tuple[float, int, int]] = []
-        for rank, (loss, lane, _, token) in enumerate(candidates[: 2 * self.size]):
+        for rank, (loss, lane, token) in enumerate(self._most_probable(best)):
             if token != self._eos_id and not at_limit:
                 going_on.append((-loss, lane, token))
                 if len(going_on) == self.size:
@@ -159,6 +152,31 @@ class Beam:
             if any(ids[place] != first[place] for ids in others):
                 return tuple(first[:place])
         return tuple(first[:common])
+
+    def _most_probable(self, best: Sequence[Best]) -> Iterator[tuple[float, int, int]]:
+        """Give the `2 * size` most probable continuations: the log-probability of each negated, its lane, its token.
+
+        Of equals the earlier lane comes first, and then the better token. Few are looked at, so the lanes are merged as
+        far as that goes.
+        """
+        # The best of each lane that is left, with its rank in the lane.
+        heads = [
+            (-live.log_probability - found.log_probabilities[0], lane, 0)
+            for lane, (live, found) in enumerate(zip(self.live, best, strict=True))
+        ]
+        heapify(heads)
+        for _ in range(2 * self.size):
+            if not heads:
+                return
+            loss, lane, rank = heads[0]
+            found = best[lane]
+            yield loss, lane, found.ids[rank]
+            rank += 1
+            if rank < len(found.ids):
+                loss = -self.live[lane].log_probability - found.log_probabilities[rank]
+                heapreplace(heads, (loss, lane, rank))
+            else:
+                heappop(heads)
 
     def _found(self) -> Sequence[Hypothesis]:
         """List the hypotheses that have ended, and may be the translation."""

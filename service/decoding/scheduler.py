@@ -233,8 +233,9 @@ class Scheduler:
         self, decode: Decode, search: Search, selection: Selection, now_s: float, result: StepResult
     ) -> None:
         """Take a step of a search, which may take further slots."""
-        needed = () if decode.forced_ids else search.slots
-        if any(selection.tokens[slot] is None for slot in search.slots) or not selection.best.keys() >= set(needed):
+        best = [found for slot in search.slots if (found := selection.best.get(slot)) is not None]
+        is_known = len(best) == len(search.slots) or decode.forced_ids
+        if not is_known or None in [selection.tokens[slot] for slot in search.slots]:
             decode.fail_alone(now_s)
             return
         if decode.forced_ids:
@@ -245,7 +246,6 @@ class Scheduler:
             return
         if decode.first_token_s is None:
             decode.first_token_s = now_s
-        best = [selection.best[slot] for slot in search.slots]
         if decode.decoding.wants_attention:
             best = [
                 found._replace(attention=selection.attention[slot])

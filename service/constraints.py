@@ -1,11 +1,12 @@
-"""Terms that the translation of a segment has to hold, as tokens."""
+"""Terms that the translation of a segment has to hold, and how often it may hold others, as tokens."""
 
 import math
 from collections.abc import Container
 from typing import NamedTuple
 
-# The forms that a term may have, each as target ids; one of them is enough.
-Term = tuple[tuple[int, ...], ...]
+Form = tuple[int, ...]  # target ids
+# The forms that a term may have; one of them is enough.
+Term = tuple[Form, ...]
 
 
 class Constraints(NamedTuple):
@@ -18,11 +19,14 @@ class Constraints(NamedTuple):
         most_loss: how much each term may take from the log-probability of the translation. Where all that hold the
             terms lose more, the model does not know what to do with them, and makes up text around them; then the
             best translation that lacks some is found as well.
+        at_most: forms that are to stand there as whole words, and no more often than this. They give way to terms: what
+            leads on to one that is not met may follow in any case.
     """
 
     terms: tuple[Term, ...]
     begins_word: Container[int]
     most_loss: float = math.inf
+    at_most: tuple[tuple[Form, int], ...] = ()
 
     @property
     def tokens(self) -> int:

@@ -2,13 +2,17 @@
 
 Beside the best continuations of each hypothesis, those are looked at that lead on to a term (Hokamp and Liu,
 arXiv:1704.07138). Terms are seldom what the model would say next, so more probable continuations would crowd them out.
-Therefore continuations are in banks, by the tokens of terms that they hold. The best of each bank goes on, that of the
-fullest bank in any case. The lanes that are left go to the most probable continuations of all banks: measured, that is
+Therefore continuations are in banks, by the tokens of terms that they hold. The most probable continuation goes on,
+whatever it holds: the model may be about to write the terms where they belong. So does the best of each bank, that of
+the fullest in any case. The lanes that are left go to the most probable continuations of all banks: measured, that is
 better than to share them evenly. The fullest bank gets further at every step, so all terms are met before a limit that
 has room for them.
 
 Two rules keep the model from making up text around terms. A term that was begun against its will is not given up. And
 where it would rather end the translation, only terms follow, until all are met.
+
+A third rule is for what may stand there only a number of times: it does not follow once more, see :class:`Surplus`. So
+a hypothesis that has it at a wrong place cannot have it at the right one as well, and becomes improbable.
 
 A hypothesis may end once it holds all terms. Scores are those of any beam. The search ends once as many hypotheses as
 are wanted have ended, and the best live one scores no better by its length so far than the worst of these.
@@ -24,6 +28,7 @@ from typing import Final, NamedTuple, TypeAlias
 from service.constraints import Constraints
 from service.decode import Attention, FinishReason, Hypothesis
 from service.decoding.beam import Beam, Best
+from service.decoding.surplus import Surplus
 from service.decoding.term_progress import Progress, Terms
 
 # A continuation of a hypothesis: its log-probability negated, its lane, the rank of its token in the lane, the token,
@@ -49,7 +54,7 @@ class _Lane(NamedTuple):
 class ConstrainedBeam(Beam):
     """A beam whose finished hypotheses hold all terms, unless the limit is too near for that."""
 
-    __slots__ = ("_lanes", "_most_loss", "_unforced", "_wanted")
+    __slots__ = ("_lanes", "_most_loss", "_surplus", "_unforced", "_wanted")
 
     def __init__(
         self,
@@ -76,6 +81,7 @@ class ConstrainedBeam(Beam):
         super().__init__(size, length_penalty, limit=limit, eos_id=eos_id, given=given)
         self._wanted = wanted
         self._lanes = [_Lane(Terms(constraints).start)]
+        self._surplus = Surplus(constraints)
         self._most_loss = constraints.most_loss * len(constraints.terms)
         self._unforced: Hypothesis | None = None
 
@@ -170,7 +176,7 @@ class ConstrainedBeam(Beam):
         candidates: list[_Candidate] = []
         for lane, live in enumerate(self.live):
             progress, before = self._lanes[lane].progress, -live.log_probability
-            next_tokens = self._next_tokens(lane, best[lane]).items()
+            next_tokens = self._without_surplus(lane, self._next_tokens(lane, best[lane])).items()
             candidates += [
                 (before - value, lane, rank, token, progress if token == self._eos_id else progress.after(token))
                 for rank, (token, value) in enumerate(next_tokens)
@@ -195,6 +201,18 @@ class ConstrainedBeam(Beam):
             } or tokens
         return tokens
 
+    def _without_surplus(self, lane: int, tokens: Mapping[int, float]) -> Mapping[int, float]:
+        """Leave out the tokens that would be too many, unless they lead on to a term; if there are others."""
+        progress, ids = self._lanes[lane].progress, self.live[lane].ids
+        left = {
+            token: value
+            for token, value in tokens.items()
+            if token == self._eos_id
+            or not self._surplus.is_made_by(token, ids)
+            or progress.after(token).met > progress.met
+        }
+        return left or tokens
+
     def _end(self, candidates: Sequence[_Candidate], best: Sequence[Best]) -> None:
         """Finish hypotheses: of the best that hold all terms, those with the end; at the limit all of them.
 
@@ -215,16 +233,14 @@ class ConstrainedBeam(Beam):
         self._keep_best()
 
     def _shared(self, candidates: Iterable[_Candidate]) -> list[_Candidate]:
-        """Choose the continuations that go on: the best of each bank, the fullest first, then the best of all."""
+        """Choose the continuations that go on: the most probable, the best of banks, the next most probable."""
+        in_order = list(candidates)
         banks: dict[int, _Candidate] = {}
-        others: list[_Candidate] = []
-        for candidate in candidates:
-            met = candidate[4].met
-            if met not in banks:
-                banks[met] = candidate
-            elif len(others) < self.size:
-                others.append(candidate)
+        for candidate in in_order:
+            banks.setdefault(candidate[4].met, candidate)
         fullest = [banks[met] for met in sorted(banks, reverse=True)]
-        if self._most_loss < math.inf and self._unforced is None and len(fullest) > self.size:
-            fullest[self.size - 1] = fullest[-1]  # what goes on as the model likes
-        return sorted([*fullest, *others][: self.size])
+        chosen: list[_Candidate] = []
+        for candidate in [*in_order[:1], *fullest, *in_order]:
+            if candidate not in chosen and len(chosen) < self.size:
+                chosen.append(candidate)
+        return sorted(chosen)

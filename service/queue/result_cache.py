@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from service.constraints import Term
+from service.constraints import Form, Term
 from service.decode import Attention, Decode, DecodeStatus, FinishReason, Hypothesis
 from service.lru import LruStore
 from service.options import Decoding
@@ -35,7 +35,8 @@ class Key(NamedTuple):
     scored_ids: bytes
     max_target_tokens: int
     decoding: Decoding
-    terms: tuple[Term, ...]  # what else is in the constraints is the same in all of a bundle
+    terms: tuple[Term, ...]  # of the constraints, of which all else is the same in the whole bundle, but ...
+    at_most: tuple[tuple[Form, int], ...]
 
     @classmethod
     def of(cls, segment: Segment) -> "Key":
@@ -50,12 +51,13 @@ class Key(NamedTuple):
             segment.max_target_tokens,
             segment.options.decoding,
             constraints.terms if constraints else (),
+            constraints.at_most if constraints else (),
         )
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of its ids, and of its terms."""
-        forms = [form for term in self.terms for form in term]
+        """Bytes of its ids, and of the forms of its constraints."""
+        forms = [*(form for term in self.terms for form in term), *(form for form, _ in self.at_most)]
         ids_bytes = len(self.source_ids) + len(self.scored_ids)
         return ids_bytes + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
 

@@ -213,11 +213,12 @@ class TermPlanner:
         given = [match for match, stand_in in zip(matches, stand_ins, strict=True) if not stand_in]
         kept = [match for match, stand_in in zip(matches, stand_ins, strict=True) if stand_in]
         left = missing(kept, self._prefix)  # a prefix may have what is kept, and has no stand-ins
-        names = [(name,) for match, name in zip(matches, stand_ins, strict=True) if name and match in left]
-        all_forms = [*(match.forms for match in given), *names]
+        names = [name for match, name in zip(matches, stand_ins, strict=True) if name and match in left]
+        all_forms = [*(match.forms for match in given), *((name,) for name in names)]
         # One by one: a text may have thousands of terms.
         terms = tuple(islice(filter(None, map(self._term, all_forms)), MOST_FORCED))
-        return Constraints(terms, self._tokenizer.begins_word, _MOST_LOSS) if terms else None
+        at_most = tuple((ids, names.count(name)) for name in dict.fromkeys(stand_ins) if (ids := self._ids(name)))
+        return Constraints(terms, self._tokenizer.begins_word, _MOST_LOSS, at_most) if terms else None
 
     def _term(self, forms: Iterable[str]) -> Term:
         """Give the forms that the model can write as ids."""

@@ -9,7 +9,9 @@ from dragoman.bundle import Bundle, target_limit
 from service.constraints import Constraints
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
-from service.options import Decoding
+from service.options import Decoding, RequestOptions
+from service.terms import Terms
+from service.text.translator import Translator
 
 BUNDLE = Bundle.open(Path(__file__).parents[2] / "models" / "en-de" / "bundle")
 TOKENIZER = BUNDLE.tokenizer()
@@ -62,3 +64,21 @@ def test_terms_that_the_model_says_anyway_change_nothing(engine: OfflineEngine) 
     engine.decode([constrained])
     assert constrained.target_ids == plain.target_ids
     assert constrained.log_probability == plain.log_probability
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What kind of work do {x} like?",
+        "By investing wisely, {x} accumulated a fortune.",
+        "Why doesn't {x} and {y} want to help Mary?",
+        "{x} was going to be there, too, and {y} wasn't a great player.",
+        "I thought {x}, {y}, {z} and {n} was a Canadian.",
+    ],
+)
+def test_a_placeholder_is_not_written_once_more_where_the_model_would(engine: OfflineEngine, text: str) -> None:
+    translator = Translator(BUNDLE.manifest, TOKENIZER)
+    options = RequestOptions(terms=Terms([], protects_placeholders=True))
+    [result] = translator.translate_offline(engine, [text], options)
+    placeholders = [word for word in ("{x}", "{y}", "{z}", "{n}") if word in text]
+    assert [result.text.count(each) for each in placeholders] == [1] * len(placeholders), result.text

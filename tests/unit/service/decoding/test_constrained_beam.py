@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.constraints import Constraints, Term
+from service.constraints import Constraints, Form, Term
 from service.decode import FinishReason
 from service.decoding.beam import Beam, Best
 from service.decoding.constrained_beam import ConstrainedBeam
@@ -26,8 +26,9 @@ def new_beam(
     count: int = 1,
     given: int = 0,
     most_loss: float = math.inf,
+    at_most: tuple[tuple[Form, int], ...] = (),
 ) -> ConstrainedBeam:
-    constraints = Constraints(wanted, BEGINS_WORD, most_loss)
+    constraints = Constraints(wanted, BEGINS_WORD, most_loss, at_most)
     return ConstrainedBeam(size, penalty, limit=limit, eos_id=EOS, constraints=constraints, wanted=count, given=given)
 
 
@@ -155,6 +156,53 @@ def test_terms_that_cost_too_much_give_way_to_the_best_without_some(
         assert all(other < each.log_probability - most_loss * len(wanted) for other in others)
     if not lacking:
         assert all(holds(tuple(each.target_ids), wanted) for each in forced.finished)
+
+
+@given(
+    seed=seeds,
+    size=st.integers(2, 6),
+    counts=st.lists(st.integers(0, 2), min_size=3, max_size=3).filter(any),
+    most_loss=st.just(math.inf) | st.floats(0, 9),
+)
+def test_what_is_limited_stands_there_as_often_as_it_is_wanted(
+    seed: int, size: int, counts: list[int], most_loss: float
+) -> None:
+    """The tokens 4, 5 and 8 are no part of it, so something else may always follow."""
+    forms: list[Form] = [(1,), (2, 6), (3, 7, 6)]
+    wanted = tuple((form,) for form, count in zip(forms, counts, strict=True) for _ in range(count))
+    at_most = tuple(zip(forms, counts, strict=True))
+    beam = searched(new_beam(size, wanted, 40, most_loss=most_loss, at_most=at_most), seed)
+    for found in beam.finished:
+        ids = tuple(found.target_ids)
+        there = [sum(ids[at : at + len(form)] == form for at in range(len(ids))) for form in forms]
+        assert all(count <= most for count, most in zip(there, counts, strict=True))
+        assert there == counts or not holds(ids, wanted)
+        assert holds(ids, wanted) or most_loss < math.inf
+
+
+def test_a_term_comes_before_what_is_limited() -> None:
+    beam = searched(new_beam(3, (((1,),), ((1,),)), 12, at_most=(((1,), 1),)), 7)
+    assert all(found.target_ids.count(1) == 2 for found in beam.finished)
+
+
+def test_where_all_that_may_follow_is_limited_the_search_goes_on() -> None:
+    beam = new_beam(2, (((6,),), ((6,),)), 3, at_most=(((1,), 0), ((2,), 0)))
+    while not beam.ended:
+        beam.advance([Best([1, 2], [-0.1, -0.2], [-9.0] * len(beam.asked_ids(0))) for _ in beam.live])
+    assert beam.finished
+
+
+def test_the_most_probable_hypothesis_goes_on() -> None:
+    """However many banks there are: the term that it is about to write may belong there."""
+    beam = new_beam(4, (((1, 6, 7, 8),),), 20)
+    sure = Best([4, 5, 3, 2, 7, 8, 9, 10], [-0.1, -3.0, -4.0, -5.0, -6.0, -7.0, -8.0, -9.0])
+    for _ in range(5):
+        best = []
+        for lane, live in enumerate(beam.live):
+            own = sure if set(live.ids) <= {4} else sure._replace(log_probabilities=[-90.0 - n for n in range(8)])
+            best.append(own._replace(asked=[-30.0] * len(beam.asked_ids(lane))))
+        beam.advance(best)
+        assert {(4,) * len(beam.live[0].ids)} <= {live.ids for live in beam.live}
 
 
 def test_how_much_a_term_may_cost() -> None:

@@ -73,6 +73,17 @@ def test_what_would_be_decoded_otherwise_is_another_result(other: Segment) -> No
     assert Key.of(other) != Key.of(segment_of([5, 2]))
 
 
+def test_what_may_stand_there_only_a_number_of_times_counts() -> None:
+    keys = [
+        Key.of(Segment([5, 2], 9, constraints=Constraints((((7, 8),),), {9}, at_most=(((7, 8), most),))))
+        for most in (1, 2, 1)
+    ]
+    assert keys[0] == keys[2] != keys[1]
+    terms_only = Key.of(Segment([5, 2], 9, constraints=Constraints((((7, 8),),), {9})))
+    assert keys[0] != terms_only
+    assert keys[0].size_bytes - terms_only.size_bytes == 128 + 2 * 40
+
+
 def test_terms_are_what_counts_of_constraints(metrics: Metrics) -> None:
     def constrained(*terms: Term) -> Segment:
         return Segment([5, 2], 9, constraints=Constraints(terms, {9}))

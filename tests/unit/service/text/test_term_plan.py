@@ -74,6 +74,18 @@ def test_what_the_prefix_has_is_not_forced_again(tokenizer) -> None:
     assert plan.restore("Ein Tom", lambda _, __: (0, 3))[:2] == ("Ein Tom", ("good",))
 
 
+def test_stand_ins_are_written_no_more_often_than_they_are_read(tokenizer) -> None:
+    def limited(text: str, **options) -> dict[str, int]:
+        plan = planned(tokenizer, text, GlossaryEntry("good", ("guten",)), placeholders=True, **options)
+        assert plan.constraints is not None
+        return {tokenizer.decode(form): most for form, most in plan.constraints.at_most}
+
+    assert limited("{a} {b} {a} good") == {"tom": 2, "bahnhof": 1}
+    assert limited("{a} {b} {a} good", prefix="Ein {a}") == {"tom": 1, "bahnhof": 1}
+    assert limited("{a} good", prefix="Ein {a}") == {"tom": 0}
+    assert limited(" ".join(["{a}"] * (MOST_FORCED + 1))) == {"tom": MOST_FORCED + 1}
+
+
 def test_a_missing_term_takes_the_place_of_the_aligned_word_but_not_of_another_term(tokenizer) -> None:
     entries = GlossaryEntry("good", ("guten",)), GlossaryEntry("morning", ("schön",))
     plan = planned(tokenizer, "good morning", *entries)

@@ -16,6 +16,7 @@ from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service.aio import first_of
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
+from service.http.door import Door
 from service.registry import allocator
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
@@ -23,9 +24,10 @@ from service.registry.loading import Load, load
 from service.registry.models import ModelRegistry
 from service.registry.reloading import ModelReloader
 from service.registry.watchdog import Watchdog
-from service.rpc.listener import Listener, cannot_listen
+from service.rpc.listener import Listener
 from service.rpc.standard_services import add_health, add_reflection
 from service.rpc.translation import Translation
+from service.security.exposure import cannot_listen
 from service.settings import Settings
 from service.signals import Signals
 from service.telemetry import logs
@@ -100,14 +102,16 @@ class _Server:
         handlers = TranslationHandlers(self._gate, settings, metrics, self._listener.callers, access_log, glossaries)
         self._translation = Translation(handlers, settings.max_request_bytes)
         self._health = Health()
+        certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
+        self._door = Door(settings, metrics, handlers, self._health, certificates, asks_for_keys=asks_for_keys)
         metrics.watch_health(lambda: self._health.serving)
         self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
-        self._failures = (self._registry.failed, self._listener.lost)
+        self._failures = (self._registry.failed, self._listener.lost, self._door.lost)
         self._reloading = ModelReloader(settings, metrics, self._registry, self._health, load, glossaries)
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> int:
-        async with self._metrics_server(), self._listener.listening():
+        async with self._metrics_server(), self._listener.listening(), self._door.listening():
             try:
                 await self._reloading.start(self._signals.stop)
                 if not self._signals.stop.is_set():
@@ -168,12 +172,7 @@ class _Server:
         self._health.leave()
         if self._settings.shutdown_delay_s and not self._failed():
             _log.info("shutting down", delay_s=self._settings.shutdown_delay_s)
-            await first_of(
-                self._signals.force,
-                self._registry.failed,
-                self._listener.lost,
-                timeout_s=self._settings.shutdown_delay_s,
-            )
+            await first_of(self._signals.force, *self._failures, timeout_s=self._settings.shutdown_delay_s)
 
     async def _drain(self) -> None:
         """Refuse new calls, finish those that run as long as the settings allow, stop the engines."""

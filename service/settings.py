@@ -1,5 +1,6 @@
 """Every setting of the server: default, bound, unit in the name, one line of help; each is also a flag of `serve`."""
 
+import ipaddress
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -50,6 +51,20 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
 
     address: str = Field("127.0.0.1:50051", description="where gRPC listens, host:port (port 0: any free port)")
+    http_address: str = Field(
+        "",
+        description="where HTTP listens, host:port (port 0: any free port), with the certificates and keys of gRPC",
+    )
+    http_origins: str = Field(
+        "",
+        description="origins of web pages of others that may call over HTTP (CORS), separated by commas, such as "
+        "https://www.example.com; *: any",
+    )
+    http_trusted_proxies: str = Field(
+        "",
+        description="networks of proxies, separated by commas, such as 10.0.0.0/8, whose X-Forwarded-For over HTTP "
+        "says who calls",
+    )
     metrics_address: str = Field(
         "127.0.0.1:9464", description="where Prometheus reads the metrics over HTTP, host:port (port 0: any free port)"
     )
@@ -204,10 +219,29 @@ class Settings(BaseSettings):
         "http://127.0.0.1:4317; needs the extra `tracing`",
     )
 
-    @field_validator("address", "metrics_address")
+    @field_validator("address", "metrics_address", "http_address")
     @classmethod
-    def _is_address(cls, value: str) -> str:
-        Address.parse(value)
+    def _is_address(cls, value: str, info: ValidationInfo) -> str:
+        if value or info.field_name != "http_address":
+            Address.parse(value)
+        return value
+
+    @field_validator("http_origins")
+    @classmethod
+    def _are_origins(cls, value: str) -> str:
+        for origin in _listed(value):
+            if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^\s/,]+", origin):
+                raise ValueError("must be origins such as https://www.example.com, separated by commas, or *")
+        return value
+
+    @field_validator("http_trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: str) -> str:
+        for network in _listed(value):
+            try:
+                ipaddress.ip_network(network)
+            except ValueError as error:
+                raise ValueError("must be networks such as 10.0.0.0/8, separated by commas") from error
         return value
 
     @field_validator("tls_key", "tls_client_ca")
@@ -243,6 +277,16 @@ class Settings(BaseSettings):
         return value
 
     @property
+    def http_origin_list(self) -> list[str]:
+        """The origins of `http_origins`."""
+        return _listed(self.http_origins)
+
+    @property
+    def http_trusted_proxy_list(self) -> list[str]:
+        """The networks of `http_trusted_proxies`."""
+        return _listed(self.http_trusted_proxies)
+
+    @property
     def max_unary_text_bytes(self) -> int:
         """What the texts of a call may have together that is answered with one message.
 
@@ -274,6 +318,10 @@ def load(flags: Mapping[str, Any] | None = None, *, other_variables: Collection[
         return Settings(**(flags or {}))
     except ValidationError as error:
         raise SettingsError("; ".join(map(_describe, error.errors()))) from error
+
+
+def _listed(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:

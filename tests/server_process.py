@@ -100,6 +100,7 @@ class ServerProcess:
         reader: what reads its log; None where that goes to a file.
         address: where it listens, once it serves.
         metrics_address: where its metrics are, once it serves.
+        http_address: where its HTTP port is, once it serves, if it was told to have one.
     """
 
     def __init__(
@@ -130,6 +131,7 @@ class ServerProcess:
         )
         os.close(writing)
         self.reader = None if reading is None else LogReader(reading)
+        self._has_http = any(argument.startswith("--http-address=") for argument in arguments)
 
     @property
     def log(self) -> list[str]:
@@ -150,6 +152,8 @@ class ServerProcess:
         """Wait until it takes calls, and learn where."""
         self.metrics_address = self.wait_for("metrics on")
         self.address = self.wait_for("listening on")
+        if self._has_http:
+            self.http_address = self.wait_for("http on")
         self.wait_for("serving")
 
     def signal(self, number: signal.Signals) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from service.security.callers import Caller, Metadata
+from service.wire import Protocol
 
 _SLACK_S = 0.05  # a client whose deadline passes cancels the call, at times before our own timer
 
@@ -23,6 +24,7 @@ class CallContext:
         metadata: what came with the call, keys in lower case.
         accept: tells the client that its call is let in, where that comes long before the first answer.
         began_s: when the handler was called, on the same clock.
+        protocol: by what it came.
     """
 
     caller: Caller
@@ -30,6 +32,7 @@ class CallContext:
     metadata: Metadata = ()
     accept: Callable[[], Awaitable[None]] = tell_nobody
     began_s: float = field(default_factory=time.monotonic)
+    protocol: Protocol = Protocol.GRPC
 
     @property
     def late(self) -> bool:

@@ -32,15 +32,14 @@ class Reports:
     def ended(self, record: CallStats, metadata: Metadata) -> None:
         """Enter the end of a call: one count, one duration, one line of the log."""
         self._enter(record, metadata)
-        self._durations(record.method).observe(record.duration_s)
+        self._durations(record.method, record.protocol).observe(record.duration_s)
 
-    def unauthenticated(self, method: str, host: str, metadata: Metadata, error: DragomanError) -> None:
+    def unauthenticated(self, record: CallStats, metadata: Metadata, error: DragomanError) -> None:
         """Enter a call that ended at its headers; its duration would say nothing."""
         self.refused(error)
-        record = CallStats(method, caller=host, code=error.code, reason=error.reason)
         self._enter(record, metadata)
 
     def _enter(self, record: CallStats, metadata: Metadata) -> None:
         record.duration_s = time.monotonic() - record.began_s
-        self._counts(record.method, record.code.name).inc()
+        self._counts(record.method, record.code.name, record.protocol).inc()
         self._access_log.enter(record, metadata)

@@ -31,6 +31,7 @@ from service.settings import Settings
 from service.telemetry.access_log import AccessLog
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
+from service.wire import Protocol
 
 
 class TranslationHandlers:
@@ -69,13 +70,14 @@ class TranslationHandlers:
         self._languages = Languages(settings, metrics, worker)
         self._runs = Runs(gate, settings, metrics, worker)
 
-    def identify(self, method: str, peer: str, metadata: Metadata) -> Caller:
+    def identify(self, method: str, peer: str, metadata: Metadata, protocol: Protocol = Protocol.GRPC) -> Caller:
         """Tell who calls, by the headers of the call: before any message is read, and once.
 
         Args:
             method: its name, such as "TranslateText".
             peer: where it comes from, as gRPC writes it.
             metadata: what came with it, keys in lower case.
+            protocol: by what it came.
 
         Raises:
             UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over, and written down.
@@ -83,7 +85,8 @@ class TranslationHandlers:
         try:
             return self._callers.identify(peer, metadata)
         except UnauthenticatedError as error:
-            self._reports.unauthenticated(method, host_of_peer(peer), metadata, error)
+            record = CallStats(method, protocol, caller=host_of_peer(peer), code=error.code, reason=error.reason)
+            self._reports.unauthenticated(record, metadata, error)
             raise
 
     def refuse(self, method: str, context: CallContext, error: DragomanError) -> NoReturn:
@@ -251,7 +254,7 @@ class TranslationHandlers:
         Raises:
             DragomanError: how it ended; of its own, with the id of the request.
         """
-        record = CallStats(method, caller=context.caller.name)
+        record = CallStats(method, context.protocol, caller=context.caller.name)
         _name(record, request_id)
         failure: DragomanError | None = None
         self._gate.enter()

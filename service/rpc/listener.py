@@ -1,7 +1,6 @@
 """Where calls come in: the socket, who may use it and how much of it, and what guards it."""
 
 import asyncio
-import ipaddress
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,9 +13,10 @@ from dragoman.address import Address
 from service.rpc import accept_loop
 from service.rpc.open_calls import OpenCalls
 from service.rpc.port import Port
-from service.security import api_keys, tls
+from service.security import api_keys, exposure, tls
 from service.security.api_keys import KeyStore
 from service.security.callers import Callers
+from service.security.exposure import cannot_listen, places
 from service.security.host_connections import HostConnections
 from service.security.watched_files import ReloadableFiles
 from service.settings import Settings
@@ -50,6 +50,8 @@ class Listener:
 
     Attributes:
         callers: who they are.
+        certificates: of the server, the newest ones; None where calls come in plain text.
+        asks_for_keys: whether each caller needs a key, or a certificate.
         lost: set once no calls are accepted any more and nothing can be done about it.
 
     Raises:
@@ -65,11 +67,12 @@ class Listener:
     ) -> None:
         self._settings = settings
         self._metrics = metrics
-        self._certificates = tls.certificates(settings, metrics)
+        self.certificates = tls.certificates(settings, metrics)
         self._keys = _keys(settings, metrics)
         keys = self._keys
         self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
         self._interceptors = [OpenCalls(service, settings.host_connections(), metrics)]
+        self.asks_for_keys = keys is not None or bool(settings.tls_client_ca)
         self._add_services = add_services
         self._port = Port(self._make_server, metrics)
         self.lost = self._port.lost
@@ -88,8 +91,8 @@ class Listener:
             open_.push_async_callback(self._port.close, _STOP_GRACE_S)
             connections = HostConnections(chosen.port, self._settings.host_connections(), self._metrics)
             open_.callback(asyncio.create_task(connections.watch()).cancel)
-            self._warn(address)
-            for files in (self._certificates, self._keys):
+            exposure.warn(address, has_tls=self.certificates is not None, asks_for_keys=self.asks_for_keys)
+            for files in (self.certificates, self._keys):
                 if files is not None:
                     await open_.enter_async_context(files.watched())
             yield
@@ -102,25 +105,10 @@ class Listener:
         return server, self._add_port(server, str(address))
 
     def _add_port(self, server: Any, address: str) -> int:
-        if self._certificates is None:
+        if self.certificates is None:
             return int(server.add_insecure_port(address))
-        credentials = tls.credentials(self._certificates, mutual=bool(self._settings.tls_client_ca))
+        credentials = tls.credentials(self.certificates, mutual=bool(self._settings.tls_client_ca))
         return int(server.add_secure_port(address, credentials))
-
-    def _warn(self, address: Address) -> None:
-        """Say what is open to other machines."""
-        hosts = (str(place[0]).partition("%")[0] for *_, place in _places(address))
-        if all(ipaddress.ip_address(host).is_loopback for host in hosts):
-            return
-        if self._certificates is None:
-            _log.warning(f"{address} is open to other machines without TLS: texts and keys can be read on their way")
-        if self._keys is None and not self._settings.tls_client_ca:
-            _log.warning(f"{address} is open to other machines without API keys: everyone who reaches it can use it")
-
-
-def cannot_listen(address: Address, error: OSError) -> OSError:
-    """Make an error that names the address."""
-    return OSError(f"cannot listen on {address}: {error.strerror or error}")
 
 
 def _keys(settings: Settings, metrics: Metrics) -> ReloadableFiles[KeyStore] | None:
@@ -157,18 +145,6 @@ def _ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _places(address: Address) -> list[Any]:
-    """Look up what the host stands for.
-
-    Raises:
-        OSError: the host is unknown.
-    """
-    try:
-        return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise cannot_listen(address, error) from error
-
-
 def _check_free(address: Address) -> None:
     """Bind and let go: gRPC itself would write about a failure to standard error and not say why.
 
@@ -176,7 +152,7 @@ def _check_free(address: Address) -> None:
         OSError: the address is unknown, not of this machine, or taken.
     """
     failure = None
-    for family, kind, protocol, _, place in _places(address):
+    for family, kind, protocol, _, place in places(address):
         try:
             with socket.socket(family, kind, protocol) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

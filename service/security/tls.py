@@ -1,8 +1,9 @@
 """TLS for calls: certificate, key and authorities from files, checked before use; new connections get the newest."""
 
+import ssl
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 
@@ -11,7 +12,20 @@ from service.security.watched_files import ReloadableFiles
 from service.settings import Settings, SettingsError
 from service.telemetry.metrics import Metrics
 
-Certificates = ReloadableFiles[Any]  # of a grpc.ServerCertificateConfiguration, which has no types
+
+class Identity(NamedTuple):
+    """What the files of a server make.
+
+    Attributes:
+        for_grpc: a grpc.ServerCertificateConfiguration.
+        for_http: a context of Python's own TLS.
+    """
+
+    for_grpc: Any
+    for_http: ssl.SSLContext
+
+
+Certificates = ReloadableFiles[Identity]
 
 
 def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
@@ -26,15 +40,17 @@ def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
     if settings.tls_client_ca:
         paths.append(Path(settings.tls_client_ca))
 
-    def make(contents: Sequence[bytes]) -> Any:
+    def make(contents: Sequence[bytes]) -> Identity:
         try:
             pem.check_pair(*paths[:2])
             for path, content in zip(paths[2:], contents[2:], strict=True):
                 pem.check_authorities(path, content)
+            certificate, key, *authorities = contents
+            context = _context(paths, authorities)
         except OSError as error:
             raise SettingsError(str(error)) from error
-        certificate, key, *authorities = contents
-        return grpc.ssl_server_certificate_configuration([(key, certificate)], authorities[0] if authorities else None)
+        given = grpc.ssl_server_certificate_configuration([(key, certificate)], authorities[0] if authorities else None)
+        return Identity(given, context)
 
     return ReloadableFiles("tls", paths, make, metrics)
 
@@ -49,14 +65,25 @@ def credentials(certificates: Certificates, *, mutual: bool) -> Any:
     Returns:
         grpc.ServerCredentials.
     """
-    given = certificates.value
+    given = certificates.value.for_grpc
 
     def newest() -> Any:
         """Give a configuration where it is new to gRPC, which sets up its TLS anew for each that it is given."""
         nonlocal given
-        if certificates.value is given:
+        if certificates.value.for_grpc is given:
             return None
-        given = certificates.value
+        given = certificates.value.for_grpc
         return given
 
     return grpc.dynamic_ssl_server_credentials(given, newest, require_client_authentication=mutual)
+
+
+def _context(paths: Sequence[Path], authorities: Sequence[bytes]) -> ssl.SSLContext:
+    """Make the context of the HTTP port; with authorities, callers must have a certificate of one of them."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(paths[0], paths[1], password=lambda: b"")
+    context.set_alpn_protocols(["http/1.1"])
+    if authorities:
+        context.load_verify_locations(cadata=authorities[0].decode("ascii"))
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context

@@ -15,7 +15,19 @@ from service.telemetry.call_stats import CallStats
 _OURS: Final = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS)
 _COUNTS: Final = ("texts", "failed_texts", "segments", "cached", "coalesced", "source_tokens", "target_tokens")
 _TIMES: Final = ("queue_ms", "encode_ms", "decode_ms", "duration_ms")
-_NAMES: Final = ("timestamp", "level", "event", "method", "code", "reason", "request_id", "caller", "model", "trace_id")
+_NAMES: Final = (
+    "timestamp",
+    "level",
+    "event",
+    "protocol",
+    "method",
+    "code",
+    "reason",
+    "request_id",
+    "caller",
+    "model",
+    "trace_id",
+)
 _KINDS: Final = (("%s", _NAMES), ("%d", _COUNTS), ("%.3f", _TIMES))
 _JSON: Final = "{" + ", ".join(f'"{name}": {kind}' for kind, names in _KINDS for name in names) + "}"
 
@@ -31,6 +43,7 @@ def as_json(record: CallStats, now_s: float) -> str:
         f'"{_timestamp(now_s)}"',
         f'"{_level(record.code)}"',
         '"request"',
+        f'"{record.protocol}"',
         f'"{record.method}"',
         f'"{record.code.name}"',
         f'"{record.reason}"',
@@ -66,8 +79,8 @@ def for_people(record: CallStats, now_s: float) -> str:
     )
     trace = f" trace {record.trace_id}" if record.trace_id else ""
     return (
-        f"{_timestamp(now_s)} [{_level(record.code):7}] {record.method} {ending} in {record.duration_s * 1e3:.1f} ms;"
-        f"{work} {record.caller} {record.request_id}{trace}"
+        f"{_timestamp(now_s)} [{_level(record.code):7}] {record.protocol} {record.method} {ending} "
+        f"in {record.duration_s * 1e3:.1f} ms;{work} {record.caller} {record.request_id}{trace}"
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import grpc
 
 from service.segment import Origin, Segment
+from service.wire import Protocol
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class CallStats:
     Attributes:
         method: its name, such as "TranslateText".
         request_id: given by the caller, else made up.
+        protocol: by what it came.
         caller: who calls, see `callers`.
         model: the name of its model; "" before that was chosen.
         admitted: whether it was let in; else its error is a refusal.
@@ -65,6 +67,7 @@ class CallStats:
     """
 
     method: str
+    protocol: Protocol = Protocol.GRPC
     request_id: str = field(default_factory=lambda: secrets.token_hex(16))
     caller: str = ""
     model: str = ""

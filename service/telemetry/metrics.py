@@ -1,8 +1,8 @@
 """Every metric of the server, once, with its unit and buckets; prefix ``dragoman_``, base units.
 
-No label ever holds a value of the user: ``method``, ``code``, ``reason``, ``outcome``, ``priority``, ``files`` and
-``graph`` come from closed sets of ours, ``model``, ``language``, ``precision``, ``device`` and ``key`` (its name,
-never the key itself) from the operator's bundles, settings and files. docs/observability.md lists them all.
+No label ever holds a value of the user: ``method``, ``protocol``, ``code``, ``reason``, ``outcome``, ``priority``,
+``files`` and ``graph`` come from closed sets of ours, ``model``, ``language``, ``precision``, ``device`` and ``key``
+(its name, never the key itself) from the operator's bundles, settings and files. docs/observability.md lists them all.
 """
 
 from collections.abc import Callable
@@ -93,10 +93,10 @@ class Metrics:
 
     def _define_requests(self) -> None:
         self.requests_total = self._counter(
-            "requests", "RPCs that have ended, with an answer or not.", "method", "code"
+            "requests", "RPCs that have ended, with an answer or not.", "method", "code", "protocol"
         )
         self.request_duration_seconds = self._latency(
-            "request_duration_seconds", "Time from the arrival of an RPC to its end.", "method"
+            "request_duration_seconds", "Time from the arrival of an RPC to its end.", "method", "protocol"
         )
         self.time_to_first_token_seconds = self._latency(
             "time_to_first_token_seconds",

@@ -8,6 +8,7 @@ from service.handlers.reports import Reports
 from service.telemetry.access_log import AccessLog
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
+from service.wire import Protocol
 
 METADATA = (("user-agent", "a test"),)
 
@@ -46,9 +47,11 @@ def test_a_refusal_is_counted_by_its_reason(reports: Reports, metrics: Metrics, 
 
 
 def test_a_call_without_a_key_is_refused_and_has_a_line_but_no_duration(reports, metrics: Metrics, entered) -> None:
-    reports.unauthenticated("ListModels", "ipv4:192.0.2.7", METADATA, UnauthenticatedError("no key"))
+    error = UnauthenticatedError("no key")
+    ended = CallStats("ListModels", Protocol.HTTP, caller="ipv4:192.0.2.7", code=error.code, reason=error.reason)
+    reports.unauthenticated(ended, METADATA, error)
     assert metrics.total("rejected_total", reason="UNAUTHENTICATED") == 1
-    assert metrics.total("requests_total", method="ListModels", code="UNAUTHENTICATED") == 1
+    assert metrics.total("requests_total", method="ListModels", code="UNAUTHENTICATED", protocol="http") == 1
     assert metrics.total("request_duration_seconds_count") == 0
     [(record, metadata)] = entered
     assert (record.method, record.caller, record.reason) == ("ListModels", "ipv4:192.0.2.7", "UNAUTHENTICATED")

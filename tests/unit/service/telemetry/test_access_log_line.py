@@ -37,6 +37,7 @@ def test_json_has_every_field() -> None:
         "timestamp": "2026-11-21T16:00:00.250000Z",
         "level": "info",
         "event": "request",
+        "protocol": "grpc",
         "method": "TranslateText",
         "code": "OK",
         "reason": "",
@@ -87,7 +88,7 @@ def test_the_level_is_the_servers_view_of_the_end(code: grpc.StatusCode, level: 
 def test_people_read_the_end_first() -> None:
     line = access_log_line.for_people(record(texts=1, segments=2, coalesced=1, trace_id="abc"), NOW_S)
     assert line == (
-        "2026-11-21T16:00:00.250000Z [info   ] TranslateText OK in 12.5 ms; en-de: 1 texts, 2 segments "
+        "2026-11-21T16:00:00.250000Z [info   ] grpc TranslateText OK in 12.5 ms; en-de: 1 texts, 2 segments "
         "(0 cached, 1 coalesced), 0 tokens in, 0 out; queue 500.0, encode 0.0, decode 0.0 ms; "
         "ipv4:127.0.0.1 id-7 trace abc"
     )
@@ -96,5 +97,5 @@ def test_people_read_the_end_first() -> None:
 def test_people_read_the_reason_of_an_error_and_nothing_of_work_that_was_not_done() -> None:
     refused = record(model="", code=grpc.StatusCode.UNAVAILABLE, reason="DRAINING")
     assert access_log_line.for_people(refused, NOW_S) == (
-        "2026-11-21T16:00:00.250000Z [warning] TranslateText UNAVAILABLE DRAINING in 12.5 ms; ipv4:127.0.0.1 id-7"
+        "2026-11-21T16:00:00.250000Z [warning] grpc TranslateText UNAVAILABLE DRAINING in 12.5 ms; ipv4:127.0.0.1 id-7"
     )

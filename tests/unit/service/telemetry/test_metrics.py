@@ -92,8 +92,8 @@ def test_latency_buckets_grow_by_half_from_half_a_millisecond_to_30_s() -> None:
 
 def test_labels_are_from_closed_sets_only() -> None:
     metrics = Metrics()
-    metrics.requests_total.labels("TranslateText", "OK").inc()
-    metrics.request_duration_seconds.labels("TranslateText").observe(0.1)
+    metrics.requests_total.labels("TranslateText", "OK", "grpc").inc()
+    metrics.request_duration_seconds.labels("TranslateText", "grpc").observe(0.1)
     metrics.rejected_total.labels("QUEUE_FULL").inc()
     metrics.detected_texts_total.labels("de").inc()
     metrics.model_reloads_total.labels("en-de", "loaded").inc()
@@ -101,7 +101,8 @@ def test_labels_are_from_closed_sets_only() -> None:
     metrics.describe_model("en-de", "int8", "cpu")
     families = text_string_to_metric_families(page(metrics))
     labels = {label for family in families for sample in family.samples for label in sample.labels}
-    assert labels == {"method", "code", "reason", "graph", "model", "outcome", "precision", "device", "language", "le"}
+    of_models = {"model", "graph", "outcome", "precision", "device", "language"}
+    assert labels == {"method", "protocol", "code", "reason", "le"} | of_models
 
 
 def test_queue_gauges_are_read_at_the_scrape() -> None:

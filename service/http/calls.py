@@ -1,0 +1,180 @@
+"""Calls that come over HTTP, as handlers see them: who calls, until when, and whether the client is still there."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+
+from starlette.requests import Request
+from starlette.types import Receive
+
+from dragoman.errors import DeadlineExceededError, DragomanError, InvalidRequestError
+from service.handlers.context import CallContext
+from service.handlers.translation import TranslationHandlers
+from service.http.json_messages import named
+from service.security.callers import Caller, Metadata
+from service.security.forwarded import TrustedProxies
+from service.wire import Protocol
+
+# 8 MiB over a line of 1 Mbit/s, as a message of gRPC.
+ARRIVAL_TIMEOUT_S: Final = 60.0
+# A client of HTTP tells no deadline, as a rule, and a proxy before it may have forgotten the call.
+DEFAULT_TIMEOUT_S: Final = 300.0
+TIMEOUT_HEADER: Final = "connect-timeout-ms"  # https://connectrpc.com/docs/protocol#unary-request
+_TIMEOUT_DIGITS: Final = 10
+
+
+class ClientLeftError(Exception):
+    """The client has gone: there is nobody to answer."""
+
+
+class Head(NamedTuple):
+    """What the headers of a call say.
+
+    Attributes:
+        method: its name, such as "TranslateText".
+        protocol: by what it came.
+        caller: who calls.
+        metadata: all headers.
+        began_s: when it came, on the clock of `time.monotonic`.
+    """
+
+    method: str
+    protocol: Protocol
+    caller: Caller
+    metadata: Metadata
+    began_s: float
+
+
+class Calls:
+    """Begins calls.
+
+    Args:
+        handlers: of the methods.
+        max_request_bytes: of one body.
+        proxies: that say who calls.
+    """
+
+    def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, proxies: TrustedProxies) -> None:
+        self._handlers = handlers
+        self._max_request_bytes = max_request_bytes
+        self._proxies = proxies
+
+    def begin(self, method: str, protocol: Protocol, request: Request) -> Head:
+        """Tell who calls, by the headers: before any of the body is read.
+
+        Raises:
+            UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over.
+        """
+        metadata = request.headers.items()
+        caller = self._handlers.identify(method, self._peer(request), metadata, protocol)
+        return Head(method, protocol, caller, metadata, time.monotonic())
+
+    def context(self, head: Head) -> CallContext:
+        """Make the context of a call, with the deadline that its headers ask for.
+
+        Raises:
+            InvalidRequestError: they ask for none that can be.
+        """
+        given_s = DEFAULT_TIMEOUT_S
+        for name, value in head.metadata:
+            if name == TIMEOUT_HEADER:
+                given_s = _timeout_s(str(value))
+        return CallContext(
+            head.caller, head.began_s + given_s, head.metadata, began_s=head.began_s, protocol=head.protocol
+        )
+
+    def refuse(self, head: Head, error: DragomanError) -> None:
+        """End a call that came without a valid request.
+
+        Raises:
+            DragomanError: the error; or, first of all, what every call is refused with now.
+        """
+        context = CallContext(head.caller, None, head.metadata, began_s=head.began_s, protocol=head.protocol)
+        self._handlers.refuse(head.method, context, error)
+
+    async def body(self, request: Request) -> bytes:
+        """Wait for the body of a call.
+
+        Raises:
+            InvalidRequestError: it is too large, or encoded.
+            DeadlineExceededError: it does not come.
+            ClientLeftError: the client has gone.
+        """
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise InvalidRequestError(named("content-encoding", "no body may be compressed"))
+        declared = request.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > self._max_request_bytes:
+            raise self._too_large(declared)
+        try:
+            async with asyncio.timeout(ARRIVAL_TIMEOUT_S):
+                return await self._read(request.receive)
+        except TimeoutError:
+            raise DeadlineExceededError(f"no complete body within {ARRIVAL_TIMEOUT_S:g} s of the headers") from None
+
+    async def _read(self, receive: Receive) -> bytes:
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientLeftError
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self._max_request_bytes:
+                raise self._too_large(f"more than {self._max_request_bytes}")
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    def _too_large(self, size: str) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"a body must be at most {self._max_request_bytes} bytes, is {size}",
+            metadata={"max_request_bytes": str(self._max_request_bytes)},
+        )
+
+    def _peer(self, request: Request) -> str:
+        """Name where a call comes from, as gRPC does."""
+        assert request.client is not None  # it is a socket of the internet
+        host = self._proxies.client(request.client.host, request.headers.getlist("x-forwarded-for"))
+        return f"ipv6:[{host}]:{request.client.port}" if ":" in host else f"ipv4:{host}:{request.client.port}"
+
+
+@asynccontextmanager
+async def while_client_stays(receive: Receive) -> AsyncIterator[None]:
+    """Cancel the block once the client leaves: an application of ASGI is told of that only where it asks.
+
+    Args:
+        receive: of a request whose body was read.
+
+    Raises:
+        ClientLeftError: the client has gone.
+    """
+    calling = asyncio.current_task()
+    assert calling is not None
+    has_left = False
+
+    async def watch() -> None:
+        nonlocal has_left
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        has_left = True
+        calling.cancel()
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not has_left:
+            raise
+        calling.uncancel()
+        raise ClientLeftError from None
+    finally:
+        watching.cancel()
+
+
+def _timeout_s(value: str) -> float:
+    if value.isascii() and value.isdecimal() and len(value) <= _TIMEOUT_DIGITS:
+        return int(value) / 1000
+    raise InvalidRequestError(
+        named(TIMEOUT_HEADER, f"must be milliseconds with at most {_TIMEOUT_DIGITS} digits, is {value[:40]!r}")
+    )

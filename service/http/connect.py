@@ -1,0 +1,40 @@
+"""The protocol of Connect, unary and in JSON: https://connectrpc.com/docs/protocol#unary-rpcs."""
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from dragoman.errors import DragomanError, InvalidRequestError
+from service.http import errors, methods
+from service.http.methods import Method, Methods
+from service.wire import SERVICE, Protocol
+
+_VERSION_HEADER: Final = "connect-protocol-version"
+_VERSION: Final = "1"
+
+
+def routes(answers: Methods) -> list[BaseRoute]:
+    """Make the routes; a client of Connect calls each method by the name that it has in gRPC."""
+
+    def route(method: Method) -> Route:
+        async def endpoint(request: Request) -> Response:
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != methods.JSON:
+                headers = {"accept-post": methods.JSON}
+                return errors.plain_answer(415, f"content-type: must be {methods.JSON}, is {kind[:100]!r}", headers)
+            try:
+                _check_version(request.headers.get(_VERSION_HEADER, _VERSION))
+                return await answers.answer(method, Protocol.CONNECT, request)
+            except DragomanError as error:
+                return errors.connect_answer(error)
+
+        return Route(f"/{SERVICE}/{method.name}", endpoint, methods=["POST"])
+
+    return [route(method) for method in methods.UNARY]
+
+
+def _check_version(version: str) -> None:
+    if version != _VERSION:
+        raise InvalidRequestError(f"{_VERSION_HEADER}: must be {_VERSION}, is {version[:40]!r}")

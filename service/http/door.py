@@ -1,0 +1,84 @@
+"""The HTTP port of a server, from its opening to its end."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+import structlog
+
+from dragoman.address import Address
+from service.handlers.translation import TranslationHandlers
+from service.http import application, connect, own
+from service.http.calls import Calls
+from service.http.connections import Connections
+from service.http.methods import Methods
+from service.registry.health import Health
+from service.security import exposure
+from service.security.forwarded import TrustedProxies
+from service.security.tls import Certificates
+from service.settings import Settings
+from service.telemetry.metrics import Metrics
+
+_STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have ended; a busy machine needs seconds
+
+_log = structlog.get_logger()
+
+
+class Door:
+    """The port, if the settings want one; needs a running event loop.
+
+    Args:
+        settings: of the server.
+        metrics: of the server.
+        handlers: of the methods.
+        health: of the server.
+        certificates: of the server; None: connections come in plain text.
+        asks_for_keys: whether callers need a key, or a certificate.
+
+    Attributes:
+        lost: set once nobody listens though the settings want it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        handlers: TranslationHandlers,
+        health: Health,
+        certificates: Certificates | None,
+        *,
+        asks_for_keys: bool,
+    ) -> None:
+        self._address = settings.http_address
+        self._warn = partial(exposure.warn, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
+        proxies = TrustedProxies(settings.http_trusted_proxy_list)
+        answers = Methods(handlers, Calls(handlers, settings.max_request_bytes, proxies))
+        routes = [*own.routes(handlers, answers, lambda: health.serving), *connect.routes(answers)]
+        self._connections = Connections(
+            application.make(routes, settings.http_origin_list),
+            settings,
+            None if certificates is None else lambda: certificates.value.for_http,
+            proxies,
+            metrics,
+        )
+        self.lost: asyncio.Event = self._connections.lost
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Take calls.
+
+        Raises:
+            OSError: cannot listen on the address of the settings.
+        """
+        if not self._address:
+            yield
+            return
+        address = Address.parse(self._address)
+        _log.info(f"http on {self._connections.open(address)}")
+        self._warn(address)
+        try:
+            yield
+        finally:
+            await self._connections.close(_STOP_GRACE_S)

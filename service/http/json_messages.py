@@ -1,0 +1,212 @@
+"""Messages of the contract as JSON, by protobuf's own mapping: https://protobuf.dev/programming-guides/json/."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Final, NoReturn, TypeVar
+
+from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from dragoman.errors import InvalidRequestError
+
+# A list of 8 MiB of empty texts would keep the event loop busy for seconds; no valid request has as many.
+MAX_VALUES: Final = 50_000
+# Likewise: lists within lists cost Python's reader most. Texts have brackets too, but not as many.
+MAX_BRACKETS: Final = 100_000
+# Above, a message is converted on another thread, so that other calls go on meanwhile.
+_LARGE_BYTES: Final = 65_536
+_MAX_SHOWN: Final = 200
+
+_TYPES: Final[dict[int, tuple[type, str]]] = {
+    FieldDescriptor.CPPTYPE_STRING: (str, "a string"),
+    FieldDescriptor.CPPTYPE_BOOL: (bool, "a boolean"),
+    FieldDescriptor.CPPTYPE_MESSAGE: (dict, "an object"),
+}
+
+_M = TypeVar("_M", bound=Message)
+_PLACE: Final = re.compile(r" at \"?\w+\.([\w.\[\]]+)\"?")
+_FAILED: Final = re.compile(r"Failed to parse (\w+) field: ")
+
+
+def named(field: str, description: str) -> str:
+    """Write what is wrong with one field."""
+    return f"{field}: {description}"
+
+
+async def parse(body: bytes, kind: type[_M]) -> _M:
+    """Read a message.
+
+    Args:
+        body: JSON in UTF-8; empty: no field is set.
+        kind: of the message.
+
+    Raises:
+        InvalidRequestError: it is no JSON, or has a field that there is not, or one of another type.
+    """
+    if len(body) > _LARGE_BYTES:
+        return await asyncio.to_thread(_parse, body, kind)
+    return _parse(body, kind)
+
+
+async def written(message: Message) -> bytes:
+    """Write a message."""
+    if message.ByteSize() > _LARGE_BYTES:
+        return await asyncio.to_thread(_written, message)
+    return _written(message)
+
+
+def load(body: bytes) -> Any:
+    """Read JSON in UTF-8, strictly.
+
+    Raises:
+        InvalidRequestError: it is none, or has a key twice, a number that is none, or too many values.
+    """
+    if body.count(b"[") + body.count(b"{") > MAX_BRACKETS:
+        raise InvalidRequestError(f"the body may have at most {MAX_BRACKETS} brackets, has more")
+    try:
+        content = json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        _check_size(content)
+    except InvalidRequestError:
+        raise
+    except RecursionError:
+        raise InvalidRequestError("the body is nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(f"the body is not UTF-8, at byte {error.start}") from None
+    except ValueError as error:
+        raise InvalidRequestError(f"the body is not JSON: {str(error)[:_MAX_SHOWN]}") from None
+    return content
+
+
+def from_content(content: Any, kind: type[_M]) -> _M:
+    """Make a message of what JSON gave; the errors are those of :func:`parse`."""
+    if not isinstance(content, dict):
+        raise InvalidRequestError(f"the body must be a JSON object, is {_type_name(content)}")
+    _check_fields(content, kind.DESCRIPTOR, "")
+    message = kind()
+    content = _without_texts(content, message)
+    try:
+        json_format.ParseDict(content, message)
+    except json_format.ParseError as error:
+        raise _explained(str(error)) from None
+    except (ArithmeticError, ValueError, TypeError):  # protobuf's own reader does not expect each of them
+        raise InvalidRequestError("the body has a number out of range, or a text that is not Unicode") from None
+    return message
+
+
+def _parse(body: bytes, kind: type[_M]) -> _M:
+    return from_content(load(body) if body else {}, kind)
+
+
+def _written(message: Message) -> bytes:
+    content = json_format.MessageToDict(message)
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InvalidRequestError(named(twice[:_MAX_SHOWN], "is given twice"))
+    return content
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InvalidRequestError(f"the body is not JSON: {name} is no number of JSON")
+
+
+def _without_texts(content: dict[str, Any], message: Message) -> dict[str, Any]:
+    """Put lists of texts into a message, and give the rest of its fields.
+
+    protobuf's own reader searches each text with a regular expression, which takes 60 ms a megabyte.
+    """
+    rest = dict(content)
+    for field in message.DESCRIPTOR.fields:
+        if field.is_repeated and field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+            texts = getattr(message, field.name)
+            for index, text in enumerate(rest.pop(field.name, None) or rest.pop(field.camelcase_name, None) or ()):
+                try:
+                    texts.append(text)
+                except ValueError:
+                    raise _invalid(f"{field.name}[{index}]", "half a surrogate pair is no character") from None
+    return rest
+
+
+def _check_size(content: Any) -> None:
+    """Count values, without recursion.
+
+    Raises:
+        InvalidRequestError: there are too many.
+    """
+    count, waiting = 0, [content]
+    while waiting:
+        value = waiting.pop()
+        inner: Iterable[Any] = ()
+        if isinstance(value, list):
+            inner = value
+        elif isinstance(value, dict):
+            inner = value.values()
+        else:
+            continue
+        count += len(value)
+        if count > MAX_VALUES:
+            raise InvalidRequestError(f"the body may have at most {MAX_VALUES} values in JSON, has more")
+        waiting.extend(inner)
+
+
+def _check_fields(content: Any, kind: Any, path: str) -> None:
+    """Check the names and types of all fields, so that errors are clear; protobuf takes an empty list for a message.
+
+    Args:
+        content: of a message.
+        kind: its descriptor.
+        path: in front of the names of its fields.
+
+    Raises:
+        InvalidRequestError: a name is none, or is given in both ways of writing, or a value has another type.
+    """
+    fields = {name: field for field in kind.fields for name in (field.name, field.camelcase_name)}
+    seen = set()
+    for name, value in content.items():
+        place = f"{path}{name[:_MAX_SHOWN]}"
+        if name not in fields:
+            raise _invalid(place, "there is no such field")
+        field = fields[name]
+        if field.number in seen:
+            raise _invalid(place, "is given twice")
+        seen.add(field.number)
+        if value is None:
+            continue  # as if it were not there
+        if field.is_repeated and not isinstance(value, list):
+            raise _invalid(place, f"must be a list, is {_type_name(value)}")
+        for index, each in enumerate(value if field.is_repeated else [value]):
+            _check_value(each, field, f"{place}[{index}]" if field.is_repeated else place)
+
+
+def _check_value(value: Any, field: Any, place: str) -> None:
+    """Check the type of one value; the errors are those of :func:`_check_fields`."""
+    kind, name = _TYPES.get(field.cpp_type, (object, ""))
+    if not isinstance(value, kind):
+        raise _invalid(place, f"must be {name}, is {_type_name(value)}")
+    if field.message_type is not None:
+        _check_fields(value, field.message_type, f"{place}.")
+
+
+def _explained(problem: str) -> InvalidRequestError:
+    """Say which field protobuf found wrong, by its path, and how."""
+    outer = ".".join(_FAILED.findall(problem))
+    place = _PLACE.search(problem)
+    description = _PLACE.sub("", _FAILED.sub("", problem)).strip().rstrip(".")
+    return _invalid(place[1].rstrip(".") if place else outer, description[:_MAX_SHOWN])
+
+
+def _invalid(field: str, description: str) -> InvalidRequestError:
+    return InvalidRequestError(named(field, description), violations=[(field, description)])
+
+
+def _type_name(content: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(content), "a number")

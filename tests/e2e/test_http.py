@@ -1,0 +1,262 @@
+"""The HTTP port of a real server: its own API and Connect, answered as gRPC answers, with the same guards."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grpc
+import pytest
+from google.protobuf import json_format
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from dragoman.cli import main
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub
+from tests.certificates import Authority, Files
+from tests.server_process import PATIENCE_S, ServerProcess
+
+LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
+PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
+CONNECT = "/dragoman.v1.Translation/"
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def reason(self) -> str:
+        return self.json["error"]["details"][0]["reason"]
+
+
+def call(server: ServerProcess, method: str, path: str, content: Any = None, **headers: str) -> Answer:
+    """Make one call on a connection of its own."""
+    connection = http.client.HTTPConnection(server.http_address, timeout=PATIENCE_S)
+    body = content if isinstance(content, bytes | None) else json.dumps(content).encode()
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        connection.request(method, path, body, {"content-type": "application/json"} | names)
+        answer = connection.getresponse()
+        return Answer(answer.status, answer.headers, answer.read())
+    finally:
+        connection.close()
+
+
+def events(body: bytes) -> list[Any]:
+    """The data of server-sent events."""
+    return [json.loads(event.partition("data: ")[2]) for event in body.decode().split("\n\n") if event]
+
+
+@pytest.fixture(scope="module")
+def server(_bundle: None) -> Iterator[ServerProcess]:
+    process = ServerProcess(("--http-address=127.0.0.1:0", "--http-trusted-proxies=127.0.0.1"))
+    try:
+        process.wait_until_serving()
+        yield process
+        process.signal(signal.SIGTERM)
+        assert process.exit_code() == 0
+        assert not any("Traceback" in line for line in process.log)
+    finally:
+        process.close()
+
+
+def test_a_translation_is_that_of_grpc(server) -> None:
+    request = pb.TranslateTextRequest(contents=["Good morning.", "Where is the station?", " "], model="en-de")
+    request.options.alternatives = 2
+    request.options.alignments = True
+    request.request_id = "a-name"
+    with grpc.insecure_channel(server.address) as channel:
+        expected = TranslationStub(channel).TranslateText(request, timeout=PATIENCE_S)
+    assert expected.translations[0].alignments
+    for path in ("/v1/translate", CONNECT + "TranslateText"):
+        answer = call(server, "POST", path, json_format.MessageToDict(request), connect_protocol_version="1")
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+        assert answer.headers["x-request-id"] == "a-name"
+        assert json_format.ParseDict(answer.json, pb.TranslateTextResponse()) == expected
+    assert server.metric("requests_total", method="TranslateText", code="OK", protocol="http") == 1
+    assert server.metric("requests_total", method="TranslateText", code="OK", protocol="connect") == 1
+
+
+def test_a_stream_is_events_whose_deltas_join_to_the_result(server) -> None:
+    content = {"contents": ["Good morning. Where did you learn to cook?"], "model": "en-de"}
+    answer = call(server, "POST", "/v1/translate:stream", content)
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream")
+    *deltas, last = events(answer.body)
+    assert "".join(delta["textDelta"] for delta in deltas) == last["result"]["translatedText"]
+    refused = call(server, "POST", "/v1/translate:stream", content | {"model": "none"})
+    assert (refused.status, refused.reason) == (400, "UNKNOWN_MODEL")
+
+
+def test_scores_languages_models_and_glossaries(server) -> None:
+    pairs = [{"sourceText": "Good morning.", "targetText": "Guten Morgen!"}]
+    score = call(server, "POST", "/v1/score", {"pairs": pairs, "model": "en-de"}).json["scores"][0]
+    assert score["logProbability"] < 0
+    detected = call(server, "POST", "/v1/detect", {"contents": ["Where did you learn to cook?"]}).json["detections"]
+    assert detected[0]["languages"][0]["languageCode"] == "en"
+    models = call(server, "GET", "/v1/models?pageSize=1")
+    assert [model["name"] for model in models.json["models"]] == ["en-de"]
+    assert call(server, "GET", "/v1/glossaries").json == {}
+    assert call(server, "POST", CONNECT + "ListModels", {}).json == models.json
+    assert call(server, "GET", "/v1/models?size=1").json["error"]["message"] == "size: there is no such field"
+    assert call(server, "GET", "/health").json == {"status": "ok"}
+
+
+def test_errors_are_those_of_grpc(server) -> None:
+    answer = call(server, "POST", "/v1/translate", {"contents": [], "model": "en-de"}, x_request_id="id-1")
+    assert (answer.status, answer.headers["x-request-id"]) == (400, "id-1")
+    error = answer.json["error"]
+    assert (error["code"], error["status"]) == (400, "INVALID_ARGUMENT")
+    assert {detail["@type"].rpartition(".")[2] for detail in error["details"]} == {
+        "ErrorInfo",
+        "BadRequest",
+        "RequestInfo",
+    }
+    answer = call(server, "POST", CONNECT + "TranslateText", {"contents": ["a"], "model": "none"})
+    assert (answer.status, answer.json["code"]) == (400, "invalid_argument")
+    assert answer.json["details"][0]["type"] == "google.rpc.ErrorInfo"
+    late = call(server, "POST", "/v1/translate", {"contents": [LONG], "model": "en-de"}, connect_timeout_ms="1")
+    assert (late.status, late.json["error"]["status"]) == (504, "DEADLINE_EXCEEDED")
+    for value in ("", "-1", "1.5", "99999999999"):
+        answer = call(server, "POST", "/v1/translate", {"contents": ["a"]}, connect_timeout_ms=value)
+        assert answer.json["error"]["message"].startswith("connect-timeout-ms: must be")
+    assert call(server, "POST", CONNECT + "ListModels", {}, connect_protocol_version="2").json["code"] == (
+        "invalid_argument"
+    )
+    assert call(server, "POST", CONNECT + "ListModels", b"", content_type="application/proto").status == 415
+
+
+@pytest.mark.parametrize("path", ["/v1/translate", "/v1/translate:stream"])
+def test_a_client_that_leaves_cancels_its_call(server, path: str) -> None:
+    before = server.metric("requests_total", code="CANCELLED")
+    body = json.dumps({"contents": [LONG], "model": "en-de", "priority": "PRIORITY_BULK"}).encode()
+    host, _, port = server.http_address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
+        head = f"POST {path} HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        wait_until(lambda: server.metric("slots_active") > 0)
+    wait_until(lambda: server.metric("requests_total", code="CANCELLED") == before + 1)
+    wait_until(lambda: server.metric("slots_active") == server.metric("queue_segments") == 0)
+
+
+def test_a_trusted_proxy_says_who_calls(server) -> None:
+    call(server, "GET", "/v1/models", x_forwarded_for="203.0.113.9, 198.51.100.7", x_request_id="x")
+    lines = [json.loads(line) for line in server.log]
+    wait_until(lambda: any('"ipv4:198.51.100.7"' in line for line in server.log))
+    assert not any(line.get("caller") == "ipv4:203.0.113.9" for line in lines)
+
+
+def wait_until(holds: Any) -> None:
+    give_up_s = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.05)
+
+
+def test_keys_and_their_limits_hold(launch, tmp_path: Path, capsys) -> None:
+    assert main(["api-key", "alice", "--requests-per-s=0.1", "--burst=2"]) == 0
+    line, told = capsys.readouterr()
+    key, file = told.split()[-1], tmp_path / "keys.toml"
+    file.write_text(line)
+    server = launch("--http-address=127.0.0.1:0", f"--api-keys={file}")
+    server.wait_until_serving()
+    for headers in ({}, {"authorization": "Bearer wrong"}, {"x_api_key": "wrong"}):
+        for method, path in (("POST", "/v1/translate"), ("POST", "/v1/translate:stream"), ("GET", "/v1/models")):
+            answer = call(server, method, path, **headers)
+            assert (answer.status, answer.reason) == (401, "UNAUTHENTICATED")
+            assert answer.headers["www-authenticate"] == "Bearer"
+    assert call(server, "GET", "/health").status == 200
+    assert call(server, "GET", "/v1/models", authorization=f"Bearer {key}").status == 200
+    assert call(server, "GET", "/v1/models", x_api_key=key).status == 200
+    refused = call(server, "GET", "/v1/models", x_api_key=key)
+    assert (refused.status, refused.reason) == (429, "RATE_LIMITED")
+    assert 1 <= int(refused.headers["retry-after"]) <= 10
+    assert server.metric("requests_total", protocol="http", code="UNAUTHENTICATED") == 9
+    assert not any(key in line for line in server.log)
+
+
+def test_pages_of_others_may_call_where_the_server_says_so(server, launch) -> None:
+    asked = {"origin": "https://www.example.com", "access_control_request_method": "POST"}
+    assert call(server, "OPTIONS", "/v1/translate", **asked).status == 405
+    assert call(server, "GET", "/v1/models", **asked).headers["access-control-allow-origin"] is None
+    open_server = launch("--http-address=127.0.0.1:0", "--http-origins=https://www.example.com")
+    open_server.wait_until_serving()
+    asked["access_control_request_headers"] = "authorization,content-type"
+    allowed = call(open_server, "OPTIONS", "/v1/translate", **asked)
+    assert (allowed.status, allowed.headers["access-control-allow-origin"]) == (200, "https://www.example.com")
+    assert allowed.headers["access-control-allow-credentials"] is None
+    assert call(open_server, "OPTIONS", "/v1/translate", **asked | {"origin": "https://evil.example"}).status == 400
+
+
+def test_it_drains_as_grpc_does(launch) -> None:
+    server = launch("--http-address=127.0.0.1:0")
+    server.wait_until_serving()
+    kept, running = (http.client.HTTPConnection(server.http_address, timeout=PATIENCE_S) for _ in range(2))
+    with closing(kept), closing(running):
+        kept.request("GET", "/health")
+        assert kept.getresponse().read() == b'{"status":"ok"}'
+        content = {"contents": [LONG[:30_000]], "model": "en-de"}
+        running.request("POST", "/v1/translate", json.dumps(content), {"content-type": "application/json"})
+        wait_until(lambda: server.metric("slots_active") > 0)
+        server.signal(signal.SIGTERM)
+        server.wait_for("draining")
+        assert call(server, "GET", "/health").status == 503
+        kept.request("GET", "/v1/models")
+        refused = kept.getresponse()
+        assert (refused.status, refused.headers["connection"]) == (503, "close")
+        assert json.loads(refused.read())["error"]["details"][0]["reason"] == "DRAINING"
+        assert json.loads(running.getresponse().read())["translations"]
+        assert server.exit_code() == 0
+
+
+def test_over_tls_with_the_certificate_of_grpc_which_is_reloaded(launch, tmp_path: Path) -> None:
+    authority, files = Authority(), Files(tmp_path)
+    files.write(authority.issue())
+    server = launch("--http-address=127.0.0.1:0", f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
+    server.wait_until_serving()
+    context = ssl.create_default_context(cadata=authority.pem.decode())
+
+    def serial() -> str:
+        port = server.http_address.rpartition(":")[2]
+        connection = http.client.HTTPSConnection("localhost", int(port), timeout=PATIENCE_S, context=context)
+        connection.request("GET", "/health")
+        assert connection.getresponse().read() == b'{"status":"ok"}'
+        certificate = connection.sock.getpeercert()
+        connection.close()
+        return certificate["serialNumber"]
+
+    first = serial()
+    files.write(authority.issue())
+    server.wait_for("files reloaded")
+    assert serial() != first
+
+
+@pytest.mark.parametrize(("command", "output"), re.findall(r"^\$ (curl .*)\n(.*)$", PAGE, re.MULTILINE))
+def test_the_commands_of_the_page_print_what_it_says(server, command: str, output: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", command.replace("127.0.0.1:8080", server.http_address)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert (done.stdout.strip(), done.stderr) == (output, "")
+
+
+def test_the_description_is_valid_openapi(server) -> None:
+    document = call(server, "GET", "/v1/openapi.json").json
+    assert list(OpenAPIV31SpecValidator(document).iter_errors()) == []
+    paths = {path for path in document["paths"] if path.startswith("/v1/")}
+    assert {"/v1/translate", "/v1/translate:stream", "/v1/score", "/v1/detect", "/v1/models"} <= paths

@@ -1,0 +1,286 @@
+"""Clients of the HTTP port that are slow, silent, enormous or malformed: each is answered or dropped, and nobody else
+notices.
+
+The times of the port are shortened here, so that the tests need not wait as long as a real client would.
+"""
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.test_http import call
+from tests.server_process import PATIENCE_S, ServerProcess
+
+MAX_CONNECTIONS = 40
+IMPATIENT = """
+import sys
+from service.http import calls, connection, connections
+connection.HEAD_TIMEOUT_S = connection.UNREAD_TIMEOUT_S = 2.0
+connections.HANDSHAKE_TIMEOUT_S = connections.IDLE_TIMEOUT_S = calls.ARRIVAL_TIMEOUT_S = 2.0
+from dragoman.cli import main
+sys.exit(main())
+"""
+HEAD = b"POST /v1/translate HTTP/1.1\r\nhost: dragoman\r\ncontent-type: application/json\r\n"
+GOOD = json.dumps({"contents": ["Good morning."], "model": "en-de"}).encode()
+LENGTH = b"content-length: %d\r\n\r\n"
+CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
+
+HOLD_UPS = {
+    "nothing": b"",
+    "half a request line": b"POST /v1/tra",
+    "half a header": HEAD + b"content-le",
+    "no body": HEAD + LENGTH % len(GOOD),
+    "half a body": HEAD + LENGTH % len(GOOD) + GOOD[:20],
+    "half a chunk": HEAD + CHUNKED + b"40\r\n" + GOOD[:20],
+    "no last chunk": HEAD + CHUNKED + b"%x\r\n" % len(GOOD) + GOOD + b"\r\n",
+    "an answered request and half of the next": HEAD + LENGTH % len(GOOD) + GOOD + HEAD[:30],
+    "an early answer and no body": HEAD.replace(b"json", b"xml") + LENGTH % len(GOOD),
+    "no next request": b"GET /health HTTP/1.1\r\n\r\n",
+    "a preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "noise": bytes(range(256)),
+}
+
+# What is sent as one request, and the status that it gets.
+MALFORMED = {
+    "no HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200), 400),
+    "another version": (b"GET /health HTTP/9.9\r\n\r\n", 400),
+    "no method": (b"BREW /v1/models HTTP/1.1\r\n\r\n", 400),
+    "wrong method": (b"DELETE /v1/models HTTP/1.1\r\n\r\n", 405),
+    "wrong path": (b"GET /v1/../../etc/passwd HTTP/1.1\r\n\r\n", 404),
+    "a path that is no UTF-8": (b"GET /%ff%fe HTTP/1.1\r\n\r\n", 404),
+    "a path of NULs": (b"GET /%00 HTTP/1.1\r\n\r\n", 404),
+    "two lengths": (HEAD + b"content-length: 5\r\ncontent-length: 6\r\n\r\nhello", 400),
+    "a length and chunks": (HEAD + b"content-length: 5\r\n" + CHUNKED + b"0\r\n\r\n", 400),
+    "a length that is no number": (HEAD + b"content-length: ten\r\n\r\n", 400),
+    "a negative length": (HEAD + b"content-length: -1\r\n\r\n", 400),
+    "a length beyond all": (HEAD + b"content-length: %d\r\n\r\n" % 10**30, 400),
+    "a length beyond the limit": (HEAD + b"content-length: 99999999999\r\n\r\n", 400),
+    "no length": (HEAD + b"\r\n", 400),
+    "a chunk without a size": (HEAD + CHUNKED + b"xyz\r\n", 400),
+    "an obsolete line of a header": (HEAD + b"x: a\r\n b\r\n" + LENGTH % 0, 400),
+    "a header without a name": (HEAD + b": a\r\n" + LENGTH % 0, 400),
+    "a NUL in a header": (HEAD + b"x: a\0b\r\n" + LENGTH % 0, 400),
+    "a long path": (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", 431),
+    "a long header": (HEAD + b"x-large: " + b"a" * 20_000 + b"\r\n" + LENGTH % 0, 431),
+    "many headers": (HEAD + b"".join(b"x-%d: a\r\n" % number for number in range(4_000)) + LENGTH % 0, 431),
+    "a compressed body": (HEAD + b"content-encoding: gzip\r\n" + LENGTH % 3 + b"abc", 400),
+    "another type of content": (HEAD.replace(b"json", b"xml") + LENGTH % 0, 400),
+}
+
+BODIES = {
+    "nothing": b"",
+    "no JSON": b"hello",
+    "cut": GOOD[:-1],
+    "more": GOOD + b"}",
+    "a list": b"[]",
+    "null": b"null",
+    "a number": b"5",
+    "no UTF-8": b'{"contents": ["\xff"]}',
+    "half a surrogate pair": b'{"contents": ["\\ud800"], "model": "en-de"}',
+    "UTF-16": GOOD.decode().encode("utf-16"),
+    "a mark of bytes": b"\xef\xbb\xbf" + GOOD,
+    "NaN": b'{"contents": ["a"], "model": "en-de", "options": {"lengthPenalty": NaN}}',
+    "infinity": b'{"contents": ["a"], "model": "en-de", "options": {"lengthPenalty": -Infinity}}',
+    "NaN as a string": b'{"contents": ["a"], "model": "en-de", "options": {"lengthPenalty": "NaN"}}',
+    "a huge float": b'{"contents": ["a"], "options": {"lengthPenalty": 1e999}}',
+    "a huge integer": b'{"options": {"beamSize": ' + b"9" * 4_000 + b"}}",
+    "a number of 100,000 digits": b'{"options": {"beamSize": ' + b"9" * 100_000 + b"}}",
+    "a fraction": b'{"options": {"beamSize": 1.5}}',
+    "a negative number": b'{"options": {"beamSize": -1}}',
+    "100,000 lists in lists": b"[" * 100_000,
+    "100,000 objects in objects": b'{"options":' * 100_000,
+    "300 objects in objects": b'{"options":' * 300 + b"{}" + b"}" * 300,
+    "2,700,000 lists": b"[" + b"[]," * 2_700_000 + b"[]]",
+    "2,700,000 texts": b'{"contents": [' + b'"",' * 2_700_000 + b'""]}',
+    "a key twice": b'{"model": "en-de", "model": "de-en"}',
+    "a field under both its names": b'{"request_id": "a", "requestId": "b"}',
+    "an unknown field": b'{"content": ["a"]}',
+    "an unknown field of a field": b'{"options": {"beams": 1}}',
+    "a string for a list": b'{"contents": "a"}',
+    "numbers for texts": b'{"contents": [1, 2]}',
+    "null for a text": b'{"contents": [null]}',
+    "a list for an object": b'{"options": []}',
+    "an unknown name of an enum": b'{"priority": "FIRST"}',
+    "a body beyond the limit": b'{"contents": ["' + b"a" * 8_400_000 + b'"]}',
+}
+
+
+class Target:
+    """An impatient server, and raw connections to it."""
+
+    def __init__(self) -> None:
+        arguments = ("--http-address=127.0.0.1:0", f"--max-connections={MAX_CONNECTIONS}", "--max-host-connections=30")
+        self.server = ServerProcess(arguments, program=("-c", IMPATIENT))
+        self.server.wait_until_serving()
+        self.must_serve()
+        self.descriptors = self.open_descriptors()
+
+    def connect(self) -> socket.socket:
+        host, _, port = self.server.http_address.rpartition(":")
+        return socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+
+    def must_serve(self) -> None:
+        answer = call(self.server, "POST", "/v1/translate", GOOD)
+        assert answer.json["translations"][0]["translatedText"] == "Guten Morgen!"
+
+    def open_descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
+
+    def wait_until_at_rest(self) -> None:
+        give_up_s = time.monotonic() + PATIENCE_S
+        while self.open_descriptors() > self.descriptors + 1:  # what gRPC opens for itself
+            assert time.monotonic() < give_up_s
+            time.sleep(0.05)
+        for gauge in ("slots_active", "queue_segments", "queue_source_tokens"):
+            assert self.server.metric(gauge) == 0
+
+
+def read_until_closed(connection: socket.socket) -> bytes:
+    """Gives what the peer says before it closes the connection; fails if it does not."""
+    said = b""
+    try:
+        while part := connection.recv(65536):
+            said += part
+    except ConnectionError:
+        pass
+    return said
+
+
+@pytest.fixture(scope="module")
+def target(_bundle: None) -> Iterator[Target]:
+    target = Target()
+    try:
+        yield target
+        target.wait_until_at_rest()
+        target.server.signal(signal.SIGTERM)
+        assert target.server.exit_code() == 0
+        assert not any("Traceback" in line or '"level": "error"' in line for line in target.server.log)
+    finally:
+        target.server.close()
+
+
+def test_who_begins_and_goes_silent_is_dropped_and_others_are_served(target) -> None:
+    connections = []
+    for sent in HOLD_UPS.values():
+        for _ in range(2):
+            connections.append(target.connect())
+            connections[-1].sendall(sent)
+    target.must_serve()
+    for connection in connections:
+        read_until_closed(connection)
+        connection.close()
+
+
+def test_who_sends_byte_by_byte_does_not_win_time(target) -> None:
+    with target.connect() as connection:
+        give_up_s = time.monotonic() + PATIENCE_S
+        try:
+            for byte in HEAD + b"x: " + b"a" * 10_000:
+                assert time.monotonic() < give_up_s
+                connection.send(bytes([byte]))
+                time.sleep(0.01)
+        except ConnectionError:
+            return
+        pytest.fail("all of it was taken")
+
+
+@pytest.mark.parametrize("path", ["/v1/translate", "/v1/translate:stream"])
+def test_who_never_reads_the_answer_is_dropped_and_holds_no_slot(target, path: str) -> None:
+    text = "\n".join(f"<p translate='no'>{number}{'x' * 1_000}</p>" for number in range(1_000))
+    body = json.dumps({"contents": [text], "model": "en-de", "mimeType": "text/html"}).encode()
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        host, _, port = target.server.http_address.rpartition(":")
+        connection.settimeout(PATIENCE_S)
+        connection.connect((host, int(port)))
+        connection.sendall(HEAD.replace(b"/v1/translate", path.encode()) + LENGTH % len(body) + body)
+        target.must_serve()
+        target.wait_until_at_rest()
+
+
+@pytest.mark.parametrize("sent", MALFORMED)
+def test_what_is_no_request_has_one_clear_error(target, sent: str) -> None:
+    data, status = MALFORMED[sent]
+    with target.connect() as connection:
+        connection.sendall(data)
+        said = read_until_closed(connection)
+    head, _, body = said.partition(b"\r\n\r\n")
+    assert int(head.split()[1]) == status
+    assert json.loads(body)["error"]["message"]
+    assert said.count(b"HTTP/1.1 ") == 1
+    target.must_serve()
+
+
+def ask_health(connection: socket.socket) -> bool:
+    connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+    said = b""
+    while not said.endswith(b"}") and (part := connection.recv(65536)):
+        said += part
+    return b"200 OK" in said
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        *(("/v1/translate", sent) for sent in BODIES),
+        ("/v1/translate:stream", "no JSON"),
+        ("/v1/translate:stream", "a body beyond the limit"),
+        ("/dragoman.v1.Translation/TranslateText", "no JSON"),
+        ("/v1/score", "an unknown field"),
+    ],
+)
+def test_a_body_that_is_no_message_has_one_clear_error(target, path: str, sent: str) -> None:
+    answer = call(target.server, "POST", path, BODIES[sent])
+    assert answer.status == 400
+    error = answer.json.get("error", answer.json)
+    assert 0 < len(error["message"]) < 500
+    assert [detail for detail in error["details"] if detail.get("reason", "INVALID_REQUEST") == "INVALID_REQUEST"]
+    target.must_serve()
+
+
+def test_requests_before_the_answer_to_the_last_are_not_read(target) -> None:
+    with target.connect() as connection:
+        connection.sendall((HEAD + LENGTH % len(GOOD) + GOOD) * 3)
+        said = read_until_closed(connection)
+    assert said.count(b"HTTP/1.1 200 OK") == 1
+    assert b"connection: close" in said
+
+
+def test_a_request_to_upgrade_is_answered_as_any_other(target) -> None:
+    upgrade = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n"
+    with target.connect() as connection:
+        whole = HEAD + upgrade + LENGTH % len(GOOD) + GOOD
+        connection.sendall(whole[:-10])
+        time.sleep(0.1)
+        connection.sendall(whole[-10:])
+        said = read_until_closed(connection)
+    assert b"Guten Morgen!" in said
+
+
+def test_bodies_may_come_in_chunks_and_many_requests_over_one_connection(target) -> None:
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in GOOD) + b"0\r\n\r\n"
+    with target.connect() as connection:
+        for _ in range(20):
+            connection.sendall(HEAD + CHUNKED + chunks)
+            said = b""
+            while not said.endswith(b"}"):
+                said += connection.recv(65536)
+            assert b"Guten Morgen!" in said
+
+
+def test_connections_are_bounded_and_those_there_are_go_on(target) -> None:
+    with target.connect() as kept:
+        assert ask_health(kept)
+        crowd = [target.connect() for _ in range(MAX_CONNECTIONS + 20)]
+        assert ask_health(kept)
+        assert target.open_descriptors() <= target.descriptors + 31
+        for connection in crowd:
+            read_until_closed(connection)
+            connection.close()
+    assert target.server.metric("closed_connections_total", reason="HOST_LIMIT") >= 30
+    target.must_serve()

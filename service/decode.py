@@ -85,7 +85,7 @@ class Decode:
         decoding: the options that change its result.
         client: in whose turn it waits, see `RequestOptions`.
         priority: among all that wait.
-        text_bytes: of its text, in UTF-8.
+        text_bytes: of its text and of a translation that is to be scored, in UTF-8.
         start_ids: what its translation begins with: a start id, and then tokens that are no part of it; (): the model's
             start id alone.
         prefix_ids: what its translation begins with, and what is part of it; fewer than `max_target_tokens`.
@@ -104,7 +104,8 @@ class Decode:
         cancel_requested: set by the mailbox; heeded before the next step.
         forced_ids: those of the start ids and the prefix that are still to be given to the decoder after a step,
             whatever it chooses.
-        cost: what it counts for wherever work is shared out: source tokens, once for each slot that it takes.
+        tokens: what is given: of the source, and of a translation that is to be scored.
+        cost: what it counts for wherever work is shared out: these tokens, once for each slot that it takes.
         cycle_tokens: how long a cycle has to be to end it; 0: not known yet.
         submitted_s: when it entered the mailbox.
         admitted_s: when an engine thread took it.
@@ -136,6 +137,7 @@ class Decode:
     error: DragomanError | None = None
     cancel_requested: bool = False
     forced_ids: tuple[int, ...] = field(init=False)
+    tokens: int = field(init=False)
     cost: int = field(init=False)
     cycle_tokens: int = 0
     submitted_s: float | None = None
@@ -146,7 +148,8 @@ class Decode:
 
     def __post_init__(self) -> None:
         self.forced_ids = self.start_ids[1:] + self.prefix_ids
-        self.cost = len(self.source_ids) * self.decoding.beam_size
+        self.tokens = len(self.source_ids) + len(self.scored_ids)
+        self.cost = self.tokens * self.decoding.beam_size
 
     @property
     def start_id(self) -> int | None:

@@ -38,7 +38,7 @@ class Segment:
         source_ids: with the end-of-sentence id; not empty.
         max_target_tokens: at which it ends with LENGTH.
         options: what its call asks for.
-        text_bytes: of its text, in UTF-8.
+        text_bytes: see :class:`Decode`.
         start_ids: see :class:`Decode`.
         prefix_ids: see :class:`Decode`.
         constraints: see :class:`Decode`.
@@ -101,6 +101,11 @@ class Segment:
         )
         self.decode.end_early(now_s)
         self.finished = True
+
+    @property
+    def cost(self) -> int:
+        """What its decode counts for in the queue, see :class:`Decode`."""
+        return (len(self.source_ids) + len(self.scored_ids)) * self.options.decoding.beam_size
 
     @property
     def source_tokens(self) -> int:

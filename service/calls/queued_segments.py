@@ -141,7 +141,7 @@ def _first_of(segments: Sequence[Segment], source_tokens: int) -> list[Segment]:
     """Choose the first segments, as many as may be submitted at once: at least one."""
     part: list[Segment] = []
     for segment in segments[:SLICE]:
-        source_tokens -= len(segment.source_ids) * segment.options.decoding.beam_size
+        source_tokens -= segment.cost
         if part and source_tokens < 0:
             break
         part.append(segment)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager
 from copy import copy
+from itertools import chain
 from typing import NoReturn
 
 from dragoman.errors import DeadlineExceededError, DragomanError, RequestCancelledError, UnauthenticatedError
@@ -190,9 +191,10 @@ class TranslationHandlers:
             order = validation.check_pairs(request, catalog, self._settings)
             record.model = order.path
             options = scoring_options_of(request, order, context)
-            admission.precheck(order.model.intake, options, [pair.source_text for pair in request.pairs])
+            pairs = pairs_of(request)
+            admission.precheck(order.model.intake, options, chain.from_iterable(pair.texts for pair in pairs))
             async with self._runs.scoring(order, options, context, record) as call:
-                await call.add_pairs(pairs_of(request))
+                await call.add_pairs(pairs)
                 results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
             scores = [scored(result, order.path) for result in results]
             answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)

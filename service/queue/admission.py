@@ -125,7 +125,7 @@ class Admission:
         if decodes and not again:
             self._check_room(load, decodes[0].client, decodes[0].priority, let_in=let_in)
         if load.text_bytes:
-            self._tokens_per_byte.add(sum([len(decode.source_ids) for decode in decodes]), load.text_bytes)
+            self._tokens_per_byte.add(sum([decode.tokens for decode in decodes]), load.text_bytes)
 
     def note_taken(self, decodes: Sequence[Decode], *, saturated: bool) -> None:
         """Count decodes that have left the queue to run; under the lock.

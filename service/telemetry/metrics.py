@@ -119,7 +119,8 @@ class Metrics:
         )
         self.queue_source_tokens = self._gauge(
             "queue_source_tokens",
-            "Source tokens of the segments of queue_segments, their end-of-sentence tokens counted.",
+            "Source tokens of the segments of queue_segments, their end-of-sentence tokens counted; and the tokens of "
+            "translations that are to be scored.",
         )
         self.queue_priority_source_tokens = self._gauge(
             "queue_priority_source_tokens", "The same by the priority of the segments.", "priority"

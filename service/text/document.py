@@ -122,7 +122,7 @@ class Document:
 
     Attributes:
         complete: whether all of the text has been read.
-        text_bytes: of the text that is to be translated, in UTF-8.
+        text_bytes: of the text that is to be translated, in UTF-8; with that of a translation that is to be scored.
         characters: of the text; what tells how long one call of `read` may take.
     """
 

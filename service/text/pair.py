@@ -27,9 +27,19 @@ class Pair(NamedTuple):
     prefix: str = ""
 
     @property
+    def texts(self) -> tuple[str, str]:
+        """Both, the source first."""
+        return self.source_text, self.target_text
+
+    @property
     def characters(self) -> int:
         """Of both texts."""
-        return len(self.source_text) + len(self.target_text)
+        return sum(map(len, self.texts))
+
+    @property
+    def text_bytes(self) -> int:
+        """Of both texts, in UTF-8."""
+        return sum(len(text.encode()) for text in self.texts)
 
 
 def scored_part(
@@ -62,7 +72,7 @@ def scored_part(
         source_ids=frame.around(source_ids),
         max_target_tokens=len(scored_ids),
         options=options,
-        text_bytes=len(pair.source_text.encode()),
+        text_bytes=pair.text_bytes,
         start_ids=frame.start_ids,
         scored_ids=scored_ids,
         marks=frame.tokens,

@@ -150,7 +150,7 @@ class Translator:
         return Document(
             scored_part(pair, self._manifest, self._tokenizer, frame, options, on_progress),
             self._tokenizer,
-            text_bytes=len(pair.source_text.encode()),
+            text_bytes=pair.text_bytes,
             characters=pair.characters,
             unknown_id=self._manifest.unknown_id,
             wants_log_probability=True,

@@ -142,6 +142,17 @@ async def test_a_full_queue_refuses_pairs(played) -> None:
     await asyncio.gather(first, return_exceptions=True)
 
 
+@pytest.mark.parametrize("server_settings", [{"queue_source_tokens": 64}], indirect=True)
+async def test_a_long_translation_fills_the_queue_as_a_long_source_does(played) -> None:
+    first = asyncio.create_task(played.handlers.score(request_of(*[("tom", "good morning tom")] * 8), CONTEXT))
+    await until(lambda: played.mailbox.queued_segments > 0)
+    with pytest.raises(QueueFullError):  # else it would wait for the engine, which does nothing
+        async with asyncio.timeout(20):
+            await played.handlers.score(request_of(*[("tom", "good morning tom")] * 8), CONTEXT)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+
+
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [

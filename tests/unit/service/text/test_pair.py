@@ -33,6 +33,13 @@ def test_a_pair_is_one_segment_whatever_is_in_it(translator, tokenizer, manifest
     assert segment.new_decode().scored_ids == segment.scored_ids
 
 
+def test_both_sides_of_a_pair_count_in_the_queue(translator) -> None:
+    document = read(translator, "tom", "schön schön")
+    [segment] = document.segments
+    assert document.text_bytes == segment.text_bytes == len("tom" + "schön schön") + 2
+    assert segment.cost == segment.new_decode().cost == len(segment.source_ids) + len(segment.scored_ids)
+
+
 def test_marks_of_languages_stand_around_a_pair(manifest, tokenizer) -> None:
     marks = {"en": LanguageMarks(source_prefix=(5, 6)), "de": LanguageMarks(target_prefix=(8,))}
     languages = Languages(sources=("en",), targets=("de",), marks=marks)

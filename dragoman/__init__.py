@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from dragoman.answers import (
         Alternative,
         BatchTranslation,
+        DetectedLanguage,
         Model,
         Score,
         StoredGlossary,
@@ -58,6 +59,7 @@ __all__ = [
     "DataError",
     "DeadlineExceededError",
     "DeadlineUnreachableError",
+    "DetectedLanguage",
     "DragomanError",
     "DrainingError",
     "FieldViolation",

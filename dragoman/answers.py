@@ -72,6 +72,9 @@ class Translation:
         alignments: which words of the text became which, if the call asked, in the order of the translation.
         glossary_misses: the terms of the glossary, and the placeholders, that the text has and the translation has
             not, or less often.
+        detected_language: the language of the text, where the server detected it; "" where the call said it, or the
+            text says nothing about it.
+        detection_confidence: how probable it is that the text is in that language, by itself: 0 to 1.
     """
 
     text: str
@@ -90,6 +93,20 @@ class Translation:
     seed: int | None = None
     alignments: tuple[WordAlignment, ...] = ()
     glossary_misses: tuple[str, ...] = ()
+    detected_language: str = ""
+    detection_confidence: float = 0.0
+
+
+class DetectedLanguage(NamedTuple):
+    """A language in which a text may be.
+
+    Attributes:
+        language: its BCP-47 code.
+        confidence: how probable it is: 0 to 1.
+    """
+
+    language: str
+    confidence: float
 
 
 class TokenScore(NamedTuple):
@@ -223,6 +240,8 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         seed=message.seed if message.HasField("seed") else None,
         alignments=tuple(map(_word_alignment, message.alignments)),
         glossary_misses=tuple(message.glossary_misses),
+        detected_language=message.detected_language_code,
+        detection_confidence=message.detection_confidence,
     )
 
 
@@ -258,6 +277,11 @@ def translation_delta_of(message: pb.StreamTranslateTextResponse) -> Translation
         text=message.text_delta,
         result=translation_of(message.result) if message.HasField("result") else None,
     )
+
+
+def detected_of(message: pb.DetectedLanguages) -> list[DetectedLanguage]:
+    """Read in which languages a text may be."""
+    return [DetectedLanguage(each.language_code, each.confidence) for each in message.languages]
 
 
 def score_of(message: pb.TextScore) -> Score:

@@ -6,7 +6,7 @@ from typing import Final, NoReturn
 
 from dragoman.address import Address
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
-from dragoman.language import RULE, is_code
+from dragoman.language import AUTO, RULE, is_code
 
 _DIGITS: Final = re.compile("[0-9]{1,10}")
 _MOST: Final = 2**32 - 1  # that a field of a message holds
@@ -30,6 +30,11 @@ def language(text: str) -> str:
     if not is_code(text):
         raise argparse.ArgumentTypeError(f"{RULE}, is {text!r}")
     return text
+
+
+def source_language(text: str) -> str:
+    """Read the code of a language, or "auto" where it is to be detected; raises as :func:`language`."""
+    return text if text == AUTO else language(text)
 
 
 def count(text: str) -> int:

@@ -62,6 +62,7 @@ def _retried(retries: int) -> dict[str, Any]:
         "name": [
             {"service": "dragoman.v1.Translation", "method": "TranslateText"},
             {"service": "dragoman.v1.Translation", "method": "ScoreText"},
+            {"service": "dragoman.v1.Translation", "method": "DetectLanguage"},
             {"service": "dragoman.v1.Translation", "method": "ListModels"},
             {"service": "dragoman.v1.Translation", "method": "ListGlossaries"},
         ],

@@ -34,6 +34,9 @@ COMMANDS = {
     "translate": Command(
         "dragoman.commands.translate:translate", "cpu", "translate arguments, or standard input by lines"
     ),
+    "detect": Command(
+        "dragoman.commands.detect:detect", "cpu", "say in which languages arguments, or lines of standard input, are"
+    ),
     "score": Command(
         "dragoman.commands.score:score", "cpu", "say how probable given translations are, of standard input by lines"
     ),

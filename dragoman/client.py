@@ -25,11 +25,13 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from dragoman.access import Access
 from dragoman.answers import (
     BatchTranslation,
+    DetectedLanguage,
     Model,
     Score,
     StoredGlossary,
     Translation,
     TranslationDelta,
+    detected_of,
     model_of,
     next_page_of,
     score_of,
@@ -41,7 +43,15 @@ from dragoman.channel import DEFAULT_RETRIES, address_of, api_key_of, channel_op
 from dragoman.errors import DeadlineExceededError, DragomanError, ServerUnavailableError, from_rpc_error
 from dragoman.feed import AsyncFeed, Feed
 from dragoman.many import pause_s as pause_of_many_s
-from dragoman.options import Options, Priority, config_of, request_of, score_request_of, shows_options
+from dragoman.options import (
+    Options,
+    Priority,
+    config_of,
+    detect_request_of,
+    request_of,
+    score_request_of,
+    shows_options,
+)
 from dragoman.patience import Patience
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
@@ -116,6 +126,14 @@ def _score_or_all(texts: str | Sequence[str], response: pb.ScoreTextResponse) ->
     """Give one score for one text, a list for several."""
     scores = [score_of(message) for message in response.scores]
     return scores[0] if isinstance(texts, str) else scores
+
+
+def _languages_or_all(
+    texts: str | Sequence[str], response: pb.DetectLanguageResponse
+) -> list[DetectedLanguage] | list[list[DetectedLanguage]]:
+    """Give the languages of one text, a list of such lists for several."""
+    detections = [detected_of(message) for message in response.detections]
+    return detections[0] if isinstance(texts, str) else detections
 
 
 def _is_ready(response: HealthCheckResponse) -> bool:
@@ -404,6 +422,42 @@ class Client(_Base):
         )
         response = self._answer(self._stub.ScoreText, request, self._patience(timeout_s))
         return _score_or_all(texts, response)
+
+    @overload
+    def detect(  # type: ignore[overload-overlap]
+        self, texts: str, *, mime_type: str = "", request_id: str = "", timeout_s: float | None = None
+    ) -> list[DetectedLanguage]: ...
+
+    @overload
+    def detect(
+        self, texts: Sequence[str], *, mime_type: str = "", request_id: str = "", timeout_s: float | None = None
+    ) -> list[list[DetectedLanguage]]: ...
+
+    def detect(
+        self, texts: str | Sequence[str], *, mime_type: str = "", request_id: str = "", timeout_s: float | None = None
+    ) -> list[DetectedLanguage] | list[list[DetectedLanguage]]:
+        """Say in which languages texts may be; nothing is translated.
+
+            [best, *others] = client.detect("Wo ist der Bahnhof?")
+
+        Args:
+            texts: one text, or several, of any length: the first 1,000 characters of each are looked at.
+            mime_type: "text/html" where they are HTML.
+            request_id: a name for the call, see `dragoman.Options`.
+            timeout_s: the deadline of this call, retries included; the client's without.
+
+        Returns:
+            At most five languages of one text, the most probable first, and none where it says nothing, such as one of
+            digits; of several texts a list of such lists, in the same order.
+
+        Raises:
+            DragomanError: the subclass that says why, see `dragoman.errors`.
+            ValueError: nothing was sent: a text is no valid Unicode.
+            TypeError: nothing was sent: a text or an argument is of a wrong type.
+        """
+        request = detect_request_of(texts, mime_type=mime_type, request_id=request_id)
+        response = self._answer(self._stub.DetectLanguage, request, self._patience(timeout_s))
+        return _languages_or_all(texts, response)
 
     def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
         """List the models of the server, by name.
@@ -705,6 +759,30 @@ class AsyncClient(_Base):
         )
         response = await self._answer(self._stub.ScoreText, request, self._patience(timeout_s))
         return _score_or_all(texts, response)
+
+    @overload
+    async def detect(  # type: ignore[overload-overlap]
+        self, texts: str, *, mime_type: str = "", request_id: str = "", timeout_s: float | None = None
+    ) -> list[DetectedLanguage]: ...
+
+    @overload
+    async def detect(
+        self, texts: Sequence[str], *, mime_type: str = "", request_id: str = "", timeout_s: float | None = None
+    ) -> list[list[DetectedLanguage]]: ...
+
+    async def detect(
+        self, texts: str | Sequence[str], *, mime_type: str = "", request_id: str = "", timeout_s: float | None = None
+    ) -> list[DetectedLanguage] | list[list[DetectedLanguage]]:
+        """Say in which languages texts may be; nothing is translated. See `Client.detect`.
+
+        Raises:
+            DragomanError: the subclass that says why, see `dragoman.errors`.
+            ValueError: as `Client.detect`.
+            TypeError: as `Client.detect`.
+        """
+        request = detect_request_of(texts, mime_type=mime_type, request_id=request_id)
+        response = await self._answer(self._stub.DetectLanguage, request, self._patience(timeout_s))
+        return _languages_or_all(texts, response)
 
     async def list_models(self, *, timeout_s: float | None = None) -> list[Model]:
         """List the models of the server, by name.

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 # Of what BCP-47 allows, the codes of languages with region, script and variants; no names such as "English".
 PATTERN: Final = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}$"
+AUTO: Final = "auto"  # in place of a source language: it is to be detected
 RULE: Final = 'must be a BCP-47 code such as "en" or "en-US"'
 
 _CODE = re.compile(PATTERN)

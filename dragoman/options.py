@@ -26,7 +26,8 @@ class Options(TypedDict, total=False):
     """The keyword arguments of every call that translates.
 
     Attributes:
-        source_language: BCP-47 code such as "en"; may be left out where `model` is given.
+        source_language: BCP-47 code such as "en", or "auto" to have the language of each text detected (not in
+            `translate_many`); without, the only one that can be meant, and "auto" where there are several.
         target_language: BCP-47 code such as "de"; may be left out where `model` is given.
         model: the name of a model, from `list_models`; the server chooses by the languages without.
         mime_type: the format of the texts; "text/plain" without.
@@ -164,6 +165,17 @@ def as_float(name: str, number: float) -> float:
         return 1.0 * number  # text is no number here, as it would be for float()
     except OverflowError:
         raise ValueError(f"{name} must be a number from -1.8e+308 to 1.8e+308") from None
+
+
+def detect_request_of(texts: str | Sequence[str], **options: Any) -> pb.DetectLanguageRequest:
+    """Build the request of a call for the languages of texts, a single text being a list of one.
+
+    Raises:
+        ValueError: a text is no valid Unicode.
+        TypeError: a text or an option is of a wrong type.
+    """
+    _check(options, ())
+    return pb.DetectLanguageRequest(contents=_checked_texts(texts), **options)
 
 
 def checked_text(index: int, text: str, name: str = "contents") -> str:

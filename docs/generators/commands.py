@@ -8,6 +8,7 @@ from bench.load.compare_runs import build_parser as load_test_compare
 from bench.load.options import build_parser as load_test
 from bench.roofline.command import build_parser as bench_roofline
 from docs.generators.markdown import one_line, paragraphs, table
+from dragoman.commands.detect import build_parser as detect
 from dragoman.commands.glossaries import build_parser as glossaries
 from dragoman.commands.models import build_parser as models
 from dragoman.commands.score import build_parser as score
@@ -26,6 +27,7 @@ Made by `make docs` from the parsers of the commands. `dragoman COMMAND --help` 
 OF_SERVE = "Each [setting](../configuration.md) is a flag, too."
 PARSERS = (
     translate,
+    detect,
     score,
     models,
     glossaries,

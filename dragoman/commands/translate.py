@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from dragoman.access import Access
 from dragoman.answers import Translation
-from dragoman.arguments import Parser, count, language, whole
+from dragoman.arguments import Parser, count, language, source_language, whole
 from dragoman.client import Client
 from dragoman.commands import model_source
 from dragoman.commands.lines import (
@@ -30,6 +30,7 @@ from dragoman.commands.lines import (
 from dragoman.errors import DragomanError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
+from dragoman.language import AUTO
 from dragoman.loading import load
 
 _COMMAND: Final = "translate"
@@ -67,12 +68,14 @@ class _Shown(NamedTuple):
         alternatives: whether all of them are written.
         alignments: whether they are written.
         misses: whether terms that a translation lacks are written into its object.
+        languages: whether those that were detected are.
     """
 
     as_json: bool
     alternatives: bool
     alignments: bool
     misses: bool
+    languages: bool
 
 
 def translate(arguments: list[str]) -> int:
@@ -92,7 +95,7 @@ def translate(arguments: list[str]) -> int:
         options.seed = secrets.randbits(_SEED_BITS)  # one for all lines, whose calls would each get their own
     with _server(options, let_in) if options.address else _in_process(options) as translate_lines:
         misses = bool(options.glossary or options.protect_placeholders)
-        shown = _Shown(options.json, bool(options.alternatives), options.alignments, misses)
+        shown = _Shown(options.json, bool(options.alternatives), options.alignments, misses, options.source == AUTO)
         output = _Output("text" if options.texts else "line", shown)
         if options.texts:
             # An argument that is not UTF-8 holds lone surrogates, which no tokenizer takes.
@@ -116,7 +119,13 @@ def build_parser() -> Parser:
     model_source.add_arguments(parser)
     add = parser.add_argument
     add("--model", metavar="NAME", help="name of the model; not needed if only one can be meant")
-    add("--from", dest="source", type=language, metavar="CODE", help="source language, such as en")
+    add(
+        "--from",
+        dest="source",
+        type=source_language,
+        metavar="CODE",
+        help="source language, such as en; auto: detect that of each text",
+    )
     add("--to", dest="target", type=language, metavar="CODE", help="target language, such as de")
     add("--html", action="store_true", help="the texts are HTML, each line by itself; tags are kept")
     add("--beam-size", type=count, metavar="N", help="hypotheses to keep at a time; default: as the server is set")
@@ -183,10 +192,10 @@ def _meant(options: argparse.Namespace) -> tuple[str, str, str]:
 def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLines]:
     with model_source.connected(options.address, let_in, CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
-        model = model_source.choose(models, *_meant(options))
+        model = options.model or "" if options.source == AUTO else model_source.choose(models, *_meant(options)).name
         entries, names = _glossary(options.glossary)
         asked = _Asked(
-            model=model.name,
+            model=model,
             source_language=options.source or "",
             target_language=options.target or "",
             mime_type="text/html" if options.html else "",
@@ -222,7 +231,8 @@ def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list
 def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
     model, source, target = _meant(options)
     entries, names = _glossary(options.glossary)
-    translator = load("service.commands.in_process:translator")
+    detects = source == AUTO
+    translator = load(f"service.commands.in_process:{'detecting_translator' if detects else 'translator'}")
     yield translator(
         options.models,
         model=model,
@@ -309,6 +319,9 @@ def _as_dict(text: str, translation: Translation, shown: _Shown) -> dict[str, ob
         "target_tokens": translation.target_tokens,
         "error": error and {"reason": error.reason, "message": reason(error)},
     }
+    if shown.languages:
+        described["detected_language"] = translation.detected_language
+        described["detection_confidence"] = translation.detection_confidence
     if translation.seed is not None:
         described["seed"] = translation.seed
     if shown.misses:

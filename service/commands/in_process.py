@@ -1,23 +1,28 @@
-"""What `dragoman translate`, `score` and `models` do without a server: read bundles, and work with one of them."""
+"""What `dragoman translate`, `detect`, `score` and `models` do without a server: read bundles, and use one of them."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman import access
-from dragoman.answers import Alternative, Score, TokenScore, Translation, WordAlignment
+from dragoman.answers import Alternative, DetectedLanguage, Score, TokenScore, Translation, WordAlignment
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
 from dragoman.errors import DragomanError
 from dragoman.glossary import GlossaryEntry
+from dragoman.language import translates
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, bad_terms_beside, raise_if_any
+from service.calls.spread import spread
 from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, RequestOptions, Sampling, beam_size_of
 from service.registry import capacity
 from service.registry.glossaries import Glossaries
 from service.settings import DEFAULT_MODELS, PREFIX, Settings, load
 from service.terms import Index, Terms
+from service.text.detection import MOST_GUESSES, LanguageDetector, Tongues, agree
 from service.text.document import TextResult
 from service.text.pair import Pair
 from service.text.translator import Limits, Translator
@@ -125,6 +130,70 @@ def translator(
     return translate
 
 
+def detecting_translator(
+    folder: Path | None, *, model: str, source: str, target: str, **options: Any
+) -> Callable[[list[str]], list[Translation]]:
+    """Give the function that translates texts, each with a model of its language, which is loaded when it is needed.
+
+    Args:
+        folder: as for `translator`, and so are all others.
+        model: likewise.
+        source: "auto".
+        target: likewise.
+        **options: likewise.
+
+    Raises:
+        DragomanError: no model is meant, or no bundle can be read.
+    """
+    own = [manifest for _, manifest in manifests(folder)]
+    named = [manifest for manifest in own if model in ("", manifest.name)]
+    codes = dict.fromkeys(code for manifest in named for code in manifest.source_languages)
+    sources = [code for code in codes if any(translates(each, code, target) for each in named) and code != target]
+    if not sources:
+        choose(own, model, "", target)  # it says what there is
+    tongues = Tongues.of(sources, _languages(own))
+    detector = LanguageDetector()
+    translator_of = cache(lambda code: translator(folder, model=model, source=code, target=target, **options))
+
+    def translate(texts: list[str]) -> list[Translation]:
+        rankings = [detector.rank(text, tongues, html=options["html"]) for text in texts]
+        found = spread(agree(rankings, list(map(len, texts))), sources, target, model, {})
+        made = {
+            number: Translation("", "", 0, 0, "UNSPECIFIED", 0, error=error) for number, error in found.refused.items()
+        }
+        for code, numbers in found.texts.items():
+            made |= zip(numbers, translator_of(code)([texts[number] for number in numbers]), strict=True)
+        return [
+            replace(made[number], detected_language=guess.language, detection_confidence=guess.confidence)
+            if guess
+            else made[number]
+            for number, guess in enumerate(found.detected)
+        ]
+
+    return translate
+
+
+def detector(folder: Path | None, *, html: bool) -> Callable[[list[str]], list[list[DetectedLanguage]]]:
+    """Give the function that says in which languages texts are, the most probable first.
+
+    Args:
+        folder: where bundles are, as for `manifests`, whose languages count as more probable.
+        html: whether the texts are HTML.
+
+    Raises:
+        BundleError: there is none, or a manifest cannot be read.
+    """
+    own = [manifest for _, manifest in manifests(folder)]
+    tongues = Tongues.of(sorted({code for each in own for code in each.source_languages}), _languages(own))
+    detector = LanguageDetector()
+
+    def detect(texts: list[str]) -> list[list[DetectedLanguage]]:
+        rankings = [detector.rank(text, tongues, html=html) for text in texts]
+        return [[DetectedLanguage(*guess) for guess in ranking[:MOST_GUESSES]] for ranking in rankings]
+
+    return detect
+
+
 def scorer(
     folder: Path | None, *, model: str, source: str, target: str
 ) -> Callable[[Sequence[tuple[str, str]]], list[Score]]:
@@ -152,6 +221,10 @@ def scorer(
         return [_score(result, manifest) for result in results]
 
     return score
+
+
+def _languages(manifests: Iterable[Manifest]) -> set[str]:
+    return {code for each in manifests for code in (*each.source_languages, *each.target_languages)}
 
 
 def _settings() -> Settings:

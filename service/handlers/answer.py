@@ -10,7 +10,7 @@ from service.decode import FinishReason
 from service.registry.glossaries import StoredGlossary
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
-from service.text.detection import Guess
+from service.text.detection import MOST_GUESSES, Guess
 from service.text.document import TextResult
 
 # What is one message, whatever the size of what it answers.
@@ -27,7 +27,6 @@ _FINISH_REASON: Final = {
 # More than a message of a stream holds besides the text of one translation: counts, names, the numbers of fields.
 _AROUND_BYTES: Final = 1_024
 _AROUND_ALTERNATIVE_BYTES: Final = 48  # likewise, besides the text of each alternative
-_GUESSES: Final = 5  # languages that are named of a text
 _ALIGNMENT_BYTES: Final = 28  # at most, of each: four places of up to 2^28 characters, and a weight
 
 
@@ -148,7 +147,7 @@ def detections(rankings: Iterable[Sequence[Guess]], request_id: str) -> pb.Detec
             pb.DetectedLanguages(
                 languages=[
                     pb.DetectedLanguage(language_code=language, confidence=confidence)
-                    for language, confidence in ranking[:_GUESSES]
+                    for language, confidence in ranking[:MOST_GUESSES]
                 ]
             )
             for ranking in rankings

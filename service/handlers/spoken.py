@@ -1,12 +1,11 @@
 """In which language the texts of a request are, by the request itself."""
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dragoman.errors import UnknownModelError
+from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from service.registry.catalog import Catalog
-
-AUTO: Final = "auto"
 
 _Asked = pb.TranslateTextRequest | pb.BatchTranslateTextConfig | pb.ScoreTextRequest
 

@@ -9,12 +9,12 @@ import lzma
 import re
 import threading
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cache, lru_cache
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -31,6 +31,8 @@ COMMON: Final = tuple(_COMMON.split())
 LOOKED_AT: Final = 1_000
 # Likewise of HTML, tags counted.
 _MARKUP: Final = 4 * LOOKED_AT
+# That an answer names of a text.
+MOST_GUESSES: Final = 5
 # How much more probable it is, before a text is looked at, that it is in a language that can be meant than in another
 # one. 3 has the best sum of both mistakes in bench/RESULTS.md.
 _EXPECTED: Final = 3.0
@@ -64,6 +66,16 @@ class Tongues(NamedTuple):
 
     expected: tuple[str, ...]
     others: tuple[str, ...]
+
+    @classmethod
+    def of(cls, sources: Sequence[str], served: Collection[str]) -> Self:
+        """Give those of a request.
+
+        Args:
+            sources: the languages from which it can be translated.
+            served: all languages that models read or write.
+        """
+        return cls(tuple(sources), (*sorted(set(served) - set(sources)), *COMMON))
 
 
 class _Restricted(NamedTuple):

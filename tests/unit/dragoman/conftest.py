@@ -30,7 +30,7 @@ class EchoServicer(TranslationServicer):
         self.answers_twice = False  # the last text of each message of a stream
         self.drains_at_end = False
         self.models = ["en-de"]
-        self.requests: list[pb.TranslateTextRequest | pb.ScoreTextRequest] = []
+        self.requests: list[pb.TranslateTextRequest | pb.ScoreTextRequest | pb.DetectLanguageRequest] = []
         self.configs: list[pb.BatchTranslateTextConfig] = []
         self.messages: list[list[str]] = []
         self.metadata: list[dict[str, str | bytes]] = []
@@ -82,6 +82,14 @@ class EchoServicer(TranslationServicer):
         self._begin(request, context)
         return pb.ScoreTextResponse(scores=[self.scored(pair) for pair in request.pairs])
 
+    def DetectLanguage(self, request: pb.DetectLanguageRequest, context: Any) -> pb.DetectLanguageResponse:
+        """Takes each text for the code of its language; "" has none."""
+        self._begin(request, context)
+        languages = [
+            [pb.DetectedLanguage(language_code=text, confidence=0.75)] if text else [] for text in request.contents
+        ]
+        return pb.DetectLanguageResponse(detections=[pb.DetectedLanguages(languages=each) for each in languages])
+
     def ListModels(self, request: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:
         self._begin(None, context)
         place = int(request.page_token or 0)  # one model a page
@@ -98,7 +106,9 @@ class EchoServicer(TranslationServicer):
         more = place + 1 < len(self.models)
         return pb.ListModelsResponse(models=[model], next_page_token=str(place + 1) if more else "")
 
-    def _begin(self, request: pb.TranslateTextRequest | pb.ScoreTextRequest | None, context: Any) -> None:
+    def _begin(
+        self, request: pb.TranslateTextRequest | pb.ScoreTextRequest | pb.DetectLanguageRequest | None, context: Any
+    ) -> None:
         if request is not None:
             self.requests.append(request)
         self.metadata.append(dict(context.invocation_metadata()))

@@ -4,11 +4,13 @@ import pytest
 
 from dragoman.answers import (
     Alternative,
+    DetectedLanguage,
     Model,
     Score,
     TokenScore,
     Translation,
     WordAlignment,
+    detected_of,
     model_of,
     score_of,
     translation_delta_of,
@@ -47,6 +49,15 @@ def test_every_field_of_a_translation_is_read() -> None:
     assert isinstance(translation.error, InternalError)
     assert translation_of(TRANSLATED).error is None
     assert len(dataclasses.fields(translation)) == len(pb.TranslatedText.DESCRIPTOR.fields)
+
+
+def test_a_detected_language_is_read_with_its_confidence() -> None:
+    message = pb.TranslatedText(detected_language_code="de", detection_confidence=0.75)
+    assert (translation_of(message).detected_language, translation_of(message).detection_confidence) == ("de", 0.75)
+    assert (translation_of(TRANSLATED).detected_language, translation_of(TRANSLATED).detection_confidence) == ("", 0.0)
+    several = [pb.DetectedLanguage(language_code="de", confidence=0.5), pb.DetectedLanguage(language_code="nl")]
+    assert detected_of(pb.DetectedLanguages(languages=several)) == [("de", 0.5), ("nl", 0.0)]
+    assert len(DetectedLanguage._fields) == len(pb.DetectedLanguage.DESCRIPTOR.fields)
 
 
 def test_a_seed_is_there_only_when_the_message_has_one() -> None:

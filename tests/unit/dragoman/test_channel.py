@@ -41,7 +41,13 @@ def service_config(retries: int) -> dict:
 def test_calls_with_one_answer_are_tried_again_as_often_as_told(retries: int) -> None:
     [method] = service_config(retries)["methodConfig"]
     assert method["retryPolicy"]["maxAttempts"] == retries + 1
-    assert [name["method"] for name in method["name"]] == ["TranslateText", "ScoreText", "ListModels", "ListGlossaries"]
+    assert [name["method"] for name in method["name"]] == [
+        "TranslateText",
+        "ScoreText",
+        "DetectLanguage",
+        "ListModels",
+        "ListGlossaries",
+    ]
     assert "RESOURCE_EXHAUSTED" not in method["retryPolicy"]["retryableStatusCodes"]
 
 

@@ -19,6 +19,7 @@ from dragoman import (
     Client,
     ConcurrencyLimitedError,
     DeadlineExceededError,
+    DetectedLanguage,
     DrainingError,
     InvalidRequestError,
     LoadingError,
@@ -177,8 +178,23 @@ def test_scores_need_a_translation_for_each_text(kind: type, echo) -> None:
 
 
 @both
+def test_detects_the_languages_of_a_text_or_several(kind: type, echo) -> None:
+    assert call(kind, echo.address, "detect", "de") == [DetectedLanguage("de", 0.75)]
+    options = {"mime_type": "text/html", "request_id": "mine"}
+    assert call(kind, echo.address, "detect", ["fr", ""], **options) == [[("fr", 0.75)], []]
+    first, second = echo.servicer.requests
+    assert first == pb.DetectLanguageRequest(contents=["de"])
+    assert second == pb.DetectLanguageRequest(contents=["fr", ""], **options)
+    with pytest.raises(TypeError, match=r"contents\[1\]: must be str, is int"):
+        call(kind, echo.address, "detect", ["a", 3])
+    with pytest.raises(TypeError, match="mime_type: must be str, is int"):
+        call(kind, echo.address, "detect", "a", mime_type=3)
+
+
+@both
 @pytest.mark.parametrize(
-    ("method", "arguments"), [("translate", ["a"]), ("stream", ["a"]), ("score", ["a", "b"]), ("list_models", [])]
+    ("method", "arguments"),
+    [("translate", ["a"]), ("stream", ["a"]), ("score", ["a", "b"]), ("detect", ["a"]), ("list_models", [])],
 )
 class TestEveryMethod:
     def test_raises_the_error_of_the_server(self, kind, method, arguments, echo) -> None:

@@ -7,7 +7,7 @@ from mypy import api
 
 ROOT = Path(__file__).parents[3]
 CLEAN = """
-from dragoman import AsyncClient, Client, Score, Translation
+from dragoman import AsyncClient, Client, DetectedLanguage, Score, Translation
 
 def one(client: Client) -> Translation:
     return client.translate("a", model="en-de", priority="bulk", timeout_s=1.0)
@@ -19,6 +19,10 @@ def best(client: Client) -> list[str]:
 def scored(client: Client) -> float:
     scores: list[Score] = client.score(["a"], ["b"], model="en-de")
     return client.score("a", "b", model="en-de", priority="bulk").mean_log_probability + scores[0].log_probability
+
+def languages(client: Client) -> list[str]:
+    several: list[list[DetectedLanguage]] = client.detect(["a"])
+    return [client.detect("a")[0].language, *(each.language for each in several[0])]
 
 def several(client: Client) -> list[Translation]:
     return client.translate(["a", "b"], source_language="en", target_language="de")

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from dragoman.bundle import Manifest
-from dragoman.errors import BundleError, InvalidRequestError, UnknownModelError
-from service.commands.in_process import manifests, translator
+from dragoman.errors import BundleError, InvalidRequestError, UnknownLanguagePairError, UnknownModelError
+from service.commands.in_process import detecting_translator, manifests, translator
 from service.settings import DEFAULT_MODELS
+from tests.e2e.bundles import copy_bundle
 
 BUNDLE = Path(__file__).parents[4] / "models" / "en-de" / "bundle"
 
@@ -48,6 +49,41 @@ def test_the_default_is_not_the_folder_models_of_the_current_folder(tmp_path: Pa
 def test_no_bundle_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="there is no bundle"):
         manifests(tmp_path)
+
+
+@pytest.fixture
+def two_models(tmp_path: Path) -> Path:
+    """The default model, as one that reads English, and as one that reads German."""
+    copy_bundle(BUNDLE, tmp_path / "en-it", name="en-it", languages={"sources": ["en"], "targets": ["it"]})
+    copy_bundle(BUNDLE, tmp_path / "de-it", name="de-it", languages={"sources": ["de"], "targets": ["it"]})
+    return tmp_path
+
+
+def test_each_text_is_translated_by_a_model_of_its_language(two_models: Path) -> None:
+    translate = detecting_translator(two_models, model="", source="auto", target="it", html=False)
+    texts = ["Where is the station?", "Wo ist der Bahnhof?", "42", "Где находится вокзал?", "Come stai oggi?"]
+    made = translate(texts)
+    assert [(each.detected_language, each.model) for each in made[:4]] == [
+        ("en", "en-it"),
+        ("de", "de-it"),
+        ("", "en-it"),
+        ("ru", ""),
+    ]
+    assert made[0].text == translator(two_models, model="en-it", source="", target="", html=False)(texts[:1])[0].text
+    assert [type(each.error) for each in made] == [type(None)] * 3 + [UnknownLanguagePairError] * 2
+    assert "into 'it' from de, en" in made[3].error.message
+    assert translate(texts[1:2]) == made[1:2]
+
+
+def test_detection_needs_a_model_that_is_meant(two_models: Path) -> None:
+    with pytest.raises(UnknownLanguagePairError, match="from any language to fr"):
+        detecting_translator(two_models, model="", source="auto", target="fr", html=False)
+    with pytest.raises(UnknownModelError):
+        detecting_translator(two_models, model="xx", source="auto", target="", html=False)
+    [german] = detecting_translator(two_models, model="en-it", source="auto", target="", html=False)(
+        ["Guten Tag, Frau Huber"]
+    )
+    assert isinstance(german.error, UnknownLanguagePairError)
 
 
 def test_a_model_translates_and_says_how_it_went() -> None:

@@ -125,7 +125,7 @@ async def test_a_language_that_is_not_served_is_an_error_of_its_text(engine: Pla
     assert (error.reason, error.field) == ("UNKNOWN_LANGUAGE_PAIR", "contents[1]")
     assert error.metadata == {"source_language_code": "it", "target_language_code": "en", "model": ""}
     assert error.message.startswith("contents[1]: is in 'it', as detected (confidence ")
-    assert error.message.endswith("the server translates into 'en' from de, fr")
+    assert error.message.endswith("there is translation into 'en' from de, fr")
     assert english.text_error.field == "contents[2]"
     assert engine.records[0].failed_texts == 2
     assert engine.count("detected_texts_total", "it") == 1
@@ -147,7 +147,7 @@ async def test_all_or_nothing_names_all_such_texts(engine: PlayedEngine) -> None
 
 
 async def test_one_model_detects_where_it_is_asked_to(engine: PlayedEngine) -> None:
-    with pytest.raises(UnknownLanguagePairError, match="model en-it translates into 'it' from en"):
+    with pytest.raises(UnknownLanguagePairError, match="there is translation by model en-it into 'it' from en"):
         await translated(engine, FRENCH, target="it", model="en-it", all_or_nothing=True)
     made = await translated(engine, ENGLISH, "42", "", target="it", model="en-it")
     assert ways(made) == [("en", "en-it"), ("", "en-it"), ("", "en-it")]

@@ -28,8 +28,12 @@ _NAMES: Final = (
     "Laura",
     "Alex",
     "Paul",
+    "Jane",
+    "Kyoto",
+    "Chicago",
+    "Texas",
 )
-_MOST_TRIED: Final = 24
+_MOST_TRIED: Final = 32
 _MOST_SENTENCES: Final = 40
 _FEWEST_SENTENCES: Final = 10
 _LEAST_SHARE: Final = 0.9
@@ -40,35 +44,41 @@ _NAME: Final = re.compile(r"(?<!\w)[^\W\d_a-z][^\W\d_]{2,}(?!\w)")
 def measure_stand_ins(bundle: Bundle, texts: Sequence[str]) -> tuple[str, ...]:
     """Choose names that stand in the translation, once, of nearly every sentence that they are put into.
 
+    Those of few pieces come first: the model cannot write half of a name that is one piece.
+
     Args:
         bundle: of a model of one pair; for another there is none, since languages differ.
         texts: sentences.
 
     Returns:
-        The names, the best first.
+        The names, the best first: of fewer pieces, then more often copied.
     """
     manifest = bundle.manifest
     if len(manifest.source_languages) * len(manifest.target_languages) > 1:
         return ()
-    engine, translator = OfflineEngine(bundle, slots=SLOTS), Translator(manifest, bundle.tokenizer())
+    tokenizer = bundle.tokenizer()
+    engine, translator = OfflineEngine(bundle, slots=SLOTS), Translator(manifest, tokenizer)
 
     def translate(texts: Sequence[str]) -> list[str]:
         return [result.text for result in translator.translate_offline(engine, texts)]
 
     try:
-        return _chosen(texts, translate)
+        return _chosen(texts, translate, lambda name: len(tokenizer.encode_target(name)))
     finally:
         engine.close()
 
 
-def _chosen(texts: Sequence[str], translate: Callable[[Sequence[str]], list[str]]) -> tuple[str, ...]:
+def _chosen(
+    texts: Sequence[str], translate: Callable[[Sequence[str]], list[str]], pieces: Callable[[str], int]
+) -> tuple[str, ...]:
     carriers, names = _carriers(texts, translate(texts))
     if len(carriers) < _FEWEST_SENTENCES:
         return ()
     tried = list(dict.fromkeys([*names, *_NAMES]))[:_MOST_TRIED]
     translations = iter(translate([before + name + behind for name in tried for before, behind in carriers]))
     copied = Counter({name: sum(_count(name, next(translations)) == 1 for _ in carriers) for name in tried})
-    return tuple(name for name, count in copied.most_common(_MOST) if count >= _LEAST_SHARE * len(carriers))
+    sure = [name for name in tried if copied[name] >= _LEAST_SHARE * len(carriers)]
+    return tuple(sorted(sure, key=lambda name: (pieces(name), -copied[name]))[:_MOST])
 
 
 def _carriers(texts: Sequence[str], translations: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:

@@ -28,7 +28,8 @@ class Rewriting:
 
         Args:
             text: before.
-            edits: by place, without overlap, and none of them empty.
+            edits: by place, without overlap, and of at least one character, which may become none; in a text without
+                characters one, of none.
         """
         self.original = text
         self._before: list[Span] = []
@@ -62,5 +63,6 @@ def _moved(span: Span, ours: Sequence[Span], theirs: Sequence[Span]) -> Span:
         moved_start = start + (theirs[first - 1][1] - ours[first - 1][1] if first else 0)
     if last >= 0 and start < stop <= ours[last][1]:
         return moved_start, theirs[last][1]
-    last = bisect_right(ours, stop, key=lambda edit: edit[1])
-    return moved_start, stop + (theirs[last - 1][1] - ours[last - 1][1] if last else 0)
+    if start == stop:
+        return moved_start, moved_start
+    return moved_start, stop + (theirs[last][1] - ours[last][1] if last >= 0 else 0)

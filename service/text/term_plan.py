@@ -2,8 +2,9 @@
 
 What is to stay as it is, the model does not read: it reads a stand-in, a name that it is known to copy, which is then
 replaced in the translation. Stand-ins, and the forms of other terms, are what the search is made to write, as far as
-the model has pieces for them. What is missing all the same is written where the aligned words stand. The text that
-comes of it is searched for all terms, so nothing is missing that is not named.
+the model has pieces for them. Stand-ins that are too many all the same are taken out. What is missing is written where
+the aligned words stand, and what is to stay as it is, in any case somewhere. The text that comes of it is searched for
+all terms, so nothing is missing that is not named.
 """
 
 import re
@@ -34,6 +35,8 @@ def _names(names: tuple[str, ...]) -> re.Pattern[str]:
     found = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     return re.compile(rf"(?<!\w)(?:{found})(?=\w{{0,{_MOST_ENDING}}}(?!\w))")
 
+
+_ENDS: Final = " .!?…。！？"  # a sentence ends with
 
 # Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
 Aligned = Callable[[int, int], Span | None]
@@ -94,37 +97,104 @@ class TermPlan(NamedTuple):
             translation: of what the model read, as it wrote it.
             aligned: see :data:`Aligned`; None: the model did not tell.
         """
-        edits = list(self._put_back(translation))
+        edits = list(self._put_back(translation, aligned))
         rewriting = Rewriting(translation, edits)
         missed = missing(self.matches, rewriting.text)
         if missed and aligned is not None:
             replacing = list(self._replacing(missed, rewriting, aligned))
             # In a word that is replaced, a stand-in had another case, so what it stood for was not there.
             left = [edit for edit in edits if not any(_overlap(edit, other) for other in replacing)]
-            rewriting = Rewriting(translation, sorted([*left, *replacing]))
+            edits = sorted([*left, *replacing])
+            rewriting = Rewriting(translation, edits)
+            missed = missing(self.matches, rewriting.text)
+        lost = [match for match in missed if match.kept]
+        if lost:
+            rewriting = Rewriting(translation, self._added(lost, edits, translation, aligned))
             missed = missing(self.matches, rewriting.text)
         return Restored(rewriting.text, tuple(dict.fromkeys(match.name for match in missed)), rewriting)
 
-    def _put_back(self, translation: str) -> Iterator[Edit]:
-        """Yield the edits that write what was kept in place of its stand-ins."""
-        kept = {
-            stand_in: match.forms[0] for match, stand_in in zip(self.matches, self.stand_ins, strict=True) if stand_in
-        }
-        if kept:
-            for found in _names(tuple(kept)).finditer(translation):
-                yield Edit(*found.span(), kept[found[0]])
+    def _put_back(self, translation: str, aligned: Aligned | None) -> Iterator[Edit]:
+        """Yield the edits that write what was kept in place of its stand-ins, and take out those that are too many."""
+        pairs = zip(self.matches, self.stand_ins, strict=True)
+        kept = {stand_in: match.forms[0] for match, stand_in in pairs if stand_in}
+        if not kept:
+            return
+        found = list(_names(tuple(kept)).finditer(translation))
+        wanted = [name for stand_in in kept for name in self._wanted(stand_in, found, aligned)]
+        done = 0
+        for name in found:
+            start, stop = name.span()
+            if name in wanted:
+                yield Edit(start, stop, kept[name[0]])
+            else:
+                start, stop = _with_blank(translation, max(done, start), _word_end(translation, stop), done)
+                yield Edit(start, stop, "")
+            done = stop
+
+    def _wanted(self, stand_in: str, found: Sequence[re.Match[str]], aligned: Aligned | None) -> list[re.Match[str]]:
+        """Choose the places of a stand-in that are wanted: as many as it was read, those that are aligned first."""
+        places = [name for name in found if name[0] == stand_in]
+        own = [match for match, name in zip(self.matches, self.stand_ins, strict=True) if name == stand_in]
+        count = len(missing(own, self.prefix))  # the prefix may have what is kept
+        if len(places) <= count:
+            return places
+        spans = [aligned(*self.reading.after((match.start, match.stop))) for match in own] if aligned else []
+
+        def rank(name: re.Match[str]) -> tuple[bool, bool]:
+            is_aligned = any(span is not None and _overlap(span, name.span()) for span in spans)
+            return _word_end(name.string, name.end()) > name.end(), not is_aligned
+
+        return sorted(places, key=rank)[:count]
 
     def _replacing(self, missed: Iterable[Match], rewriting: Rewriting, aligned: Aligned) -> Iterator[Edit]:
         """Yield edits that write terms in place of the words that they are aligned with, if those are no terms."""
-        forms = [form for match in self.matches for form in match.forms]
-        taken = [rewriting.before(span) for span in occurrences(forms, rewriting.text)]
-        if rewriting.original.startswith(self.prefix):
-            taken.append((0, len(self.prefix)))
+        taken = self._taken(rewriting)
         for match in missed:
             span = aligned(*self.reading.after((match.start, match.stop)))
             if span is not None and not any(_overlap(span, other) for other in taken):
                 taken.append(span)
                 yield Edit(*span, match.forms[0])
+
+    def _taken(self, rewriting: Rewriting) -> list[Span]:
+        """List where the model wrote what stays: terms, and the prefix."""
+        forms = [form for match in self.matches for form in match.forms]
+        taken = [rewriting.before(span) for span in occurrences(forms, rewriting.text)]
+        if rewriting.original.startswith(self.prefix):
+            taken.append((0, len(self.prefix)))
+        return taken
+
+    def _added(
+        self, lost: Iterable[Match], edits: Iterable[Edit], translation: str, aligned: Aligned | None
+    ) -> list[Edit]:
+        """Write what was kept behind the term that stands where it belongs; where nothing tells that, at the end."""
+        added = list(edits)
+        for match in lost:
+            span = aligned(*self.reading.after((match.start, match.stop))) if aligned else None
+            place = span[1] if span else len(translation.rstrip(_ENDS)) or len(translation)
+            own = next((edit for edit in added if edit.start < place <= edit.stop or not translation), None)
+            if own is None:
+                start = max(0, place - 1)
+                own = Edit(start, place, translation[start:place])
+            else:
+                added.remove(own)
+            text = f"{own.new} {match.forms[0]}".strip()
+            behind = " " if _word_end(translation, own.stop) > own.stop else ""
+            added = sorted([*added, own._replace(new=text + behind)])
+        return added
+
+
+def _word_end(text: str, place: int) -> int:
+    """Find where a word ends that goes on at a place."""
+    while place < len(text) and text[place].isalnum():
+        place += 1
+    return place
+
+
+def _with_blank(text: str, start: int, stop: int, done: int) -> Span:
+    """Take a blank beside a place, not before `done`, to what is taken out there."""
+    if start > done and text[start - 1] == " ":
+        return start - 1, stop
+    return start, stop + text.startswith(" ", stop)
 
 
 def _overlap(one: Span | Edit, other: Span | Edit) -> bool:

@@ -10,8 +10,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / ".cache" / "test-models"
-_ROOMS = ("model", "export", "dragoman", "service/runtime", "service/engine")
-_FILES = ("tests/synthetic.py", "tests/data/en-de.tsv")
+_ROOMS = ("model", "export", "dragoman", "service/runtime", "service/engine", "service/decoding")
+_FILES = (
+    "tests/data/en-de.tsv",
+    "tests/default_model.py",
+    "tests/hugging_face.py",
+    "tests/hugging_face_files.py",
+    "tests/imported.py",
+    "tests/synthetic.py",
+    "tests/unit/export/conftest.py",
+)
 _PACKAGES = ("torch", "onnxscript", "onnx", "onnxruntime", "sentencepiece", "numpy")
 
 

@@ -25,6 +25,8 @@ ENVIRONMENT = {
     "PIP_RETRIES": "1",
     "npm_config_fetch_retries": "1",
     "npm_config_fetch_retry_mintimeout": "1000",
+    # What runs once need not be made fast.
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 ENVIRONMENT.pop("PYTHONPATH", None)  # clients know nothing of our packages
 

@@ -9,13 +9,13 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from dragoman.bundle import DECODER, ENCODER, Bundle, Precision, sha256
+from dragoman.bundle import DECODER, ENCODER, Bundle, sha256
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
-from export.parity import Parity, decode_with_engine
+from export.parity import compare, decode_with_checkpoint, decode_with_engine
 from export.samples import of_corpus
-from export.write import Target, export_bundle
-from model.checkpoint import WEIGHTS
+from export.write import export_bundle
+from model.checkpoint import WEIGHTS, load_checkpoint
 from model.data import Corpus, read_corpus
 from model.layout import PARITY
 from service.decode import Decode, FinishReason
@@ -24,11 +24,9 @@ from service.options import SCORING, Decoding, RequestOptions
 from service.text.document import TextResult
 from service.text.pair import Pair
 from service.text.translator import Translator
+from tests.default_model import BUNDLE, CHECKPOINT, fp32, target
 
-REPOSITORY = Path(__file__).parents[2]
-CHECKPOINT = REPOSITORY / "models" / "en-de" / "checkpoint"
-BUNDLE = REPOSITORY / "models" / "en-de" / "bundle"
-PAIRS = REPOSITORY / "tests" / "data" / "en-de.tsv"
+PAIRS = Path(__file__).parents[1] / "data" / "en-de.tsv"
 MEBIBYTE = 2**20
 
 
@@ -42,21 +40,6 @@ def corpus() -> Corpus:
     return read_corpus(PAIRS)
 
 
-def export(committed: Bundle, precision: Precision, out: Path, pairs: Corpus) -> Parity:
-    """Exports the committed checkpoint under the limits of the committed bundle."""
-    manifest = committed.manifest
-    target = Target(
-        manifest.name,
-        manifest.languages,
-        precision,
-        manifest.max_source_tokens,
-        manifest.max_target_tokens,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's remarks to its own developers
-        return export_bundle(CHECKPOINT, out, target, pairs)
-
-
 def test_bundle_is_of_the_checkpoint(committed: Bundle) -> None:
     manifest = committed.manifest
     assert manifest.provenance.checkpoint_sha256 == sha256(CHECKPOINT / WEIGHTS)
@@ -68,7 +51,10 @@ def test_bundle_is_of_the_checkpoint(committed: Bundle) -> None:
 
 def test_exported_again_it_translates_the_same(committed: Bundle, corpus: Corpus, tmp_path: Path) -> None:
     """On the pairs that the bundle was made with, since int8 is calibrated on them."""
-    assert export(committed, "int8", tmp_path / "bundle", read_corpus(CHECKPOINT / PARITY)).passed
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's remarks to its own developers
+        parity = export_bundle(CHECKPOINT, tmp_path / "bundle", target("int8"), read_corpus(CHECKPOINT / PARITY))
+    assert parity.passed
     again = Bundle.open(tmp_path / "bundle")
     tokenizer = Tokenizer.open(again.path)
     samples = of_corpus(corpus, committed.manifest, tokenizer)
@@ -100,13 +86,18 @@ def operators(file: Path) -> Counter[str]:
     return Counter(node.op_type for node in onnx.load(file).graph.node)
 
 
-def test_fp32_is_plain_pytorch_and_scores_its_own_translations_as_it_made_them(
-    committed: Bundle, corpus: Corpus, tmp_path: Path
-) -> None:
-    parity = export(committed, "fp32", tmp_path / "bundle", corpus)
+def test_fp32_is_plain_pytorch(corpus: Corpus) -> None:
+    bundle = fp32()
+    model, tokenizer = load_checkpoint(CHECKPOINT)
+    samples = of_corpus(corpus, bundle.manifest, tokenizer)
+    expected = decode_with_checkpoint(model, samples, bundle.manifest.max_target_tokens)
+    parity = compare(samples, expected, tokenizer, bundle)
     assert (parity.sentences, parity.equal) == (500, 500)
-    for beam_size in (1, 4):
-        check_scores(Bundle.open(tmp_path / "bundle"), corpus, beam_size)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_fp32_scores_its_own_translations_as_it_made_them(corpus: Corpus, beam_size: int) -> None:
+    check_scores(fp32(), Corpus(corpus.sources[::4], corpus.targets[::4], []), beam_size)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])

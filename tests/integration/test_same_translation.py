@@ -4,12 +4,10 @@ The graphs and the slot table are driven here without an engine, so that any sch
 engine would choose. `test_engine.py` has the same promise for the schedules that the engine does choose.
 """
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,19 +17,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
-from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer
-from export.write import Target, export_bundle
-from model.data import Corpus, read_corpus
+from model.data import read_corpus
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.slots import SlotTable
 from service.telemetry.metrics import Metrics
-from tests import synthetic
+from tests import default_model, synthetic
 from tests.engine_harness import look_up_or_encode
 
-REPOSITORY = Path(__file__).parents[2]
-DEFAULT = REPOSITORY / "models" / "en-de"
 STEPS = 20
 # Beyond the 32 slots of a server by default, and beyond every block of rows that a product is cut into.
 MOST_ROWS = 70
@@ -54,9 +48,9 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
-property_test = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_test = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Threads never run twice alike, so a failure is reported as it was found.
-without_shrinking = settings(property_test, max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+without_shrinking = settings(property_test, max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 class Trace(NamedTuple):
@@ -160,31 +154,14 @@ def assert_same_bits(actual: NDArray[np.generic], expected: NDArray[np.generic],
     scope="module",
     params=["default fp32", "default int8", "narrow int8", "deep fp32", "wide fp32"],
 )
-def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Subject:
+def subject(request: pytest.FixtureRequest) -> Subject:
     """The default model and the random ones, in one precision."""
     model, precision = request.param.split()
     if model != "default":
         checkpoint = synthetic.make_checkpoint(**ARCHITECTURES[model])
         return Subject(synthetic.make_bundle(checkpoint, precision).bundle, synthetic.texts())
-    bundle = Bundle.open(DEFAULT / "bundle")
-    texts = sorted(read_corpus(synthetic.CORPUS).sources, key=len)[::25]
-    if precision == "fp32":
-        bundle = export_fp32(bundle, tmp_path_factory.mktemp("default"))
-    return Subject(bundle, texts)
-
-
-def export_fp32(default: Bundle, folder: Path) -> Bundle:
-    """The default model in fp32, under the limits of the bundle that is served."""
-    manifest = default.manifest
-    limits = (manifest.max_source_tokens, manifest.max_target_tokens)
-    pairs = read_corpus(synthetic.CORPUS)
-    few = Corpus(pairs.sources[:3], pairs.targets[:3], [])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's remarks to its own developers
-        export_bundle(
-            DEFAULT / "checkpoint", folder / "fp32", Target("default", Languages.pair("en", "de"), "fp32", *limits), few
-        )
-    return Bundle.open(folder / "fp32")
+    bundle = default_model.fp32() if precision == "fp32" else Bundle.open(default_model.BUNDLE)
+    return Subject(bundle, sorted(read_corpus(synthetic.CORPUS).sources, key=len)[::40])
 
 
 class Visit(NamedTuple):

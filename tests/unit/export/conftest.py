@@ -1,5 +1,6 @@
 """A model of random weights, exported once in every precision, with the parity check over some sentences."""
 
+import json
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -20,10 +21,12 @@ from model.config import TransformerConfig
 from model.data import Corpus, read_corpus
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
+from tests.made_once import made_once
 
 PAIRS = Path(__file__).parents[2] / "data" / "en-de.tsv"
 VOCABULARY = 400
 SENTENCES = 120
+PARITY = "parity.json"
 # By trial: translations differ, some end by themselves, and the best two logits are never closer than 7e-5.
 SEED = 5
 CROSS_ATTENTION_GAIN = 3.0
@@ -85,13 +88,12 @@ def random_model() -> Callable[..., Transformer]:
 
 
 @pytest.fixture(scope="session")
-def checkpoint(
-    random_model: Callable[..., Transformer], corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    folder = tmp_path_factory.mktemp("export")
-    train_tokenizer(corpus, folder / "tokenizer", vocabulary_size=VOCABULARY, joint=True)
-    save_checkpoint(folder / "checkpoint", random_model(1, 2), folder / "tokenizer", {}, corpus)
-    return folder / "checkpoint"
+def checkpoint(random_model: Callable[..., Transformer], corpus: Corpus) -> Path:
+    def make(folder: Path) -> None:
+        train_tokenizer(corpus, folder / "tokenizer", vocabulary_size=VOCABULARY, joint=True)
+        save_checkpoint(folder / "checkpoint", random_model(1, 2), folder / "tokenizer", {}, corpus)
+
+    return made_once("checkpoint of the tests of export", make) / "checkpoint"
 
 
 @pytest.fixture(scope="session")
@@ -123,10 +125,13 @@ def exported(checkpoint: Path, target: Callable[..., Target], corpus: Corpus) ->
 
     @cache
     def exported(precision: Precision) -> Exported:
-        out = checkpoint.parent / precision
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            parity = export_bundle(checkpoint, out, target(precision), corpus)
-        return Exported(Bundle.open(out), parity)
+        def make(folder: Path) -> None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                parity = export_bundle(checkpoint, folder / "bundle", target(precision), corpus)
+            (folder / PARITY).write_text(json.dumps(parity.as_dict()))
+
+        folder = made_once(f"bundle of the tests of export, {precision}", make)
+        return Exported(Bundle.open(folder / "bundle"), Parity(**json.loads((folder / PARITY).read_text())))
 
     return exported

@@ -165,47 +165,37 @@ def test_encoder_attention_sees_both_ways(graphs: Graphs, precision: str) -> Non
 
 
 @pytest.fixture(scope="module")
-def half(random_model: Callable[..., Transformer], tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelProto]:
-    folder = tmp_path_factory.mktemp("half")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        write_graphs(random_model(1, 1), "fp16", folder, {}, alignment_layer=0)
-    return {name: onnx.load(folder / f"{name}.onnx") for name in ("encoder", "decoder")}
+def half(exported: Callable[[Precision], Exported]) -> dict[str, ModelProto]:
+    bundle = exported("fp16").bundle
+    return {"encoder": onnx.load(bundle.encoder), "decoder": onnx.load(bundle.decoder)}
 
 
 def test_encoder_attention_in_half_precision_has_present_outputs(half: dict[str, ModelProto]) -> None:
     """Nobody reads them, but on a GPU the operator refuses to run without them."""
     [node] = attentions(half["encoder"])
     assert len(node.output) == 3
-    [own, source] = attentions(half["decoder"])
-    assert (len(own.output), len(source.output)) == (3, 1)
+    assert [len(node.output) for node in attentions(half["decoder"])] == [3, 1, 3, 1]  # own and source, twice
 
 
 def test_attention_scores_in_half_precision_are_computed_once_more(half: dict[str, ModelProto]) -> None:
     """On a GPU the operator cannot give them."""
-    [_, source] = attentions(half["decoder"])
-    assert "qk_output" not in attributes(source)
+    assert all("qk_output" not in attributes(node) for node in attentions(half["decoder"]))
     [scores] = [node for node in half["decoder"].graph.node if "attention_scores" in node.output]
     assert scores.op_type == "MatMul"
     shape = (TensorProto.FLOAT16, ["batch", 2, 1, "source_capacity"])
     assert types(half["decoder"].graph.output)["attention_scores"] == shape
 
 
-def test_attention_scores_are_the_same_in_every_precision(
-    random_model: Callable[..., Transformer], tmp_path: Path
-) -> None:
+def test_attention_scores_are_the_same_in_every_precision(exported: Callable[[Precision], Exported]) -> None:
     """One way to give them is the operator's, the other is a product."""
     rows, chance = 3, np.random.default_rng(0)
     memory = {name: chance.standard_normal((rows, 2, 9, 16)) for name in memory_names(2)}
     caches = {name: np.zeros((rows, 2, 7, 16)) for name in cache_names(2)}
+    bundles = [exported(precision).bundle for precision in ("fp32", "fp16")]
+    assert bundles[0].manifest.alignment == bundles[1].manifest.alignment
     seen = []
-    for precision, dtype in (("fp32", np.float32), ("fp16", np.float16)):
-        folder = tmp_path / precision
-        folder.mkdir()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            write_graphs(random_model(1, 2), precision, folder, {}, alignment_layer=1)
-        session = onnxruntime.InferenceSession(folder / "decoder.onnx", providers=["CPUExecutionProvider"])
+    for bundle, dtype in zip(bundles, (np.float32, np.float16), strict=True):
+        session = onnxruntime.InferenceSession(bundle.decoder, providers=["CPUExecutionProvider"])
         feeds = {
             "ids": np.array([1, 5, 9]),
             "lengths": np.zeros(rows, np.int32),

@@ -18,10 +18,9 @@ REASONS = st.sampled_from([FinishReason.EOS, FinishReason.LENGTH, FinishReason.R
 
 def choices(scores: st.SearchStrategy[float]) -> st.SearchStrategy[list[Choice]]:
     """The choices of one segment, by descending score."""
-    hypotheses = st.builds(
-        Hypothesis, st.lists(st.just(7), max_size=3), st.integers(-9, 0), scores, REASONS, st.integers(0, 4)
-    )
-    listed = st.lists(st.builds(Choice, st.text("ab", max_size=2), hypotheses), min_size=1, max_size=5)
+    hypotheses = st.builds(Hypothesis, st.just([7]), st.integers(-9, 0), scores, REASONS, st.integers(0, 4))
+    texts = st.sampled_from(["", "a", "b", "ab", "ba"])
+    listed = st.lists(st.builds(Choice, texts, hypotheses), min_size=1, max_size=5)
     return listed.map(lambda each: sorted(each, key=lambda choice: -choice.hypothesis.score))
 
 

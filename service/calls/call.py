@@ -19,8 +19,9 @@ from service.registry.catalog import ServedModel
 from service.segment import Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
-from service.text.document import Document, TextResult
+from service.text.document import Document
 from service.text.pair import Pair
+from service.text.result import TextResult
 
 
 class Call:

@@ -14,7 +14,7 @@ from dragoman.errors import DragomanError
 from service.calls.call import Call
 from service.calls.text_worker import Result
 from service.decode import worst
-from service.text.document import TextResult
+from service.text.result import TextResult
 
 
 class PivotCall:

@@ -17,8 +17,9 @@ from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
 from service.text.detection import Guess, LanguageDetector, Tongues
-from service.text.document import Document, TextResult
+from service.text.document import Document
 from service.text.pair import Pair
+from service.text.result import TextResult
 from service.text.translator import Translator
 
 # Texts with more characters in all are read portion by portion, in turns: these take some milliseconds.

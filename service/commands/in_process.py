@@ -23,8 +23,8 @@ from service.registry.glossaries import Glossaries
 from service.settings import DEFAULT_MODELS, PREFIX, Settings, load
 from service.terms import Index, Terms
 from service.text.detection import MOST_GUESSES, LanguageDetector, Tongues, agree
-from service.text.document import TextResult
 from service.text.pair import Pair
+from service.text.result import TextResult
 from service.text.translator import Limits, Translator
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from service.registry.glossaries import StoredGlossary
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
 from service.text.detection import MOST_GUESSES, Guess
-from service.text.document import TextResult
+from service.text.result import TextResult
 
 # What is one message, whatever the size of what it answers.
 _Whole = TypeVar("_Whole", pb.TranslateTextResponse, pb.ScoreTextResponse)

@@ -15,84 +15,15 @@ from dragoman.tokenizer import Tokenizer
 from service.decode import Attention, FinishReason, worst
 from service.segment import Segment
 from service.text.alignment import Alignment, Link
-from service.text.alternatives import Alternative, Alternatives, Choice
+from service.text.alternatives import Alternatives, Choice
+from service.text.part import Part
 from service.text.piece import Protection
+from service.text.result import TextResult, TokenScore
 from service.text.segment_text import SegmentText
 from service.text.term_plan import TermPlan
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
 _ALIGNED_WEIGHT: Final = 32  # segments that are made text in the time in which one is aligned besides
-
-
-class Part(NamedTuple):
-    """A part of a text.
-
-    Attributes:
-        kept: what stays as it is.
-        segment: what is to be decoded behind it; None: nothing.
-        protection: what was taken out of the segment's text; None: nothing.
-        split: whether a sentence was longer than the model takes, and was split inside.
-        source: what the segment was made of, where its translation is to be aligned with that; None: it is not.
-        plan: how the terms of the segment get into its translation; None: it has none.
-    """
-
-    kept: str
-    segment: Segment | None = None
-    protection: Protection | None = None
-    split: bool = False
-    source: SegmentText | None = None
-    plan: TermPlan | None = None
-
-
-class TokenScore(NamedTuple):
-    """How probable a token of a translation was.
-
-    Attributes:
-        piece: of text, as the vocabulary writes it.
-        log_probability: the natural logarithm of its probability, behind the tokens before it.
-    """
-
-    piece: str
-    log_probability: float
-
-
-class TextResult(NamedTuple):
-    """The translation of one text.
-
-    Attributes:
-        text: the translation, with the separators of the source.
-        source_tokens: tokens of the text that the model read.
-        target_tokens: tokens that the model wrote, without the end-of-sentence tokens.
-        finish_reason: LENGTH if any segment was cut off at its limit, else REPETITION if any was stopped, else EOS.
-        segments: into how many segments the text was split.
-        mean_log_probability: of all tokens that the model wrote, the end-of-sentence tokens counted, in natural
-            logarithms; None where it was not asked for, or there is no segment.
-        unknown_pieces: pieces of the source that the model has no token for.
-        split: whether a sentence was longer than the model takes, and was split inside.
-        alternatives: the best translations of the text, the best first, which is `text`; as many as were asked for, or
-            all where fewer were found.
-        log_probability: the sum that `mean_log_probability` is the mean of; 0 where that is None.
-        token_scores: of a translation that was given, each token and the end-of-sentence tokens.
-        alignments: which words of the source became which of the translation, in the order of the translation; empty
-            where that was not asked for.
-        term_segments: how many segments have terms that are to have given translations.
-        glossary_misses: the names of terms that the text lacks, each once, in their order.
-    """
-
-    text: str
-    source_tokens: int
-    target_tokens: int
-    finish_reason: FinishReason
-    segments: int
-    mean_log_probability: float | None
-    unknown_pieces: int
-    split: bool
-    alternatives: Sequence[Alternative] = ()
-    log_probability: float = 0.0
-    token_scores: Sequence[TokenScore] = ()
-    alignments: Sequence[Link] = ()
-    term_segments: int = 0
-    glossary_misses: Sequence[str] = ()
 
 
 class _Awaited(NamedTuple):

@@ -9,7 +9,7 @@ from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service.options import RequestOptions
 from service.segment import Segment
-from service.text.document import Part
+from service.text.part import Part
 from service.text.segment_encoder import CHARACTERS_PER_TOKEN
 
 

@@ -14,9 +14,11 @@ from service.segment import Segment
 from service.settings import Settings
 from service.terms import Terms
 from service.text import markup, segmentation
-from service.text.document import Document, Part, TextResult
+from service.text.document import Document
 from service.text.pair import Pair, scored_part
+from service.text.part import Part
 from service.text.piece import Piece
+from service.text.result import TextResult
 from service.text.segment_encoder import SegmentEncoder
 from service.text.segment_text import SegmentText
 from service.text.term_plan import TermPlan, TermPlanner

@@ -21,8 +21,8 @@ from model.layout import PARITY
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
 from service.options import SCORING, Decoding, RequestOptions
-from service.text.document import TextResult
 from service.text.pair import Pair
+from service.text.result import TextResult
 from service.text.translator import Translator
 from tests.default_model import BUNDLE, CHECKPOINT, fp32, target
 

@@ -9,7 +9,8 @@ from typing import Any
 from service.options import RequestOptions
 from service.queue.intake import Intake
 from service.segment import Segment
-from service.text.document import Document, Part
+from service.text.document import Document
+from service.text.part import Part
 from service.text.translator import OnProgress
 
 DEFAULT_OPTIONS = RequestOptions(client="a")

@@ -20,7 +20,7 @@ from service.queue.reservation import Reservation
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
-from service.text.document import TextResult
+from service.text.result import TextResult
 from tests.unit.service.calls.played_texts import CharacterTranslator, model_of
 from tests.unit.service.played import intake_of
 from tests.unit.service.played_engine import until

@@ -14,7 +14,7 @@ from service.handlers.answer import in_messages, listed, pieces, sendable, trans
 from service.handlers.validation import check_page
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
-from service.text.document import TextResult
+from service.text.result import TextResult
 
 NAMES = ["de-en", "en-de", "en-fr", "fr-en", "it-en"]
 

@@ -11,7 +11,8 @@ from dragoman.errors import InternalError
 from service.decode import FinishReason, Hypothesis
 from service.segment import Segment
 from service.text.alignment import Alignment
-from service.text.document import Document, Part
+from service.text.document import Document
+from service.text.part import Part
 from service.text.segment_text import SegmentText
 from tests.unit.service.played_segments import begun, end, fail
 

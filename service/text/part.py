@@ -1,0 +1,28 @@
+"""A part of a text, on its way into a document: what stays, and a segment behind it."""
+
+from typing import NamedTuple
+
+from service.segment import Segment
+from service.text.piece import Protection
+from service.text.segment_text import SegmentText
+from service.text.term_plan import TermPlan
+
+
+class Part(NamedTuple):
+    """A part of a text.
+
+    Attributes:
+        kept: what stays as it is.
+        segment: what is to be decoded behind it; None: nothing.
+        protection: what was taken out of the segment's text; None: nothing.
+        split: whether a sentence was longer than the model takes, and was split inside.
+        source: what the segment was made of, where its translation is to be aligned with that; None: it is not.
+        plan: how the terms of the segment get into its translation; None: it has none.
+    """
+
+    kept: str
+    segment: Segment | None = None
+    protection: Protection | None = None
+    split: bool = False
+    source: SegmentText | None = None
+    plan: TermPlan | None = None

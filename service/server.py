@@ -103,7 +103,8 @@ class _Server:
         self._translation = Translation(handlers, settings.max_request_bytes)
         self._health = Health()
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
-        self._door = Door(settings, metrics, handlers, self._health, certificates, asks_for_keys=asks_for_keys)
+        catalog = self._gate.catalog
+        self._door = Door(settings, metrics, handlers, self._health, catalog, certificates, asks_for_keys=asks_for_keys)
         metrics.watch_health(lambda: self._health.serving)
         self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         self._failures = (self._registry.failed, self._listener.lost, self._door.lost)

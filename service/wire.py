@@ -12,3 +12,4 @@ class Protocol(StrEnum):
     GRPC = "grpc"
     HTTP = "http"  # the JSON of this server's own API
     CONNECT = "connect"
+    LIBRETRANSLATE = "libretranslate"

@@ -61,13 +61,19 @@ class Calls:
         self._max_request_bytes = max_request_bytes
         self._proxies = proxies
 
-    def begin(self, method: str, protocol: Protocol, request: Request) -> Head:
-        """Tell who calls, by the headers: before any of the body is read.
+    def begin(self, method: str, protocol: Protocol, request: Request, key: str = "") -> Head:
+        """Tell who calls, by the headers: before any of the body is read, unless the protocol has keys there.
+
+        Args:
+            method: its name, such as "TranslateText".
+            protocol: by which it came.
+            request: whose headers count.
+            key: that came elsewhere; "": none did.
 
         Raises:
             UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over.
         """
-        metadata = request.headers.items()
+        metadata = [*request.headers.items(), *([("x-api-key", key)] if key else [])]
         caller = self._handlers.identify(method, self._peer(request), metadata, protocol)
         return Head(method, protocol, caller, metadata, time.monotonic())
 

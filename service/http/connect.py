@@ -20,7 +20,7 @@ def routes(answers: Methods) -> list[BaseRoute]:
 
     def route(method: Method) -> Route:
         async def endpoint(request: Request) -> Response:
-            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            kind = methods.kind_of(request)
             if kind != methods.JSON:
                 headers = {"accept-post": methods.JSON}
                 return errors.plain_answer(415, f"content-type: must be {methods.JSON}, is {kind[:100]!r}", headers)

@@ -1,7 +1,7 @@
 """The HTTP port of a server, from its opening to its end."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
@@ -13,7 +13,9 @@ from service.handlers.translation import TranslationHandlers
 from service.http import application, connect, own
 from service.http.calls import Calls
 from service.http.connections import Connections
+from service.http.libretranslate import LibreTranslate
 from service.http.methods import Methods
+from service.registry.catalog import Catalog
 from service.registry.health import Health
 from service.security import exposure
 from service.security.forwarded import TrustedProxies
@@ -34,6 +36,7 @@ class Door:
         metrics: of the server.
         handlers: of the methods.
         health: of the server.
+        catalog: gives the models that are served; raises a DragomanError where there are none.
         certificates: of the server; None: connections come in plain text.
         asks_for_keys: whether callers need a key, or a certificate.
 
@@ -47,6 +50,7 @@ class Door:
         metrics: Metrics,
         handlers: TranslationHandlers,
         health: Health,
+        catalog: Callable[[], Catalog],
         certificates: Certificates | None,
         *,
         asks_for_keys: bool,
@@ -54,8 +58,14 @@ class Door:
         self._address = settings.http_address
         self._warn = partial(exposure.warn, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
         proxies = TrustedProxies(settings.http_trusted_proxy_list)
-        answers = Methods(handlers, Calls(handlers, settings.max_request_bytes, proxies))
-        routes = [*own.routes(handlers, answers, lambda: health.serving), *connect.routes(answers)]
+        calls = Calls(handlers, settings.max_request_bytes, proxies)
+        answers = Methods(handlers, calls)
+        libretranslate = LibreTranslate(handlers, calls, catalog, asks_for_keys=bool(settings.api_keys))
+        routes = [
+            *own.routes(handlers, answers, lambda: health.serving),
+            *connect.routes(answers),
+            *libretranslate.routes(),
+        ]
         self._connections = Connections(
             application.make(routes, settings.http_origin_list),
             settings,

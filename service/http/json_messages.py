@@ -58,6 +58,14 @@ async def written(message: Message) -> bytes:
     return _written(message)
 
 
+async def load_object(body: bytes) -> dict[str, Any]:
+    """Read a JSON object whose fields are no message's; the errors are those of :func:`load`."""
+    content = await asyncio.to_thread(load, body) if len(body) > _LARGE_BYTES else load(body)
+    if not isinstance(content, dict):
+        raise _no_object(content)
+    return content
+
+
 def load(body: bytes) -> Any:
     """Read JSON in UTF-8, strictly.
 
@@ -83,7 +91,7 @@ def load(body: bytes) -> Any:
 def from_content(content: Any, kind: type[_M]) -> _M:
     """Make a message of what JSON gave; the errors are those of :func:`parse`."""
     if not isinstance(content, dict):
-        raise InvalidRequestError(f"the body must be a JSON object, is {_type_name(content)}")
+        raise _no_object(content)
     _check_fields(content, kind.DESCRIPTOR, "")
     message = kind()
     content = _without_texts(content, message)
@@ -205,6 +213,10 @@ def _explained(problem: str) -> InvalidRequestError:
 
 def _invalid(field: str, description: str) -> InvalidRequestError:
     return InvalidRequestError(named(field, description), violations=[(field, description)])
+
+
+def _no_object(content: Any) -> InvalidRequestError:
+    return InvalidRequestError(f"the body must be a JSON object, is {_type_name(content)}")
 
 
 def _type_name(content: Any) -> str:

@@ -97,10 +97,15 @@ class Methods:
     async def _message(self, method: Method, request: Request) -> Message:
         if request.method == "GET":
             return json_messages.from_content(dict(request.query_params), method.request)
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        kind = kind_of(request)
         if kind != JSON:
             raise InvalidRequestError(json_messages.named("content-type", f"must be {JSON}, is {kind[:100]!r}"))
         return await json_messages.parse(await self._calls.body(request), method.request)
+
+
+def kind_of(request: Request) -> str:
+    """Give the type of the body, without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _name(message: Any, head: Head) -> None:

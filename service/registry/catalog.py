@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from dragoman.bundle import Manifest
@@ -86,6 +86,7 @@ class Catalog:
         """
         self._pivot_language = pivot_language
         self._models = sorted(models, key=lambda model: model.manifest.name)
+        self.pairs = cache(self._pairs)
         self.sources = lru_cache(maxsize=64)(self._sources)
 
     def __iter__(self) -> Iterator[ServedModel]:
@@ -125,6 +126,20 @@ class Catalog:
         """Collect the codes of all languages that a model reads or writes."""
         manifests = [model.manifest for model in self._models]
         return {code for each in manifests for code in (*each.source_languages, *each.target_languages)}
+
+    def _pairs(self) -> dict[str, list[str]]:
+        """List the languages into which each source language can be translated; in the order of the models."""
+        pairs: dict[str, dict[str, None]] = {}
+        manifests = [model.manifest for model in self._models]
+        for manifest in manifests:
+            for source in manifest.source_languages:
+                pairs.setdefault(source, {}).update(dict.fromkeys(manifest.target_languages))
+        if pivot := self._pivot_language:
+            beyond = [target for each in manifests if each.languages.source(pivot) for target in each.target_languages]
+            for each in manifests:
+                for source in each.source_languages if each.languages.target(pivot) else ():
+                    pairs[source].update(dict.fromkeys(beyond))
+        return {source: [target for target in targets if target != source] for source, targets in pairs.items()}
 
     def _sources(self, name: str, target: str) -> tuple[str, ...]:
         """List the languages from which a request can be translated, those of the first model first.

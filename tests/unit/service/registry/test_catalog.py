@@ -88,3 +88,27 @@ def test_an_unknown_model(catalog) -> None:
 
 def test_models_are_ordered_by_name(catalog) -> None:
     assert [model.manifest.name for model in catalog] == ["back", "big", "small", "swiss"]
+
+
+@pytest.mark.parametrize("pivot", ["", "en"])
+def test_pairs_are_those_that_are_served(catalog, manifest, tokenizer, pivot: str) -> None:
+    own = manifest.model_copy(update={"name": "many", "languages": MANY})
+    mailbox = Mailbox(100)
+    many = ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)
+    languages = Languages.pair("fr", "en")
+    french = ServedModel(
+        manifest.model_copy(update={"name": "fr-en", "languages": languages}),
+        many.translator,
+        mailbox,
+        intake_of(mailbox),
+        32,
+    )
+    served = Catalog([*catalog, many, french], pivot)
+    pairs = {(source, target) for source, targets in served.pairs().items() for target in targets}
+    targets = {target for model in served for target in model.manifest.target_languages}
+    possible = {(source, target) for target in targets for source in served.sources("", target) if source != target}
+    assert pairs <= possible
+    assert possible - pairs == (
+        set() if pivot else {("it", "de-CH")}
+    )  # a region that has no model, served all the same
+    assert (("fr", "de") in pairs) is bool(pivot)

@@ -1,0 +1,76 @@
+"""Parameters of protocols that take them as JSON, as a form, or in the query of the URL."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+
+from dragoman.errors import InvalidRequestError
+from service.http import json_messages
+from service.http.methods import JSON, kind_of
+
+FORM: Final = "application/x-www-form-urlencoded"
+MAX_FIELDS: Final = 2_000
+
+
+async def parameters(request: Request, body: bytes) -> dict[str, Any]:
+    """Read the parameters of a request; those of the body win over those of the URL.
+
+    Args:
+        request: whose headers and URL count.
+        body: of the request.
+
+    Returns:
+        Values of JSON; of a form and of the URL a string each, or a list where a name stands there several times.
+
+    Raises:
+        InvalidRequestError: they cannot be read.
+    """
+    kind = kind_of(request)
+    given = _fields(request.scope["query_string"])
+    if kind == JSON:
+        return given | await json_messages.load_object(body)
+    if body and kind != FORM:
+        raise InvalidRequestError(json_messages.named("content-type", f"must be {JSON} or {FORM}, is {kind[:100]!r}"))
+    return given | _fields(body)
+
+
+def text_of(given: Mapping[str, Any], name: str) -> str:
+    """Give a parameter that is a string; "" where it is not given.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = given.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidRequestError(json_messages.named(name, "must be one string"))
+    return value
+
+
+def number_of(given: Mapping[str, Any], name: str, limit: int) -> int:
+    """Give a parameter that is a number, 0 to a limit; 0 where it is not given.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = given.get(name)
+    if value is None or value == "":
+        return 0
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limit:
+        raise InvalidRequestError(json_messages.named(name, f"must be a whole number, 0 to {limit}"))
+    return value
+
+
+def _fields(text: bytes) -> dict[str, Any]:
+    try:
+        fields = parse_qs(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+    except UnicodeError:
+        raise InvalidRequestError("the parameters are not percent-encoded UTF-8") from None
+    except ValueError:
+        raise InvalidRequestError(f"there may be at most {MAX_FIELDS} parameters") from None
+    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}

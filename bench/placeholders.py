@@ -3,9 +3,9 @@
     python -m bench.placeholders --data test.tsv.xz [--name Tom] [--markdown OUT]
 
 Of sentences that have a name, once in the source and once in the reference, the name is replaced in both: by invented
-names, which a glossary keeps, or by placeholders, which are protected. Each is translated as it is and with its
-protection. A miss that no answer names is silent: there must be none. BLEU is against the references with the same
-replacement.
+names, which a glossary keeps, or by placeholders, which are protected: by one, and by several with commas between them.
+Each is translated as it is and with its protection. A miss that no answer names is silent: there must be none. BLEU is
+against the references with the same replacement.
 """
 
 import re
@@ -40,6 +40,7 @@ _PLACEHOLDERS: Final = (
     "{n, plural, one {# man} other {# men}}",
     "👩‍👩‍👧",
 )
+_TOGETHER: Final = (2, 4, 5, 6, 8)  # placeholders of a sentence
 _HEAD: Final = "| what | translated | sentences | once | more often | missing | silent misses | BLEU |"
 
 
@@ -50,9 +51,9 @@ class Row(NamedTuple):
         what: they are.
         way: in which their sentences were translated.
         sentences: how many.
-        once: sentences whose translation has the text once.
-        twice: likewise, more often.
-        silent: translations without it that do not say so.
+        once: sentences whose translation has each of the texts once.
+        twice: sentences whose translation has one of them more often.
+        silent: translations without one of them that do not say so.
         bleu: None where sacrebleu is not installed.
     """
 
@@ -111,24 +112,24 @@ def _with_name(pairs: Sequence[tuple[str, str]], name: str) -> list[tuple[str, s
 
 def _measure(bundle: Bundle, pairs: Sequence[tuple[str, str]], name: str) -> list[Row]:
     engine, translator = OfflineEngine(bundle, slots=32), Translator(bundle.manifest, bundle.tokenizer())
-    names = Terms([Index(map(GlossaryEntry, _NAMES))])
+    names, placeholders = Terms([Index(map(GlossaryEntry, _NAMES))]), Terms([], protects_placeholders=True)
+    kinds = [("names", _NAMES, names, 1), ("placeholders", _PLACEHOLDERS, placeholders, 1)]
+    kinds += [(f"{count} placeholders", _PLACEHOLDERS, placeholders, count) for count in _TOGETHER]
     rows = []
     try:
-        for what, texts, terms in (
-            ("names", _NAMES, names),
-            ("placeholders", _PLACEHOLDERS, Terms([], protects_placeholders=True)),
-        ):
-            kept = [texts[number % len(texts)] for number in range(len(pairs))]
-            sources = [source.replace(name, text) for (source, _), text in zip(pairs, kept, strict=True)]
-            references = [reference.replace(name, text) for (_, reference), text in zip(pairs, kept, strict=True)]
+        for what, texts, terms, together in kinds:
+            kept = [[texts[(number + place) % len(texts)] for place in range(together)] for number in range(len(pairs))]
+            lists = [", ".join(each) for each in kept]
+            sources = [source.replace(name, text) for (source, _), text in zip(pairs, lists, strict=True)]
+            references = [reference.replace(name, text) for (_, reference), text in zip(pairs, lists, strict=True)]
             for way, options in (("as it is", RequestOptions()), ("kept", RequestOptions(terms=terms))):
                 results = translator.translate_offline(engine, sources, options)
-                counts = [result.text.count(text) for result, text in zip(results, kept, strict=True)]
+                counts = [list(map(result.text.count, each)) for result, each in zip(results, kept, strict=True)]
                 silent = sum(
                     bool(missing(list(terms.find(source)), result.text)) and not result.glossary_misses
                     for source, result in zip(sources, results, strict=True)
                 )
-                once, twice = counts.count(1), sum(number > 1 for number in counts)
+                once, twice = sum(set(row) == {1} for row in counts), sum(max(row) > 1 for row in counts)
                 score = bleu([result.text for result in results], references)
                 rows.append(Row(what, way, len(pairs), once, twice, silent if way == "kept" else 0, score))
     finally:

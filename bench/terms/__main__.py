@@ -7,6 +7,9 @@ Terms are words of the references of --data that translate a word of the source,
 there as in the reference, inflection and all, so what they gain in BLEU is more than a glossary would; whether they are
 there is no matter of that.
 
+After these come terms that do not fit: each is a word of another reference, and stands in the reference in place of a
+noun that translates a word of the source. As a glossary they may give way: then they take the place of aligned words.
+
 All sentences are there at once, on one thread. Times are those of the processor, the least of all rounds.
 """
 
@@ -22,7 +25,7 @@ from bench.log import Log, log_with_time
 from bench.terms.lexicon import learn
 from bench.terms.measure import Found, Translator, Way
 from bench.terms.report import as_dict, as_markdown
-from bench.terms.tasks import tasks
+from bench.terms.tasks import tasks, unfit_tasks
 from dragoman.arguments import Parser
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError
@@ -30,6 +33,7 @@ from dragoman.exit_codes import EXIT_OK
 
 _GREEDY = Way(1, constrained=False)
 _PLAIN = Way(4, constrained=False)
+_GLOSSARY = Way(4, constrained=True, as_glossary=True)
 
 
 def main(argv: list[str]) -> int:
@@ -79,12 +83,16 @@ def _found(arguments: argparse.Namespace, log: Log) -> Iterator[Found]:
     translator = Translator(Bundle.open(Path(arguments.bundle)), arguments.slots)
     try:
         greedy = translator.greedy([source for source, _ in pairs])
-        ways = [_GREEDY, _PLAIN, *(Way(size, constrained=True) for size in arguments.beam_sizes)]
+        ways = [_GREEDY, _PLAIN, *(Way(size, constrained=True) for size in arguments.beam_sizes), _GLOSSARY]
         for terms in arguments.terms:
             chosen = tasks(pairs, greedy, lexicon, terms, arguments.sentences)
             log(f"{terms} terms: {len(chosen)} sentences")
             if chosen:
                 yield from translator.measure(chosen, ways, arguments.rounds)
+        unfit = unfit_tasks(pairs, greedy, lexicon, arguments.sentences)
+        log(f"terms that do not fit: {len(unfit)} sentences")
+        if unfit:
+            yield from translator.measure(unfit, ways, arguments.rounds, fits=False)
     finally:
         translator.close()
 

@@ -39,7 +39,7 @@ def as_dict(found: Sequence[Found], arguments: Mapping[str, Any]) -> dict[str, A
 
 def _row(one: Found) -> tuple[str, ...]:
     return (
-        str(one.terms),
+        str(one.terms) if one.fits else f"{one.terms}, unfit",
         f"{one.sentences:,}",
         str(one.way),
         f"{one.with_all / one.sentences:.1%}",

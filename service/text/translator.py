@@ -180,7 +180,7 @@ class Translator:
         Raises:
             DragomanError: a segment could not be decoded.
         """
-        return _decoded(engine, [self.prepare(text, options) for text in texts])
+        return decode_offline(engine, [self.prepare(text, options) for text in texts])
 
     def score_offline(
         self, engine: Decodes, pairs: Iterable[Pair], options: RequestOptions
@@ -207,7 +207,7 @@ class Translator:
                 outcomes.append(error)
             else:
                 outcomes.append(document)
-        results = iter(_decoded(engine, [outcome for outcome in outcomes if isinstance(outcome, Document)]))
+        results = iter(decode_offline(engine, [outcome for outcome in outcomes if isinstance(outcome, Document)]))
         return [next(results) if isinstance(outcome, Document) else outcome for outcome in outcomes]
 
     def _parts(
@@ -276,7 +276,16 @@ class Translator:
         return min(asked, limit) if asked else limit
 
 
-def _decoded(engine: Decodes, documents: Sequence[Document]) -> list[TextResult]:
+def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextResult]:
+    """Decode documents that were read, in this thread, all of them together.
+
+    Args:
+        engine: of the same bundle, not started.
+        documents: of any length, with any options.
+
+    Raises:
+        DragomanError: a segment could not be decoded.
+    """
     segments = [segment for document in documents for segment in document.segments]
     for segment in segments:
         segment.decode = segment.new_decode()

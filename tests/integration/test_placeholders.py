@@ -29,12 +29,15 @@ def test_what_is_kept_is_in_the_translations_and_nothing_is_missing_in_silence(t
     assert placeholders.main(["--data", str(data), "--markdown", str(table)]) == 0
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.read_text().splitlines()[2:]]
     assert [row[:2] for row in rows] == [
-        [what, way] for what in ("names", "placeholders") for way in ("as it is", "kept")
+        [what, way]
+        for what in ("names", "placeholders", *(f"{count} placeholders" for count in (2, 4, 5, 6, 8)))
+        for way in ("as it is", "kept")
     ]
-    for _, way, sentences, once, _, _, silent, _ in rows:
+    for what, way, sentences, once, _, _, silent, _ in rows:
         if way == "kept":
             assert int(sentences) == len(PAIRS)
-            assert float(once.removesuffix(" %")) >= 90
+            # For eight, a sentence may have fewer stand-ins: one of them is in an address.
+            assert float(once.removesuffix(" %")) >= (90 if what == "8 placeholders" else 100)
             assert silent == "0"
 
 

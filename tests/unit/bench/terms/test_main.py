@@ -39,7 +39,12 @@ def test_it_runs_to_its_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     out, bundle = tmp_path / "terms.json", str(REPOSITORY / "models" / "en-de" / "bundle")
     command = [*FILES, "--bundle", bundle, "--terms", "1", "--beam-sizes", "4", "--rounds", "1", "--json", str(out)]
     assert terms.main([*command, "--sentences", "12"]) == 0
-    greedy, beam, constrained = json.loads(out.read_text())["found"]
+    greedy, beam, constrained, glossary, *unfit = json.loads(out.read_text())["found"]
     assert (greedy["way"], greedy["with_all"], beam["way"]) == ("greedy", 0, "beam 4")
     assert (constrained["sentences"], constrained["with_all"], constrained["unmet"]) == (12, 12, 0)
+    assert (glossary["way"], glossary["with_all"] + glossary["unmet"]) == ("glossary, beam 4", 12)
+    assert [(each["way"], each["fits"]) for each in unfit] == [
+        (each["way"], False) for each in (greedy, beam, constrained, glossary)
+    ]
+    assert unfit[-1]["with_all"] + unfit[-1]["unmet"] == unfit[-1]["sentences"] > 0
     assert "constrained beam 4" in capfd.readouterr().out

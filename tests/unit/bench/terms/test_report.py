@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from bench.terms.measure import Found, Way
 from bench.terms.report import as_dict, as_markdown
 
@@ -23,3 +25,9 @@ def test_json_has_every_round() -> None:
     assert report["found"][0]["seconds"] == [2.0, 1.0]
     assert report["found"][0]["way"] == "beam 4"
     assert str(Way(1, constrained=False)) == "greedy"
+    assert str(Way(4, constrained=True, as_glossary=True)) == "glossary, beam 4"
+
+
+def test_terms_that_do_not_fit_are_marked() -> None:
+    *_, row = as_markdown([replace(CONSTRAINED, fits=False)]).splitlines()
+    assert cells(row)[0] == "2, unfit"

@@ -1,11 +1,11 @@
 """The default model in fp32, made once: the int8 bundle is in the repository."""
 
-import warnings
 from pathlib import Path
 
 from dragoman.bundle import Bundle, sha256
 from export.write import Target, manifest_of, write_bundle
 from model.checkpoint import WEIGHTS, load_checkpoint
+from tests.exporting import quick_and_quiet
 from tests.made_once import made_once
 
 CHECKPOINT = Path(__file__).parents[1] / "models" / "en-de" / "checkpoint"
@@ -25,8 +25,7 @@ def fp32() -> Bundle:
         model, _ = load_checkpoint(CHECKPOINT)
         manifest = manifest_of(model, CHECKPOINT, target("fp32"))
         (folder / "bundle").mkdir()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's remarks to its own developers
+        with quick_and_quiet():
             write_bundle(model, [], manifest, CHECKPOINT, folder / "bundle")
 
     return Bundle.open(made_once(f"default fp32 {sha256(CHECKPOINT / WEIGHTS)}", make) / "bundle")

@@ -1,7 +1,6 @@
 """Bundles of imported models, made once: random weights of Hugging Face's own classes, with a tokenizer."""
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from model.checkpoint import load_checkpoint
 from model.importing.run import import_folder
 from model.layout import languages
 from tests import hugging_face, hugging_face_files
+from tests.exporting import quick_and_quiet
 from tests.made_once import made_once
 
 MAX_TOKENS = 64
@@ -41,8 +41,7 @@ def imported(kind: str) -> Imported:
         assert known is not None
         manifest = manifest_of(model, checkpoint, Target(kind, known, "fp32", MAX_TOKENS, MAX_TOKENS - 2))
         (folder / "bundle").mkdir()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's remarks to its own developers
+        with quick_and_quiet():
             write_bundle(model, [], manifest, checkpoint, folder / "bundle")
 
     folder = made_once(f"imported {kind}", make)

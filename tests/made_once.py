@@ -14,6 +14,7 @@ _ROOMS = ("model", "export", "dragoman", "service/runtime", "service/engine", "s
 _FILES = (
     "tests/data/en-de.tsv",
     "tests/default_model.py",
+    "tests/exporting.py",
     "tests/hugging_face.py",
     "tests/hugging_face_files.py",
     "tests/imported.py",

@@ -1,7 +1,6 @@
 """The committed checkpoint and the committed bundle belong together: exported again, it translates the same."""
 
 import shutil
-import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from service.text.pair import Pair
 from service.text.result import TextResult
 from service.text.translator import Translator
 from tests.default_model import BUNDLE, CHECKPOINT, fp32, target
+from tests.exporting import quick_and_quiet
 
 PAIRS = Path(__file__).parents[1] / "data" / "en-de.tsv"
 MEBIBYTE = 2**20
@@ -51,8 +51,7 @@ def test_bundle_is_of_the_checkpoint(committed: Bundle) -> None:
 
 def test_exported_again_it_translates_the_same(committed: Bundle, corpus: Corpus, tmp_path: Path) -> None:
     """On the pairs that the bundle was made with, since int8 is calibrated on them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's remarks to its own developers
+    with quick_and_quiet():
         parity = export_bundle(CHECKPOINT, tmp_path / "bundle", target("int8"), read_corpus(CHECKPOINT / PARITY))
     assert parity.passed
     again = Bundle.open(tmp_path / "bundle")

@@ -20,14 +20,6 @@ def dragoman(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
-def assert_one_line(process: subprocess.CompletedProcess[str], message: str) -> None:
-    """What a user can put right ends in one line on standard error, and exit code 2."""
-    assert process.returncode == 2, process.stderr
-    assert process.stdout == ""
-    assert process.stderr.count("\n") == 1
-    assert message in process.stderr
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Short enough for the synthetic model."""
@@ -83,15 +75,10 @@ def test_evaluate(
 LANGUAGES = "--source-language=en", "--target-language=de"
 
 
-def test_what_cannot_be_exported(
-    run: tuple[Path, subprocess.CompletedProcess[str]], synthetic_checkpoint: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "bundle"
-    missing = tmp_path / "missing"
-    assert_one_line(dragoman("export", missing, f"--out={out}", *LANGUAGES), f"{missing}: no such folder")
-    assert_one_line(dragoman("export", run[0], f"--out={out}", *LANGUAGES), "is a bundle, not a checkpoint")
+def test_what_cannot_be_exported(synthetic_checkpoint: Path, tmp_path: Path) -> None:
+    """What a user can put right ends in one line on standard error, and exit code 2."""
     # The synthetic model has 29 positions, fewer than the default limits.
-    refused = dragoman("export", synthetic_checkpoint, f"--out={out}", *LANGUAGES)
+    refused = dragoman("export", synthetic_checkpoint, f"--out={tmp_path / 'bundle'}", *LANGUAGES)
     assert refused.stdout.startswith("loading ")
     assert refused.returncode == 2
     assert refused.stderr == "dragoman export: max source tokens: 128 is above the checkpoint's 29 positions\n"

@@ -1,7 +1,6 @@
 """A model of random weights, exported once in every precision, with the parity check over some sentences."""
 
 import json
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from model.config import TransformerConfig
 from model.data import Corpus, read_corpus
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
+from tests.exporting import quick_and_quiet
 from tests.made_once import made_once
 
 PAIRS = Path(__file__).parents[2] / "data" / "en-de.tsv"
@@ -50,8 +50,7 @@ def _one_thread() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _quiet_exporter() -> Iterator[None]:
     """Torch's exporter warns of matters of its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quick_and_quiet():
         yield
 
 
@@ -126,8 +125,7 @@ def exported(checkpoint: Path, target: Callable[..., Target], corpus: Corpus) ->
     @cache
     def exported(precision: Precision) -> Exported:
         def make(folder: Path) -> None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with quick_and_quiet():
                 parity = export_bundle(checkpoint, folder / "bundle", target(precision), corpus)
             (folder / PARITY).write_text(json.dumps(parity.as_dict()))
 

@@ -160,6 +160,7 @@ def test_a_folder_that_is_neither_says_what_is_below_it(capsys, tmp_path: Path) 
     assert refused(capsys, "evaluate", tmp_path, "--data", "x").endswith("nor a bundle (bundle.json)\n")
     assert refused(capsys, "evaluate", tmp_path / "no", "--data", "x").endswith("no: no such folder\n")
     assert "is a bundle, not a checkpoint" in refused(capsys, "export", CHECKPOINT.parent / "bundle", "--out", "x")
+    assert refused(capsys, "export", tmp_path / "no", "--out", "x").endswith("no: no such folder\n")
 
 
 @pytest.mark.parametrize("command", ["export", "evaluate"])

@@ -1,6 +1,5 @@
 """What the graphs consist of: an operator too many in a layer costs time at every step of every sentence."""
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,6 +17,7 @@ from dragoman.tokenizer import Tokenizer
 from export.write import write_graphs
 from model.transformer import Transformer
 from service.runtime.host import EncoderSession
+from tests.exporting import quick_and_quiet
 
 PRECISIONS: list[Precision] = ["fp32", "int8"]
 # Data that moves for nothing, and control flow.
@@ -86,8 +86,7 @@ def graphs(
         other = tmp_path_factory.mktemp(precision)
         model = random_model(2, 1)
         ranges = {name: 4.0 for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quick_and_quiet():
             write_graphs(model, precision, other, ranges, alignment_layer=0)
         bundle = exported(precision).bundle  # one encoder layer, two decoder layers
         graphs["encoder", precision, 1], graphs["decoder", precision, 2] = map(

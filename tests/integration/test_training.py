@@ -74,7 +74,7 @@ class Run:
         process = self.start(*more)
         end_s = time.monotonic() + PATIENCE_S
         while self.saved_step() < step and process.poll() is None and time.monotonic() < end_s:
-            time.sleep(0.001)
+            time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cache, lru_cache
 from html import unescape
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -97,6 +98,7 @@ class LanguageDetector:
         self._model: LanguageIdentifier | None = None
         self._loading = threading.Lock()
         self._restricted = lru_cache(maxsize=4)(self._restrict)
+        self._scales = lru_cache(maxsize=256)(_scale)
 
     @property
     def is_loaded(self) -> bool:
@@ -121,19 +123,16 @@ class LanguageDetector:
             All of them that the model knows, the most probable first; none where the text says nothing about it.
         """
         self.load()
-        codes = _by_label(tongues)
+        scale = self._scales(tongues)
         shown = (unescape(_TAGS.sub(" ", text[:_MARKUP])) if html else text)[:LOOKED_AT]
-        identifier, nothing = self._restricted(frozenset(codes))
+        identifier, nothing = self._restricted(frozenset(scale))
         # The classifier knows sequences of digits, too: dates and prices of some languages.
         if not any(map(str.isalpha, shown)) or (scores := dict(identifier.rank(shown))) == nothing:
             return []
-        weights = {
-            codes[label]: score * (_EXPECTED if codes[label] in tongues.expected else 1.0)
-            for label, score in scores.items()
-        }
-        total = sum(weights.values())
-        guesses = [Guess(code, weight / total) for code, weight in weights.items()]
-        return sorted(guesses, key=lambda guess: -guess.confidence)
+        weighted = [(scale[label][0], score * scale[label][1]) for label, score in scores.items()]
+        total = sum(weight for _, weight in weighted)
+        weighted.sort(key=itemgetter(1), reverse=True)
+        return [Guess(code, weight / total) for code, weight in weighted]
 
     def _restrict(self, labels: frozenset[str]) -> _Restricted:
         """Make a copy for some languages; it is not changed any more, so threads can share it."""
@@ -173,14 +172,17 @@ def most_frequent(guesses: Iterable[Guess | None], default: str) -> str:
     return max(dict.fromkeys(found), key=found.count, default=default)
 
 
-def _by_label(tongues: Tongues) -> Mapping[str, str]:
-    """Map what the classifier calls languages to their codes: to an expected one first, and to the most general."""
-    codes: dict[str, str] = {}
-    for group in tongues:
+def _scale(tongues: Tongues) -> Mapping[str, tuple[str, float]]:
+    """Map what the classifier calls languages to their codes, and to how probable they are in advance.
+
+    Of several codes an expected one is taken first, and the most general.
+    """
+    found: dict[str, tuple[str, float]] = {}
+    for group, weight in ((tongues.expected, _EXPECTED), (tongues.others, 1.0)):
         for code in sorted(group, key=len):
             label = code.lower().partition("-")[0]
-            codes.setdefault(_LABELS.get(label, label), code)
-    return codes
+            found.setdefault(_LABELS.get(label, label), (code, weight))
+    return found
 
 
 @cache
@@ -205,4 +207,6 @@ def _read() -> "LanguageIdentifier":
 
 def _array(numbers: np.ndarray) -> "array[int]":
     """Give numbers in the form of which Python reads single ones fastest."""
-    return array(numbers.dtype.char, numbers.tobytes())
+    found = array(numbers.dtype.char)
+    found.frombytes(numbers.data.cast("B"))  # one copy: other threads wait for it
+    return found

@@ -11,6 +11,7 @@ from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
 from service.handlers import validation
+from service.handlers.spoken import spoken_of
 from service.options import RequestOptions
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
@@ -71,7 +72,8 @@ def check_message(message: bytes) -> None:
     except DecodeError:
         return
     try:
-        validation.check(request, Catalog([_model()]), Settings())
+        catalog = Catalog([_model()])
+        validation.check(request, catalog, Settings(), source=spoken_of(request, catalog).source)
     except DragomanError as error:
         status = to_status(error)
         assert len(status.SerializeToString()) < _STATUS_BYTES

@@ -11,6 +11,7 @@ import pytest
 from service.calls.text_worker import TextWorker
 from service.options import RequestOptions
 from service.settings import Settings
+from service.text.detection import LanguageDetector, Tongues
 from service.text.document import Document
 from tests.unit.service.calls.played_texts import CharacterTranslator
 from tests.unit.service.played_engine import until
@@ -142,3 +143,27 @@ async def test_a_text_that_takes_long_to_put_together_leaves_the_event_loop_alon
     text: Any = SimpleNamespace(weight=weight, result=threading.get_ident)
     results = await TextWorker(Settings()).results("a", {0: text})
     assert (results[0] == threading.get_ident()) is on_the_loop
+
+
+async def test_languages_of_long_texts_are_detected_on_a_thread_and_so_is_the_model_read(monkeypatch) -> None:
+    tongues, threads = Tongues(("de", "en"), ()), []
+    rank, load = LanguageDetector.rank, LanguageDetector.load
+
+    def ranked(self: LanguageDetector, *arguments: Any, **options: Any) -> Any:
+        threads.append(("rank", threading.current_thread() is threading.main_thread()))
+        return rank(self, *arguments, **options)
+
+    def loaded(self: LanguageDetector) -> None:
+        if not self.is_loaded:
+            threads.append(("load", threading.current_thread() is threading.main_thread()))
+        load(self)
+
+    monkeypatch.setattr(LanguageDetector, "rank", ranked)
+    monkeypatch.setattr(LanguageDetector, "load", loaded)
+    work = TextWorker(Settings())
+    texts = ["Wo ist der Bahnhof?", "Where is the station?"]
+    small = await work.languages("x", texts, tongues, html=False)
+    assert [ranking[0].language for ranking in small] == ["de", "en"]
+    assert threads == [("load", False), ("rank", True), ("rank", True)]
+    assert await work.languages("x", texts * 1_000, tongues, html=False) == small * 1_000
+    assert threads[3:] == [("rank", False)] * 2_000

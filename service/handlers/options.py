@@ -76,6 +76,15 @@ def options_of(
     )
 
 
+def undetected_options_of(asked: pb.TranslateTextRequest, context: CallContext) -> RequestOptions:
+    """Give those options of a request by which it is let in, before the languages of its texts are known."""
+    return RequestOptions(
+        deadline_s=context.deadline_s,
+        client=context.caller.name,
+        priority=_PRIORITY.get(asked.priority, Priority.INTERACTIVE),
+    )
+
+
 def scoring_options_of(asked: pb.ScoreTextRequest, order: Order, context: CallContext) -> RequestOptions:
     """Give the options of a valid request for scores.
 

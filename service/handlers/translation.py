@@ -20,10 +20,9 @@ from service.handlers.gate import Gate
 from service.handlers.inbox import Inbox
 from service.handlers.languages import Languages
 from service.handlers.options import options_of, pairs_of, scoring_options_of
-from service.handlers.plan import Part, Plan
+from service.handlers.planning import Planner
 from service.handlers.reports import Reports
 from service.handlers.runs import Running, Runs
-from service.handlers.spoken import spoken_of
 from service.options import Priority
 from service.registry.glossaries import Glossaries
 from service.security.callers import Caller, Callers, Metadata
@@ -69,6 +68,7 @@ class TranslationHandlers:
         self._reports = Reports(metrics, access_log or AccessLog())
         worker = TextWorker(settings)
         self._languages = Languages(settings, metrics, worker)
+        self._planner = Planner(gate, settings, self._glossaries, self._languages)
         self._runs = Runs(gate, settings, metrics, worker)
 
     def identify(self, method: str, peer: str, metadata: Metadata, protocol: Protocol = Protocol.GRPC) -> Caller:
@@ -108,7 +108,7 @@ class TranslationHandlers:
             DragomanError: why there is no answer.
         """
         with self._opened("TranslateText", context, request.request_id) as record:
-            plan = await self._planned(request, context, record, wants_deltas=False)
+            plan = await self._planner.plan(request, context, record, wants_deltas=False)
             async with self._runs.translating(plan, context, record) as call:
                 await call.add(request.contents)
                 results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
@@ -125,7 +125,7 @@ class TranslationHandlers:
             DragomanError: why there are no more answers.
         """
         with self._opened("StreamTranslateText", context, request.request_id) as record:
-            plan = await self._planned(request, context, record, wants_deltas=True)
+            plan = await self._planner.plan(request, context, record, wants_deltas=True)
             async with self._runs.translating(plan, context, record) as call:
                 await call.add(request.contents)
                 unanswered = set(range(call.count))
@@ -281,41 +281,6 @@ class TranslationHandlers:
                 raise failure
             finally:
                 del failure  # else it and this frame would keep each other
-
-    async def _planned(
-        self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats, *, wants_deltas: bool
-    ) -> Plan:
-        """Check a request, and whether it has prospects: before anything is set up for it, refusals are to be cheap.
-
-        Raises:
-            DragomanError: the request is refused.
-        """
-        catalog = self._gate.catalog()
-        record.texts = len(request.contents)
-        spoken = spoken_of(request, catalog)
-        if spoken.among:
-            validation.check_undetected(request, catalog, self._settings, spoken.among, one_answer=not wants_deltas)
-            async with self._gate.limited(context):
-                spread = await self._languages.spread(request, context.caller.name, catalog, spoken.among)
-            texts, refused, detected = spread.texts, spread.refused, spread.detected
-        else:
-            texts, refused, detected = {spoken.source: range(len(request.contents))}, {}, ()
-        parts = []
-        for source, numbers in texts.items():
-            order = validation.check(
-                request, catalog, self._settings, self._glossaries, source=source, one_answer=not wants_deltas
-            )
-            options = options_of(
-                request, order, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing
-            )
-            parts.append(Part(order, options, numbers))
-        plan = Plan(parts, refused, detected)
-        record.model = plan.path
-        for order, options, numbers in parts:
-            first = order.pivot.model if order.pivot else order.model
-            contents = [request.contents[number] for number in numbers] if detected else request.contents
-            admission.precheck(first.intake, options, contents)
-        return plan
 
     def _new_pieces(self, call: Running, number: int) -> Iterator[str]:
         """Yield all of a text that is settled and was not yet sent, in pieces that fit a message."""

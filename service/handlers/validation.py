@@ -61,6 +61,11 @@ class Order(NamedTuple):
         return self.sampling and self.sampling.seed
 
     @property
+    def first(self) -> ServedModel:
+        """The model that takes the texts as they come."""
+        return self.pivot.model if self.pivot else self.model
+
+    @property
     def names(self) -> tuple[str, str]:
         """The name of the model, and that of the one before it, "" where there is none."""
         return self.model.manifest.name, self.pivot.model.manifest.name if self.pivot else ""

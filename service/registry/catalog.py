@@ -69,6 +69,11 @@ class Choice(NamedTuple):
     target: str
     pivot: "Choice | None" = None
 
+    @property
+    def first(self) -> ServedModel:
+        """The model that takes the texts as they come."""
+        return self.pivot.model if self.pivot else self.model
+
     def closeness(self) -> tuple[bool, int]:
         """Say how closely it fits the request; the more, the closer."""
         return self.model.manifest.languages.is_pair, len(self.source) + len(self.target)

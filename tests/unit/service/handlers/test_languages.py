@@ -279,6 +279,14 @@ async def test_what_one_model_refuses_no_model_begins(closed_played, manifest: M
     assert closed_played.mailbox.queued_segments == 0
 
 
+async def test_what_every_model_refuses_is_refused_before_languages_are_detected(closed_played, catalog) -> None:
+    closed_played.gate.open(catalog)
+    closed_played.mailbox.close()
+    with pytest.raises(DrainingError):
+        await translated(closed_played, GERMAN, FRENCH)
+    assert closed_played.metrics.total("detected_texts_total") == 0
+
+
 async def test_languages_are_detected_for_their_own_sake(engine: PlayedEngine) -> None:
     request = pb.DetectLanguageRequest(contents=[GERMAN, "42", ITALIAN], request_id="mine")
     answer = await engine.handlers.detect(request, CONTEXT)

@@ -16,7 +16,7 @@ from service.calls.turns import Turns
 from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.text.detection import Guess, LanguageDetector, Tongues
+from service.text.detection import LOOKED_AT, Guess, LanguageDetector, Tongues
 from service.text.document import Document
 from service.text.pair import Pair
 from service.text.result import TextResult
@@ -26,6 +26,8 @@ from service.text.translator import Translator
 _SMALL: Final = 512
 # Texts with more characters are read on a thread: a single part of one may take long.
 _LARGE: Final = 8_192
+# What it takes to detect the language of a text besides that of each of its characters, in such.
+_DETECTION: Final = 128
 _PORTION: Final = 64  # parts that are read in one turn; a text of one sentence has two
 _HEAVY: Final = 128  # segments and tags that are put together in one turn, see `Document.weight`
 
@@ -134,10 +136,10 @@ class TextWorker:
         if not self._detector.is_loaded:
             await asyncio.to_thread(self._detector.load)  # not on the thread that others wait for
         numbered = enumerate(contents)
-        if sum(map(len, contents)) <= _SMALL:
+        if sum(map(_work_of_detection, contents)) <= _SMALL:
             return ranked(numbered)
         rankings: list[list[Guess]] = []
-        for group in _groups(numbered):
+        for group in _groups(numbered, _work_of_detection):
             async with self._turns.turn(client):
                 rankings += await self._on_thread(partial(ranked, group))
         return rankings
@@ -215,16 +217,22 @@ def _put_together(texts: Mapping[int, Text]) -> dict[int, Result]:
     }
 
 
-def _groups(numbered: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+def _work_of_detection(text: str) -> int:
+    return _DETECTION + min(len(text), LOOKED_AT)
+
+
+def _groups(
+    numbered: Iterable[tuple[int, str]], work_of: Callable[[str], int] = len
+) -> Iterator[list[tuple[int, str]]]:
     """Yield the texts in groups, each just large enough for the thread."""
     group: list[tuple[int, str]] = []
-    characters = 0
+    work = 0
     for number, text in numbered:
         group.append((number, text))
-        characters += len(text)
-        if characters > _LARGE:
+        work += work_of(text)
+        if work > _LARGE:
             yield group
-            group, characters = [], 0
+            group, work = [], 0
     if group:
         yield group
 

@@ -28,6 +28,7 @@ def serve(arguments: list[str]) -> int:
         print(json.dumps({**settings.model_dump(mode="json"), "kv_cache": _kv_cache(settings)}, indent=2))
         return EXIT_OK
     _check_descriptors()
+    _allow_descriptors(settings)
     from service import server
 
     return server.serve(settings)
@@ -54,6 +55,17 @@ def _check_descriptors() -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit < _DESCRIPTORS:
         raise SettingsError(f"at least {_DESCRIPTORS} file descriptors are needed, the limit is {limit} (ulimit -n)")
+
+
+def _allow_descriptors(settings: Settings) -> None:
+    """Raise the limit of file descriptors to what all connections need, as far as the system lets a process do so."""
+    ports = 2 if settings.http_address else 1
+    needed = _DESCRIPTORS + ports * settings.max_connections
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < needed:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
+        )
 
 
 def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:

@@ -102,7 +102,7 @@ class CallTracer:
 def _describe(span: Span, record: CallStats) -> None:
     span.set_attributes(
         {
-            "rpc.system.name": "grpc",
+            "rpc.system.name": record.protocol.value,
             "rpc.method": f"{SERVICE}/{record.method}",
             "rpc.response.status_code": record.code.name,
             "dragoman.request_id": record.request_id,

@@ -244,6 +244,28 @@ def test_over_tls_with_the_certificate_of_grpc_which_is_reloaded(launch, tmp_pat
     assert serial() != first
 
 
+def test_a_client_shows_a_certificate_where_grpc_asks_for_one(launch, tmp_path: Path) -> None:
+    authority, files = Authority(), Files(tmp_path)
+    files.write(authority.issue())
+    files.client_ca.write_bytes(authority.pem)
+    tls = (f"--tls-certificate={files.certificate}", f"--tls-key={files.key}", f"--tls-client-ca={files.client_ca}")
+    server = launch("--http-address=127.0.0.1:0", *tls)
+    server.wait_until_serving()
+    port = int(server.http_address.rpartition(":")[2])
+    context = ssl.create_default_context(cadata=authority.pem.decode())
+    for shows in (False, True):
+        if shows:
+            context.load_cert_chain(files.certificate, files.key)
+        connection = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE_S, context=context)
+        with closing(connection):
+            try:
+                connection.request("GET", "/health")
+                assert connection.getresponse().status == 200
+                assert shows
+            except OSError:
+                assert not shows
+
+
 @pytest.mark.parametrize(("command", "output"), re.findall(r"^\$ (curl .*)\n(.*)$", PAGE, re.MULTILINE))
 def test_the_commands_of_the_page_print_what_it_says(server, command: str, output: str) -> None:
     done = subprocess.run(

@@ -6,19 +6,26 @@ The times of the port are shortened here, so that the tests need not wait as lon
 
 import json
 import os
+import resource
 import signal
 import socket
+import ssl
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.certificates import Authority, Files
 from tests.e2e.test_http import call
 from tests.server_process import PATIENCE_S, ServerProcess
 
 MAX_CONNECTIONS = 40
 IMPATIENT = """
-import sys
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 from service.http import calls, connection, connections
 connection.HEAD_TIMEOUT_S = connection.UNREAD_TIMEOUT_S = 2.0
 connections.HANDSHAKE_TIMEOUT_S = connections.IDLE_TIMEOUT_S = calls.ARRIVAL_TIMEOUT_S = 2.0
@@ -243,6 +250,34 @@ def test_a_body_that_is_no_message_has_one_clear_error(target, path: str, sent: 
     target.must_serve()
 
 
+VALID = [
+    HEAD + LENGTH % len(GOOD) + GOOD,
+    HEAD + CHUNKED + b"%x\r\n" % len(GOOD) + GOOD + b"\r\n0\r\n\r\n",
+    b"POST /translate HTTP/1.1\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 5\r\n\r\nq=a%20",
+    b"GET /v1/models?pageSize=1 HTTP/1.1\r\nconnection: keep-alive\r\n\r\n",
+]
+changes = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 3), st.binary(max_size=5)), max_size=4)
+
+
+def changed(request: bytes, places: list[tuple[int, int, bytes]]) -> bytes:
+    """A request with some bytes replaced by others."""
+    for place, length, by in places:
+        request = request[:place] + by + request[place + length :]
+    return request
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(VALID), changes, st.integers(0, 300))
+def test_requests_with_odd_bytes_hurt_nobody(target, request_: bytes, places: list, cut: int) -> None:
+    sent = changed(request_, places)
+    with target.connect() as connection:
+        connection.sendall(sent[: -cut or None] if cut < 50 else sent)
+        connection.shutdown(socket.SHUT_WR)
+        said = read_until_closed(connection)
+    assert not said or said.startswith(b"HTTP/1.1 ")
+    assert b"HTTP/1.1 5" not in said
+
+
 def test_requests_before_the_answer_to_the_last_are_not_read(target) -> None:
     with target.connect() as connection:
         connection.sendall((HEAD + LENGTH % len(GOOD) + GOOD) * 3)
@@ -273,6 +308,11 @@ def test_bodies_may_come_in_chunks_and_many_requests_over_one_connection(target)
             assert b"Guten Morgen!" in said
 
 
+def test_there_are_descriptors_for_all_connections_of_both_ports(target) -> None:
+    soft, hard = resource.prlimit(target.server.process.pid, resource.RLIMIT_NOFILE)
+    assert soft == min(hard, 64 + 2 * MAX_CONNECTIONS)
+
+
 def test_connections_are_bounded_and_those_there_are_go_on(target) -> None:
     with target.connect() as kept:
         assert ask_health(kept)
@@ -284,3 +324,26 @@ def test_connections_are_bounded_and_those_there_are_go_on(target) -> None:
             connection.close()
     assert target.server.metric("closed_connections_total", reason="HOST_LIMIT") >= 30
     target.must_serve()
+
+
+def test_a_tls_handshake_that_stalls_is_dropped(launch, tmp_path: Path) -> None:
+    authority, files = Authority(), Files(tmp_path)
+    files.write(authority.issue())
+    tls = (f"--tls-certificate={files.certificate}", f"--tls-key={files.key}")
+    server = launch("--http-address=127.0.0.1:0", *tls, program=("-c", IMPATIENT))
+    server.wait_until_serving()
+    outgoing = ssl.MemoryBIO()
+    handshake = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        handshake.do_handshake()
+    hello = outgoing.read()
+    host, _, port = server.http_address.rpartition(":")
+    connections = [socket.create_connection((host, int(port)), timeout=PATIENCE_S) for _ in range(8)]
+    for connection, part in zip(connections, [b"", hello[:20], hello, HEAD] * 2, strict=True):
+        connection.sendall(part)
+    for connection in connections:
+        read_until_closed(connection)
+        connection.close()
+    context = ssl.create_default_context(cadata=authority.pem.decode())
+    with context.wrap_socket(socket.create_connection((host, int(port))), server_hostname="localhost") as connection:
+        assert ask_health(connection)

@@ -178,7 +178,7 @@ def test_a_taken_port_ends_with_2_and_one_line(launch) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        for flag in ("--address", "--metrics-address"):
+        for flag in ("--address", "--metrics-address", "--http-address"):
             server = launch(f"{flag}={address}")
             assert server.exit_code() == 2
             assert server.log[-1] == f"dragoman serve: cannot listen on {address}: Address already in use\n"

@@ -442,7 +442,7 @@ class Client(_Base):
 
         Args:
             texts: one text, or several, of any length: the first 1,000 characters of each are looked at.
-            mime_type: "text/html" where they are HTML.
+            mime_type: "text/html" where they are HTML, "text/xml" where they are XML.
             request_id: a name for the call, see `dragoman.Options`.
             timeout_s: the deadline of this call, retries included; the client's without.
 

@@ -30,7 +30,9 @@ class Options(TypedDict, total=False):
             `translate_many`); without, the only one that can be meant, and "auto" where there are several.
         target_language: BCP-47 code such as "de"; may be left out where `model` is given.
         model: the name of a model, from `list_models`; the server chooses by the languages without.
-        mime_type: the format of the texts; "text/plain" without.
+        mime_type: the format of the texts: "text/plain", "text/html" or "text/xml"; "text/plain" without.
+        splitting_tags: names of elements of XML whose tags end a sentence; those of all others are inside one.
+        kept_tags: names of elements of XML that stay as they are, with all that is inside.
         max_target_tokens: the most tokens to produce for one segment; the model's limit without.
         mean_log_probability: whether the answers say how sure the model was, see `Translation`.
         beam_size: how many hypotheses of each segment are kept at a time, 1 to 16; 1 is greedy decoding, the server
@@ -46,7 +48,7 @@ class Options(TypedDict, total=False):
         top_p: tokens are drawn of the most probable ones that have this probability together, over 0 to 1; of all
             without.
         seed: gives the same draws again, 0 to 4294967295; without, the server draws one, see `Translation`.
-        alignments: whether the answers say which words became which, see `Translation`; not with HTML.
+        alignments: whether the answers say which words became which, see `Translation`; not with HTML or XML.
         glossary: terms with given translations: a mapping from each term to its translation, to several forms of it, or
             to None where it is kept as it is; or entries, see `GlossaryEntry`. At most 1,000.
         glossaries: names of glossaries that the server has stored, from `list_glossaries`.
@@ -62,6 +64,8 @@ class Options(TypedDict, total=False):
     target_language: str
     model: str
     mime_type: str
+    splitting_tags: Sequence[str]
+    kept_tags: Sequence[str]
     max_target_tokens: int | None
     mean_log_probability: bool
     beam_size: int | None
@@ -86,6 +90,8 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "target_language": (str, "str"),
     "model": (str, "str"),
     "mime_type": (str, "str"),
+    "splitting_tags": (Sequence, "a sequence of str"),
+    "kept_tags": (Sequence, "a sequence of str"),
     "max_target_tokens": (SupportsIndex, "int"),
     "mean_log_probability": (bool, "bool"),
     "beam_size": (SupportsIndex, "int"),
@@ -219,6 +225,8 @@ def _fields(
     target_language: str = "",
     model: str = "",
     mime_type: str = "",
+    splitting_tags: Sequence[str] = (),
+    kept_tags: Sequence[str] = (),
     max_target_tokens: int | None = None,
     mean_log_probability: bool = False,
     beam_size: int | None = None,
@@ -254,6 +262,7 @@ def _fields(
             alignments=alignments,
             glossary=_glossary(glossary or (), glossaries or ()),
             protect_placeholders=protect_placeholders,
+            xml_tags=_xml_tags(splitting_tags or (), kept_tags or ()),
             **counts,
         ),
     }
@@ -281,6 +290,13 @@ def _addressed(
 def _sampling(**asked: Any) -> pb.Sampling | None:
     """Build what says how to draw; None where nothing asks for it."""
     return pb.Sampling(**asked) if any(value is not None for value in asked.values()) else None
+
+
+def _xml_tags(splitting: Sequence[str], kept: Sequence[str]) -> pb.XmlTags | None:
+    """Build what says what elements of XML mean; None where nothing does."""
+    if isinstance(splitting, str) or isinstance(kept, str):
+        raise TypeError("splitting_tags, kept_tags: must be no str; names of elements are a sequence of str")
+    return pb.XmlTags(splitting=splitting, kept=kept) if splitting or kept else None
 
 
 def _glossary(terms: GlossaryTerms, names: Sequence[str]) -> pb.Glossary | None:

@@ -148,6 +148,18 @@ DEFAULT_DECODING: Final = Decoding()
 SCORING: Final = Decoding(wants_log_probability=True)  # of a translation that is given
 
 
+class XmlTags(NamedTuple):
+    """What elements of XML mean, by their names; tags of all others are inside a sentence.
+
+    Attributes:
+        splitting: their tags end a sentence.
+        kept: they stay as they are, with all that is inside.
+    """
+
+    splitting: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
+
+
 class RequestOptions(NamedTuple):
     """The same for all segments of a call; made once, of its first message.
 
@@ -161,6 +173,7 @@ class RequestOptions(NamedTuple):
         source_language: that the model knows the texts' language by; "": not told, or the only one.
         target_language: likewise.
         html: whether the texts are HTML, whose tags are kept.
+        xml: what the tags of texts mean that are XML, whose tags are kept, too; None: they are not.
         all_or_nothing: whether a text that cannot be translated ends the call.
         alternatives: how many of the best translations of each text are wanted, itself being the first.
         mean_log_probability: whether the mean log-probability of each text is told.
@@ -178,9 +191,15 @@ class RequestOptions(NamedTuple):
     source_language: str = ""
     target_language: str = ""
     html: bool = False
+    xml: XmlTags | None = None
     all_or_nothing: bool = False
     alternatives: int = 0
     mean_log_probability: bool = False
     alignments: bool = False
     prefix_ids: tuple[int, ...] = ()
     terms: Terms | None = None
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether the texts have tags, which are kept."""
+        return self.html or self.xml is not None

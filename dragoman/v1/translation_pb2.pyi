@@ -53,7 +53,7 @@ class TranslateTextRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: bool = ...) -> None: ...
 
 class TranslateOptions(_message.Message):
-    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives", "target_prefix", "alignments", "sampling", "glossary", "protect_placeholders")
+    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives", "target_prefix", "alignments", "sampling", "glossary", "protect_placeholders", "xml_tags")
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +64,7 @@ class TranslateOptions(_message.Message):
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
     GLOSSARY_FIELD_NUMBER: _ClassVar[int]
     PROTECT_PLACEHOLDERS_FIELD_NUMBER: _ClassVar[int]
+    XML_TAGS_FIELD_NUMBER: _ClassVar[int]
     max_target_tokens: int
     mean_log_probability: bool
     beam_size: int
@@ -74,7 +75,16 @@ class TranslateOptions(_message.Message):
     sampling: Sampling
     glossary: Glossary
     protect_placeholders: bool
-    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ..., target_prefix: _Optional[str] = ..., alignments: bool = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ..., protect_placeholders: bool = ...) -> None: ...
+    xml_tags: XmlTags
+    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ..., target_prefix: _Optional[str] = ..., alignments: bool = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ..., protect_placeholders: bool = ..., xml_tags: _Optional[_Union[XmlTags, _Mapping]] = ...) -> None: ...
+
+class XmlTags(_message.Message):
+    __slots__ = ("splitting", "kept")
+    SPLITTING_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    splitting: _containers.RepeatedScalarFieldContainer[str]
+    kept: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, splitting: _Optional[_Iterable[str]] = ..., kept: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Sampling(_message.Message):
     __slots__ = ("temperature", "top_k", "top_p", "seed")

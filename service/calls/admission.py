@@ -1,4 +1,4 @@
-"""Whether texts may come in: asked by their size before any work, and of HTML again once it is known what is text."""
+"""Whether texts may come in: asked by their size before any work, and with tags again once it is known what is text."""
 
 from collections.abc import Iterable
 
@@ -19,17 +19,17 @@ def precheck(intake: Intake, options: RequestOptions, contents: Iterable[str]) -
         DeadlineUnreachableError: they would be late.
         DragomanError: the model takes no segments any more.
     """
-    # Of HTML, how much is text shows later.
-    intake.precheck(options, 0 if options.html else sum(len(text.encode()) for text in contents))
+    # Of HTML and XML, how much is text shows later.
+    intake.precheck(options, 0 if options.has_tags else sum(len(text.encode()) for text in contents))
 
 
 def precheck_parsed(intake: Intake, options: RequestOptions, text_bytes: int) -> None:
-    """Refuse HTML that has no prospects; raises as :func:`precheck`, which has seen all other texts.
+    """Refuse HTML or XML that has no prospects; raises as :func:`precheck`, which has seen all other texts.
 
     Args:
         intake: of the model.
         options: of the call.
         text_bytes: what of its contents is text, in UTF-8.
     """
-    if options.html:
+    if options.has_tags:
         intake.precheck(options, text_bytes)

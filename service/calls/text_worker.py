@@ -95,7 +95,7 @@ class TextWorker:
             return {number: made(number, text) for number, text in group}
 
         numbered = enumerate(contents, first)
-        if small or not options.html:
+        if small or not options.has_tags:
             return make_all(numbered)
         texts: dict[int, Text] = {}
         for group in _groups(numbered):

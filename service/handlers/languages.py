@@ -9,7 +9,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_texts, refuse_any
 from service.calls.spread import Spread, spread
 from service.calls.text_worker import TextWorker
-from service.handlers.validation import HTML
+from service.handlers.validation import TAGGED
 from service.registry.catalog import Catalog
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -35,7 +35,7 @@ class Languages:
     async def ranked(self, request: pb.DetectLanguageRequest, client: str, catalog: Catalog) -> list[list[Guess]]:
         """Say in which languages the texts of a request may be, each by itself."""
         tongues = Tongues.of(catalog.sources("", ""), catalog.languages())
-        html = request.mime_type == HTML
+        html = request.mime_type in TAGGED
         rankings = await self._worker.languages(client, request.contents, tongues, html=html)
         self._count([ranking[0] for ranking in rankings if ranking], catalog)
         return rankings
@@ -58,7 +58,7 @@ class Languages:
         refused: dict[int, DragomanError] = dict(bad_texts(contents, self._settings))
         if request.all_or_nothing:
             refuse_any(list(refused.values()))
-        html = request.mime_type == HTML
+        html = request.mime_type in TAGGED
         tongues = Tongues.of(sources, catalog.languages())
         rankings = await self._worker.languages(client, contents, tongues, html=html)
         detected = agree(rankings, list(map(len, contents)))

@@ -4,8 +4,8 @@ from typing import Final
 
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
-from service.handlers.validation import HTML, Order
-from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, Priority, RequestOptions
+from service.handlers.validation import HTML, XML, Order
+from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, Priority, RequestOptions, XmlTags
 from service.registry.catalog import Choice
 from service.text.pair import Pair
 
@@ -67,6 +67,7 @@ def options_of(
         source_language=order.source_language,
         target_language=order.target_language,
         html=asked.mime_type == HTML,
+        xml=_xml_tags(wanted.xml_tags) if asked.mime_type == XML else None,
         all_or_nothing=all_or_nothing,
         alternatives=wanted.alternatives,
         mean_log_probability=wanted.mean_log_probability,
@@ -108,3 +109,7 @@ def scoring_options_of(asked: pb.ScoreTextRequest, order: Order, context: CallCo
 def pairs_of(asked: pb.ScoreTextRequest) -> list[Pair]:
     """Read the pairs of a request, each with its place in errors."""
     return [Pair(pair.source_text, pair.target_text, f"pairs[{number}].") for number, pair in enumerate(asked.pairs)]
+
+
+def _xml_tags(tags: pb.XmlTags) -> XmlTags:
+    return XmlTags(frozenset(tags.splitting), frozenset(tags.kept))

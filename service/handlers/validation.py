@@ -19,11 +19,14 @@ from service.terms import Terms
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _NO_GLOSSARIES: Final = Glossaries()
 HTML: Final = "text/html"
+XML: Final = "text/xml"
+TAGGED: Final = (HTML, XML)
 _PRIORITIES: Final = frozenset(pb.Priority.values())
 # Of an answer, for each byte of a target text: a token has some 4 bytes, and its score 20 besides its piece.
 _SCORE_BYTES: Final = 8
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
 _NAMED: Final = 8  # languages that a message names
+_MOST_XML_TAGS: Final = 100  # of each kind
 _ALIGNMENT_TEXTS: Final = 2  # texts as large as the translation that take the room of its alignments
 
 # What says how to translate: of all texts of a call.
@@ -221,6 +224,7 @@ def _check(
         *_options(asked.options, chosen.model),
         *_beam(asked.options, chosen),
         *_alignments(asked, chosen),
+        *_xml_tags(asked),
     )
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     options, sampling = asked.options, _sampling(asked.options)
@@ -323,8 +327,8 @@ def _untold(chosen: Choice) -> Iterator[FieldViolation]:
 
 
 def _mime_type(request: _Asked | pb.DetectLanguageRequest) -> Iterator[FieldViolation]:
-    if request.mime_type not in ("", "text/plain", HTML):
-        description = f'must be "text/plain", "{HTML}" or empty, is {_quote(request.mime_type)}'
+    if request.mime_type not in ("", "text/plain", *TAGGED):
+        description = f'must be "text/plain", "{HTML}", "{XML}" or empty, is {_quote(request.mime_type)}'
         yield FieldViolation("mime_type", description)
 
 
@@ -371,11 +375,22 @@ def _sampling(options: pb.TranslateOptions) -> Sampling | None:
 
 
 def _alignments(asked: _Asked, chosen: Choice) -> Iterator[FieldViolation]:
-    if asked.options.alignments and asked.mime_type == HTML:
-        yield FieldViolation("options.alignments", f'must be false for mime_type "{HTML}"')
+    if asked.options.alignments and asked.mime_type in TAGGED:
+        yield FieldViolation("options.alignments", f'must be false for mime_type "{asked.mime_type}"')
     if asked.options.alignments and chosen.pivot:
         through = f"{chosen.pivot.model.manifest.name} and {chosen.model.manifest.name}"
         yield FieldViolation("options.alignments", f"must be false where two models translate: {through}")
+
+
+def _xml_tags(asked: _Asked) -> Iterator[FieldViolation]:
+    tags = asked.options.xml_tags
+    if asked.options.HasField("xml_tags") and asked.mime_type != XML:
+        yield FieldViolation("options.xml_tags", f'must be left out unless mime_type is "{XML}"')
+    for field, names in (("splitting", tags.splitting), ("kept", tags.kept)):
+        if len(names) > _MOST_XML_TAGS:
+            yield FieldViolation(
+                f"options.xml_tags.{field}", f"must hold at most {_MOST_XML_TAGS} names, holds {len(names)}"
+            )
 
 
 def _quote(value: str) -> str:

@@ -18,10 +18,12 @@ class TaggedText(NamedTuple):
     Attributes:
         text: without references and tags.
         marks: by place.
+        hard_blank: how a blank that breaks no line is written.
     """
 
     text: str
     marks: Sequence[InlineTag] = ()
+    hard_blank: str = "&nbsp;"
 
     @property
     def weight(self) -> int:
@@ -34,7 +36,7 @@ class TaggedText(NamedTuple):
         return [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
 
     def restore(self, translation: str, alignment: Alignment | None) -> str:
-        """Write a translation as HTML, the marks in it.
+        """Write a translation as HTML or XML, the marks in it.
 
         Args:
             translation: of the text.
@@ -49,10 +51,9 @@ class TaggedText(NamedTuple):
         pieces: list[str] = []
         done = 0
         for start, stop, source in placed:
-            pieces += (_escaped(translation[done:start]), source)
+            pieces += (self._escaped(translation[done:start]), source)
             done = stop
-        return "".join([*pieces, _escaped(translation[done:])])
+        return "".join([*pieces, self._escaped(translation[done:])])
 
-
-def _escaped(text: str) -> str:
-    return escape(text, quote=False).replace("\xa0", "&nbsp;")
+    def _escaped(self, text: str) -> str:
+        return escape(text, quote=False).replace("\xa0", self.hard_blank)

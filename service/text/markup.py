@@ -7,6 +7,7 @@ byte. The tag of a block or of a line break ends a sentence. Other tags do not: 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from turbohtml import Token, TokenType, tokenize
@@ -28,13 +29,13 @@ _UNSEEN: Final = frozenset({"iframe", "noembed", "noframes", "script", "style", 
 _KEPT: Final = _UNSEEN | {"code", "kbd", "math", "plaintext", "pre", "samp", "textarea", "tt", "var", "xmp"}
 _VOID: Final = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta param source track wbr"))
 # What is kept and yet shown to the model, so that the sentence around it is whole: it hardly ever changes such a word.
-_KEPT_WORD: Final = re.compile(r"[\w.+/@-]{1,64}")
+KEPT_WORD: Final = re.compile(r"[\w.+/@-]{1,64}")
 _WORD: Final = re.compile(r"[^\W_]")
 
 # What is text as it stands, but may be a tag or a reference together with the translation behind it.
 _BARE: Final = {"<": "&lt;", "&": "&amp;"}
 
-_BLANKS: Final = str.maketrans("\n\t\r\f", "    ")  # a line break in HTML ends no line
+BLANKS: Final = str.maketrans("\n\t\r\f", "    ")  # a line break between tags ends no line
 
 
 class Block(NamedTuple):
@@ -44,14 +45,16 @@ class Block(NamedTuple):
         text: with character references resolved, and blanks for line breaks.
         raw: the source of each of its characters; empty for those that the source of a mark holds.
         marks: by place.
+        hard_blank: how a blank that breaks no line is written in a translation.
     """
 
     text: str
     raw: Sequence[str]
     marks: Sequence[InlineTag]
+    hard_blank: str = "&nbsp;"
 
     def protect(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Give the pieces of the text as HTML: what is kept with its tags, and what is translated without them.
+        """Give the pieces of the text with its tags: what is kept with its tags, and what is translated without them.
 
         Args:
             pieces: of the text.
@@ -69,7 +72,7 @@ class Block(NamedTuple):
             done = self._last_inside(first, start, stop, ends)
             kept = self._verbatim(begun, start, self.marks[before:first], escaped=True)
             marks = [mark._replace(place=mark.place - start) for mark in self.marks[first:done]]
-            yield Piece(kept, piece.text, inside, TaggedText(piece.text, marks))
+            yield Piece(kept, piece.text, inside, TaggedText(piece.text, marks, self.hard_blank))
             begun = start = stop
             inside = False
         yield Piece(self._verbatim(begun, start, self.marks[done:], escaped=False), inside=inside)
@@ -111,10 +114,10 @@ class Block(NamedTuple):
 
 
 def protect(blocks: Iterable[str | Block], split: Callable[[str], Iterable[Piece]]) -> Iterator[Piece]:
-    """Split the texts of HTML, and take the tags out of each piece.
+    """Split the texts of HTML or XML, and take the tags out of each piece.
 
     Args:
-        blocks: as :func:`parse` gives them.
+        blocks: as :func:`parse` gives them, or that of :mod:`service.text.xml_markup`.
         split: gives the pieces of a text.
     """
     for block in blocks:
@@ -128,7 +131,7 @@ def parse(html: str) -> Iterator[str | Block]:
     """Yield, in the order of the source, what is to stay as it is, and what is text."""
     tokens, rest = _tokens(html)
     ends = _end_tags(tokens)
-    block = _Open()
+    block = OpenBlock()
     index = 0
     while index < len(tokens):
         token, source = tokens[index]
@@ -140,7 +143,7 @@ def parse(html: str) -> Iterator[str | Block]:
             content = "" if name in _UNSEEN else "".join(_text(*token) for token in tokens[begun:index])
             # One without an end tag would keep the text behind it as well, wherever its own place in a translation is.
             ended = tokens[index - 1][0].type is TokenType.END_TAG and tokens[index - 1][0].tag == name
-            if ended and name in _INLINE and (_KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
+            if ended and name in _INLINE and (KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
                 block.mark(source, content=content)
                 continue
         elif token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE):
@@ -151,20 +154,26 @@ def parse(html: str) -> Iterator[str | Block]:
             continue
         yield block.close()
         yield source
-        block = _Open()
+        block = OpenBlock()
     yield block.close()
     yield rest
 
 
-class _Open:
-    """A block that is being read."""
+class OpenBlock:
+    """A block that is being read.
 
-    def __init__(self) -> None:
+    Args:
+        hard_blank: see :class:`Block`.
+    """
+
+    def __init__(self, hard_blank: str = "&nbsp;") -> None:
+        self._hard_blank = hard_blank
         self._texts: list[str] = []
         self._raw: list[str] = []
         self._marks: list[InlineTag] = []
 
     def write(self, text: str, source: str) -> None:
+        """Add text, a source of each of its characters, or one of all of them."""
         self._texts.append(text)
         self._raw += source if len(source) == len(text) else [source, *[""] * (len(text) - 1)]
 
@@ -175,7 +184,32 @@ class _Open:
         self._raw += [""] * len(content)
 
     def close(self) -> Block:
-        return Block("".join(self._texts), self._raw, _joined(self._marks))
+        """Make the block."""
+        text, raw, marks = _without_gaps("".join(self._texts), self._raw, _joined(self._marks))
+        return Block(text, raw, marks, self._hard_blank)
+
+
+def _without_gaps(
+    text: str, raw: Sequence[str], marks: Sequence[InlineTag]
+) -> tuple[str, Sequence[str], Sequence[InlineTag]]:
+    """Add the blank behind a mark to it if there is one in front, too: the model sees one, a translation gets both.
+
+    Only where the mark has no other side and nothing else stands in its place.
+    """
+    gaps: list[int] = []
+    moved = []
+    for mark, following in zip(marks, [*(mark.place for mark in marks[1:]), -1], strict=False):
+        place = mark.place
+        moved.append(mark._replace(place=place - len(gaps)))
+        alone = not (mark.name or mark.closes or mark.width) and place != following
+        if alone and place > 0 and text[place - 1 : place + 1] == "  ":
+            moved[-1] = moved[-1]._replace(source=mark.source + raw[place])
+            gaps.append(place)
+    if not gaps:
+        return text, raw, marks
+    bounds = list(pairwise([-1, *gaps, len(text)]))
+    rest = [part for before, gap in bounds for part in raw[before + 1 : gap]]
+    return "".join(text[before + 1 : gap] for before, gap in bounds), rest, _joined(moved)
 
 
 def _joined(marks: Sequence[InlineTag]) -> list[InlineTag]:
@@ -206,7 +240,7 @@ def _tokens(html: str) -> tuple[list[tuple[Token, str]], str]:
 
 def _text(token: Token, source: str) -> str:
     if token.type is TokenType.TEXT:
-        return source.translate(_BLANKS)
+        return source.translate(BLANKS)
     return token.data or "" if token.type is TokenType.CHARACTER_REFERENCE else ""
 
 

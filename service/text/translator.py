@@ -13,7 +13,7 @@ from service.options import MAX_BEAM_SIZE, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
 from service.terms import Terms
-from service.text import markup, segmentation
+from service.text import markup, segmentation, xml_markup
 from service.text.document import Document
 from service.text.pair import Pair, scored_part
 from service.text.part import Part
@@ -88,7 +88,7 @@ class Translator:
         options: RequestOptions = _DEFAULT_OPTIONS,
         on_progress: OnProgress = lambda segment: None,
     ) -> Document:
-        """Make a document of a text, of which nothing has been read; HTML is parsed at once.
+        """Make a document of a text, of which nothing has been read; HTML and XML are parsed at once.
 
         Args:
             text: any text, without lone surrogates.
@@ -104,8 +104,8 @@ class Translator:
         split = partial(segmentation.split, language=language, fits=encoder.fits)
         if planner is not None:
             split = partial(split, fits=lambda piece: encoder.fits(planner.read(piece)), unbroken=planner.spans)
-        if options.html:
-            blocks = list(markup.parse(text))
+        if options.has_tags:
+            blocks = list(markup.parse(text) if options.xml is None else xml_markup.parse(text, options.xml))
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
             pieces = markup.protect(blocks, split)
         else:

@@ -60,6 +60,14 @@ def test_the_deltas_of_html_are_the_unary_answer(stub) -> None:
     assert [answer.translated_text for answer in unary][1:3] == ["", "<br>"]
 
 
+def test_xml_has_its_own_rule(stub) -> None:
+    asked = request('I have <x id="7"></x> apples. <p>Good morning.</p>')
+    asked.mime_type = "text/xml"
+    asked.options.xml_tags.splitting.append("p")
+    [translation] = stub.TranslateText(asked).translations
+    assert translation.translated_text == 'Ich habe <x id="7"></x> Äpfel. <p>Guten Morgen!</p>'
+
+
 def test_a_sentence_that_was_split_inside_is_told(stub) -> None:
     contents = ["Tom, " * 300 + "come.", "Good morning. " * 100]
     answer = stub.TranslateText(pb.TranslateTextRequest(contents=contents, model="en-de"))

@@ -14,7 +14,9 @@ OPTIONS = {
     "source_language": "en",
     "target_language": "de",
     "model": "en-de",
-    "mime_type": "text/html",
+    "mime_type": "text/xml",
+    "splitting_tags": ["p"],
+    "kept_tags": ["x"],
     "max_target_tokens": 7,
     "mean_log_probability": True,
     "beam_size": 4,
@@ -41,7 +43,7 @@ def test_every_option_becomes_its_field_in_both_kinds_of_calls() -> None:
     assert (list(request.contents), request.all_or_nothing, config.in_order) == (["a", "b"], True, True)
     for message in (request, config):
         assert (message.source_language_code, message.target_language_code) == ("en", "de")
-        assert (message.model, message.mime_type, message.request_id) == ("en-de", "text/html", "a")
+        assert (message.model, message.mime_type, message.request_id) == ("en-de", "text/xml", "a")
         assert (message.options.max_target_tokens, message.options.mean_log_probability) == (7, True)
         options = message.options
         assert (options.beam_size, options.length_penalty, options.alternatives) == (4, 0.5, 3)
@@ -50,6 +52,7 @@ def test_every_option_becomes_its_field_in_both_kinds_of_calls() -> None:
         terms = [(entry.source_term, list(entry.target_terms)) for entry in options.glossary.entries]
         assert terms == [("house", ["Haus"]), ("Tom", []), ("home", ["Heim", "Haus"])]
         assert (list(options.glossary.names), options.protect_placeholders) == (["products.en-de"], True)
+        assert options.xml_tags == pb.XmlTags(splitting=["p"], kept=["x"])
         assert message.priority == pb.PRIORITY_BULK
 
 
@@ -109,6 +112,8 @@ def test_a_misspelt_option_is_told_what_was_meant() -> None:
 def test_an_option_of_a_wrong_type_is_named_and_one_that_is_none_is_left_out() -> None:
     with pytest.raises(TypeError, match="source_language: must be str, is int"):
         config_of(in_order=False, source_language=3)
+    with pytest.raises(TypeError, match="splitting_tags, kept_tags: must be no str"):
+        config_of(in_order=False, kept_tags="x")
     assert not config_of(in_order=False, max_target_tokens=None).options.HasField("max_target_tokens")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.errors import QueueFullError
 from service.calls.admission import precheck, precheck_parsed
-from service.options import RequestOptions
+from service.options import RequestOptions, XmlTags
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.telemetry.metrics import Metrics
@@ -22,7 +22,7 @@ class Asked(Intake):
         super().precheck(options, text_bytes)
 
 
-PLAIN, HTML = RequestOptions(), RequestOptions(html=True)
+PLAIN, HTML, XML = RequestOptions(), RequestOptions(html=True), RequestOptions(xml=XmlTags())
 
 
 def test_a_plain_text_is_asked_for_by_its_bytes_and_once() -> None:
@@ -32,10 +32,11 @@ def test_a_plain_text_is_asked_for_by_its_bytes_and_once() -> None:
     assert asked.sizes == [6]
 
 
-def test_html_is_asked_for_again_once_it_is_known_what_is_text() -> None:
+@pytest.mark.parametrize("options", [HTML, XML])
+def test_what_has_tags_is_asked_for_again_once_it_is_known_what_is_text(options: RequestOptions) -> None:
     asked = Asked()
-    precheck(asked, HTML, ["<p>aé</p>"])
-    precheck_parsed(asked, HTML, 3)
+    precheck(asked, options, ["<p>aé</p>"])
+    precheck_parsed(asked, options, 3)
     assert asked.sizes == [0, 3]
 
 

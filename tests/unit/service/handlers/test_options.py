@@ -6,7 +6,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.handlers.options import into_pivot, options_of
 from service.handlers.validation import Order
-from service.options import Decoding, Priority, RequestOptions, Sampling
+from service.options import Decoding, Priority, RequestOptions, Sampling, XmlTags
 from service.registry.catalog import Choice
 from service.security.callers import Caller
 
@@ -40,6 +40,14 @@ def test_every_option_of_a_message(message: type) -> None:
         html=True,
         all_or_nothing=True,
     )
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_what_tags_of_xml_mean(message: type) -> None:
+    asked = message(mime_type="text/xml", options={"xml_tags": {"splitting": ["p", "q"], "kept": ["x"]}})
+    tags = XmlTags(splitting=frozenset(["p", "q"]), kept=frozenset(["x"]))
+    assert options_of(asked, ORDER, CONTEXT).xml == tags
+    assert options_of(message(mime_type="text/xml"), ORDER, CONTEXT).xml == XmlTags()
 
 
 @pytest.mark.parametrize("message", MESSAGES)

@@ -42,7 +42,7 @@ WRONG = {
 RULES = {
     "source_language_code": "BCP-47",
     "target_language_code": "BCP-47",
-    "mime_type": 'must be "text/plain", "text/html" or empty, is \'text/markdown\'',
+    "mime_type": 'must be "text/plain", "text/html", "text/xml" or empty, is \'text/markdown\'',
     "request_id": "must be 1 to 128 letters, digits and any of \"._:-\", is 'two words'",
     "priority": "must be one of PRIORITY_UNSPECIFIED, PRIORITY_INTERACTIVE, PRIORITY_BULK, is 9",
 }
@@ -193,10 +193,19 @@ def test_texts_with_alignments_have_their_part_of_the_message(catalog) -> None:
         assert f"at most {limit} bytes together with {named}, are {limit + 1}" in found["contents"]
 
 
+def test_names_of_elements_need_xml_and_are_few(catalog) -> None:
+    found = wrong(catalog, request(options={"xml_tags": {"kept": ["x"]}}))
+    assert found == {"options.xml_tags": 'must be left out unless mime_type is "text/xml"'}
+    names = {"splitting": ["p"] * 101, "kept": ["x"] * 100}
+    found = wrong(catalog, request(mime_type="text/xml", options={"xml_tags": names}))
+    assert found == {"options.xml_tags.splitting": "must hold at most 100 names, holds 101"}
+
+
 def test_words_of_html_have_no_alignments(catalog) -> None:
     check(request(options={"alignments": True}), catalog, SETTINGS)
-    found = wrong(catalog, request(mime_type="text/html", options={"alignments": True}))
-    assert found == {"options.alignments": 'must be false for mime_type "text/html"'}
+    for kind in ("text/html", "text/xml"):
+        found = wrong(catalog, request(mime_type=kind, options={"alignments": True}))
+        assert found == {"options.alignments": f'must be false for mime_type "{kind}"'}
 
 
 @pytest.mark.parametrize(

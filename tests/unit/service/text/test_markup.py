@@ -144,6 +144,13 @@ def test_all_but_segments_comes_back_byte_for_byte(html: str, same: str | None) 
     assert translated(html) == (html if same is None else same)
 
 
+def test_a_mark_between_blanks_stays_between_them_and_the_model_sees_one() -> None:
+    html = "<p>Ann saw <img> <!-- x --> Tom and <br-x></br-x> Eve <b> too</b></p>"
+    assert segments("<p>Ann saw <img> <!-- x --> Tom <b> too</b></p>") == ["Ann saw Tom  too"]
+    assert translated("<p>Ann saw <img> <!-- x --> Tom</p>", str.upper) == "<p>ANN SAW <img> <!-- x --> TOM</p>"
+    assert translated(html) == html
+
+
 def test_a_tag_around_a_sentence_stays_around_it() -> None:
     html = "<p><b>Hello there.</b> <a href=x>How are <i>you</i>?</a></p>"
     assert translated(html, lambda text: "Neu.") == "<p><b>Neu.</b> <a href=x><i>Neu</i>.</a></p>"

@@ -10,7 +10,7 @@ from dragoman.errors import InternalError
 from dragoman.glossary import GlossaryEntry
 from dragoman.language_marks import LanguageMarks, Languages
 from service.decode import Decode, FinishReason
-from service.options import Decoding, RequestOptions, Sampling
+from service.options import Decoding, RequestOptions, Sampling, XmlTags
 from service.segment import Segment
 from service.settings import Settings
 from service.terms import Index, Terms, missing
@@ -287,6 +287,13 @@ def test_alignments_have_the_places_of_the_text(translator) -> None:
     assert [text[slice(*link.source)] for link in result.alignments] == words
     assert [result.text[slice(*link.target)] for link in result.alignments] == words
     assert translator.translate_offline(Echo(), [text])[0].alignments == []
+
+
+def test_xml_is_text_and_tags(translator) -> None:
+    xml = '<p>Good <n id="7"></n> tom.</p> <q>Where?</q> <x>is tom</x>'
+    for tags, segments in ((XmlTags(), 3), (XmlTags(frozenset("n"), frozenset("x")), 3)):
+        [result] = translator.translate_offline(Echo(), [xml], RequestOptions(xml=tags))
+        assert (result.text, result.segments) == (xml, segments)
 
 
 def test_html_is_text_and_tags(translator) -> None:

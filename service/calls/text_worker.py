@@ -16,7 +16,7 @@ from service.calls.turns import Turns
 from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.text.detection import LOOKED_AT, Guess, LanguageDetector, Tongues
+from service.text.detection import LOOKED_AT, Guess, LanguageDetector, Tongues, agree
 from service.text.document import Document
 from service.text.pair import Pair
 from service.text.result import TextResult
@@ -143,6 +143,21 @@ class TextWorker:
             async with self._turns.turn(client):
                 rankings += await self._on_thread(partial(ranked, group))
         return rankings
+
+    async def agreed_languages(
+        self, client: str, contents: Sequence[str], tongues: Tongues, *, html: bool
+    ) -> list[Guess | None]:
+        """Say in which language each of the texts of a call is, taken together; arguments as :meth:`languages`.
+
+        Returns:
+            What `detection.agree` says of them.
+        """
+        rankings = await self.languages(client, contents, tongues, html=html)
+        work = partial(agree, rankings, list(map(len, contents)))
+        if sum(map(_work_of_detection, contents)) <= _SMALL:
+            return work()
+        async with self._turns.turn(client):
+            return await self._on_thread(work)
 
     async def read(self, client: str, texts: deque[tuple[int, Document]]) -> list[Read]:
         """Read the next portion of texts, when it is the client's turn.

@@ -1,5 +1,6 @@
 """The languages of texts, detected: for their own sake, and to choose the models of a call."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import Final
@@ -13,12 +14,12 @@ from service.handlers.validation import TAGGED
 from service.registry.catalog import Catalog
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
-from service.text.detection import Guess, Tongues, agree
+from service.text.detection import Guess, Tongues
 
 _OTHER: Final = "other"  # of a label: a language that no model has
 
 
-class Languages:
+class Detection:
     """Detects languages, and counts them; lives on the event loop.
 
     Args:
@@ -60,13 +61,13 @@ class Languages:
             refuse_any(list(refused.values()))
         html = request.mime_type in TAGGED
         tongues = Tongues.of(sources, catalog.languages())
-        rankings = await self._worker.languages(client, contents, tongues, html=html)
-        detected = agree(rankings, list(map(len, contents)))
+        detected = await self._worker.agreed_languages(client, contents, tongues, html=html)
         self._count([guess for guess in detected if guess], catalog)
         target, model, all_or_nothing = request.target_language_code, request.model, request.all_or_nothing
         return spread(detected, sources, target, model, refused, all_or_nothing=all_or_nothing)
 
     def _count(self, guesses: Sequence[Guess], catalog: Catalog) -> None:
         served = catalog.languages()
-        for guess in guesses:
-            self._counts(guess.language if guess.language in served else _OTHER).inc()
+        labels = Counter(guess.language if guess.language in served else _OTHER for guess in guesses)
+        for label, count in labels.items():
+            self._counts(label).inc(count)

@@ -8,7 +8,7 @@ from service.calls import admission
 from service.handlers import validation
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
-from service.handlers.languages import Languages
+from service.handlers.languages import Detection
 from service.handlers.options import options_of, undetected_options_of
 from service.handlers.plan import Part, Plan
 from service.handlers.spoken import spoken_of
@@ -28,7 +28,7 @@ class Planner:
         languages: detects them.
     """
 
-    def __init__(self, gate: Gate, settings: Settings, glossaries: Glossaries, languages: Languages) -> None:
+    def __init__(self, gate: Gate, settings: Settings, glossaries: Glossaries, languages: Detection) -> None:
         self._gate = gate
         self._settings = settings
         self._glossaries = glossaries

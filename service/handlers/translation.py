@@ -18,7 +18,7 @@ from service.handlers.batch import Batch
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.inbox import Inbox
-from service.handlers.languages import Languages
+from service.handlers.languages import Detection
 from service.handlers.options import options_of, pairs_of, scoring_options_of
 from service.handlers.planning import Planner
 from service.handlers.reports import Reports
@@ -67,7 +67,7 @@ class TranslationHandlers:
         self._callers = callers
         self._reports = Reports(metrics, access_log or AccessLog())
         worker = TextWorker(settings)
-        self._languages = Languages(settings, metrics, worker)
+        self._languages = Detection(settings, metrics, worker)
         self._planner = Planner(gate, settings, self._glossaries, self._languages)
         self._runs = Runs(gate, settings, metrics, worker)
 

@@ -167,5 +167,9 @@ async def test_languages_of_long_texts_are_detected_on_a_thread_and_so_is_the_mo
     assert threads == [("load", False), ("rank", True), ("rank", True)]
     assert await work.languages("x", texts * 1_000, tongues, html=False) == small * 1_000
     assert threads[3:] == [("rank", False)] * 2_000
+    agreed = await work.agreed_languages("x", texts, tongues, html=False)
+    assert agreed == [ranking[0] for ranking in small]
+    assert await work.agreed_languages("x", texts * 1_000, tongues, html=False) == agreed * 1_000
+    del threads[2_003:]
     await work.languages("x", ["a"] * 10, tongues, html=False)  # each takes its time, however short
     assert threads[2_003:] == [("rank", False)] * 10

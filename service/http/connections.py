@@ -57,7 +57,14 @@ class Connections:
     ) -> None:
         self.lost = asyncio.Event()
         self._config = Config(
-            app, ws="none", lifespan="off", log_config=None, log_level="error", access_log=False, interface="asgi3"
+            app,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            interface="asgi3",
+            proxy_headers=False,
         )
         self._config.timeout_keep_alive = IDLE_TIMEOUT_S  # type: ignore[assignment]  # passed on to the event loop
         self._config.load()

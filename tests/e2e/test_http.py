@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 import grpc
 import pytest
 from google.protobuf import json_format
+from grpc_status import rpc_status
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from dragoman.cli import main
@@ -74,13 +77,18 @@ def server(_bundle: None) -> Iterator[ServerProcess]:
         process.close()
 
 
-def test_a_translation_is_that_of_grpc(server) -> None:
+@pytest.fixture(scope="module")
+def stub(server: ServerProcess) -> Iterator[TranslationStub]:
+    with grpc.insecure_channel(server.address) as channel:
+        yield TranslationStub(channel)
+
+
+def test_a_translation_is_that_of_grpc(server, stub: TranslationStub) -> None:
     request = pb.TranslateTextRequest(contents=["Good morning.", "Where is the station?", " "], model="en-de")
     request.options.alternatives = 2
     request.options.alignments = True
     request.request_id = "a-name"
-    with grpc.insecure_channel(server.address) as channel:
-        expected = TranslationStub(channel).TranslateText(request, timeout=PATIENCE_S)
+    expected = stub.TranslateText(request, timeout=PATIENCE_S)
     assert expected.translations[0].alignments
     for path in ("/v1/translate", CONNECT + "TranslateText"):
         answer = call(server, "POST", path, json_format.MessageToDict(request), connect_protocol_version="1")
@@ -89,6 +97,53 @@ def test_a_translation_is_that_of_grpc(server) -> None:
         assert json_format.ParseDict(answer.json, pb.TranslateTextResponse()) == expected
     assert server.metric("requests_total", method="TranslateText", code="OK", protocol="http") == 1
     assert server.metric("requests_total", method="TranslateText", code="OK", protocol="connect") == 1
+
+
+texts = st.sampled_from(["Good morning.", "", "<b>Hi</b> & bye", "12 \u00fc 你好\0", "Tom.\n\nTom?"]) | st.text(
+    max_size=10
+)
+asked = st.builds(
+    pb.TranslateTextRequest,
+    contents=st.lists(texts, max_size=3),
+    source_language_code=st.sampled_from(["", "en", "EN", "en-US", "auto", "fr", "?"]),
+    target_language_code=st.sampled_from(["de", "de", "de", "DE-at", "", "xx"]),
+    model=st.sampled_from(["", "", "en-de", "none"]),
+    mime_type=st.sampled_from(["", "", "text/plain", "text/html", "text/rtf"]),
+    options=st.none()
+    | st.builds(
+        pb.TranslateOptions,
+        beam_size=st.sampled_from([0, 0, 3, 4, 17]),
+        alternatives=st.integers(0, 3),
+        max_target_tokens=st.sampled_from([None, None, 0, 5, 10_000]),
+        mean_log_probability=st.booleans(),
+        alignments=st.booleans(),
+        target_prefix=st.sampled_from(["", "Guten"]),
+        protect_placeholders=st.booleans(),
+    ),
+    priority=st.sampled_from([0, 1, 2, 7]),
+    all_or_nothing=st.booleans(),
+)
+
+
+def told_by_grpc(stub: TranslationStub, request: pb.TranslateTextRequest) -> pb.TranslateTextResponse | dict[str, Any]:
+    """The answer, or the error as HTTP is to tell it, but for its number."""
+    try:
+        return stub.TranslateText(request, timeout=PATIENCE_S)
+    except grpc.RpcError as error:
+        details = [json_format.MessageToDict(detail) for detail in rpc_status.from_call(error).details]
+        return {"status": error.code().name, "message": error.details(), "details": details}
+
+
+@settings(max_examples=100, deadline=None)
+@given(asked)
+def test_what_is_asked_over_http_is_answered_as_over_grpc(server, stub: TranslationStub, request_) -> None:
+    request_.request_id = "same"
+    answer = call(server, "POST", "/v1/translate", json_format.MessageToDict(request_))
+    if answer.status == 200:
+        told = json_format.ParseDict(answer.json, pb.TranslateTextResponse())
+    else:
+        told = {name: value for name, value in answer.json["error"].items() if name != "code"}
+    assert told == told_by_grpc(stub, request_)
 
 
 def test_a_stream_is_events_whose_deltas_join_to_the_result(server) -> None:
@@ -194,6 +249,9 @@ def test_pages_of_others_may_call_where_the_server_says_so(server, launch) -> No
     assert call(server, "GET", "/v1/models", **asked).headers["access-control-allow-origin"] is None
     open_server = launch("--http-address=127.0.0.1:0", "--http-origins=https://www.example.com")
     open_server.wait_until_serving()
+    call(open_server, "GET", "/v1/models", x_forwarded_for="203.0.113.9")  # of no proxy that is trusted
+    wait_until(lambda: any('"ListModels"' in line for line in open_server.log))
+    assert not any("203.0.113.9" in line for line in open_server.log)
     asked["access_control_request_headers"] = "authorization,content-type"
     allowed = call(open_server, "OPTIONS", "/v1/translate", **asked)
     assert (allowed.status, allowed.headers["access-control-allow-origin"]) == (200, "https://www.example.com")

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Generates the stubs of dragoman.v1 below OUT (default: the repository).
+# Generates the stubs of dragoman.v1, and of the part of Google's API that the server answers, below OUT (default: the
+# repository).
 # The include path is the folder `proto`, so that the file registers as dragoman/v1/translation.proto: under any
 # other name, a process that also holds a user's own stubs of it would die of duplicate symbols.
 # The generator is an old one on purpose: its stubs run with protobuf 5 to 7. Those of later ones refuse each older
@@ -18,6 +19,12 @@ if [ ! -d "$tools" ]; then
         --target "$tools.partial" "$generator"
     mv "$tools.partial" "$tools"
 fi
-PYTHONPATH=$tools exec "$python" -m grpc_tools.protoc -Iproto \
+export PYTHONPATH=$tools
+"$python" -m grpc_tools.protoc -Iproto \
     --python_out="$out" --pyi_out="$out" --grpc_python_out="$out" \
     dragoman/v1/translation.proto
+# Under a path of the server's own, as the vendor has a file of the same name; without stubs of the service, which only
+# clients need.
+"$python" -m grpc_tools.protoc -Iservice/rpc/google_v3=proto/google/cloud/translation/v3 \
+    --python_out="$out" --pyi_out="$out" \
+    service/rpc/google_v3/translation_service.proto

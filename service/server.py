@@ -24,6 +24,7 @@ from service.registry.loading import Load, load
 from service.registry.models import ModelRegistry
 from service.registry.reloading import ModelReloader
 from service.registry.watchdog import Watchdog
+from service.rpc.google_translation import GoogleTranslation
 from service.rpc.listener import Listener
 from service.rpc.standard_services import add_health, add_reflection
 from service.rpc.translation import Translation
@@ -33,7 +34,7 @@ from service.signals import Signals
 from service.telemetry import logs
 from service.telemetry.access_log import AccessLog, Tracer
 from service.telemetry.metrics import Metrics
-from service.wire import SERVICE
+from service.wire import GOOGLE_SERVICE, SERVICE
 
 _ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call goes on
 
@@ -96,11 +97,12 @@ class _Server:
         self._signals = Signals()  # first of all: a signal while the models load must not kill
         self._settings = settings
         self._metrics = metrics
-        self._listener = Listener(settings, metrics, SERVICE, self._add_services)
+        self._listener = Listener(settings, metrics, (SERVICE, GOOGLE_SERVICE), self._add_services)
         self._gate = Gate()
         glossaries = Glossaries(settings.glossaries)
         handlers = TranslationHandlers(self._gate, settings, metrics, self._listener.callers, access_log, glossaries)
         self._translation = Translation(handlers, settings.max_request_bytes)
+        self._google = GoogleTranslation(handlers, settings.max_request_bytes, settings.max_answer_bytes)
         self._health = Health()
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
         catalog = self._gate.catalog
@@ -152,6 +154,7 @@ class _Server:
     def _add_services(self, server: Any) -> None:
         """Answer calls of a server; UNAVAILABLE and NOT_SERVING at first."""
         self._translation.add_to(server)
+        self._google.add_to(server)
         add_health(self._health, server)
         add_reflection(server)
 

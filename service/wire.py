@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Final
 
 SERVICE: Final = "dragoman.v1.Translation"
+GOOGLE_SERVICE: Final = "google.cloud.translation.v3.TranslationService"
 
 
 class Protocol(StrEnum):
@@ -13,3 +14,4 @@ class Protocol(StrEnum):
     HTTP = "http"  # the JSON of this server's own API
     CONNECT = "connect"
     LIBRETRANSLATE = "libretranslate"
+    GOOGLE = "google"  # Cloud Translation v3 over gRPC

@@ -27,7 +27,8 @@ def page() -> str:
 
 
 def _files(room: str) -> Iterator[Path]:
-    return (file for file in sorted((ROOT / room).rglob("*.py")) if "v1" not in file.parts)
+    files = sorted((ROOT / room).rglob("*.py"))
+    return (file for file in files if "v1" not in file.parts and not file.stem.endswith("_pb2"))
 
 
 def _summary(file: Path) -> str:

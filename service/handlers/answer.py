@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
+from google.protobuf.message import Message
+
 from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
@@ -14,7 +16,7 @@ from service.text.detection import MOST_GUESSES, Guess
 from service.text.result import TextResult
 
 # What is one message, whatever the size of what it answers.
-_Whole = TypeVar("_Whole", pb.TranslateTextResponse, pb.ScoreTextResponse)
+_Whole = TypeVar("_Whole", bound=Message)
 
 _FIELD_BYTES: Final = 8  # in front of a message that is a field of another
 _FINISH_REASON: Final = {

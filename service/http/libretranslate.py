@@ -10,21 +10,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from dragoman import language
-from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedError, from_text_error
+from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedError
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.translation import TranslationHandlers
+from service.handlers.untranslated import or_itself
 from service.http import errors, form
 from service.http.calls import Calls, Head, while_client_stays
 from service.http.json_messages import named
-from service.http.language_names import name_of
+from service.language_names import name_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog
 from service.wire import Protocol
 
 _AUTO: Final = "auto"
 _FORMATS: Final = {"": "text/plain", "text": "text/plain", "html": "text/html"}
-_UNKNOWN_PAIR: Final = "UNKNOWN_LANGUAGE_PAIR"
 
 
 class LibreTranslate:
@@ -67,7 +66,9 @@ class LibreTranslate:
         else:
             async with while_client_stays(request.receive):
                 answer = await self._handlers.translate(asked, context)
-            translated = [_or_itself(*pair, asked) for pair in zip(answer.translations, asked.contents, strict=True)]
+            target = asked.target_language_code
+            pairs = zip(answer.translations, asked.contents, strict=True)
+            translated = [or_itself(each, text, target) for each, text in pairs]
         results: dict[str, list[Any]] = {"translatedText": [each.translated_text for each in translated]}
         if asked.source_language_code == _AUTO:
             results["detectedLanguage"] = self._detected(translated)
@@ -193,22 +194,6 @@ def _needed(value: str, name: str) -> str:
     if not value:
         raise InvalidRequestError(named(name, "the parameter is missing"))
     return value
-
-
-def _or_itself(translated: pb.TranslatedText, text: str, asked: pb.TranslateTextRequest) -> pb.TranslatedText:
-    """Give the translation of a text: the text itself where it is in the target language already.
-
-    Raises:
-        DragomanError: why there is none. LibreTranslate knows no error of one text.
-    """
-    if not translated.HasField("text_error"):
-        return translated
-    detected = translated.detected_language_code
-    in_target = detected and language.covers(detected, asked.target_language_code)
-    if translated.text_error.reason == _UNKNOWN_PAIR and in_target:
-        confidence = translated.detection_confidence
-        return pb.TranslatedText(translated_text=text, detected_language_code=detected, detection_confidence=confidence)
-    raise from_text_error(translated.text_error)
 
 
 def _alternatives(translated: pb.TranslatedText) -> list[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -45,7 +45,7 @@ class Listener:
     Args:
         settings: of the server.
         metrics: of the server.
-        service: the full name of the service whose calls have limits of their own.
+        services: the full names of the services whose calls have limits of their own.
         add_services: adds them to a server; called again where another server takes the place of the first.
 
     Attributes:
@@ -62,7 +62,7 @@ class Listener:
         self,
         settings: Settings,
         metrics: Metrics,
-        service: str,
+        services: Sequence[str],
         add_services: Callable[[Any], None],
     ) -> None:
         self._settings = settings
@@ -71,7 +71,7 @@ class Listener:
         self._keys = _keys(settings, metrics)
         keys = self._keys
         self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
-        self._interceptors = [OpenCalls(service, settings.host_connections(), metrics)]
+        self._interceptors = [OpenCalls(services, settings.host_connections(), metrics)]
         self.asks_for_keys = keys is not None or bool(settings.tls_client_ca)
         self._add_services = add_services
         self._port = Port(self._make_server, metrics)

@@ -17,8 +17,9 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from dragoman.v1 import translation_pb2
 from service.registry.health import Health
+from service.rpc.google_v3 import translation_service_pb2
 from service.rpc.health import HealthServicer
-from service.wire import SERVICE
+from service.wire import GOOGLE_SERVICE, SERVICE
 
 _HEALTH: Final = "grpc.health.v1.Health"
 _REFLECTION: Final = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
@@ -39,7 +40,7 @@ def add_health(health: Health, server: Any) -> None:
 
 def add_reflection(server: Any) -> None:
     """Let a server of `grpc.aio`, which has not started, describe all its services, by reflection v1 and v1alpha."""
-    servicer = reflection.aio.ReflectionServicer((SERVICE, _HEALTH, *_REFLECTION), pool=POOL)
+    servicer = reflection.aio.ReflectionServicer((SERVICE, GOOGLE_SERVICE, _HEALTH, *_REFLECTION), pool=POOL)
     handler = grpc.stream_stream_rpc_method_handler(
         servicer.ServerReflectionInfo,
         reflection_pb2.ServerReflectionRequest.FromString,
@@ -86,6 +87,7 @@ def _pool() -> DescriptorPool:
     """Make a pool of all files of our services; none imports another."""
     pool = DescriptorPool()
     pool.AddSerializedFile(translation_pb2.DESCRIPTOR.serialized_pb)
+    pool.AddSerializedFile(translation_service_pb2.DESCRIPTOR.serialized_pb)
     pool.AddSerializedFile(_health_file().SerializeToString())
     pool.AddSerializedFile(reflection_pb2.DESCRIPTOR.serialized_pb)
     pool.AddSerializedFile(_reflection_v1_file().SerializeToString())

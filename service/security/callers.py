@@ -12,6 +12,7 @@ from service.security.rate_limit import NANOSECONDS, TokenBucket
 from service.telemetry.metrics import Metrics
 
 _SCHEME: Final = "bearer "
+_KEY_NAMES: Final = frozenset({"x-api-key", "x-goog-api-key"})  # the second is that of Google's clients
 
 Metadata = Iterable[tuple[str, str | bytes]]
 
@@ -138,13 +139,13 @@ def _owner(ring: KeyStore, metadata: Metadata) -> str:
 
 
 def _key_in(metadata: Metadata) -> str | None:
-    """Find the key of a call: a bearer token, else the value of x-api-key."""
+    """Find the key of a call: a bearer token, else the value of a header for keys."""
     other = None
     for name, value in metadata:
         if isinstance(value, bytes):  # of a name that ends in -bin
             continue
         if name == "authorization" and value[: len(_SCHEME)].lower() == _SCHEME:
             return value[len(_SCHEME) :].strip()
-        if name == "x-api-key":
+        if name in _KEY_NAMES:
             other = value
     return other

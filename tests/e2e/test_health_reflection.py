@@ -70,6 +70,7 @@ METHODS = {
         "ListGlossaries",
         "ListModels",
     ],
+    "google.cloud.translation.v3.TranslationService": ["TranslateText", "DetectLanguage", "GetSupportedLanguages"],
     "grpc.health.v1.Health": ["Check", "List", "Watch"],
     "grpc.reflection.v1.ServerReflection": ["ServerReflectionInfo"],
     "grpc.reflection.v1alpha.ServerReflection": ["ServerReflectionInfo"],

@@ -12,8 +12,12 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
 
 ROOT = Path(__file__).parents[3]
-COMMITTED = ROOT / "dragoman" / "v1"
-GENERATED = ["translation_pb2.py", "translation_pb2.pyi", "translation_pb2_grpc.py"]
+OWN, GOOGLE = "dragoman/v1", "service/rpc/google_v3"
+GENERATED = {
+    OWN: ["translation_pb2.py", "translation_pb2.pyi", "translation_pb2_grpc.py"],
+    GOOGLE: ["translation_service_pb2.py", "translation_service_pb2.pyi"],
+}
+COMMITTED = ROOT / OWN
 SERVICE = pb.DESCRIPTOR.services_by_name["Translation"]
 
 
@@ -23,16 +27,23 @@ def regenerated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("the generator has no wheel for this Python")
     out = tmp_path_factory.mktemp("stubs")
     subprocess.run([ROOT / "proto" / "generate.sh", out], check=True, env={**os.environ, "PYTHON": sys.executable})
-    return out / "dragoman" / "v1"
+    return out
 
 
-def test_the_generator_writes_the_files_that_are_committed(regenerated: Path) -> None:
-    assert sorted(path.name for path in regenerated.iterdir()) == sorted(GENERATED)
+@pytest.mark.parametrize("folder", GENERATED)
+def test_the_generator_writes_the_files_that_are_committed(folder: str, regenerated: Path) -> None:
+    assert sorted(path.name for path in (regenerated / folder).iterdir()) == sorted(GENERATED[folder])
 
 
-@pytest.mark.parametrize("name", GENERATED)
-def test_committed_stubs_are_those_of_the_proto(name: str, regenerated: Path) -> None:
-    assert (COMMITTED / name).read_text() == (regenerated / name).read_text(), "stale: run proto/generate.sh"
+@pytest.mark.parametrize("file", [f"{folder}/{name}" for folder in GENERATED for name in GENERATED[folder]])
+def test_committed_stubs_are_those_of_the_proto(file: str, regenerated: Path) -> None:
+    assert (ROOT / file).read_text() == (regenerated / file).read_text(), "stale: run proto/generate.sh"
+
+
+def test_the_client_has_no_names_of_another_api() -> None:
+    """A program may hold the client beside the vendor's: what both register would end it."""
+    mixed = [file for file in (ROOT / "dragoman").rglob("*.py") if b"google.cloud" in file.read_bytes()]
+    assert mixed == []
 
 
 def test_registered_under_the_path_that_users_generate_from() -> None:

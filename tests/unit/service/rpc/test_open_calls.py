@@ -28,7 +28,7 @@ async def serve(metrics: Metrics) -> AsyncIterator[Callable]:
     servers, channels = [], []
 
     async def start(service: str = SERVICE) -> grpc.aio.Channel:
-        server = grpc.aio.server(interceptors=[OpenCalls(service, LIMIT, metrics)])
+        server = grpc.aio.server(interceptors=[OpenCalls([service], LIMIT, metrics)])
         add_health(Health(), server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()

@@ -7,6 +7,7 @@ from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from dragoman.v1 import translation_pb2
+from service.rpc.google_v3 import translation_service_pb2
 from service.rpc.standard_services import POOL
 
 
@@ -24,6 +25,10 @@ from service.rpc.standard_services import POOL
                 "ListModels",
                 "ListGlossaries",
             ],
+        ),
+        (
+            "google.cloud.translation.v3.TranslationService",
+            ["TranslateText", "DetectLanguage", "GetSupportedLanguages"],
         ),
         ("grpc.health.v1.Health", ["Check", "List", "Watch"]),
         ("grpc.reflection.v1.ServerReflection", ["ServerReflectionInfo"]),
@@ -46,7 +51,7 @@ def _fields(message: Descriptor) -> list[tuple[str, int, int, int]]:
     return [(field.name, field.number, field.type, field.label) for field in described.field]
 
 
-@pytest.mark.parametrize("module", [translation_pb2, health_pb2, reflection_pb2])
+@pytest.mark.parametrize("module", [translation_pb2, translation_service_pb2, health_pb2, reflection_pb2])
 def test_what_the_stubs_know_is_described(module) -> None:
     for name, message in module.DESCRIPTOR.message_types_by_name.items():
         described = POOL.FindMessageTypeByName(f"{module.DESCRIPTOR.package}.{name}")

@@ -70,6 +70,7 @@ def test_without_keys_a_key_is_ignored() -> None:
         [("authorization", "Bearer a")],
         [("authorization", "bearer  a ")],
         [("x-api-key", "a")],
+        [("x-goog-api-key", "a")],
         [("authorization", "Basic dTpw"), ("x-api-key", "a")],
         [("x-api-key", "b"), ("authorization", "Bearer a")],
         [("x-trace-bin", b"\xff"), ("x-api-key", "a")],

@@ -1,6 +1,6 @@
 import pytest
 
-from service.http.language_names import name_of
+from service.language_names import name_of
 
 
 @pytest.mark.parametrize(

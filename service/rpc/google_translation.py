@@ -1,0 +1,99 @@
+"""google.cloud.translation.v3.TranslationService on gRPC, for programs that have Google's client.
+
+Its calls are those of dragoman.v1.Translation, and are counted as such: GetSupportedLanguages as ListModels.
+"""
+
+from typing import Any, Final
+
+import grpc.aio
+
+from dragoman.errors import DragomanError
+from service.handlers.answer import whole
+from service.handlers.translation import TranslationHandlers
+from service.rpc import google_messages
+from service.rpc.google_v3 import translation_service_pb2 as google
+from service.rpc.methods import MANY, ONCE, Headers, Methods
+from service.wire import GOOGLE_SERVICE, SERVICE, Protocol
+
+_STORAGE: Final = f"it works on files in a cloud; {SERVICE}/BatchTranslateText takes any number of texts"
+_FILES: Final = f"its glossaries are files; {SERVICE}/ListGlossaries lists them"
+# Why there is none of these methods. Of others gRPC says that they are not found.
+_NOT_HERE: Final = {
+    "AdaptiveMtTranslate": "its models adapt to no examples",
+    "BatchTranslateDocument": _STORAGE,
+    "BatchTranslateText": _STORAGE,
+    "CreateGlossary": _FILES,
+    "DeleteGlossary": _FILES,
+    "GetGlossary": _FILES,
+    "ListGlossaries": _FILES,
+    "RomanizeText": "it has no models of scripts",
+    "TranslateDocument": "it translates text only",
+    "UpdateGlossary": _FILES,
+}
+
+
+class GoogleTranslation:
+    """The service for servers of `grpc.aio`.
+
+    Args:
+        handlers: of its methods.
+        max_request_bytes: of one message.
+        max_answer_bytes: of one answer.
+    """
+
+    def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, max_answer_bytes: int) -> None:
+        self._handlers = handlers
+        self._max_answer_bytes = max_answer_bytes
+        self._methods = Methods(handlers, max_request_bytes, Protocol.GOOGLE)
+
+    def add_to(self, server: Any) -> None:
+        """Add the service to a server that has not started."""
+        make = self._methods.make
+        methods = {
+            "TranslateText": make(
+                "TranslateText", ONCE, self._translate, google.TranslateTextRequest, google.TranslateTextResponse
+            ),
+            "DetectLanguage": make(
+                "DetectLanguage", ONCE, self._detect, google.DetectLanguageRequest, google.DetectLanguageResponse
+            ),
+            "GetSupportedLanguages": make(
+                "ListModels", ONCE, self._list_languages, google.GetSupportedLanguagesRequest, google.SupportedLanguages
+            ),
+        }
+        methods |= {name: _not_here(reason) for name, reason in _NOT_HERE.items()}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(GOOGLE_SERVICE, methods),))
+        server.add_registered_method_handlers(GOOGLE_SERVICE, methods)
+
+    async def _translate(self, context: Any, headers: Headers) -> google.TranslateTextResponse:
+        request, call = await self._methods.request("TranslateText", context, headers)
+        try:
+            asked = google_messages.translation_asked(request)
+        except DragomanError as error:
+            self._handlers.refuse("TranslateText", call, error)
+        answer = google_messages.translated(request, asked, await self._handlers.translate(asked, call))
+        return whole(answer, self._max_answer_bytes)
+
+    async def _detect(self, context: Any, headers: Headers) -> google.DetectLanguageResponse:
+        request, call = await self._methods.request("DetectLanguage", context, headers)
+        try:
+            asked = google_messages.detection_asked(request)
+        except DragomanError as error:
+            self._handlers.refuse("DetectLanguage", call, error)
+        return google_messages.detected(await self._handlers.detect(asked, call))
+
+    async def _list_languages(self, context: Any, headers: Headers) -> google.SupportedLanguages:
+        request, call = await self._methods.request("ListModels", context, headers)
+        try:
+            asked = google_messages.languages_asked(request)
+        except DragomanError as error:
+            self._handlers.refuse("ListModels", call, error)
+        return google_messages.languages(request, await self._handlers.list_models(asked, call))
+
+
+def _not_here(reason: str) -> Any:
+    """Make a method that is not implemented; it reads no message."""
+
+    async def refuse(_: Any, context: Any) -> None:
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"not on this server: {reason}")
+
+    return MANY(refuse)

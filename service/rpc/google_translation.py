@@ -70,8 +70,12 @@ class GoogleTranslation:
             asked = google_messages.translation_asked(request)
         except DragomanError as error:
             self._handlers.refuse("TranslateText", call, error)
-        answer = google_messages.translated(request, asked, await self._handlers.translate(asked, call))
-        return whole(answer, self._max_answer_bytes)
+        answer = await self._handlers.translate(asked, call)
+        try:
+            return whole(google_messages.translated(request, asked, answer), self._max_answer_bytes)
+        except DragomanError as error:
+            error.request_id = answer.request_id  # as the log has it
+            raise
 
     async def _detect(self, context: Any, headers: Headers) -> google.DetectLanguageResponse:
         request, call = await self._methods.request("DetectLanguage", context, headers)

@@ -18,6 +18,8 @@ from google.api_core.exceptions import GoogleAPICallError
 from google.cloud import translate_v3
 from google.cloud.translate_v3.services.translation_service import transports
 
+import dragoman.v1.translation_pb2  # noqa: F401  # a program may have the client of this server, too
+
 MESSAGES = [
     translate_v3.TranslateTextRequest,
     translate_v3.TranslateTextResponse,

@@ -22,20 +22,29 @@ ENGLISH, GERMAN, FRENCH = "Where did you learn to cook?", "Wo hast du kochen gel
 CLIENT = Path(__file__).with_name("google_client.py")
 
 
+def new_key(name: str, *limits: str) -> tuple[str, str]:
+    """A line of the file of keys, and the key."""
+    program = [sys.executable, "-m", "dragoman.cli", "api-key", name, *limits]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    return done.stdout, done.stderr.split()[-1]
+
+
 class Guarded:
     """A server with TLS, keys, a glossary and models of two source languages."""
 
-    def __init__(self, folder: Path, key_line: str, key: str) -> None:
+    def __init__(self, folder: Path) -> None:
         authority, files = Authority(), Files(folder)
         files.write(authority.issue())
         files.client_ca.write_bytes(authority.pem)
-        (folder / "keys.toml").write_text(key_line)
+        shop, self.key = new_key("shop")
+        slow, self.slow_key = new_key("slow", "--requests-per-s=0.001", "--burst=2")
+        (folder / "keys.toml").write_text(shop + slow)
         (folder / "glossaries").mkdir()
         (folder / "glossaries" / "products.en-de.csv").write_text("house,Anwesen\n")
         copy_bundle(BUNDLE, folder / "models" / "en-de")
         languages = {"sources": ["fr"], "targets": ["de"]}
         copy_bundle(BUNDLE, folder / "models" / "fr-de", name="fr-de", languages=languages)
-        self.key, self.authority = key, files.client_ca
+        self.authority = files.client_ca
         self.server = ServerProcess(
             (
                 f"--models={folder / 'models'}",
@@ -55,9 +64,7 @@ class Guarded:
 def guarded(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("google")
     (folder / "models").mkdir()
-    program = [sys.executable, "-m", "dragoman.cli", "api-key", "shop"]
-    made = subprocess.run(program, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
-    guarded = Guarded(folder, made.stdout, made.stderr.split()[-1])
+    guarded = Guarded(folder)
     try:
         guarded.server.wait_until_serving()
         yield guarded
@@ -194,6 +201,14 @@ def test_a_wrong_key_is_refused(guarded: Guarded) -> None:
     assert {(each["error"], each["reason"]) for each in guarded.made(*calls, key="wrong")} == {
         ("Unauthenticated", "UNAUTHENTICATED")
     }
+
+
+def test_the_limits_of_a_key_hold(guarded: Guarded) -> None:
+    languages = "get_supported_languages", {"parent": PARENT}
+    done = run(guarded.server, languages, languages, key=guarded.slow_key, roots=guarded.authority)
+    first, then = done["results"]
+    assert [each.get("error") for each in first] == [None, None]
+    assert [(each["error"], each["reason"]) for each in then] == [("ResourceExhausted", "RATE_LIMITED")] * 2
 
 
 def test_without_tls_and_key_over_a_channel_of_its_own(server: ServerProcess) -> None:

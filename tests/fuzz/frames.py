@@ -24,6 +24,7 @@ from tests.http2 import NO_MESSAGE, PREFACE, call_headers
 
 _PATHS: Final = [
     b"/dragoman.v1.Translation/ListModels",
+    b"/google.cloud.translation.v3.TranslationService/TranslateText",
     b"/dragoman.v1.Translation/TranslateText",
     b"/dragoman.v1.Translation/StreamTranslateText",
     b"/dragoman.v1.Translation/BatchTranslateText",

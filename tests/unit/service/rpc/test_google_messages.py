@@ -1,5 +1,7 @@
 """Messages of Google's API as those of this server, and back."""
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,16 @@ def test_bad_parents(parent: str) -> None:
         messages.detection_asked(google.DetectLanguageRequest(parent=parent, content="a"))
     with pytest.raises(InvalidRequestError, match=r"^parent: "):
         messages.languages_asked(google.GetSupportedLanguagesRequest(parent=parent))
+
+
+@given(st.fixed_dictionaries(dict.fromkeys(["parent", "model", "source_language_code", "mime_type"], st.text())))
+def test_whatever_is_in_a_field_is_read_or_refused(fields: dict[str, str]) -> None:
+    for parent in (fields["parent"], PARENT):
+        for model in (fields["model"], f"{PARENT}/models/{fields['model']}"):
+            with contextlib.suppress(InvalidRequestError):
+                asked = messages.translation_asked(request(**fields | {"parent": parent, "model": model}))
+                assert asked.source_language_code
+                assert asked.mime_type
 
 
 @given(st.text(max_size=250))

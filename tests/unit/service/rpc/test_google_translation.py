@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Callable
 import grpc.aio
 import pytest
 
-from dragoman import InvalidRequestError, LoadingError, UnauthenticatedError
+from dragoman import DeadlineExceededError, InvalidRequestError, LoadingError, UnauthenticatedError
 from dragoman.errors import from_rpc_error
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
+from service.rpc import request_parsing
 from service.rpc.google_translation import GoogleTranslation
 from service.rpc.google_v3 import translation_service_pb2 as google
 from service.security import api_keys
@@ -95,6 +96,23 @@ async def test_what_is_no_request_is_refused_and_counted(serve, played: PlayedEn
         assert isinstance(await refused(call(channel, name, request)), InvalidRequestError)
     counted = {"method": COUNTED[name], "code": "INVALID_ARGUMENT", "protocol": "google"}
     assert played.metrics.total("requests_total", **counted) == 3
+
+
+async def test_a_text_that_fails_the_call_names_the_request(serve, played: PlayedEngine) -> None:
+    channel = await serve(played.handlers, max_request_bytes=3_000_000)
+    error = await refused(translate(channel, contents=["a" * 2_000_000], source_language_code=""))
+    assert isinstance(error, InvalidRequestError)
+    [record] = played.records
+    assert (error.request_id, record.failed_texts) == (record.request_id, 1)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+async def test_a_message_that_never_comes_is_not_waited_for(serve, played: PlayedEngine, monkeypatch, name) -> None:
+    monkeypatch.setattr(request_parsing, "ARRIVAL_TIMEOUT_S", 0.05)
+    silent = (await serve(played.handlers)).stream_unary(SERVICE + name)(timeout=PATIENCE_S)
+    error = await refused(silent)
+    assert isinstance(error, DeadlineExceededError)
+    assert "within 0.05 s" in error.message
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -10,7 +10,7 @@ import structlog
 
 from dragoman.address import Address
 from service.handlers.translation import TranslationHandlers
-from service.http import application, connect, own
+from service.http import application, connect, own, page
 from service.http.calls import Calls
 from service.http.connections import Connections
 from service.http.libretranslate import LibreTranslate
@@ -56,6 +56,7 @@ class Door:
         asks_for_keys: bool,
     ) -> None:
         self._address = settings.http_address
+        self._scheme = "http" if certificates is None else "https"
         self._warn = partial(exposure.warn, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
         proxies = TrustedProxies(settings.http_trusted_proxy_list)
         calls = Calls(handlers, settings.max_request_bytes, proxies)
@@ -65,6 +66,7 @@ class Door:
             *own.routes(handlers, answers, lambda: health.serving),
             *connect.routes(answers),
             *libretranslate.routes(),
+            *page.routes(settings.max_text_bytes, settings.pivot_language),
         ]
         self._connections = Connections(
             application.make(routes, settings.http_origin_list),
@@ -86,7 +88,9 @@ class Door:
             yield
             return
         address = Address.parse(self._address)
-        _log.info(f"http on {self._connections.open(address)}")
+        address = self._connections.open(address)
+        _log.info(f"http on {address}")
+        _log.info(f"page at {self._scheme}://{address}/")
         self._warn(address)
         try:
             yield

@@ -141,6 +141,13 @@ def test_each_wheel_puts_one_package_into_site_packages(client: Built, server: B
     assert top_level(server.wheel) == {"dragoman_server"}
 
 
+def test_the_server_brings_the_files_of_its_page(server: Built) -> None:
+    files = {file.name for file in (ROOT / "service" / "http" / "static").iterdir()}
+    names = {Path(name) for name in zipfile.ZipFile(server.wheel).namelist()}
+    assert {"index.html", "page.js"} <= files
+    assert files == {name.name for name in names if name.parent == Path("dragoman_server/service/http/static")}
+
+
 def test_the_sdists_hold_neither_tests_nor_checkpoints(client: Built, server: Built) -> None:
     names = []
     for built in (client, server):

@@ -1,0 +1,69 @@
+"""The page to type into: its files, and what a browser may do with them."""
+
+import hashlib
+import html
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+FOLDER: Final = Path(__file__).parent / "static"
+FILES: Final = {
+    "page.js": "text/javascript; charset=utf-8",
+    "page.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+# The page loads and calls its own server only, in no frame, and makes elements of no text.
+_POLICY: Final = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ]
+)
+
+
+def routes(max_text_bytes: int, pivot_language: str) -> list[BaseRoute]:
+    """Make the routes; the files are read once, now.
+
+    Args:
+        max_text_bytes: the limit of one text.
+        pivot_language: over which texts are translated where no model serves both languages; "": over none.
+    """
+    page = Template((FOLDER / "index.html").read_text(encoding="utf-8")).substitute(
+        max_text_bytes=max_text_bytes, pivot_language=html.escape(pivot_language)
+    )
+    files = {name: (FOLDER / name).read_bytes() for name in FILES}
+    return [
+        _route("/", page.encode(), "text/html; charset=utf-8"),
+        *(_route(f"/{name}", content, FILES[name]) for name, content in files.items()),
+    ]
+
+
+def _route(path: str, content: bytes, kind: str) -> Route:
+    etag = f'"{hashlib.sha256(content).hexdigest()}"'
+    headers = {
+        # Asks each time whether there is another one, so that page and script are of one version.
+        "cache-control": "no-cache",
+        "etag": etag,
+        "content-security-policy": _POLICY,
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+    }
+
+    async def endpoint(request: Request) -> Response:
+        if etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers=headers | {"content-type": kind})
+
+    return Route(path, endpoint)

@@ -1,0 +1,332 @@
+"""The page in a real browser, on a real server."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from dragoman.cli import main
+from tests import chromium
+from tests.e2e.bundles import copy_bundle
+from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
+
+pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium here: Debian has it as chromium")
+
+ENGLISH, GERMAN = "Good morning. Where is the library?", "Guten Morgen! Wo ist die Bibliothek?"
+LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
+EVERY_BREAK = """
+    window.broken = [];
+    document.addEventListener("securitypolicyviolation", (event) => window.broken.push(event.violatedDirective));
+"""
+expect.set_options(timeout=PATIENCE_S * 1000)
+
+
+class Tab:
+    """One page of the server, and what went wrong in it."""
+
+    def __init__(self, context: BrowserContext, server: ServerProcess) -> None:
+        self.server = server
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(PATIENCE_S * 1000)
+        self.page.add_init_script(EVERY_BREAK)
+        self.errors: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        self.source, self.target, self.text, self.translation, self.error, self.again, self.swap, self.more = (
+            self.page.locator(f"#{name}")
+            for name in ("source", "target", "text", "translation", "error", "again", "swap", "more")
+        )
+
+    def open(self, fragment: str = "") -> "Tab":
+        self.page.goto(f"http://{self.server.http_address}/{fragment}")
+        return self
+
+    def wait_until(self, metric: str, value: float, **labels: str) -> None:
+        """Wait until a metric of the server has a value."""
+        give_up_s = time.monotonic() + PATIENCE_S
+        while self.server.metric(metric, **labels) != value:
+            assert time.monotonic() < give_up_s, f"{metric} is not {value}"
+            self.page.wait_for_timeout(50)
+
+    def unexpected_errors(self) -> list[str]:
+        """All but the browser's own lines about answers that are errors."""
+        return [error for error in self.errors if not error.startswith("Failed to load resource")]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium.running() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def server(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    models = tmp_path_factory.mktemp("models")
+    copy_bundle(BUNDLE, models / "en-de")
+    copy_bundle(BUNDLE, models / "de-en", name="de-en", languages={"sources": ["de"], "targets": ["en"]})
+    process = ServerProcess(("--http-address=127.0.0.1:0", f"--models={models}", "--threads=1"))
+    try:
+        process.wait_until_serving()
+        yield process
+    finally:
+        process.close()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Tab]]:
+    """Opens tabs; at the end, nothing has gone wrong in them."""
+    tabs: list[Tab] = []
+
+    def make(server: ServerProcess, **options: object) -> Tab:
+        tabs.append(Tab(browser.new_context(**({"locale": "en-US"} | options)), server))
+        return tabs[-1]
+
+    yield make
+    for tab in tabs:
+        assert tab.unexpected_errors() == []
+        assert tab.page.evaluate("window.broken") == []
+        tab.page.context.close()
+
+
+@pytest.fixture
+def tab(server: ServerProcess, visit: Callable[..., Tab]) -> Tab:
+    return visit(server)
+
+
+def test_what_is_typed_is_translated_piece_by_piece_and_can_be_copied(tab: Tab) -> None:
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.open("#en/de/")
+    tab.page.evaluate(
+        """() => {
+            window.pieces = [];
+            new MutationObserver((records) => {
+                for (const { addedNodes } of records) window.pieces.push(...[...addedNodes].map((node) => node.data));
+            }).observe(document.getElementById("translation"), { childList: true });
+        }"""
+    )
+    tab.text.fill(ENGLISH)
+    expect(tab.more).to_be_enabled()
+    expect(tab.translation).to_have_text(GERMAN)
+    *pieces, whole = tab.page.evaluate("window.pieces")
+    assert "".join(pieces) == whole == GERMAN
+    tab.text.press_sequentially(" !")
+    tab.text.press("Backspace")
+    tab.text.press("Backspace")
+    expect(tab.more).to_be_enabled()
+    expect(tab.page.locator("#count")).to_have_text("35 characters, 35 of 1,100,000 bytes")
+    tab.page.get_by_role("button", name="Copy").click()
+    expect(tab.page.locator("#note")).to_have_text("Copied")
+    assert tab.page.evaluate("navigator.clipboard.readText()") == GERMAN
+    tab.page.get_by_role("button", name="Clear").click()
+    expect(tab.translation).to_have_text("")
+    expect(tab.text).to_be_focused()
+
+
+def test_a_translation_appears_while_it_is_decoded_and_a_keystroke_ends_that_and_frees_its_slots(tab: Tab) -> None:
+    tab.open("#en/de/")
+    before = tab.server.metric("requests_total", code="CANCELLED", method="StreamTranslateText")
+    tab.text.fill(LONG)
+    expect(tab.translation).to_contain_text("Tom")
+    assert tab.server.metric("slots_active") > 0
+    tab.text.fill(ENGLISH)
+    expect(tab.translation).to_have_text(GERMAN)
+    tab.wait_until("requests_total", before + 1, code="CANCELLED", method="StreamTranslateText")
+    tab.wait_until("slots_active", 0)
+    tab.wait_until("queue_segments", 0)
+
+
+def test_the_language_is_detected_and_both_are_swapped(tab: Tab) -> None:
+    tab.open()
+    expect(tab.source).to_have_value("auto")
+    expect(tab.source.locator("option")).to_have_text(["Detect language", "English", "German"])
+    expect(tab.swap).to_be_disabled()
+    tab.target.select_option("German")
+    tab.text.fill(ENGLISH)
+    expect(tab.translation).to_have_text(GERMAN)
+    expect(tab.source.locator("option:checked")).to_have_text("English (detected)")
+    tab.swap.click()
+    assert (tab.source.input_value(), tab.target.input_value()) == ("de", "en")
+    expect(tab.text).to_have_value(GERMAN)
+    expect(tab.target.locator("option")).to_have_text(["English"])
+
+
+def test_a_language_that_is_not_served_is_an_error_that_names_it(tab: Tab) -> None:
+    tab.open("#auto/de/")
+    tab.text.fill("Dove si trova la stazione?")
+    expect(tab.error).to_contain_text("The text is in 'it', as detected")
+    expect(tab.again).to_be_hidden()
+    tab.text.fill(ENGLISH)
+    expect(tab.translation).to_have_text(GERMAN)
+    expect(tab.error).to_be_hidden()
+
+
+def test_alternatives_are_shown_and_taken(tab: Tab) -> None:
+    tab.open("#en/de/The library is closed on Sundays.")
+    expect(tab.more).to_be_enabled()
+    first = tab.translation.text_content()
+    tab.more.click()
+    others = tab.page.locator("#alternatives button")
+    expect(others).not_to_have_count(0)
+    expect(tab.more).to_have_attribute("aria-expanded", "true")
+    assert first not in others.all_text_contents()
+    chosen = others.first.text_content()
+    others.first.click()
+    expect(tab.translation).to_have_text(str(chosen))
+    assert first in others.all_text_contents()
+    tab.more.click()
+    expect(others).to_have_count(0)
+
+
+def test_the_source_of_a_word_lights_up_by_mouse_and_by_keyboard(tab: Tab) -> None:
+    tab.open("#en/de/")
+    tab.text.fill("🙂 " + ENGLISH)  # two units of UTF-16, one code point
+    expect(tab.more).to_be_enabled()
+    translation = tab.translation.text_content()
+    before = tab.server.metric("requests_total", method="TranslateText")
+    tab.translation.hover()
+    word = tab.translation.locator("span", has_text="Bibliothek")
+    word.hover()
+    lit = tab.page.locator("#marks mark")
+    expect(lit).to_have_text(["library"])
+    assert tab.translation.text_content() == translation
+    assert tab.page.locator("#marks").text_content() == tab.text.input_value()
+    tab.page.mouse.move(0, 0)
+    expect(lit).to_have_count(0)
+    tab.translation.focus()
+    tab.page.keyboard.press("End")
+    expect(word).to_be_focused()
+    expect(lit).to_have_text(["library"])
+    tab.page.keyboard.press("ArrowLeft")
+    expect(word).not_to_be_focused()
+    tab.page.keyboard.press("ArrowRight")
+    expect(word).to_be_focused()
+    assert tab.server.metric("requests_total", method="TranslateText") == before + 1  # asked for once
+
+
+def test_text_files_are_opened_and_dropped(tab: Tab, tmp_path: Path) -> None:
+    tab.open("#en/de/")
+    expect(tab.target).to_have_value("de")
+    field = tab.page.locator("#file")
+    for name, content, wrong in (
+        ("picture.png", b"\x89PNG", "picture.png is not a .txt file."),
+        ("latin.txt", "naïve".encode("latin-1"), "latin.txt is not text in UTF-8."),
+        ("long.txt", b"a" * 1_100_001, "long.txt has 1,100,001 bytes; at most 1,100,000 can be translated."),
+    ):
+        (tmp_path / name).write_bytes(content)
+        field.set_input_files(tmp_path / name)
+        expect(tab.error).to_contain_text(wrong)
+    (tmp_path / "good.txt").write_text(ENGLISH, encoding="utf-8-sig")
+    field.set_input_files(tmp_path / "good.txt")
+    expect(tab.translation).to_have_text(GERMAN)
+    expect(tab.error).to_be_hidden()
+    dropped = tab.page.evaluate_handle(
+        """() => {
+            const data = new DataTransfer();
+            data.items.add(new File(["Good morning."], "dropped.txt"));
+            return data;
+        }"""
+    )
+    tab.page.locator("body").dispatch_event("dragover", {"dataTransfer": dropped})
+    expect(tab.page.locator("#source-card")).to_have_class(re.compile("dropping"))
+    tab.page.locator("body").dispatch_event("drop", {"dataTransfer": dropped})
+    expect(tab.translation).to_have_text("Guten Morgen!")
+    expect(tab.page.locator("#source-card")).not_to_have_class(re.compile("dropping"))
+
+
+def test_the_address_keeps_languages_and_text(tab: Tab) -> None:
+    tab.open("#en/de/Good%20morning.")
+    expect(tab.translation).to_have_text("Guten Morgen!")
+    tab.text.fill("50 % / 3")
+    tab.page.wait_for_url("**/#en/de/50%20%25%20%2F%203")
+    tab.page.reload()
+    expect(tab.text).to_have_value("50 % / 3")
+    tab.page.evaluate("location.hash = '#auto/en/%E4%F6'")  # no UTF-8
+    expect(tab.source).to_have_value("auto")
+    expect(tab.text).to_have_value("50 % / 3")
+
+
+def test_html_in_a_text_stays_text(tab: Tab) -> None:
+    hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    tab.open("#en/de/")
+    tab.text.fill(hostile)
+    expect(tab.more).to_be_enabled()
+    tab.translation.hover()
+    tab.more.click()
+    expect(tab.page.locator("#alternatives li")).not_to_have_count(0)
+    assert tab.page.locator("main img, main script").count() == 0
+    assert tab.page.locator("#marks").text_content() == hostile
+
+
+def test_a_server_that_is_gone_is_asked_again(tab: Tab) -> None:
+    tab.open("#en/de/")
+    expect(tab.target).to_have_value("de")
+    tab.page.context.set_offline(True)
+    tab.text.fill(ENGLISH)
+    expect(tab.error).to_contain_text("The server cannot be reached.")
+    tab.page.context.set_offline(False)
+    tab.again.click()
+    expect(tab.translation).to_have_text(GERMAN)
+    expect(tab.error).to_be_hidden()
+
+
+def test_a_key_is_asked_for_and_the_error_says_when_to_try_again(
+    launch: Callable[..., ServerProcess], visit: Callable[..., Tab], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["api-key", "alice", "--requests-per-s=0.01", "--burst=2"]) == 0
+    line, told = capsys.readouterr()
+    key, file = told.split()[-1], tmp_path / "keys.toml"
+    file.write_text(line)
+    server = launch("--http-address=127.0.0.1:0", f"--api-keys={file}")
+    server.wait_until_serving()
+    tab = visit(server).open("#en/de/" + ENGLISH)
+    field = tab.page.get_by_label("API key")
+    expect(field).to_be_focused()
+    expect(tab.error).to_be_hidden()
+    for given in ("wrong", key):
+        field.fill(given)
+        field.press("Enter")
+        expect(tab.error if given == "wrong" else tab.page.locator("#copy:enabled")).to_be_visible()
+    expect(tab.translation).to_have_text(GERMAN)
+    expect(field).to_be_hidden()
+    assert tab.page.evaluate("[Object.values(sessionStorage), localStorage.length, document.cookie]") == [[key], 0, ""]
+    tab.text.fill("Good morning.")
+    expect(tab.error).to_contain_text(re.compile(r"Try again in \d+ seconds\."))
+    expect(tab.again).to_be_visible()
+    expect(tab.translation).to_have_text("")
+
+
+def test_a_phone_in_the_dark_scrolls_only_up_and_down(server: ServerProcess, visit: Callable[..., Tab]) -> None:
+    grounds = set()
+    for scheme in ("light", "dark"):
+        tab = visit(server, viewport={"width": 320, "height": 640}, color_scheme=scheme).open("#en/de/" + ENGLISH)
+        expect(tab.translation).to_have_text(GERMAN)
+        tab.text.fill("Donaudampfschifffahrtsgesellschaft" * 9)
+        expect(tab.more).to_be_enabled()
+        tab.more.click()
+        expect(tab.page.locator("#alternatives")).to_be_visible()
+        assert tab.page.evaluate("document.documentElement.scrollWidth") == 320
+        grounds.add(tab.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert len(grounds) == 2
+
+
+def test_it_is_used_by_keyboard_and_read_aloud(tab: Tab) -> None:
+    tab.open("#en/de/")
+    expect(tab.text).to_be_focused()
+    tab.text.fill(ENGLISH)
+    tab.page.keyboard.press("Control+Enter")
+    expect(tab.translation).to_have_text(GERMAN)
+    expect(tab.translation).to_have_attribute("aria-busy", "false")
+    assert (tab.text.get_attribute("lang"), tab.translation.get_attribute("lang")) == ("en", "de")
+    tab.source.focus()
+    order = []
+    for _ in range(8):
+        order.append(tab.page.evaluate("document.activeElement.id"))
+        tab.page.keyboard.press("Tab")
+    assert order == ["source", "swap", "target", "text", "open", "clear", "translation", "more"]
+    read = tab.page.locator("main").aria_snapshot()
+    for line in ('combobox "From"', 'button "Swap languages"', 'combobox "Into"', 'textbox "Text to translate"'):
+        assert line in read
+    assert f'status "Translation": {GERMAN}' in read

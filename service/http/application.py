@@ -34,11 +34,13 @@ def make(routes: Sequence[BaseRoute], origins: Sequence[str]) -> Starlette:
         expose_headers=["retry-after", "x-request-id"],
         max_age=600,
     )
-    return Starlette(
+    app = Starlette(
         routes=routes,
         middleware=[cors] if origins else [],
         exception_handlers={HTTPException: _no_route, ClientLeftError: _left, Exception: _failed},
     )
+    app.router.redirect_slashes = False  # that would repeat the host that the client names
+    return app
 
 
 async def _no_route(request: Request, error: Exception) -> Response:

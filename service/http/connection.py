@@ -54,7 +54,7 @@ class Connection(HttpToolsProtocol):
 
     def look(self, now_s: float) -> None:
         """End it where the client has owed something for too long, or left something unread."""
-        if not self.transport.get_write_buffer_size():
+        if not self.transport.is_closing() and not self.transport.get_write_buffer_size():
             self._unread_since_s = None
         elif self._unread_since_s is None:
             self._unread_since_s = now_s

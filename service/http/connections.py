@@ -28,6 +28,7 @@ IDLE_TIMEOUT_S: Final = 120.0
 _BACKLOG: Final = 1024
 _LOOK_PERIOD_S: Final = 1.0
 _NO_DESCRIPTOR_PAUSE_S: Final = 0.1
+_POLL_S: Final = 0.01
 _TLS_END_S: Final = 5.0  # to answer that the connection ends
 
 _log = structlog.get_logger()
@@ -101,7 +102,7 @@ class Connections:
             connection.shutdown()
         give_up_s = time.monotonic() + grace_s
         while self._state.connections and time.monotonic() < give_up_s:
-            await asyncio.sleep(_NO_DESCRIPTOR_PAUSE_S / 10)
+            await asyncio.sleep(_POLL_S)
         for connection in list(self._state.connections):
             connection.transport.abort()
         if self._state.tasks:  # whose clients have left by that, if they had not before

@@ -5,13 +5,13 @@ The times of the port are shortened here, so that the tests need not wait as lon
 """
 
 import json
-import os
 import resource
 import signal
 import socket
 import ssl
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,7 @@ sys.exit(main())
 HEAD = b"POST /v1/translate HTTP/1.1\r\nhost: dragoman\r\ncontent-type: application/json\r\n"
 GOOD = json.dumps({"contents": ["Good morning."], "model": "en-de"}).encode()
 LENGTH = b"content-length: %d\r\n\r\n"
+OPEN = ("01", "08")  # established, and left by the client
 CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
 
 HOLD_UPS = {
@@ -59,6 +60,9 @@ MALFORMED = {
     "no method": (b"BREW /v1/models HTTP/1.1\r\n\r\n", 400),
     "wrong method": (b"DELETE /v1/models HTTP/1.1\r\n\r\n", 405),
     "wrong path": (b"GET /v1/../../etc/passwd HTTP/1.1\r\n\r\n", 404),
+    "a path that ends with a slash": (b"GET /health/ HTTP/1.1\r\nhost: evil.example\r\n\r\n", 404),
+    "a path of another server": (b"GET http://evil.example/health/ HTTP/1.1\r\n\r\n", 404),
+    "no path": (b"OPTIONS * HTTP/1.1\r\n\r\n", 404),
     "a path that is no UTF-8": (b"GET /%ff%fe HTTP/1.1\r\n\r\n", 404),
     "a path of NULs": (b"GET /%00 HTTP/1.1\r\n\r\n", 404),
     "two lengths": (HEAD + b"content-length: 5\r\ncontent-length: 6\r\n\r\nhello", 400),
@@ -125,7 +129,6 @@ class Target:
         self.server = ServerProcess(arguments, program=("-c", IMPATIENT))
         self.server.wait_until_serving()
         self.must_serve()
-        self.descriptors = self.open_descriptors()
 
     def connect(self) -> socket.socket:
         host, _, port = self.server.http_address.rpartition(":")
@@ -135,12 +138,15 @@ class Target:
         answer = call(self.server, "POST", "/v1/translate", GOOD)
         assert answer.json["translations"][0]["translatedText"] == "Guten Morgen!"
 
-    def open_descriptors(self) -> int:
-        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
+    def open_connections(self) -> int:
+        """Counts the connections to the port that the server has not closed."""
+        port = f":{int(self.server.http_address.rpartition(':')[2]):04X}"
+        lines = Path(f"/proc/{self.server.process.pid}/net/tcp").read_text().splitlines()[1:]
+        return sum(line.split()[1].endswith(port) and line.split()[3] in OPEN for line in lines)
 
     def wait_until_at_rest(self) -> None:
         give_up_s = time.monotonic() + PATIENCE_S
-        while self.open_descriptors() > self.descriptors + 1:  # what gRPC opens for itself
+        while self.open_connections():
             assert time.monotonic() < give_up_s
             time.sleep(0.05)
         for gauge in ("slots_active", "queue_segments", "queue_source_tokens"):
@@ -196,18 +202,40 @@ def test_who_sends_byte_by_byte_does_not_win_time(target) -> None:
         pytest.fail("all of it was taken")
 
 
-@pytest.mark.parametrize("path", ["/v1/translate", "/v1/translate:stream"])
-def test_who_never_reads_the_answer_is_dropped_and_holds_no_slot(target, path: str) -> None:
-    text = "\n".join(f"<p translate='no'>{number}{'x' * 1_000}</p>" for number in range(1_000))
-    body = json.dumps({"contents": [text], "model": "en-de", "mimeType": "text/html"}).encode()
+# Its answer is larger than what the sockets of both sides hold: JSON takes six bytes for each of these characters.
+LARGE = {"contents": ["<p translate='no'>" + "\x01" * 1_000_000 + "</p>"], "model": "en-de", "mimeType": "text/html"}
+
+
+@contextmanager
+def unread(server: ServerProcess, path: str) -> Iterator[socket.socket]:
+    """A connection whose client asks for a large answer, and reads no more than its beginning."""
+    body = json.dumps(LARGE).encode()
+    host, _, port = server.http_address.rpartition(":")
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        host, _, port = target.server.http_address.rpartition(":")
         connection.settimeout(PATIENCE_S)
         connection.connect((host, int(port)))
         connection.sendall(HEAD.replace(b"/v1/translate", path.encode()) + LENGTH % len(body) + body)
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        yield connection
+
+
+@pytest.mark.parametrize("path", ["/v1/translate", "/v1/translate:stream"])
+def test_who_never_reads_the_answer_is_dropped_and_holds_no_slot(target, path: str) -> None:
+    target.wait_until_at_rest()
+    with unread(target.server, path):
         target.must_serve()
+        assert target.open_connections()
         target.wait_until_at_rest()
+
+
+def test_who_never_reads_the_answer_does_not_hold_up_the_end(launch) -> None:
+    server = launch("--http-address=127.0.0.1:0", "--drain-timeout-s=0.1")
+    server.wait_until_serving()
+    with unread(server, "/v1/translate:stream"):
+        server.signal(signal.SIGTERM)
+        assert server.exit_code() == 0
+        assert not any("Traceback" in line for line in server.log)
 
 
 @pytest.mark.parametrize("sent", MALFORMED)
@@ -318,7 +346,7 @@ def test_connections_are_bounded_and_those_there_are_go_on(target) -> None:
         assert ask_health(kept)
         crowd = [target.connect() for _ in range(MAX_CONNECTIONS + 20)]
         assert ask_health(kept)
-        assert target.open_descriptors() <= target.descriptors + 31
+        assert 0 < target.open_connections() <= 31
         for connection in crowd:
             read_until_closed(connection)
             connection.close()

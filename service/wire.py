@@ -14,4 +14,5 @@ class Protocol(StrEnum):
     HTTP = "http"  # the JSON of this server's own API
     CONNECT = "connect"
     LIBRETRANSLATE = "libretranslate"
+    DEEPL = "deepl"
     GOOGLE = "google"  # Cloud Translation v3 over gRPC

@@ -13,6 +13,7 @@ from service.handlers.translation import TranslationHandlers
 from service.http import application, connect, own, page
 from service.http.calls import Calls
 from service.http.connections import Connections
+from service.http.deepl import DeepL
 from service.http.libretranslate import LibreTranslate
 from service.http.methods import Methods
 from service.registry.catalog import Catalog
@@ -67,6 +68,7 @@ class Door:
             *connect.routes(answers),
             *libretranslate.routes(),
             *page.routes(settings.max_text_bytes, settings.pivot_language),
+            *DeepL(handlers, calls, catalog).routes(),
         ]
         self._connections = Connections(
             application.make(routes, settings.http_origin_list),

@@ -12,6 +12,7 @@ from service.http.methods import JSON, kind_of
 
 FORM: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 2_000
+_FLAGS: Final = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 
 async def parameters(request: Request, body: bytes) -> dict[str, Any]:
@@ -29,7 +30,7 @@ async def parameters(request: Request, body: bytes) -> dict[str, Any]:
     """
     kind = kind_of(request)
     given = _fields(request.scope["query_string"])
-    if kind == JSON:
+    if kind == JSON and body:
         return given | await json_messages.load_object(body)
     if body and kind != FORM:
         raise InvalidRequestError(json_messages.named("content-type", f"must be {JSON} or {FORM}, is {kind[:100]!r}"))
@@ -47,7 +48,62 @@ def text_of(given: Mapping[str, Any], name: str) -> str:
         return ""
     if not isinstance(value, str):
         raise InvalidRequestError(json_messages.named(name, "must be one string"))
+    return _whole(value, name)
+
+
+def needed(given: Mapping[str, Any], name: str) -> str:
+    """Give a parameter that is a string and must be there; the errors are those of :func:`text_of`."""
+    value = text_of(given, name)
+    if not value:
+        raise InvalidRequestError(json_messages.named(name, "the parameter is missing"))
     return value
+
+
+def texts_of(given: Mapping[str, Any], name: str) -> tuple[list[str], bool]:
+    """Give a parameter that is a text or a list of some, and say whether it was a list.
+
+    Raises:
+        InvalidRequestError: it is missing, or something else.
+    """
+    texts = given.get(name)
+    if not texts:
+        raise InvalidRequestError(json_messages.named(name, "the parameter is missing"))
+    is_list = isinstance(texts, list)
+    texts = texts if is_list else [texts]
+    for index, text in enumerate(texts):
+        place = f"{name}[{index}]" if is_list else name
+        if not isinstance(text, str):
+            raise InvalidRequestError(json_messages.named(place, "must be a string"))
+        _whole(text, place)
+    return texts, is_list
+
+
+def names_of(given: Mapping[str, Any], name: str) -> list[str]:
+    """Give a parameter that is a list of names, or names between commas; none where it is not given.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = given.get(name)
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(each, str) and each.isprintable() for each in values):
+        raise InvalidRequestError(json_messages.named(name, "must be a list of names"))
+    return [part.strip() for each in values for part in each.split(",") if part.strip()]
+
+
+def flag_of(given: Mapping[str, Any], name: str) -> bool:
+    """Give a parameter that is true or false; false where it is not given.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = given.get(name)
+    if isinstance(value, bool):
+        return value
+    flag = _FLAGS.get(str("" if value is None else value).lower())
+    if flag is None:
+        raise InvalidRequestError(json_messages.named(name, "must be true or false"))
+    return flag
 
 
 def number_of(given: Mapping[str, Any], name: str, limit: int) -> int:
@@ -64,6 +120,13 @@ def number_of(given: Mapping[str, Any], name: str, limit: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limit:
         raise InvalidRequestError(json_messages.named(name, f"must be a whole number, 0 to {limit}"))
     return value
+
+
+def _whole(text: str, name: str) -> str:
+    """Give back a text that JSON gave, which knows halves of characters."""
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidRequestError(json_messages.named(name, "half a surrogate pair is no character"))
+    return text
 
 
 def _fields(text: bytes) -> dict[str, Any]:

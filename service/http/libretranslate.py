@@ -15,8 +15,9 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import or_itself
 from service.http import errors, form
-from service.http.calls import Calls, Head, while_client_stays
+from service.http.calls import Calls, while_client_stays
 from service.http.json_messages import named
+from service.http.parameter_calls import ParameterCalls, answered, detected_languages
 from service.language_names import name_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog
@@ -40,27 +41,21 @@ class LibreTranslate:
         self, handlers: TranslationHandlers, calls: Calls, catalog: Callable[[], Catalog], *, asks_for_keys: bool
     ) -> None:
         self._handlers = handlers
-        self._calls = calls
+        self._calls = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")
         self._catalog = catalog
         self._asks_for_keys = asks_for_keys
 
     def routes(self) -> list[BaseRoute]:
         """Make the routes; health is that of the server's own API."""
         return [
-            Route("/translate", _answered(self._translate), methods=["POST"]),
-            Route("/detect", _answered(self._detect), methods=["POST"]),
-            Route("/languages", _answered(self._languages)),
-            Route("/frontend/settings", _answered(self._settings)),
+            Route("/translate", answered(self._translate, _failed), methods=["POST"]),
+            Route("/detect", answered(self._detect, _failed), methods=["POST"]),
+            Route("/languages", answered(self._languages, _failed)),
+            Route("/frontend/settings", answered(self._settings, _failed)),
         ]
 
     async def _translate(self, request: Request) -> Any:
-        given, head = await self._begin("TranslateText", request)
-        try:
-            context = self._calls.context(head)
-            asked, is_list = _asked(given)
-        except DragomanError as error:
-            self._calls.refuse(head, error)
-            raise
+        (asked, is_list), context = await self._calls.read("TranslateText", request, _asked)
         if asked.source_language_code.lower() == asked.target_language_code.lower():
             translated = [pb.TranslatedText(translated_text=text) for text in asked.contents]
         else:
@@ -77,13 +72,7 @@ class LibreTranslate:
         return results if is_list else {name: values[0] for name, values in results.items()}
 
     async def _detect(self, request: Request) -> Any:
-        given, head = await self._begin("DetectLanguage", request)
-        try:
-            context = self._calls.context(head)
-            texts, _ = _texts(given)
-        except DragomanError as error:
-            self._calls.refuse(head, error)
-            raise
+        (texts, _), context = await self._calls.read("DetectLanguage", request, _texts)
         async with while_client_stays(request.receive):
             answer = await self._handlers.detect(pb.DetectLanguageRequest(contents=texts[:1]), context)
         found = [_guess(each.language_code, each.confidence) for each in answer.detections[0].languages]
@@ -111,46 +100,18 @@ class LibreTranslate:
             },
         }
 
-    async def _begin(self, method: str, request: Request) -> tuple[dict[str, Any], Head]:
-        """Read the parameters, among which the key may be, and tell who calls.
-
-        Raises:
-            DragomanError: that cannot be told, or there are no parameters; the call is over.
-            ClientLeftError: the client has gone.
-        """
-        given: dict[str, Any] = {}
-        failure = None
-        try:
-            given = await form.parameters(request, await self._calls.body(request))
-            key = form.text_of(given, "api_key")
-        except DragomanError as error:
-            key, failure = "", error
-        head = self._calls.begin(method, Protocol.LIBRETRANSLATE, request, key)
-        if failure is not None:
-            self._calls.refuse(head, failure)
-        return given, head
-
     def _detected(self, translated: Sequence[pb.TranslatedText]) -> list[dict[str, Any]]:
         """Say in which languages texts are; of one that says nothing, as the first of the others."""
-        codes = (each.detected_language_code for each in translated if each.detected_language_code)
-        default = next(codes, "") or self._first_source()
-        return [_guess(each.detected_language_code or default, each.detection_confidence) for each in translated]
+        codes = detected_languages(translated, self._first_source)
+        return [_guess(code, each.detection_confidence) for code, each in zip(codes, translated, strict=True)]
 
     def _first_source(self) -> str:
         return next(iter(self._catalog().pairs()))
 
 
-def _answered(serve: Callable[[Request], Any]) -> Callable[[Request], Any]:
-    """Make an endpoint that answers in JSON, errors too."""
-
-    async def endpoint(request: Request) -> Response:
-        try:
-            return errors.json_response(await serve(request))
-        except DragomanError as error:
-            status = 403 if isinstance(error, UnauthenticatedError) else errors.status_of(error)
-            return errors.json_response({"error": error.message}, status, errors.headers_of(error))
-
-    return endpoint
+def _failed(error: DragomanError) -> Response:
+    status = 403 if isinstance(error, UnauthenticatedError) else errors.status_of(error)
+    return errors.json_response({"error": error.message}, status, errors.headers_of(error))
 
 
 def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
@@ -160,7 +121,7 @@ def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
         InvalidRequestError: one is missing, or wrong.
     """
     texts, is_list = _texts(given)
-    source, target = (_needed(form.text_of(given, name), name) for name in ("source", "target"))
+    source, target = (form.needed(given, name) for name in ("source", "target"))
     kind = form.text_of(given, "format")
     if kind not in _FORMATS:
         raise InvalidRequestError(named("format", f'must be "text" or "html", is {kind[:40]!r}'))
@@ -177,23 +138,7 @@ def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
 
 
 def _texts(given: dict[str, Any]) -> tuple[list[str], bool]:
-    texts = given.get("q")
-    if not texts:
-        raise InvalidRequestError(named("q", "the parameter is missing"))
-    is_list = isinstance(texts, list)
-    texts = texts if is_list else [texts]
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InvalidRequestError(named(f"q[{index}]" if is_list else "q", "must be a string"))
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise InvalidRequestError(named(f"q[{index}]" if is_list else "q", "half a surrogate pair is no character"))
-    return texts, is_list
-
-
-def _needed(value: str, name: str) -> str:
-    if not value:
-        raise InvalidRequestError(named(name, "the parameter is missing"))
-    return value
+    return form.texts_of(given, "q")
 
 
 def _alternatives(translated: pb.TranslatedText) -> list[str]:

@@ -1,0 +1,88 @@
+"""Calls of other servers' protocols, whose parameters may hold the key, and what these protocols have in common."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dragoman.errors import DragomanError
+from dragoman.v1 import translation_pb2 as pb
+from service.handlers.context import CallContext
+from service.http import errors, form
+from service.http.calls import Calls
+from service.wire import Protocol
+
+_T = TypeVar("_T")
+
+
+class ParameterCalls:
+    """Begins calls.
+
+    Args:
+        calls: of all protocols.
+        protocol: by which they come.
+        key_name: the parameter that is the key.
+    """
+
+    def __init__(self, calls: Calls, protocol: Protocol, key_name: str) -> None:
+        self._calls = calls
+        self._protocol = protocol
+        self._key_name = key_name
+
+    async def read(
+        self, method: str, request: Request, make: Callable[[dict[str, Any]], _T], key: str = ""
+    ) -> tuple[_T, CallContext]:
+        """Read the parameters of a call, tell who calls, and make of the parameters what is asked for.
+
+        Args:
+            method: its name, such as "TranslateText".
+            request: of the call.
+            make: makes a request of parameters, or raises an InvalidRequestError.
+            key: that came in a header of the protocol; "": none did.
+
+        Raises:
+            DragomanError: one of these fails; the call is over, and written down.
+            ClientLeftError: the client has gone.
+        """
+        given: dict[str, Any] = {}
+        failure = None
+        try:
+            given = await form.parameters(request, await self._calls.body(request))
+            key = key or form.text_of(given, self._key_name)
+        except DragomanError as error:
+            failure = error
+        head = self._calls.begin(method, self._protocol, request, key)
+        try:
+            if failure is not None:
+                raise failure
+            return make(given), self._calls.context(head)
+        except DragomanError as error:
+            self._calls.refuse(head, error)
+            raise
+
+
+def answered(
+    serve: Callable[[Request], Awaitable[Any]], failed: Callable[[DragomanError], Response]
+) -> Callable[[Request], Awaitable[Response]]:
+    """Make an endpoint that answers in JSON.
+
+    Args:
+        serve: gives what is written.
+        failed: makes the answer to a call that failed.
+    """
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            return errors.json_response(await serve(request))
+        except DragomanError as error:
+            return failed(error)
+
+    return endpoint
+
+
+def detected_languages(translated: Iterable[pb.TranslatedText], default: Callable[[], str]) -> list[str]:
+    """Say in which languages texts are; of one that says nothing, as the first of the others, or the default."""
+    codes = [each.detected_language_code for each in translated]
+    common = next(filter(None, codes), "") or default()
+    return [code or common for code in codes]

@@ -1,7 +1,8 @@
-"""Files that a user names, read only where they are regular: reading a device or a pipe need not end."""
+"""Files that a user names: read only where they are regular, since a device or a pipe need not end; written whole."""
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,3 +47,23 @@ def open_regular(path: Path) -> Iterator[BufferedReader]:
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
     with open(descriptor, "rb") as stream:
         yield stream
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: beside its place, and then in it.
+
+    Raises:
+        OSError: it cannot be written, or what is there is no regular file; names the file.
+    """
+    path = path.resolve()  # the file that a link means, not the link
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    beside = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with beside.open("xb") as stream:
+            stream.write(content)
+        beside.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        beside.unlink(missing_ok=True)

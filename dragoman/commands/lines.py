@@ -55,6 +55,21 @@ def each_chunk(command: str, stream: BinaryIO, work: Callable[[Chunk], None]) ->
             progress.update(len(chunk.lines))
 
 
+def in_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield texts, as many at a time as are worked on together."""
+    chunk: list[str] = []
+    size_bytes = 0
+    for text in texts:
+        text_bytes = len(text.encode())
+        if chunk and (len(chunk) == _CHUNK_LINES or size_bytes + text_bytes > _CHUNK_BYTES):
+            yield chunk
+            chunk, size_bytes = [], 0
+        chunk.append(text)
+        size_bytes += text_bytes
+    if chunk:
+        yield chunk
+
+
 def in_calls(
     call: Callable[[list[_Item]], list[_Answer]], items: list[_Item], failed: Callable[[DragomanError], _Answer]
 ) -> list[_Answer]:

@@ -1,4 +1,4 @@
-"""The command `dragoman translate`: lines in, and as many lines or JSON objects out, or the best few of each.
+"""The command `dragoman translate`: lines in, and as many lines or JSON objects out, or the best few; or a document.
 
 The engine is imported only where it runs: a client of a server needs no onnxruntime.
 """
@@ -9,7 +9,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ from dragoman.access import Access
 from dragoman.answers import Translation
 from dragoman.arguments import Parser, count, language, source_language, whole
 from dragoman.client import Client
-from dragoman.commands import model_source
+from dragoman.commands import document_files, model_source
 from dragoman.commands.lines import (
     CALL_TIMEOUT_S,
     EXIT_SOME_FAILED,
@@ -86,6 +86,7 @@ def translate(arguments: list[str]) -> int:
     """
     parser = build_parser()
     options, let_in = model_source.parse(parser, arguments)
+    document_files.check(parser, options)
     if options.alignments and options.html:
         parser.error("argument --alignments: not with --html")
     if options.alignments and options.alternatives and not options.json:
@@ -93,7 +94,20 @@ def translate(arguments: list[str]) -> int:
     is_seeded_here = _draws_without_seed(options)
     if is_seeded_here:
         options.seed = secrets.randbits(_SEED_BITS)  # one for all lines, whose calls would each get their own
-    with _server(options, let_in) if options.address else _in_process(options) as translate_lines:
+    if options.file:
+        document = document_files.read(options.file)
+        options.html = True
+        options.protect_placeholders |= document.protects_placeholders
+        code = document_files.translate(document, options.out, _place(options, let_in))
+    else:
+        code = _translate_lines(options, let_in)
+    if is_seeded_here and not options.json:
+        complain(_COMMAND, f"--seed {options.seed} draws the same again")
+    return code
+
+
+def _translate_lines(options: argparse.Namespace, let_in: Access) -> int:
+    with _place(options, let_in) as translate_lines:
         misses = bool(options.glossary or options.protect_placeholders)
         shown = _Shown(options.json, bool(options.alternatives), options.alignments, misses, options.source == AUTO)
         output = _Output("text" if options.texts else "line", shown)
@@ -103,8 +117,6 @@ def translate(arguments: list[str]) -> int:
             output.write(Chunk(1, texts), translate_lines(texts))
         else:
             each_chunk(_COMMAND, sys.stdin.buffer, lambda chunk: output.write(chunk, translate_lines(chunk.lines)))
-    if is_seeded_here and not options.json:
-        complain(_COMMAND, f"--seed {options.seed} draws the same again")
     return EXIT_SOME_FAILED if output.failed else EXIT_OK
 
 
@@ -112,10 +124,12 @@ def build_parser() -> Parser:
     """Build the parser of the command line."""
     parser = Parser(
         "dragoman translate",
-        description="Translate the arguments, or standard input: one line in, one line out. A line that cannot be "
-        "translated gives an empty line, a line on standard error that names it, and exit code 1 at the end.",
+        description="Translate the arguments, or standard input: one line in, one line out; or a document, with "
+        "--file. A line that cannot be translated gives an empty line, a line on standard error that names it, and "
+        "exit code 1 at the end.",
     )
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="text to translate; default: standard input")
+    document_files.add_arguments(parser)
     model_source.add_arguments(parser)
     add = parser.add_argument
     add("--model", metavar="NAME", help="name of the model; not needed if only one can be meant")
@@ -186,6 +200,10 @@ def _draws_without_seed(options: argparse.Namespace) -> bool:
 
 def _meant(options: argparse.Namespace) -> tuple[str, str, str]:
     return options.model or "", options.source or "", options.target or ""
+
+
+def _place(options: argparse.Namespace, let_in: Access) -> AbstractContextManager[TranslateLines]:
+    return _server(options, let_in) if options.address else _in_process(options)
 
 
 @contextmanager

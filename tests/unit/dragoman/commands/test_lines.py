@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.commands.lines import in_calls
+from dragoman.commands.lines import in_calls, in_chunks
 from dragoman.errors import AnswerTooLargeError, DragomanError, FieldViolation, InvalidRequestError, QueueFullError
 
 TOO_MUCH = [
@@ -34,3 +34,11 @@ def test_another_error_ends_it() -> None:
 
     with pytest.raises(QueueFullError):
         in_calls(call, [1, 2], lambda error: 0)
+
+
+def test_texts_are_divided_by_their_number_and_size() -> None:
+    texts = [*["a"] * 600, "ü" * 200_000, "b", "c"]
+    chunks = list(in_chunks(texts))
+    assert [text for chunk in chunks for text in chunk] == texts
+    assert [len(chunk) for chunk in chunks] == [512, 88, 1, 2]
+    assert list(in_chunks([])) == []

@@ -1,0 +1,113 @@
+"""`dragoman translate --file`: a document in, and the same document with its texts translated out."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final
+
+from tqdm import tqdm
+
+from dragoman.answers import Translation
+from dragoman.commands.lines import EXIT_SOME_FAILED, complain, in_chunks, reason
+from dragoman.documents.document import Document, DocumentText
+from dragoman.documents.formats import MAX_BYTES, SUFFIXES, format_of, read_document
+from dragoman.errors import DataError
+from dragoman.exit_codes import EXIT_OK
+from dragoman.files import open_regular, write_whole
+
+TranslateTexts = Callable[[list[str]], list[Translation]]
+
+_COMMAND: Final = "translate"
+# By their names in the options: what has no place in a document.
+_NOT_OF_DOCUMENTS: Final = {
+    "texts": "TEXT",
+    "html": "--html",
+    "json": "--json",
+    "alternatives": "--alternatives",
+    "alignments": "--alignments",
+    "target_prefix": "--target-prefix",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that :func:`check` reads."""
+    add = parser.add_argument
+    add(
+        "--file",
+        type=Path,
+        metavar="FILE",
+        help=f"a document to translate instead of lines ({', '.join(SUFFIXES)}); a text of it that cannot be "
+        "translated stays in the source language, and is named on standard error",
+    )
+    add("--out", type=Path, metavar="FILE", help="with --file: where the translated document is written")
+
+
+def check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End the command with 2 where the arguments for a document contradict each other."""
+    if not (options.file and options.out):
+        if options.file or options.out:
+            parser.error("arguments --file and --out: each needs the other")
+        return
+    for name, flag in _NOT_OF_DOCUMENTS.items():
+        if getattr(options, name):
+            parser.error(f"argument {flag}: not with --file")
+    formats = []
+    for flag, path in (("--file", options.file), ("--out", options.out)):
+        try:
+            formats.append(format_of(path.name))
+        except ValueError as error:
+            parser.error(f"argument {flag}: {error}")
+    if formats[0] != formats[1]:
+        parser.error(f"argument --out: must be of the format of --file, is {options.out.name!r}")
+    if options.out.exists() and options.file.exists() and options.out.samefile(options.file):
+        parser.error("argument --out: is the file of --file, which would be lost")
+
+
+def read(path: Path) -> Document:
+    """Read a document.
+
+    Raises:
+        DataError: it is not of the format that its name says; one line that names it.
+        OSError: it cannot be read.
+    """
+    with open_regular(path) as stream:
+        content = stream.read(MAX_BYTES + 1)
+    try:
+        return read_document(path.name, content)
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def translate(document: Document, out: Path, translator: AbstractContextManager[TranslateTexts]) -> int:
+    """Translate a document.
+
+    Args:
+        document: what is translated.
+        out: where it is written, whole or not at all.
+        translator: gives the function that translates texts, which are HTML.
+
+    Returns:
+        0; 1 if some texts stayed in the source language.
+    """
+    with translator as translate_texts:
+        translations = list(_translations(document.texts, translate_texts))
+    write_whole(out, document.write(translations))
+    return EXIT_SOME_FAILED if None in translations else EXIT_OK
+
+
+def _translations(texts: Sequence[DocumentText], translate_texts: TranslateTexts) -> Iterator[str | None]:
+    """Translate texts, and say what is wrong with any; None for one that has no translation."""
+    with tqdm(total=len(texts), unit="text", delay=2, disable=not sys.stderr.isatty()) as progress:
+        done = 0
+        for chunk in in_chunks([text.html for text in texts]):
+            for translation in translate_texts(chunk):
+                place = texts[done].place
+                for term in translation.glossary_misses:
+                    complain(_COMMAND, f"{place}: not in the translation as it should be: {term}")
+                if translation.error is not None:
+                    complain(_COMMAND, f"{place}: stays in the source language: {reason(translation.error)}")
+                yield translation.text if translation.error is None else None
+                done += 1
+            progress.update(len(chunk))

@@ -1,0 +1,206 @@
+"""Which parts of the cues of subtitles are one text, and how its translation is divided between them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, takewhile
+from typing import Final, NamedTuple
+
+from dragoman.documents.inline import Kind, Token
+
+_PAUSE_S: Final = 3.0  # between cues; behind a longer one nobody goes on with a sentence
+_MOST_PARTS: Final = 6
+# Another speaker: a dash in front of a line, or a voice of WebVTT.
+_SPEAKER: Final = re.compile(
+    r"(?:<(?!v)[^<>]*>|\{\\[^{}]*\}|\s)*[-\u2010-\u2015]\s*(?=[^\W\d]|[<\"'“„«¿¡])|\s*<v[\s.][^<>]*>"
+)
+_QUOTES: Final = " \t\"'”’»"
+_ENDS: Final = (*".!?…。！？])）",)
+_BEGINS: Final = (*"[(（",)
+# `</i> <i>` between two cues: one element of the sentence, closed and opened again where it is divided.
+_SEAM: Final = re.compile(r"</([biu])> <\1>", re.IGNORECASE)
+_BLANKS: Final = re.compile(r"\s+")
+_PAUSES: Final = ",;:.!?…，。、；："
+_PAUSE_WORTH: Final = 8  # characters that a place may be farther away for standing behind one of them
+
+
+class Cue(NamedTuple):
+    """A cue of a file.
+
+    Attributes:
+        first: its first line of text in the file, from 0.
+        lines: of text, without their ends.
+        begin_s: when it appears.
+        end_s: when it goes.
+    """
+
+    first: int
+    lines: Sequence[str]
+    begin_s: float
+    end_s: float
+
+
+class Part(NamedTuple):
+    """What one speaker says in one cue.
+
+    Attributes:
+        cue: the index of the cue.
+        first: of the lines of the cue, the first one.
+        prefix: what stands before the text: a dash, or the name of a voice.
+        lines: of text.
+    """
+
+    cue: int
+    first: int
+    prefix: str
+    lines: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """Without breaks of lines."""
+        return " ".join(line.strip() for line in self.lines)
+
+
+class Speech(NamedTuple):
+    """Parts of cues, one behind the other, that are one text.
+
+    Attributes:
+        parts: one at least.
+        weights: how much text each of them has.
+    """
+
+    parts: Sequence[Part]
+    weights: Sequence[int]
+
+    @property
+    def text(self) -> str:
+        """Of all parts."""
+        return _SEAM.sub(" ", " ".join(part.text for part in self.parts))
+
+    def divide(self, tokens: Sequence[Token]) -> Iterator[tuple[Part, list[list[Token]]]]:
+        """Divide a translation: give its lines for each part, as many as the part has now, if there are words for them.
+
+        An element that goes over the end of a part is closed there, and opened again in the next one.
+        """
+        divided = _divided(tokens, self.weights, reopens=True)
+        for part, own in zip(self.parts, divided, strict=True):
+            lines = _divided(own, [1] * len(part.lines), reopens=False)
+            yield part, [line for line in lines if line] or [[]]
+
+
+def speeches(cues: Sequence[Cue], tag: re.Pattern[str]) -> Iterator[Speech]:
+    """Put parts of cues together where a sentence runs over them.
+
+    Args:
+        cues: of a file, in its order.
+        tag: the pattern of what is no text.
+    """
+    waiting: list[tuple[Part, str]] = []  # with their text without tags
+    for part in _parts(cues):
+        plain = tag.sub("", part.text)
+        if waiting and not (len(waiting) < _MOST_PARTS and _goes_on(waiting[-1], (part, plain), cues)):
+            yield _speech(waiting)
+            waiting = []
+        waiting.append((part, plain))
+    if waiting:
+        yield _speech(waiting)
+
+
+def _speech(parts: Sequence[tuple[Part, str]]) -> Speech:
+    return Speech([part for part, _ in parts], [len(plain) for _, plain in parts])
+
+
+def _parts(cues: Sequence[Cue]) -> Iterator[Part]:
+    for index, cue in enumerate(cues):
+        prefix, first = "", 0
+        lines: list[str] = []
+        for number, line in enumerate(cue.lines):
+            found = _SPEAKER.match(line)
+            if found and lines:
+                yield Part(index, first, prefix, lines)
+            if found or not lines:
+                prefix, first, lines = found[0] if found else "", number, []
+            lines.append(line[len(prefix) :] if found else line)
+        if lines:
+            yield Part(index, first, prefix, lines)
+
+
+def _goes_on(before: tuple[Part, str], behind: tuple[Part, str], cues: Sequence[Cue]) -> bool:
+    """Tell whether the second part goes on with the sentence of the first one."""
+    (first, first_text), (second, second_text) = before, behind
+    is_next = second.cue == first.cue + 1 and not second.prefix and second.first == 0
+    is_sung = any(note in part.text for part in (first, second) for note in "♪♫")
+    if not is_next or is_sung or first_text.rstrip(_QUOTES).endswith(_ENDS) or second_text.lstrip().startswith(_BEGINS):
+        return False
+    pause_s = cues[second.cue].begin_s - cues[first.cue].end_s
+    return bool(first_text.strip() and second_text.strip()) and pause_s <= _PAUSE_S
+
+
+def _divided(tokens: Sequence[Token], weights: Sequence[int], *, reopens: bool) -> list[list[Token]]:
+    """Divide tokens by weights; `reopens` says whether elements end where a part does."""
+    spans = _spans("".join(token.text for token in tokens), weights)
+    parts: list[list[Token]] = [[] for _ in spans]
+    opened: list[Token] = []
+    current = place = 0
+
+    def advance() -> None:
+        nonlocal current
+        if reopens:
+            parts[current] += [Token(Kind.END, tag=token.tag) for token in reversed(opened)]
+            parts[current + 1] += opened
+        current += 1
+
+    for token in tokens:
+        stop = place + len(token.text)
+        if token.kind is Kind.TEXT:
+            while True:
+                first, last = spans[current]
+                if text := token.text[max(first - place, 0) : max(last - place, 0)]:
+                    parts[current].append(Token(Kind.TEXT, text))
+                if current + 1 == len(spans) or stop <= spans[current + 1][0]:
+                    break
+                advance()
+            place = stop
+            continue
+        if token.kind is Kind.END:
+            opened.pop()
+        else:
+            while current + 1 < len(spans) and place >= spans[current][1]:
+                advance()
+            if token.kind is Kind.BEGIN:
+                opened.append(token)
+        parts[current].append(token)
+    while current + 1 < len(spans):
+        advance()
+    return parts
+
+
+def _spans(text: str, weights: Sequence[int]) -> list[tuple[int, int]]:
+    """Find where the parts of a text begin and end: between words, near its share, and rather behind a comma."""
+    begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    begin = min(begin, end)
+    cuts = [found.span() for found in _BLANKS.finditer(text, begin, end)]
+    count = len(weights) - 1
+    if len(cuts) < count:  # no blanks between words, or hardly any words
+        cuts = [(place, place) for place in range(begin + 1, end)]
+    cuts += [(end, end)] * (count - len(cuts))
+    total = sum(weights) or 1
+    taken: list[tuple[int, int]] = []
+    first = 0
+    for number, share in enumerate(accumulate(weights[:-1]), start=1):
+        target = begin + (end - begin) * share / total
+        first = _nearest(text, cuts, range(first, len(cuts) - count + number), target)
+        taken.append(cuts[first])
+        first += 1
+    starts = [begin, *[start for _, start in taken]]
+    return list(zip(starts, [*[stop for stop, _ in taken], end], strict=True))
+
+
+def _nearest(text: str, cuts: Sequence[tuple[int, int]], indices: range, target: float) -> int:
+    """Choose one of the cuts with these indices."""
+    reach = target + _PAUSE_WORTH  # none behind it can be better
+    near = takewhile(lambda index: index == indices[0] or cuts[index][0] <= reach, indices)
+    return min(near, key=lambda index: _distance(text, cuts[index][0], target))
+
+
+def _distance(text: str, stop: int, target: float) -> float:
+    return abs(stop - target) - (_PAUSE_WORTH if stop and text[stop - 1] in _PAUSES else 0)

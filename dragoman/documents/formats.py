@@ -1,0 +1,50 @@
+"""The formats of documents, by the suffixes of files; each is imported only when a document has it."""
+
+from pathlib import PurePath
+from typing import Final
+
+from dragoman.documents.document import Document
+from dragoman.loading import load
+
+MAX_BYTES: Final = 64 * 2**20  # of a document
+
+_READERS: Final = {
+    ".srt": "dragoman.documents.subtitles:read_srt",
+    ".vtt": "dragoman.documents.subtitles:read_vtt",
+    ".po": "dragoman.documents.po:read_po",
+    ".pot": "dragoman.documents.po:read_po",
+}
+SUFFIXES: Final = tuple(_READERS)
+
+
+def format_of(name: str) -> str:
+    """Say which format a file has; the same for all suffixes of it.
+
+    Args:
+        name: of the file.
+
+    Raises:
+        ValueError: none, by its name.
+    """
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in _READERS:
+        raise ValueError(f"must end in {', '.join(SUFFIXES)}, is {name!r}")
+    return _READERS[suffix]
+
+
+def read_document(name: str, content: bytes) -> Document:
+    """Read a document.
+
+    Args:
+        name: of its file, whose suffix says the format.
+        content: of its file.
+
+    Raises:
+        ValueError: it is too large, or is not of its format.
+        ModuleNotFoundError: what its format needs is not installed.
+    """
+    reader = load(format_of(name))
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"must be at most {MAX_BYTES} bytes")
+    document: Document = reader(content)
+    return document

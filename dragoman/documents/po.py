@@ -1,0 +1,144 @@
+"""PO files of gettext: what has no translation gets one, all else stays.
+
+A form of a plural is the translation of the singular where the header's formula gives that form for one thing, and for
+no other number up to 100; else of the plural.
+"""
+
+import gettext
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import polib
+
+from dragoman.documents.document import DocumentText
+from dragoman.documents.inline import Tagged, from_html, has_words, to_html
+
+_TAG: Final = re.compile(
+    r"(?P<stop>[\n\t]|</?(?:br|p|div|li|ul|ol|h[1-6]|hr|table|tr|td|th)(?:\s[^<>]*)?/?>)"
+    r"|<(?P<end>/)?(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?>|<[A-Za-z][\w:.-]*(?:\s[^<>]*)?/>",
+    re.IGNORECASE,
+)
+_CHARSET: Final = re.compile(rb'"Content-Type:[^"\n]*charset=([\w.:-]+)', re.IGNORECASE)
+_PLURALS: Final = re.compile(r"nplurals\s*=\s*([1-9])\s*;\s*plural\s*=\s*([^;]+)")
+_COUNTS: Final = range(101)
+_WIDTH: Final = 78  # of a line that polib writes; gettext's own
+
+
+class _Gap(NamedTuple):
+    """What an entry lacks.
+
+    Attributes:
+        entry: of the file.
+        forms: of the plural that the text is for; none: the entry has no plural.
+        text: to be translated.
+    """
+
+    entry: polib.POEntry
+    forms: Sequence[int]
+    text: Tagged
+
+
+class PoDocument:
+    """A file of messages.
+
+    Attributes:
+        texts: one for each message that has no translation, and one for its plural.
+        protects_placeholders: True.
+    """
+
+    protects_placeholders = True
+
+    def __init__(self, file: polib.POFile, *, newline: str) -> None:
+        """Look for what is to be translated.
+
+        Args:
+            file: that was read.
+            newline: its ends of lines.
+
+        Raises:
+            ValueError: an entry has a plural, and the header does not say which forms there are.
+        """
+        self._file, self._newline = file, newline
+        self._gaps = [gap for gap in _gaps(file) if has_words(gap.text.tokens)]
+        self.texts = [DocumentText(to_html(gap.text.tokens), _place(gap.entry)) for gap in self._gaps]
+
+    def write(self, translations: Sequence[str | None]) -> bytes:
+        """Give the content of the file, in UTF-8; see `Document`."""
+        for gap, translation in zip(self._gaps, translations, strict=True):
+            if translation is None:
+                continue
+            text = gap.text.source(from_html(translation))
+            if gap.forms:
+                gap.entry.msgstr_plural.update(dict.fromkeys(gap.forms, text))
+            else:
+                gap.entry.msgstr = text
+        header = self._file.metadata
+        if "Content-Type" in header:
+            header["Content-Type"] = re.sub(r"charset=[^\s;]+", "charset=UTF-8", header["Content-Type"])
+        return str(self._file).replace("\n", self._newline).encode()
+
+
+def read_po(content: bytes) -> PoDocument:
+    """Read a file, in the charset that its header names.
+
+    Raises:
+        ValueError: it is no PO file, or as `PoDocument`.
+    """
+    named = _CHARSET.search(content)
+    charset = named[1].decode("ascii") if named and named[1] != b"CHARSET" else "utf-8"
+    try:
+        text = content.decode(charset).removeprefix("\ufeff")
+    except (LookupError, UnicodeDecodeError) as error:
+        raise ValueError(f"is not in the charset of its header, {charset}") from error
+    newline = "\r\n" if "\r\n" in text else "\n"
+    try:
+        # polib takes text that is the path of a file for that; no path begins with a line break.
+        file = polib.pofile("\n" + text.replace("\r\n", "\n"), wrapwidth=_WIDTH)
+    except (OSError, ValueError, LookupError) as error:
+        raise ValueError(f"is no PO file: {error}") from error
+    if not (file.metadata or len(file)):
+        raise ValueError("is no PO file: it has neither a header nor a message")
+    return PoDocument(file, newline=newline)
+
+
+def _gaps(file: polib.POFile) -> Iterator[_Gap]:
+    """Find what is missing in a file."""
+    for entry in file:
+        if entry.obsolete or entry.fuzzy:
+            continue
+        if entry.msgid_plural:
+            yield from _gaps_of_plural(entry, file.metadata.get("Plural-Forms", ""))
+        elif not entry.msgstr:
+            yield _Gap(entry, (), Tagged.read(entry.msgid, _TAG))
+
+
+def _gaps_of_plural(entry: polib.POEntry, header: str) -> Iterator[_Gap]:
+    count, singular = _plural_forms(header, entry)
+    missing = [form for form in range(count) if not entry.msgstr_plural.get(form)]
+    for form in missing:
+        entry.msgstr_plural[form] = ""
+    of_one = [form for form in missing if form == singular]
+    others = [form for form in missing if form != singular]
+    for text, forms in ((entry.msgid, of_one), (entry.msgid_plural, others)):
+        if forms:
+            yield _Gap(entry, forms, Tagged.read(text, _TAG))
+
+
+def _plural_forms(header: str, entry: polib.POEntry) -> tuple[int, int | None]:
+    """Read how many forms there are, and which of them is of one thing alone, if there is one."""
+    found = _PLURALS.search(header)
+    if found is None:
+        raise ValueError(
+            f"{_place(entry)} has a plural, and no Plural-Forms in the header says which forms the target language has"
+        )
+    try:
+        form_of = gettext.c2py(found[2])
+        forms = [form_of(count) for count in _COUNTS]
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"Plural-Forms in the header: {error}") from error
+    return int(found[1]), forms[1] if forms.count(forms[1]) == 1 else None
+
+
+def _place(entry: polib.POEntry) -> str:
+    return f"line {(entry.linenum or 1) - 1}"  # of the content without the line break in front of it

@@ -1,0 +1,148 @@
+"""Subtitles, SubRip (.srt) and WebVTT (.vtt): the lines of cues are replaced, all else stays byte for byte.
+
+WebVTT: https://www.w3.org/TR/webvtt1/
+"""
+
+import html
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from dragoman.documents.cues import Cue, speeches
+from dragoman.documents.document import DocumentText, decoded
+from dragoman.documents.inline import Tagged, Token, from_html, has_words, to_html
+
+_TIME: Final = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
+_TIMING: Final = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s|$)")
+_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\xa0": "&nbsp;", "\u200e": "&lrm;", "\u200f": "&rlm;"}
+
+
+class _Syntax(NamedTuple):
+    """What the formats differ in.
+
+    Attributes:
+        tag: the pattern of what is no text inside a line, see `Tagged.read`.
+        read: text of its source.
+        write: the source of text.
+    """
+
+    tag: re.Pattern[str]
+    read: Callable[[str], str]
+    write: Callable[[str], str]
+
+
+_SRT: Final = _Syntax(
+    re.compile(r"<(?P<end>/)?(?P<name>b|i|u|s|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|[♪♫]+", re.IGNORECASE), str, str
+)
+_VTT: Final = _Syntax(
+    re.compile(r"<(?P<end>/)?(?P<name>c|i|b|u|lang|ruby|rt)(?:[\s.][^<>]*)?>|<[^<>]*>|[♪♫]+"),
+    html.unescape,
+    lambda text: "".join(_ENTITIES.get(character, character) for character in text),
+)
+
+
+class Subtitles:
+    """A file of cues.
+
+    Attributes:
+        texts: one for what is said in one cue, or in several where a sentence runs over them.
+        protects_placeholders: False.
+    """
+
+    protects_placeholders = False
+
+    def __init__(self, lines: list[str], syntax: _Syntax) -> None:
+        """Look for cues.
+
+        Args:
+            lines: of the file, with their ends.
+            syntax: of its format.
+        """
+        self._lines, self._syntax = lines, syntax
+        self._cues = list(_cues(lines))
+        self._speeches = [(speech, self._tagged(speech.text)) for speech in speeches(self._cues, syntax.tag)]
+        self.texts = [
+            DocumentText(to_html(tagged.tokens), f"cue {speech.parts[0].cue + 1}")
+            for speech, tagged in self._speeches
+            if has_words(tagged.tokens)
+        ]
+
+    def write(self, translations: Sequence[str | None]) -> bytes:
+        """Give the content of the file; see `Document`."""
+        left = iter(translations)
+        written: list[list[str]] = [[] for _ in self._cues]
+        for speech, tagged in self._speeches:
+            translation = next(left) if has_words(tagged.tokens) else None
+            if translation is None:
+                for part in speech.parts:
+                    written[part.cue] += [part.prefix + part.lines[0], *part.lines[1:]]
+                continue
+            for part, divided in speech.divide(from_html(translation)):
+                lines = [self._source(tagged, tokens).strip() for tokens in divided]
+                written[part.cue] += [part.prefix + lines[0], *lines[1:]]
+        return "".join(self._replaced(written)).encode()
+
+    def _replaced(self, written: Sequence[Sequence[str]]) -> Iterator[str]:
+        """Yield the lines of the file with other lines in its cues."""
+        done = 0
+        for cue, lines in zip(self._cues, written, strict=True):
+            yield from self._lines[done : cue.first]
+            done = cue.first + len(cue.lines)
+            if cue.lines:
+                between = self._lines[cue.first - 1].removeprefix(self._lines[cue.first - 1].rstrip("\r\n"))
+                last = self._lines[done - 1]
+                yield between.join(lines) + last[len(last.rstrip("\r\n")) :]
+        yield from self._lines[done:]
+
+    def _tagged(self, text: str) -> Tagged:
+        tokens, sources = Tagged.read(text, self._syntax.tag)
+        return Tagged([token._replace(text=self._syntax.read(token.text)) for token in tokens], sources)
+
+    def _source(self, tagged: Tagged, tokens: Sequence[Token]) -> str:
+        return tagged.source([token._replace(text=self._syntax.write(token.text)) for token in tokens])
+
+
+def read_srt(content: bytes) -> Subtitles:
+    """Read a SubRip file; raises ValueError where it is none, or is not UTF-8."""
+    lines = _split(decoded(content))
+    if not any(map(_TIMING.match, lines)) and any(line.strip() for line in lines):
+        raise ValueError("is no SubRip: it has no times such as 00:00:01,000 --> 00:00:03,500")
+    return Subtitles(lines, _SRT)
+
+
+def read_vtt(content: bytes) -> Subtitles:
+    """Read a WebVTT file; raises ValueError where it is none, or is not UTF-8."""
+    text = decoded(content)
+    if not text.removeprefix("\ufeff").startswith("WEBVTT"):
+        raise ValueError("is no WebVTT: it does not begin with WEBVTT")
+    return Subtitles(_split(text), _VTT)
+
+
+def _split(text: str) -> list[str]:
+    """Split text into lines with their ends, whichever of the three they are."""
+    return list(io.StringIO(text, newline=""))
+
+
+def _cues(lines: Sequence[str]) -> Iterator[Cue]:
+    """Find the lines of text: those below a timing, up to an empty line or the next cue."""
+    timings = [_TIMING.match(line) for line in lines]
+    for index, timing in enumerate(timings):
+        if timing is None:
+            continue
+        stop = index + 1
+        while stop < len(lines) and lines[stop].strip() and not _begins_cue(lines, timings, stop):
+            stop += 1
+        times = timing.groups(default="0")
+        text = [line.rstrip("\r\n") for line in lines[index + 1 : stop]]
+        yield Cue(index + 1, text, _seconds(times[:4]), _seconds(times[4:]))
+
+
+def _begins_cue(lines: Sequence[str], timings: Sequence[object], index: int) -> bool:
+    is_number = lines[index].strip().isdigit() and index + 1 < len(lines) and timings[index + 1] is not None
+    return timings[index] is not None or is_number
+
+
+def _seconds(time: Sequence[str]) -> float:
+    hours, minutes, seconds, fraction = time
+    return float(int(hours) * 3600 + int(minutes) * 60) + float(f"{seconds}.{fraction}")

@@ -1,0 +1,77 @@
+"""Documents, with the default model: by a server, and in the process of the command."""
+
+from pathlib import Path
+
+import polib
+
+from tests.e2e.test_translate_command import assert_one_line, place, run
+
+__all__ = ["place"]  # a fixture
+
+SRT = """1
+00:00:01,000 --> 00:00:03,000
+<i>Where did you learn</i>
+
+2
+00:00:03,000 --> 00:00:05,000
+<i>to cook?</i>
+
+3
+00:00:06,000 --> 00:00:08,000
+- Where is the <b>station</b>?
+- Good morning.
+"""
+PO = r"""msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\n"
+
+#, python-brace-format
+msgid "Tom has bought {count} books."
+msgstr ""
+
+msgid "Good morning."
+msgstr "Moin."
+"""
+
+
+def translated(server, place: list[str], folder: Path, name: str, content: str) -> str:
+    """Translate a document without a complaint."""
+    (folder / name).write_text(content)
+    done = run(server, "translate", *place, "--file", str(folder / name), "--out", str(folder / f"out-{name}"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    return (folder / f"out-{name}").read_text()
+
+
+def test_subtitles_are_translated(server, place, tmp_path: Path) -> None:
+    written = translated(server, place, tmp_path, "film.srt", SRT)
+    assert [line for line in written.splitlines() if "-->" in line] == [
+        line for line in SRT.splitlines() if "-->" in line
+    ]
+    first, second = (block.splitlines()[2] for block in written.split("\n\n")[:2])
+    assert (first[:3], first[-4:], second[:3], second[-4:]) == ("<i>", "</i>", "<i>", "</i>")
+    assert f"{first} {second}".replace("</i> <i>", " ") == "<i>Wo hast du kochen gelernt?</i>"
+    assert written.endswith("- Wo ist der <b>Bahnhof</b>?\n- Guten Morgen!\n")
+
+
+def test_messages_are_translated(server, place, tmp_path: Path) -> None:
+    file = polib.pofile(translated(server, place, tmp_path, "de.po", PO))
+    assert [entry.msgstr for entry in file] == ["Tom hat {count} Bücher gekauft.", "Moin."]
+
+
+def test_a_text_over_the_limit_stays_and_is_named(launch, tmp_path: Path) -> None:
+    server = launch("--max-text-bytes=60")
+    server.wait_until_serving()
+    content = SRT.replace("Good morning.", "Good morning. " * 5)
+    (tmp_path / "film.srt").write_text(content)
+    arguments = ["--address", server.address, "--file", str(tmp_path / "film.srt"), "--out", str(tmp_path / "out.srt")]
+    done = run(server, "translate", *arguments)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"cue 3: stays in the source language: must be at most 60 bytes, is 69" in done.stderr
+    written = (tmp_path / "out.srt").read_text()
+    assert "<b>Bahnhof</b>" in written
+    assert "- Good morning. Good morning." in written
+
+
+def test_an_unknown_format_is_one_line(server) -> None:
+    done = run(server, "translate", "--address", server.address, "--file", "a.pdf", "--out", "b.pdf")
+    assert_one_line(done, "argument --file: must end in", "'a.pdf'")

@@ -1,0 +1,168 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.documents.subtitles import read_srt, read_vtt
+from tests.unit.dragoman.documents.pretend import translated
+
+SRT = """1
+00:00:01,000 --> 00:00:03,000
+<i>When I was young, I wanted to</i>
+
+2
+00:00:03,100 --> 00:00:05,500 X1:40 X2:600
+<i>become a doctor & help</i>
+<i>very many people.</i>
+
+3
+00:00:06,000 --> 00:00:08,000
+{\\an8}- Where is the <b>station</b>?
+- Over there.
+
+4
+00:00:09,000 --> 00:00:10,000
+♪ ♪
+"""
+
+VTT = """WEBVTT - a title
+
+STYLE
+::cue { color: red }
+
+NOTE about
+this
+
+intro
+00:01.000 --> 00:02.000 line:0 align:start
+<v Tom>Fish &amp; chips, <c.loud>please</c>.</v>
+
+00:02.000 --> 00:03.000
+<00:02.500>Good <lang en>morning</lang>.
+"""
+
+
+def srt(*cues: str, pause_s: int = 0) -> bytes:
+    """Write cues of a second each."""
+    step = 1 + pause_s
+    blocks = [
+        f"{number + 1}\n00:{number * step // 60:02}:{number * step % 60:02},000 --> "
+        f"00:{(number * step + 1) // 60:02}:{(number * step + 1) % 60:02},000\n{cue}\n"
+        for number, cue in enumerate(cues)
+    ]
+    return "\n".join(blocks).encode()
+
+
+def texts(content: bytes) -> list[str]:
+    return [text.html for text in read_srt(content).texts]
+
+
+def test_only_the_words_of_a_srt_file_change() -> None:
+    expected = SRT
+    for line in ("When I was young, I wanted to", "become a doctor & help", "very many people.", "Over there."):
+        expected = expected.replace(line, line.upper())
+    expected = expected.replace("Where is the <b>station", "WHERE IS THE <b>STATION")
+    expected = expected.replace("HELP</i>\n<i>VERY", "HELP\nVERY")  # it is one element now
+    assert translated(read_srt(SRT.encode())).decode() == expected
+
+
+def test_only_the_words_of_a_vtt_file_change() -> None:
+    expected = VTT.replace("Fish", "FISH").replace("chips", "CHIPS").replace("please", "PLEASE")
+    expected = expected.replace("Good", "GOOD").replace("morning", "MORNING")
+    assert translated(read_vtt(VTT.encode())).decode() == expected
+
+
+def test_a_sentence_over_several_cues_is_one_text() -> None:
+    document = read_srt(SRT.encode())
+    assert [text.place for text in document.texts] == ["cue 1", "cue 3", "cue 3"]
+    first = document.texts[0].html
+    assert first == '<span id="0">When I was young, I wanted to become a doctor &amp; help very many people.</span>'
+
+
+def test_its_translation_is_divided_by_length_and_elements_are_closed_and_opened_again() -> None:
+    content = srt("<i>Ten letters</i>", "<i>and ten letters and ten more.</i>")
+    written = read_srt(content).write(['<span id="0">eins zwei, drei vier fünf sechs sieben</span>']).decode()
+    assert written.split("\n\n")[0].endswith("<i>eins zwei,</i>")
+    assert written.split("\n\n")[1].endswith("<i>drei vier fünf sechs sieben</i>\n")
+
+
+def test_a_translation_in_a_script_without_blanks_is_divided_too() -> None:
+    written = read_srt(srt("one two", "three four.")).write(["一二三四五六七八"]).decode()
+    assert "一二三\n" in written
+    assert "四五六七八\n" in written
+
+
+def test_a_translation_with_fewer_words_than_cues_leaves_the_last_ones_empty() -> None:
+    written = read_srt(srt("one", "two", "three.")).write(["x"]).decode()
+    assert re.findall("-->.*\n(.*)\n", written) == ["x", "", ""]
+
+
+@pytest.mark.parametrize(
+    "cues",
+    [
+        ("He came.", "She went."),
+        ("Why", "- Because."),
+        ("He said", "[door slams]"),
+        ("♪ a song ♪", "and speech."),
+    ],
+)
+def test_cues_that_say_something_of_their_own_are_not_joined(cues: tuple[str, ...]) -> None:
+    assert len(texts(srt(*cues))) == 2
+
+
+def test_cues_far_from_each_other_are_not_joined() -> None:
+    assert len(texts(srt("He said", "nothing.", pause_s=3))) == 1
+    assert len(texts(srt("He said", "nothing.", pause_s=4))) == 2
+
+
+def test_text_without_full_stops_is_joined_up_to_a_bound() -> None:
+    assert len(texts(srt(*["words"] * 13))) == 3
+
+
+def test_where_there_is_no_translation_the_lines_stay() -> None:
+    document = read_srt(SRT.encode())
+    assert document.write([None] * len(document.texts)) == SRT.encode()
+
+
+def test_ends_of_lines_and_a_byte_order_mark_stay() -> None:
+    content = b"\xef\xbb\xbf" + SRT.replace("\n", "\r\n").rstrip().encode()
+    document = read_srt(content)
+    assert document.write([None] * len(document.texts)) == content
+    assert translated(document).count(b"\n") == content.count(b"\r\n") == translated(document).count(b"\r\n")
+
+
+def test_a_cue_without_an_empty_line_behind_it_ends_at_the_next() -> None:
+    content = "1\n00:00:01,000 --> 00:00:02,000\nHe came.\n2\n00:00:02,000 --> 00:00:03,000\nShe went.\n"
+    assert texts(content.encode()) == ["He came.", "She went."]
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "words"),
+    [
+        (read_srt, b"Hello.\n", "is no SubRip"),
+        (read_srt, b"caf\xe9", "is not UTF-8 (byte 3)"),
+        (read_vtt, SRT.encode(), "does not begin with WEBVTT"),
+    ],
+)
+def test_another_file_is_refused(read, content: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        read(content)
+
+
+def test_a_file_without_cues_has_no_texts() -> None:
+    assert read_srt(b"").write([]) == b""
+    assert read_vtt(b"WEBVTT").write([]) == b"WEBVTT"
+
+
+LINES = st.lists(st.sampled_from(["<i>", "</i>", "- ", "one", " two", ".", "&", "♪", "{\\an8}", "3"]), max_size=6)
+
+
+@given(st.lists(LINES.map("".join), max_size=8))
+def test_any_cues_come_back_as_they_were(cues: list[str]) -> None:
+    content = srt(*cues)
+    document = read_srt(content)
+    if not document.texts:
+        assert document.write([]) == content
+    assert document.write([None] * len(document.texts)) == content
+    assert translated(document).count(b"-->") == content.count(b"-->")

@@ -170,6 +170,13 @@ def test_scores_languages_models_and_glossaries(server) -> None:
     assert call(server, "GET", "/health").json == {"status": "ok"}
 
 
+def test_the_page_is_there_and_the_log_says_where(server) -> None:
+    answer = call(server, "GET", "/")
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert b'data-max-text-bytes="1100000"' in answer.body
+    assert f"page at http://{server.http_address}/" in [json.loads(line)["event"] for line in server.log]
+
+
 def test_errors_are_those_of_grpc(server) -> None:
     answer = call(server, "POST", "/v1/translate", {"contents": [], "model": "en-de"}, x_request_id="id-1")
     assert (answer.status, answer.headers["x-request-id"]) == (400, "id-1")
@@ -234,6 +241,7 @@ def test_keys_and_their_limits_hold(launch, tmp_path: Path, capsys) -> None:
             assert (answer.status, answer.reason) == (401, "UNAUTHENTICATED")
             assert answer.headers["www-authenticate"] == "Bearer"
     assert call(server, "GET", "/health").status == 200
+    assert call(server, "GET", "/").status == 200
     assert call(server, "GET", "/v1/models", authorization=f"Bearer {key}").status == 200
     assert call(server, "GET", "/v1/models", x_api_key=key).status == 200
     refused = call(server, "GET", "/v1/models", x_api_key=key)

@@ -66,8 +66,11 @@ def browser() -> Iterator[Browser]:
 def server(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     models = tmp_path_factory.mktemp("models")
     copy_bundle(BUNDLE, models / "en-de")
-    copy_bundle(BUNDLE, models / "de-en", name="de-en", languages={"sources": ["de"], "targets": ["en"]})
-    process = ServerProcess(("--http-address=127.0.0.1:0", f"--models={models}", "--threads=1"))
+    for source in ("de", "fr"):
+        languages = {"sources": [source], "targets": ["en"]}
+        copy_bundle(BUNDLE, models / f"{source}-en", name=f"{source}-en", languages=languages)
+    arguments = ("--http-address=127.0.0.1:0", f"--models={models}", "--threads=1", "--pivot-language=en")
+    process = ServerProcess(arguments)
     try:
         process.wait_until_serving()
         yield process
@@ -101,10 +104,12 @@ def test_what_is_typed_is_translated_piece_by_piece_and_can_be_copied(tab: Tab) 
     tab.open("#en/de/")
     tab.page.evaluate(
         """() => {
-            window.pieces = [];
+            const output = document.getElementById("translation");
+            [window.seen, window.pieces] = [[], []];
             new MutationObserver((records) => {
+                window.seen.push(output.textContent);
                 for (const { addedNodes } of records) window.pieces.push(...[...addedNodes].map((node) => node.data));
-            }).observe(document.getElementById("translation"), { childList: true });
+            }).observe(output, { childList: true });
         }"""
     )
     tab.text.fill(ENGLISH)
@@ -112,6 +117,7 @@ def test_what_is_typed_is_translated_piece_by_piece_and_can_be_copied(tab: Tab) 
     expect(tab.translation).to_have_text(GERMAN)
     *pieces, whole = tab.page.evaluate("window.pieces")
     assert "".join(pieces) == whole == GERMAN
+    assert [part for part in tab.page.evaluate("window.seen") if not GERMAN.startswith(part)] == []
     tab.text.press_sequentially(" !")
     tab.text.press("Backspace")
     tab.text.press("Backspace")
@@ -141,7 +147,7 @@ def test_a_translation_appears_while_it_is_decoded_and_a_keystroke_ends_that_and
 def test_the_language_is_detected_and_both_are_swapped(tab: Tab) -> None:
     tab.open()
     expect(tab.source).to_have_value("auto")
-    expect(tab.source.locator("option")).to_have_text(["Detect language", "English", "German"])
+    expect(tab.source.locator("option")).to_have_text(["Detect language", "English", "French", "German"])
     expect(tab.swap).to_be_disabled()
     tab.target.select_option("German")
     tab.text.fill(ENGLISH)
@@ -151,6 +157,17 @@ def test_the_language_is_detected_and_both_are_swapped(tab: Tab) -> None:
     assert (tab.source.input_value(), tab.target.input_value()) == ("de", "en")
     expect(tab.text).to_have_value(GERMAN)
     expect(tab.target.locator("option")).to_have_text(["English"])
+
+
+def test_over_a_third_language_there_is_a_translation_without_words_to_light_up(tab: Tab) -> None:
+    tab.open("#fr/de/")
+    expect(tab.target.locator("option")).to_have_text(["English", "German"])
+    tab.text.fill("Bonjour.")
+    expect(tab.more).to_be_enabled()
+    with tab.page.expect_response("**/v1/translate") as answered:
+        tab.translation.hover()
+    assert answered.value.status == 400
+    expect(tab.error).to_be_hidden()
 
 
 def test_a_language_that_is_not_served_is_an_error_that_names_it(tab: Tab) -> None:
@@ -218,6 +235,8 @@ def test_text_files_are_opened_and_dropped(tab: Tab, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
         field.set_input_files(tmp_path / name)
         expect(tab.error).to_contain_text(wrong)
+    tab.text.fill("é" * 550_001)
+    expect(tab.error).to_contain_text("The text has 1,100,002 bytes; at most 1,100,000 can be translated.")
     (tmp_path / "good.txt").write_text(ENGLISH, encoding="utf-8-sig")
     field.set_input_files(tmp_path / "good.txt")
     expect(tab.translation).to_have_text(GERMAN)

@@ -144,6 +144,7 @@ const from = () => (source.value === AUTO ? detected : source.value);
 function showDetected(code) {
   detected = code;
   const option = [...source.options].find(({ value }) => value === AUTO);
+  text.lang = tag(from());
   if (option) option.text = code ? `${nameOf(code)} (detected)` : "Detect language";
   $("swap").disabled = !targets.get(target.value)?.has(from());
 }
@@ -155,7 +156,6 @@ function swap() {
   fillTargets();
   target.value = before;
   if (translation) text.value = translation;
-  changed();
   translate();
 }
 
@@ -167,9 +167,8 @@ function changed() {
   calls.abort();
   calls = new AbortController();
   shown = null;
-  const bytes = new TextEncoder().encode(text.value).length;
-  const characters = [...text.value].length;
-  $("count").textContent = `${count(characters, "character")}, ${number(bytes)} of ${number(maxTextBytes)} bytes`;
+  const characters = count([...text.value].length, "character");
+  $("count").textContent = `${characters}, ${number(bytesOf(text.value))} of ${number(maxTextBytes)} bytes`;
   mark([]);
   output.classList.add("stale");
   $("copy").disabled = $("more").disabled = true;
@@ -194,7 +193,6 @@ async function translate() {
     sourceLanguageCode: source.value,
     targetLanguageCode: target.value,
   };
-  text.lang = source.value === AUTO ? "" : tag(source.value);
   output.lang = tag(target.value);
   if (!text.value.trim()) {
     showDetected("");
@@ -204,6 +202,7 @@ async function translate() {
   output.ariaBusy = "true";
   output.ariaLive = "polite";
   try {
+    checkSize("The text", bytesOf(text.value));
     await stream(request, signal);
   } catch (error) {
     if (!signal.aborted) show("");
@@ -339,6 +338,11 @@ function unitPlaces(string) {
   return places;
 }
 
+// Lights up the words that a word comes from, unless the text has changed since.
+function light(word) {
+  mark((shown && origins.get(word)) || []);
+}
+
 function mark(places) {
   const content = new DocumentFragment();
   let done = 0;
@@ -409,9 +413,7 @@ async function open(file) {
   hideError();
   try {
     if (!file.name.toLowerCase().endsWith(".txt")) throw new CallError(`${file.name} is not a .txt file`, 400);
-    if (file.size > maxTextBytes) {
-      throw new CallError(`${file.name} has ${number(file.size)} bytes; at most ${number(maxTextBytes)} can be translated`, 400);
-    }
+    checkSize(file.name, file.size);
     const content = await file.arrayBuffer();
     text.value = new TextDecoder("utf-8", { fatal: true }).decode(content);
     await translate();
@@ -447,6 +449,12 @@ function readAddress() {
 
 // ---- Words of the page
 
+function checkSize(name, bytes) {
+  if (bytes <= maxTextBytes) return;
+  throw new CallError(`${name} has ${number(bytes)} bytes; at most ${number(maxTextBytes)} can be translated`, 400);
+}
+
+const bytesOf = (string) => new TextEncoder().encode(string).length;
 const number = (value) => value.toLocaleString("en");
 const count = (value, thing) => `${number(value)} ${thing}${value === 1 ? "" : "s"}`;
 const say = (message) => ($("note").textContent = message);
@@ -476,10 +484,10 @@ $("file").addEventListener("change", ({ target: field }) => {
   field.value = "";
 });
 output.addEventListener("pointerenter", align);
-output.addEventListener("pointerover", (event) => mark(origins.get(event.target) ?? []));
+output.addEventListener("pointerover", (event) => light(event.target));
 output.addEventListener("pointerleave", () => mark([]));
 output.addEventListener("focusin", (event) => {
-  mark(origins.get(event.target) ?? []);
+  light(event.target);
   align();
 });
 output.addEventListener("focusout", () => mark([]));

@@ -42,8 +42,8 @@ def parse(xml: str, tags: XmlTags) -> Iterator[str | Block]:
         block.write(text.translate(BLANKS), text)
         done = tokens[last].end()
         source, name = xml[token.start() : done], token["name"] or ""
-        if (reference := token["reference"]) and (reference[0] == "#" or reference in html5):
-            block.write(unescape(source), source)
+        if character := _character(token["reference"] or ""):
+            block.write(character, source)
         elif name in tags.splitting:
             yield block.close()
             yield source
@@ -56,6 +56,11 @@ def parse(xml: str, tags: XmlTags) -> Iterator[str | Block]:
         index = last + 1
     block.write(xml[done:].translate(BLANKS), xml[done:])
     yield block.close()
+
+
+def _character(reference: str) -> str:
+    """Give what a reference stands for; "" where nobody knows, or it is no character."""
+    return unescape(f"&{reference}") if reference[:1] == "#" else html5.get(reference, "")
 
 
 def _ends(tokens: Sequence[re.Match[str]], tags: XmlTags) -> dict[int, int]:

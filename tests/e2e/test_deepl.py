@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from dragoman.cli import main
 from tests.e2e.bundles import copy_bundle
-from tests.e2e.test_http import LONG, Answer, call
+from tests.e2e.test_http import LONG, Answer, call, wait_until
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
 
 ENGLISH, GERMAN = "Where did you learn to cook?", "Wo hast du kochen gelernt?"
@@ -152,6 +153,17 @@ def test_libreoffice_sends_a_form_with_the_key_and_no_source(server) -> None:
     answer = call(server, "POST", "/v2/translate", several, content_type=FORM)
     assert [each["text"] for each in answer.json["translations"]] == [GERMAN, "Guten Morgen!"]
     assert server.metric("requests_total", method="TranslateText", code="OK", protocol="deepl") >= 2
+
+
+def test_a_client_that_leaves_cancels_its_call(server) -> None:
+    body = urlencode({"target_lang": "DE", "source_lang": "EN", "text": LONG}).encode()
+    head = f"POST /v2/translate HTTP/1.1\r\ncontent-type: {FORM}\r\ncontent-length: {len(body)}\r\n\r\n"
+    host, _, port = server.http_address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
+        connection.sendall(head.encode() + body)
+        wait_until(lambda: server.metric("slots_active") > 0)
+    wait_until(lambda: server.metric("requests_total", code="CANCELLED", protocol="deepl") == 1)
+    wait_until(lambda: server.metric("slots_active") == server.metric("queue_segments") == 0)
 
 
 def test_keys_and_their_limits_hold(launch, tmp_path: Path, capsys) -> None:

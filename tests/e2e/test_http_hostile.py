@@ -282,6 +282,8 @@ VALID = [
     HEAD + LENGTH % len(GOOD) + GOOD,
     HEAD + CHUNKED + b"%x\r\n" % len(GOOD) + GOOD + b"\r\n0\r\n\r\n",
     b"POST /translate HTTP/1.1\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 5\r\n\r\nq=a%20",
+    b"POST /v2/translate?text=a HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n"
+    b'{"target_lang":"de"}',
     b"GET /v1/models?pageSize=1 HTTP/1.1\r\nconnection: keep-alive\r\n\r\n",
 ]
 changes = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 3), st.binary(max_size=5)), max_size=4)

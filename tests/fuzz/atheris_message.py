@@ -9,7 +9,7 @@ with atheris.instrument_imports(include=["service", "dragoman"]):
     from tests.fuzz.properties import check_message
 
 # Beside what is made up: a field that was never right would hide what comes behind it.
-GOOD = ("", "en", "de", "en-de", "text/plain", "text/html")
+GOOD = ("", "en", "de", "en-de", "text/plain", "text/html", "text/xml")
 
 
 def made_up(provider: atheris.FuzzedDataProvider) -> pb.TranslateTextRequest:

@@ -93,7 +93,7 @@ def _addressed(source: random.Random, message: Message) -> Message:
         "source_language_code": rarely(odd_text, "en"),
         "target_language_code": rarely(odd_text, "de"),
         "model": rarely(odd_text, source.choice(["", "en-de"])),
-        "mime_type": rarely(odd_text, source.choice(["", "", "", "text/plain", "text/html"])),
+        "mime_type": rarely(odd_text, source.choice(["", "", "", "text/plain", "text/html", "text/xml"])),
         "request_id": rarely(odd_text, source.choice(["", "a-1"])),
         "priority": rarely(lambda: source.randint(-(2**31), 2**31 - 1), source.randint(0, 2)),
     }

@@ -12,7 +12,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
 from service.handlers import validation
 from service.handlers.spoken import spoken_of
-from service.options import RequestOptions
+from service.options import RequestOptions, XmlTags
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, ServedModel
@@ -23,6 +23,7 @@ from tests.server_process import BUNDLE
 
 # gRPC peers begin to refuse trailing metadata at 8 KiB; base64 makes 4 bytes of 3.
 _STATUS_BYTES = 6_144
+_XML_TAGS = XmlTags(splitting=frozenset(["p"]), kept=frozenset(["x"]))
 
 
 @cache
@@ -39,14 +40,14 @@ def check_text(text: str) -> None:
     Raises:
         AssertionError: it is not so.
     """
-    for html in (False, True):
-        _check_text(text, html=html)
+    for options in (RequestOptions(), RequestOptions(html=True), RequestOptions(xml=_XML_TAGS)):
+        _check_text(text, options)
 
 
-def _check_text(text: str, *, html: bool) -> None:
+def _check_text(text: str, options: RequestOptions) -> None:
     manifest = _model().manifest
-    document = _model().translator.prepare(text, RequestOptions(html=html))
-    if not document.segments and not html:
+    document = _model().translator.prepare(text, options)
+    if not document.segments and not options.has_tags:
         assert document.result().text == text
     for segment in document.segments:
         assert 1 < len(segment.source_ids) <= manifest.max_source_tokens

@@ -59,6 +59,7 @@ def tags(xml: str) -> list[str]:
 @given(XML)
 @example("a <x/> <x/> b <!--")
 @example("<!DOCTYPE a [ <!ENTITY b 'c'> ]> d")
+@example("a &#1; &#xD800; &#0; &NotEqualTilde; b")
 def test_the_sources_of_the_parts_are_the_whole(xml: str) -> None:
     assert untouched(xml) == xml
 
@@ -112,6 +113,7 @@ def test_what_is_translated(xml: str, texts: list[str]) -> None:
         ("<p>Tom &amp; <b>Ann</b></p>", "<p>TOM &amp; <b>ANN</b></p>"),
         ("A\xa0b&nbsp;c", "A\xa0B\xa0C"),  # &nbsp; is no reference of XML
         ("Tom &own;&notit; left", "TOM &own;&notit; LEFT"),
+        ("Tom &#1; left", "TOM &#1; LEFT"),  # no character of Unicode
     ],
 )
 def test_what_is_written(xml: str, written: str) -> None:

@@ -55,7 +55,7 @@ COMMANDS = {
     "load-test": Command("bench.load.command:main", "bench", "measure the latency and throughput of a server"),
     "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
 }
-_EXTRAS = {"onnxruntime": "cpu", "opentelemetry": "tracing", "polib": "documents"}
+_EXTRAS = {"lxml": "documents", "onnxruntime": "cpu", "opentelemetry": "tracing", "polib": "documents"}
 _PACKAGES = ("dragoman", "service", "model", "export", "bench")
 
 

@@ -90,10 +90,19 @@ def translate(document: Document, out: Path, translator: AbstractContextManager[
 
     Returns:
         0; 1 if some texts stayed in the source language.
+
+    Raises:
+        DataError: a translation has not the tags of its text.
+        DragomanError: a call failed.
+        OSError: the document cannot be written.
     """
     with translator as translate_texts:
         translations = list(_translations(document.texts, translate_texts))
-    write_whole(out, document.write(translations))
+    try:
+        content = document.write(translations)
+    except ValueError as error:  # a server that does not keep tags
+        raise DataError(f"{out}: {error}") from error
+    write_whole(out, content)
     return EXIT_SOME_FAILED if None in translations else EXIT_OK
 
 

@@ -11,6 +11,9 @@ MAX_BYTES: Final = 64 * 2**20  # of a document
 _READERS: Final = {
     ".srt": "dragoman.documents.subtitles:read_srt",
     ".vtt": "dragoman.documents.subtitles:read_vtt",
+    ".docx": "dragoman.documents.office:read_docx",
+    ".pptx": "dragoman.documents.office:read_pptx",
+    ".odt": "dragoman.documents.office:read_odt",
     ".po": "dragoman.documents.po:read_po",
     ".pot": "dragoman.documents.po:read_po",
 }

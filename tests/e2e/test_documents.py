@@ -1,10 +1,13 @@
 """Documents, with the default model: by a server, and in the process of the command."""
 
+import io
 from pathlib import Path
 
+import docx
 import polib
 
 from tests.e2e.test_translate_command import assert_one_line, place, run
+from tests.unit.dragoman.documents import made
 
 __all__ = ["place"]  # a fixture
 
@@ -34,16 +37,16 @@ msgstr "Moin."
 """
 
 
-def translated(server, place: list[str], folder: Path, name: str, content: str) -> str:
+def translated(server, place: list[str], folder: Path, name: str, content: bytes) -> bytes:
     """Translate a document without a complaint."""
-    (folder / name).write_text(content)
+    (folder / name).write_bytes(content)
     done = run(server, "translate", *place, "--file", str(folder / name), "--out", str(folder / f"out-{name}"))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    return (folder / f"out-{name}").read_text()
+    return (folder / f"out-{name}").read_bytes()
 
 
 def test_subtitles_are_translated(server, place, tmp_path: Path) -> None:
-    written = translated(server, place, tmp_path, "film.srt", SRT)
+    written = translated(server, place, tmp_path, "film.srt", SRT.encode()).decode()
     assert [line for line in written.splitlines() if "-->" in line] == [
         line for line in SRT.splitlines() if "-->" in line
     ]
@@ -54,8 +57,14 @@ def test_subtitles_are_translated(server, place, tmp_path: Path) -> None:
 
 
 def test_messages_are_translated(server, place, tmp_path: Path) -> None:
-    file = polib.pofile(translated(server, place, tmp_path, "de.po", PO))
+    file = polib.pofile(translated(server, place, tmp_path, "de.po", PO.encode()).decode())
     assert [entry.msgstr for entry in file] == ["Tom hat {count} Bücher gekauft.", "Moin."]
+
+
+def test_bold_stays_on_its_word_in_documents_of_offices(server, place, tmp_path: Path) -> None:
+    written = docx.Document(io.BytesIO(translated(server, place, tmp_path, "a.docx", made.word())))
+    assert written.paragraphs[1].text == "Wo hast du kochen gelernt?"
+    assert [run.text.strip() for run in written.paragraphs[1].runs if run.bold] == ["gelernt"]
 
 
 def test_a_text_over_the_limit_stays_and_is_named(launch, tmp_path: Path) -> None:

@@ -1,0 +1,115 @@
+"""Documents of offices: Word (.docx), PowerPoint (.pptx) and OpenDocument text (.odt); each paragraph is a text."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from lxml import etree
+
+from dragoman.documents import safe_xml
+from dragoman.documents.archive import Archive
+from dragoman.documents.document import DocumentText
+from dragoman.documents.inline import Token, from_html, has_words, to_html
+from dragoman.documents.odf import odf_paragraphs
+from dragoman.documents.runs import DRAWING, WORD, RunParagraph
+
+
+class _Paragraph(Protocol):
+    """A paragraph of any format."""
+
+    @property
+    def tokens(self) -> Sequence[Token]:
+        """Of its text."""
+
+    def rewrite(self, tokens: Sequence[Token]) -> None:
+        """Put a translation into it."""
+
+
+class _Format(NamedTuple):
+    """What the formats differ in.
+
+    Attributes:
+        name: of the format.
+        parts: the pattern of the members that hold text.
+        paragraphs: yields those of a part, outer ones before those inside them.
+    """
+
+    name: str
+    parts: re.Pattern[str]
+    paragraphs: "Callable[[etree._Element], Iterator[_Paragraph]]"
+
+
+_WORD: Final = _Format(
+    "Word document (.docx)",
+    re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml"),
+    lambda root: (RunParagraph(paragraph, WORD) for paragraph in root.iter(WORD.paragraph)),
+)
+_POWERPOINT: Final = _Format(
+    "PowerPoint presentation (.pptx)",
+    re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/data)\d+\.xml"),
+    lambda root: (RunParagraph(paragraph, DRAWING) for paragraph in root.iter(DRAWING.paragraph)),
+)
+_ODT: Final = _Format("OpenDocument text (.odt)", re.compile(r"content\.xml|styles\.xml"), odf_paragraphs)
+
+
+class OfficeDocument:
+    """A document that is an archive of XML.
+
+    Attributes:
+        texts: one for each paragraph with words.
+        protects_placeholders: False.
+    """
+
+    protects_placeholders = False
+
+    def __init__(self, content: bytes, form: _Format) -> None:
+        """Read the parts with text.
+
+        Args:
+            content: of the file.
+            form: its format.
+
+        Raises:
+            ValueError: it is no archive, or not one of the format.
+        """
+        self._archive = Archive(content)
+        names = [name for name in self._archive.names if form.parts.fullmatch(name)]
+        if not names:
+            raise ValueError(f"is no {form.name}: it has none of its parts")
+        self._parts: dict[str, etree._ElementTree] = {}
+        self._paragraphs: list[_Paragraph] = []
+        self.texts: list[DocumentText] = []
+        for name in names:
+            self._parts[name] = self._parsed(name)
+            for number, paragraph in enumerate(form.paragraphs(self._parts[name].getroot()), start=1):
+                if has_words(paragraph.tokens):
+                    self._paragraphs.append(paragraph)
+                    self.texts.append(DocumentText(to_html(paragraph.tokens), f"{name}, paragraph {number}"))
+
+    def write(self, translations: Sequence[str | None]) -> bytes:
+        """Give the content of the file; see `Document`."""
+        for paragraph, translation in zip(self._paragraphs, translations, strict=True):
+            if translation is not None:
+                paragraph.rewrite(from_html(safe_xml.allowed(translation)))
+        return self._archive.write({name: safe_xml.serialized(tree) for name, tree in self._parts.items()})
+
+    def _parsed(self, name: str) -> "etree._ElementTree":
+        try:
+            return safe_xml.parse(self._archive.read(name))
+        except ValueError as error:
+            raise ValueError(f"its member {name!r} {error}") from error
+
+
+def read_docx(content: bytes) -> OfficeDocument:
+    """Read a document of Word; raises ValueError where it is none."""
+    return OfficeDocument(content, _WORD)
+
+
+def read_pptx(content: bytes) -> OfficeDocument:
+    """Read a presentation of PowerPoint; raises ValueError where it is none."""
+    return OfficeDocument(content, _POWERPOINT)
+
+
+def read_odt(content: bytes) -> OfficeDocument:
+    """Read a text of OpenDocument; raises ValueError where it is none."""
+    return OfficeDocument(content, _ODT)

@@ -1,0 +1,282 @@
+"""Paragraphs of Word and PowerPoint: runs, each with its format, become spans of HTML, and runs again.
+
+Office Open XML, ECMA-376: WordprocessingML (w:p, w:r, w:t) and DrawingML (a:p, a:r, a:t) differ in names alone. The
+format that most of a paragraph has needs no span, and neighbours of the same format are one: Word divides text where
+nobody sees it.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from dragoman.documents.inline import Kind, Token
+from dragoman.documents.safe_xml import XML_SPACE
+
+_W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_DEPTH: Final = 32  # of fields in fields
+# Of a format, what nobody sees; without it more runs are alike.
+_UNSEEN: Final = frozenset({f"{_W}lang", f"{_W}noProof"})
+_UNSEEN_ATTRIBUTES: Final = ("lang", "altLang", "dirty", "err", "noProof")
+
+
+class Names(NamedTuple):
+    """The names of the elements of a language.
+
+    Attributes:
+        paragraph: itself.
+        head: what stands before all else in a paragraph.
+        tail: what stands behind all else in it; "": nothing does.
+        run: text with a format.
+        format: of a run.
+        text: in a run.
+        breaks: what ends a sentence.
+        holders: what holds runs, such as a link.
+        dropped: what says nothing once the text is another.
+    """
+
+    paragraph: str
+    head: str
+    tail: str
+    run: str
+    format: str
+    text: str
+    breaks: frozenset[str]
+    holders: frozenset[str]
+    dropped: frozenset[str]
+
+
+WORD: Final = Names(
+    f"{_W}p",
+    f"{_W}pPr",
+    "",
+    f"{_W}r",
+    f"{_W}rPr",
+    f"{_W}t",
+    frozenset({f"{_W}br", f"{_W}cr", f"{_W}tab", f"{_W}ptab"}),
+    frozenset(f"{_W}{name}" for name in ("hyperlink", "ins", "moveTo", "smartTag", "sdt", "dir", "bdo")),
+    frozenset({f"{_W}proofErr", f"{_W}lastRenderedPageBreak"}),
+)
+DRAWING: Final = Names(
+    f"{_A}p",
+    f"{_A}pPr",
+    f"{_A}endParaRPr",
+    f"{_A}r",
+    f"{_A}rPr",
+    f"{_A}t",
+    frozenset({f"{_A}br"}),
+    frozenset(),
+    frozenset(),
+)
+
+
+class _Format(NamedTuple):
+    """A format that is not that of most of the paragraph."""
+
+    element: "etree._Element | None"
+
+
+class _Moved(NamedTuple):
+    """Elements that go where their words go."""
+
+    elements: "Sequence[etree._Element]"
+
+
+class _Wrapped(NamedTuple):
+    """What stands in a run beside text, and gets a run of its own."""
+
+    child: "etree._Element"
+    format: "etree._Element | None"
+
+
+class _Field(NamedTuple):
+    """What stands before and behind the result of a field."""
+
+    before: "Sequence[etree._Element]"
+    behind: "Sequence[etree._Element]"
+
+
+class _Holder(NamedTuple):
+    """An element that holds runs, and the one inside it in which they are."""
+
+    outer: "etree._Element"
+    inner: "etree._Element"
+
+
+class RunParagraph:
+    """A paragraph.
+
+    Attributes:
+        tokens: of its text.
+    """
+
+    def __init__(self, element: "etree._Element", names: Names) -> None:
+        """Read a paragraph, which stays as it is."""
+        self._element, self._names = element, names
+        self._base = _most_frequent(element, names)
+        self._base_key = _key(self._base)
+        self._tags: list[_Format | _Moved | _Wrapped | _Field | _Holder] = []
+        self._opened: tuple[int, bytes] | None = None  # the format that is open: its tag and key
+        self.tokens: list[Token] = []
+        self._read([child for child in element if child.tag not in (names.head, names.tail)])
+        self._close()
+
+    def rewrite(self, tokens: Sequence[Token]) -> None:
+        """Put a translation into the paragraph."""
+        names = self._names
+        tail = [child for child in self._element if child.tag == names.tail]
+        self._element[:] = [child for child in self._element if child.tag == names.head]
+        holders, formats = [self._element], [self._base]
+        for token in tokens:
+            tag = None if token.kind is Kind.TEXT else self._tags[token.tag]
+            if token.kind is Kind.END:
+                holders.pop()
+                formats.pop()
+                if isinstance(tag, _Field):
+                    holders[-1].extend(tag.behind)
+            elif tag is None:
+                text = etree.Element(names.text)
+                text.text = token.text
+                text.set(XML_SPACE, "preserve")
+                holders[-1].append(self._run(text, formats[-1]))
+            elif isinstance(tag, _Wrapped):
+                holders[-1].append(self._run(tag.child, tag.format))
+            elif isinstance(tag, _Moved):
+                holders[-1].extend(tag.elements)
+            else:
+                holders.append(_begun(tag, holders[-1]))
+                formats.append(tag.element if isinstance(tag, _Format) else formats[-1])
+        self._element.extend(tail)
+
+    def _run(self, child: "etree._Element", wanted: "etree._Element | None") -> "etree._Element":
+        run = etree.Element(self._names.run)
+        if wanted is not None:
+            run.append(deepcopy(wanted))
+        run.append(child)
+        return run
+
+    def _read(self, children: "Sequence[etree._Element]") -> None:
+        """Read what stands beside each other."""
+        names, index = self._names, 0
+        while index < len(children):
+            child = children[index]
+            index += 1
+            if end := _end_of_field(children, index - 1):
+                self._read_field(children[index - 1 : end])
+                index = end
+            elif child.tag == names.run:
+                self._read_run(child)
+            elif child.tag in names.holders:
+                inner = next((each for each in child if each.tag == f"{_W}sdtContent"), child)
+                self._within(_Holder(child, inner), list(inner))
+            elif child.tag in names.breaks:
+                self._add(Kind.BREAK, _Moved([child]))
+            elif child.tag not in names.dropped:
+                self._add(Kind.ALONE, _Moved([child]))
+
+    def _read_run(self, run: "etree._Element") -> None:
+        names = self._names
+        form = run.find(names.format)
+        for child in run:
+            if child.tag == names.text:
+                self._write(child.text or "", form)
+            elif child.tag in names.breaks:
+                self._add(Kind.BREAK, _Wrapped(child, form))
+            elif child.tag != names.format and child.tag not in names.dropped:
+                self._add(Kind.ALONE, _Wrapped(child, form))
+
+    def _read_field(self, runs: "Sequence[etree._Element]") -> None:
+        """Read a field: the text of a link is translated, the result of any other is computed."""
+        result = next((index for index, run in enumerate(runs) if "separate" in _field_marks(run)), None)
+        code = "".join(text.text or "" for run in runs for text in run.iter(f"{_W}instrText"))
+        if result is None or code.split()[:1] != ["HYPERLINK"]:
+            self._add(Kind.ALONE, _Moved(runs))
+        else:
+            self._within(_Field(runs[: result + 1], runs[-1:]), runs[result + 1 : -1])
+
+    def _within(self, tag: "_Field | _Holder", children: "Sequence[etree._Element]") -> None:
+        number = self._add(Kind.BEGIN, tag)
+        self._read(children)
+        self._close()
+        self.tokens.append(Token(Kind.END, tag=number))
+
+    def _write(self, text: str, form: "etree._Element | None") -> None:
+        """Add text, inside an element of its format if it is not that of most."""
+        wanted = _key(form)
+        if not text:
+            return
+        if self._opened is not None and self._opened[1] != wanted:
+            self._close()
+        if self._opened is None and wanted != self._base_key:
+            self._opened = self._add(Kind.BEGIN, _Format(form)), wanted
+        self.tokens.append(Token(Kind.TEXT, text))
+
+    def _add(self, kind: Kind, tag: "_Format | _Moved | _Wrapped | _Field | _Holder") -> int:
+        """Add a tag; gives its number."""
+        self._close()
+        self._tags.append(tag)
+        self.tokens.append(Token(kind, tag=len(self._tags) - 1))
+        return len(self._tags) - 1
+
+    def _close(self) -> None:
+        """Close the element of a format."""
+        if self._opened is not None:
+            self.tokens.append(Token(Kind.END, tag=self._opened[0]))
+        self._opened = None
+
+
+def _begun(tag: "_Format | _Field | _Holder", holder: "etree._Element") -> "etree._Element":
+    """Begin an element; gives what holds what is inside."""
+    if isinstance(tag, _Holder):
+        tag.inner[:] = []
+        holder.append(tag.outer)
+        return tag.inner
+    if isinstance(tag, _Field):
+        holder.extend(tag.before)
+    return holder
+
+
+def _most_frequent(paragraph: "etree._Element", names: Names) -> "etree._Element | None":
+    """Find the format that most of the text has."""
+    sizes: Counter[bytes] = Counter()
+    formats: dict[bytes, etree._Element | None] = {}
+    for run in paragraph.iter(names.run):
+        form = run.find(names.format)
+        sizes[_key(form)] += sum(len(text.text or "") for text in run.findall(names.text))
+        formats.setdefault(_key(form), form)
+    return formats[sizes.most_common(1)[0][0]] if sizes else None
+
+
+def _key(form: "etree._Element | None") -> bytes:
+    """Write what is seen of a format, so that alike ones are equal."""
+    if form is None:
+        return b""
+    seen = deepcopy(form)
+    for child in [child for child in seen if child.tag in _UNSEEN]:
+        seen.remove(child)
+    for name in _UNSEEN_ATTRIBUTES:
+        seen.attrib.pop(name, "")
+    seen.tail = None
+    return etree.tostring(seen, method="c14n") if len(seen) or seen.attrib else b""
+
+
+def _field_marks(run: "etree._Element") -> list[str]:
+    return [str(mark.get(f"{_W}fldCharType")) for mark in run.findall(f"{_W}fldChar")]
+
+
+def _end_of_field(children: "Sequence[etree._Element]", start: int) -> int | None:
+    """Find where a field ends that begins at a child; None where none begins, or it goes on in another paragraph."""
+    if "begin" not in _field_marks(children[start]):
+        return None
+    depth = 0
+    for index in range(start, len(children)):
+        marks = _field_marks(children[index])
+        depth += marks.count("begin") - marks.count("end")
+        if depth <= 0:
+            return index + 1
+        if depth > _DEPTH:
+            break
+    return None

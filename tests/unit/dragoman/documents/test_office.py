@@ -1,0 +1,200 @@
+import io
+import zipfile
+
+import docx
+import pptx
+import pytest
+
+from dragoman.documents.office import OfficeDocument, read_docx, read_odt, read_pptx
+from tests.unit.dragoman.documents.made import ODT_CONTENT, odt, slides, word, zipped
+from tests.unit.dragoman.documents.pretend import translated
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def texts(document: OfficeDocument) -> list[str]:
+    return [text.html for text in document.texts]
+
+
+def member(content: bytes, name: str) -> str:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        return archive.read(name).decode()
+
+
+def paragraph(body: str) -> OfficeDocument:
+    """A Word document of one paragraph."""
+    part = f"<w:document {W}><w:body><w:p><w:pPr/>{body}</w:p></w:body></w:document>"
+    return read_docx(zipped({"word/document.xml": part}))
+
+
+def rewritten(body: str, *translations: str) -> str:
+    written = member(paragraph(body).write(list(translations)), "word/document.xml")
+    return written.partition("<w:pPr/>")[2].partition("</w:p></w:body>")[0].replace(' xml:space="preserve"', "")
+
+
+def test_word_reads_what_was_translated() -> None:
+    document = read_docx(word())
+    assert sorted(texts(document)) == [
+        "A title",
+        'Where did you <span id="0">learn</span> to cook?',
+        "a cell",
+        "a header",
+    ]
+    written = docx.Document(io.BytesIO(translated(document)))
+    title, question = written.paragraphs[:2]
+    assert (title.text, title.style.name, question.text) == ("A TITLE", "Heading 1", "WHERE DID YOU LEARN TO COOK?")
+    assert [(run.text, run.bold) for run in question.runs] == [
+        ("WHERE DID YOU ", None),
+        ("LEARN", True),
+        (" TO COOK?", None),
+    ]
+    assert [cell.text for cell in written.tables[0].rows[0].cells] == ["A CELL", "12"]
+    assert written.sections[0].header.paragraphs[0].text == "A HEADER"
+
+
+def test_bold_goes_where_its_word_goes() -> None:
+    document = read_docx(word())
+    question = texts(document).index('Where did you <span id="0">learn</span> to cook?')
+    translations: list[str | None] = [None] * len(document.texts)
+    translations[question] = 'Wo hast du kochen <span id="0">gelernt</span>?'
+    runs = docx.Document(io.BytesIO(document.write(translations))).paragraphs[1].runs
+    assert [(run.text, run.bold) for run in runs] == [("Wo hast du kochen ", None), ("gelernt", True), ("?", None)]
+
+
+def test_powerpoint_reads_what_was_translated() -> None:
+    [slide] = pptx.Presentation(io.BytesIO(translated(read_pptx(slides())))).slides
+    assert slide.shapes.title.text == "A TITLE"
+    runs = slide.placeholders[1].text_frame.paragraphs[0].runs
+    assert [(run.text, run.font.bold) for run in runs] == [("ONE ", False), ("TWO", True), (" THREE", False)]
+    assert slide.notes_slide.notes_text_frame.text == "A NOTE"
+
+
+def test_only_the_words_of_an_odt_file_change() -> None:
+    expected = ODT_CONTENT.replace('<text:s text:c="2"/>', " ")
+    for words in ("A title", "a note", "a cell"):
+        expected = expected.replace(f">{words}<", f">{words.upper()}<")
+    for before, behind in (("one <", "ONE <"), (">two", ">TWO"), (" three", " THREE"), (">link", ">LINK")):
+        expected = expected.replace(before, behind)
+    expected = expected.replace("four five", "FOUR FIVE").replace("six<", "SIX<")
+    written = translated(read_odt(odt()))
+    assert member(written, "content.xml") == expected
+    with zipfile.ZipFile(io.BytesIO(written)) as archive:
+        first = archive.infolist()[0]
+    assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
+
+
+def test_where_there_is_no_translation_the_parts_stay() -> None:
+    for content, read, name in (
+        (odt(), read_odt, "content.xml"),
+        (word(), read_docx, "word/document.xml"),
+        (slides(), read_pptx, "ppt/slides/slide1.xml"),
+    ):
+        document = read(content)
+        before, behind = member(content, name), member(document.write([None] * len(document.texts)), name)
+        assert behind.partition("?>")[2].strip() == before.partition("?>")[2].strip()
+
+
+def test_runs_that_look_alike_are_one() -> None:
+    body = (
+        '<w:r w:rsidR="1"><w:t>Good </w:t></w:r><w:proofErr w:type="spellStart"/>'
+        '<w:r><w:rPr><w:lang w:val="en-GB"/></w:rPr><w:t>mor</w:t></w:r><w:r><w:rPr/><w:t>ning</w:t></w:r>'
+    )
+    assert texts(paragraph(body)) == ["Good morning"]
+    assert rewritten(body, "Moin") == "<w:r><w:t>Moin</w:t></w:r>"
+
+
+def test_links_and_changes_keep_their_elements() -> None:
+    body = (
+        "<w:r><w:t>see </w:t></w:r>"
+        '<w:hyperlink w:anchor="a"><w:r><w:rPr><w:u/></w:rPr><w:t>this</w:t></w:r></w:hyperlink>'
+        "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del><w:sdt><w:sdtPr/><w:sdtContent><w:r><w:t> now</w:t></w:r>"
+        "</w:sdtContent></w:sdt>"
+    )
+    html = 'see <span id="0"><span id="1">this</span></span><wbr id="2"><span id="3"> now</span>'
+    assert texts(paragraph(body)) == [html]
+    assert rewritten(body, html) == body
+    moved = rewritten(body, '<span id="3">nun</span> <span id="0"><span id="1">das</span></span><wbr id="2">')
+    assert moved.index("nun") < moved.index("w:hyperlink") < moved.index("<w:u/>") < moved.index("das")
+
+
+def test_breaks_pictures_and_notes_stay() -> None:
+    body = (
+        "<w:r><w:t>one</w:t><w:br/><w:t>two</w:t><w:tab/></w:r>"
+        '<w:r><w:drawing/></w:r><w:bookmarkStart w:id="1"/>'
+        '<w:r><w:rPr><w:vanish/></w:rPr><w:footnoteReference w:id="2"/></w:r>'
+    )
+    html = 'one<br id="0">two<br id="1"><wbr id="2"><wbr id="3"><wbr id="4">'
+    assert texts(paragraph(body)) == [html]
+    expected = "".join(f"<w:r>{child}</w:r>" for child in ("<w:t>one</w:t>", "<w:br/>", "<w:t>two</w:t>", "<w:tab/>"))
+    assert rewritten(body, html) == expected + body.partition("</w:r>")[2]
+
+
+def field(code: str, result: str) -> str:
+    def mark(kind: str) -> str:
+        return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+    return f"{mark('begin')}<w:r><w:instrText> {code} </w:instrText></w:r>{mark('separate')}{result}{mark('end')}"
+
+
+def test_fields_stay_and_the_text_of_links_is_translated() -> None:
+    body = f"<w:r><w:t>Page </w:t></w:r>{field('PAGE', '<w:r><w:t>three</w:t></w:r>')}"
+    assert texts(paragraph(body)) == ['Page <wbr id="0">']
+    assert rewritten(body, 'Page <wbr id="0">') == body
+    link = field('HYPERLINK "http://example.com"', "<w:r><w:t>there</w:t></w:r>") + "<w:r><w:t> it is</w:t></w:r>"
+    assert texts(paragraph(link)) == ['<span id="0">there</span> it is']
+    assert rewritten(link, '<span id="0">there</span> it is') == link
+
+
+def test_a_field_that_goes_on_in_another_paragraph_stays() -> None:
+    body = '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:t>words</w:t></w:r>'
+    assert texts(paragraph(body)) == ['<wbr id="0">words']
+    assert rewritten(body * 100, texts(paragraph(body * 100))[0]) == body * 100
+
+
+def test_text_boxes_are_paragraphs_of_their_own() -> None:
+    box = "<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>inside</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>"
+    document = paragraph(f"<w:r><w:t>outside</w:t></w:r>{box}")
+    assert texts(document) == ['outside<wbr id="0">', "inside"]
+    written = member(translated(document), "word/document.xml")
+    assert ("OUTSIDE" in written, "INSIDE" in written, "pict" in written) == (True, True, True)
+
+
+def test_characters_that_xml_cannot_hold_are_left_out() -> None:
+    assert rewritten("<w:r><w:t>a</w:t></w:r>", "b\x00\x1bc") == "<w:r><w:t>bc</w:t></w:r>"
+
+
+def test_texts_are_named_by_part_and_paragraph() -> None:
+    assert [text.place for text in read_odt(odt()).texts][:2] == [
+        "content.xml, paragraph 1",
+        "content.xml, paragraph 2",
+    ]
+
+
+@pytest.mark.parametrize("read", [read_docx, read_pptx, read_odt])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"PK no archive", "is no ZIP archive"),
+        (zipped({"readme.txt": "Hello."}), "it has none of its parts"),
+        (word()[:-500], "is no ZIP archive"),
+    ],
+)
+def test_another_file_is_refused(read, content: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        read(content)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("<w:document>", "is no XML"),
+        ("", "is no XML"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "must have no document type"),
+        ("<a>" * 300 + "</a>" * 300, "is no XML"),
+    ],
+)
+def test_xml_that_could_grow_or_is_broken_is_refused(part: str, words: str) -> None:
+    with pytest.raises(ValueError, match=f"its member 'word/document.xml' {words}") as raised:
+        read_docx(zipped({"word/document.xml": part}))
+    assert "\n" not in str(raised.value)

@@ -24,7 +24,8 @@ const origins = new WeakMap(); // of each word of the translation: the places of
 
 // ---- Calls
 
-class CallError extends Error {
+// Why there is no translation; the status is that of HTTP, or 0 where nobody answered.
+class Refusal extends Error {
   constructor(message, status = 0, retryAfterS = 0) {
     super(message);
     Object.assign(this, { status, retryAfterS });
@@ -43,11 +44,16 @@ async function call(path, content, signal) {
   const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body, signal }).catch(unreachable);
   if (answer.ok) return answer;
   const { error } = await answer.json().catch(() => ({ error: { message: `The server answered ${answer.status}.` } }));
-  throw new CallError(error.message, answer.status, Number(answer.headers.get("retry-after")));
+  throw new Refusal(error.message, answer.status, Number(answer.headers.get("retry-after")));
+}
+
+async function callForJson(path, content, signal) {
+  const answer = await call(path, content, signal);
+  return answer.json().catch(unreachable);
 }
 
 function unreachable(error) {
-  throw error.name === "AbortError" ? error : new CallError("The server cannot be reached.");
+  throw error.name === "AbortError" ? error : new Refusal("The server cannot be reached.");
 }
 
 async function* events(answer) {
@@ -60,7 +66,7 @@ async function* events(answer) {
     rest = whole.pop();
     for (const event of whole) {
       const data = JSON.parse(event.slice(event.indexOf("data: ") + "data: ".length));
-      if (data.error) throw new CallError(data.error.message, data.error.code);
+      if (data.error) throw new Refusal(data.error.message, data.error.code);
       yield data;
     }
   }
@@ -68,13 +74,12 @@ async function* events(answer) {
 
 // Translates the text that is shown once more, with options.
 async function translateAgain(options) {
-  const answer = await call("v1/translate", { ...shown, options }, calls.signal);
-  const { translations } = await answer.json().catch(unreachable);
+  const { translations } = await callForJson("v1/translate", { ...shown, options }, calls.signal);
   return checked(translations[0]);
 }
 
 function checked(result) {
-  if (result.textError) throw new CallError(result.textError.message, 400);
+  if (result.textError) throw new Refusal(result.textError.message, 400);
   return result;
 }
 
@@ -98,7 +103,7 @@ async function load() {
   const models = [];
   try {
     for (let token = ""; token !== undefined; ) {
-      const page = await (await call(`v1/models?pageToken=${encodeURIComponent(token)}`)).json();
+      const page = await callForJson(`v1/models?pageToken=${encodeURIComponent(token)}`);
       models.push(...(page.models ?? []));
       token = page.nextPageToken;
     }
@@ -173,7 +178,7 @@ function changed() {
   output.classList.add("stale");
   $("copy").disabled = $("more").disabled = true;
   $("clear").disabled = !text.value;
-  showAlternatives(null);
+  hideAlternatives();
   say("");
 }
 
@@ -220,7 +225,7 @@ async function stream(request, signal) {
     if (output.classList.contains("stale")) show("");
     output.append(textDelta);
   }
-  throw new CallError("The connection to the server was lost.");
+  throw new Refusal("The connection to the server was lost.");
 }
 
 function finish(request, result) {
@@ -253,7 +258,7 @@ async function copy() {
 
 async function toggleAlternatives() {
   if (!$("alternatives").hidden) {
-    showAlternatives(null);
+    hideAlternatives();
     return;
   }
   hideError();
@@ -265,11 +270,14 @@ async function toggleAlternatives() {
   }
 }
 
-// Shows those that are not the translation itself; null: none are wanted.
+function hideAlternatives() {
+  $("alternatives").hidden = true;
+  $("more").ariaExpanded = "false";
+}
+
+// Shows those of the translations that are not the one above them; a click puts another one there.
 function showAlternatives(translations) {
-  $("alternatives").hidden = !translations;
-  $("more").ariaExpanded = String(Boolean(translations));
-  const others = new Set(translations ?? []);
+  const others = new Set(translations);
   others.delete(output.textContent);
   const items = [...others].map((translation) => {
     const button = element("button", translation);
@@ -284,6 +292,8 @@ function showAlternatives(translations) {
   });
   if (!items.length) items.push(element("p", "The model found no others."));
   $("alternatives").replaceChildren(...items.map((item) => element("li", item)));
+  $("alternatives").hidden = false;
+  $("more").ariaExpanded = "true";
 }
 
 function element(name, content) {
@@ -304,7 +314,7 @@ async function align() {
     if (translatedText === output.textContent) showWords(translatedText, original, alignments);
   } catch (error) {
     // Not every model, nor every pair of languages, has alignments; the translation is good without them.
-    if (!(error instanceof CallError || error.name === "AbortError")) throw error;
+    if (!(error instanceof Refusal || error.name === "AbortError")) throw error;
   }
 }
 
@@ -373,7 +383,7 @@ function moveToWord(event) {
 
 function fail(error, again) {
   if (error.name === "AbortError") return;
-  if (!(error instanceof CallError)) throw error;
+  if (!(error instanceof Refusal)) throw error;
   retry = again;
   if (error.status === 401) {
     $("key-form").hidden = false;
@@ -412,13 +422,22 @@ function useKey(event) {
 async function open(file) {
   hideError();
   try {
-    if (!file.name.toLowerCase().endsWith(".txt")) throw new CallError(`${file.name} is not a .txt file`, 400);
-    checkSize(file.name, file.size);
-    const content = await file.arrayBuffer();
-    text.value = new TextDecoder("utf-8", { fatal: true }).decode(content);
-    await translate();
+    text.value = await textOf(file);
   } catch (error) {
-    showError(error instanceof CallError ? error : new CallError(`${file.name} is not text in UTF-8`, 400));
+    fail(error, () => open(file));
+    return;
+  }
+  await translate();
+}
+
+async function textOf(file) {
+  if (!file.name.toLowerCase().endsWith(".txt")) throw new Refusal(`${file.name} is not a .txt file`, 400);
+  checkSize(file.name, file.size);
+  const content = await file.arrayBuffer();
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(content);
+  } catch {
+    throw new Refusal(`${file.name} is not text in UTF-8`, 400);
   }
 }
 
@@ -451,7 +470,7 @@ function readAddress() {
 
 function checkSize(name, bytes) {
   if (bytes <= maxTextBytes) return;
-  throw new CallError(`${name} has ${number(bytes)} bytes; at most ${number(maxTextBytes)} can be translated`, 400);
+  throw new Refusal(`${name} has ${number(bytes)} bytes; at most ${number(maxTextBytes)} can be translated`, 400);
 }
 
 const bytesOf = (string) => new TextEncoder().encode(string).length;

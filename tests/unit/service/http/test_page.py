@@ -129,7 +129,7 @@ def test_the_script_knows_only_elements_of_the_page_and_methods_of_the_server() 
     listed = re.search(r"= \[(.*)\]\.map\(\$\)", SCRIPT)
     assert listed
     assert used | set(re.findall(r'"(\w+)"', listed[1])) <= ids
-    called = {path.partition("?")[0] for path in re.findall(r'call\(["`]([^"`]+)', SCRIPT)}
+    called = {path.partition("?")[0] for path in re.findall(r'call(?:ForJson)?\(["`]([^"`]+)', SCRIPT)}
     assert called == {"v1/models", "v1/translate", "v1/translate:stream"}
     assert {f"/{path}" for path in called} <= openapi.document()["paths"].keys()
 

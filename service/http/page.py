@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 FOLDER: Final = Path(__file__).parent / "static"
 FILES: Final = {
-    "page.js": "text/javascript; charset=utf-8",
+    **dict.fromkeys(("page.js", "api.js", "dom.js", "languages.js", "words.js"), "text/javascript; charset=utf-8"),
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
@@ -46,14 +46,14 @@ def routes(max_text_bytes: int, pivot_language: str) -> list[BaseRoute]:
     files = {name: (FOLDER / name).read_bytes() for name in FILES}
     return [
         _route("/", page.encode(), "text/html; charset=utf-8"),
-        *(_route(f"/{name}", content, FILES[name]) for name, content in files.items()),
+        *(_route(f"/page/{name}", content, FILES[name]) for name, content in files.items()),
     ]
 
 
 def _route(path: str, content: bytes, kind: str) -> Route:
     etag = f'"{hashlib.sha256(content).hexdigest()}"'
     headers = {
-        # Asks each time whether there is another one, so that page and script are of one version.
+        # Asks each time whether there is another one, so that all files are of one version.
         "cache-control": "no-cache",
         "etag": etag,
         "content-security-policy": _POLICY,

@@ -1,16 +1,17 @@
-// What is typed is translated while it is typed, by the API of the server that the page comes from.
-// Texts get into the page as text only (textContent, text nodes), never as HTML.
+// What is typed is translated while it is typed.
+
+import { Refusal, callForEvents, callForJson, checked, hasKey, keepKey } from "./api.js";
+import { $, element } from "./dom.js";
+import { nameOf, pairs, tag } from "./languages.js";
+import { light, moveToWord, showWords } from "./words.js";
 
 const TYPING_PAUSE_MS = 200;
 const ALTERNATIVES = 4;
 const LONGEST_IN_ADDRESS = 2000; // UTF-16 units of text
-const KEY = "dragoman-api-key";
 const AUTO = "auto";
 
-const $ = (id) => document.getElementById(id);
-const [source, target, text, marks, output] = ["source", "target", "text", "marks", "translation"].map($);
+const [source, target, text, output] = ["source", "target", "text", "translation"].map($);
 const maxTextBytes = Number(document.documentElement.dataset.maxTextBytes);
-const pivot = document.documentElement.dataset.pivotLanguage;
 
 let targets = new Map(); // of each source language: the languages into which it can be translated
 let detected = ""; // the language of the text, where the server was asked for it
@@ -20,57 +21,6 @@ let waiting = 0; // the timer of the error line
 let retry = () => {}; // what was refused
 let shown = null; // the request of the translation that is shown; null: it is not complete
 let hasAskedForWords = false; // whether the alignments of that translation were asked for
-const origins = new WeakMap(); // of each word of the translation: the places of the words that it comes from
-
-// ---- Calls
-
-// Why there is no translation; the status is that of HTTP, or 0 where nobody answered.
-class Refusal extends Error {
-  constructor(message, status = 0, retryAfterS = 0) {
-    super(message);
-    Object.assign(this, { status, retryAfterS });
-  }
-
-  get mayHelpToRetry() {
-    return this.status === 0 || this.status === 429 || this.status >= 500;
-  }
-}
-
-async function call(path, content, signal) {
-  const headers = { "content-type": "application/json" };
-  const key = sessionStorage.getItem(KEY);
-  if (key) headers["x-api-key"] = key;
-  const body = content && JSON.stringify(content);
-  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body, signal }).catch(unreachable);
-  if (answer.ok) return answer;
-  const { error } = await answer.json().catch(() => ({ error: { message: `The server answered ${answer.status}.` } }));
-  throw new Refusal(error.message, answer.status, Number(answer.headers.get("retry-after")));
-}
-
-async function callForJson(path, content, signal) {
-  const answer = await call(path, content, signal);
-  return answer.json().catch(unreachable);
-}
-
-function unreachable(error) {
-  throw error.name === "AbortError" ? error : new Refusal("The server cannot be reached.");
-}
-
-async function* events(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read().catch(unreachable);
-    if (done) return;
-    const whole = (rest + value).split("\n\n");
-    rest = whole.pop();
-    for (const event of whole) {
-      const data = JSON.parse(event.slice(event.indexOf("data: ") + "data: ".length));
-      if (data.error) throw new Refusal(data.error.message, data.error.code);
-      yield data;
-    }
-  }
-}
 
 // Translates the text that is shown once more, with options.
 async function translateAgain(options) {
@@ -78,25 +28,7 @@ async function translateAgain(options) {
   return checked(translations[0]);
 }
 
-function checked(result) {
-  if (result.textError) throw new Refusal(result.textError.message, 400);
-  return result;
-}
-
 // ---- Languages
-
-const names = new Intl.DisplayNames(["en"], { type: "language" });
-
-// Some models know their languages by codes such as "deu_Latn".
-const tag = (code) => code.replaceAll("_", "-");
-
-function nameOf(code) {
-  try {
-    return names.of(tag(code));
-  } catch {
-    return code;
-  }
-}
 
 async function load() {
   hideError();
@@ -111,24 +43,12 @@ async function load() {
     fail(error, load);
     return;
   }
-  targets = pairs(models);
+  targets = pairs(models, document.documentElement.dataset.pivotLanguage);
   fill(source, [...targets.keys()], [new Option("Detect language", AUTO)]);
   source.value = targets.size === 1 ? [...targets.keys()][0] : AUTO;
   fillTargets();
   readAddress();
   await translate();
-}
-
-function pairs(models) {
-  const found = new Map();
-  for (const { sourceLanguageCodes: from, targetLanguageCodes: into } of models) {
-    for (const code of from) found.set(code, new Set([...(found.get(code) ?? []), ...into]));
-  }
-  for (const into of found.values()) {
-    if (into.has(pivot)) for (const code of found.get(pivot) ?? []) into.add(code);
-  }
-  for (const [code, into] of found) into.delete(code);
-  return found;
 }
 
 function fill(select, codes, first = []) {
@@ -139,9 +59,10 @@ function fill(select, codes, first = []) {
 
 function fillTargets() {
   const before = target.value || navigator.language.split("-")[0];
-  const codes = source.value === AUTO ? new Set([...targets.values()].flatMap((into) => [...into])) : targets.get(source.value);
-  fill(target, [...(codes ?? [])]);
-  if (codes?.has(before)) target.value = before;
+  const sources = source.value === AUTO ? [...targets.keys()] : [source.value];
+  const codes = new Set(sources.flatMap((code) => [...(targets.get(code) ?? [])]));
+  fill(target, [...codes]);
+  if (codes.has(before)) target.value = before;
 }
 
 const from = () => (source.value === AUTO ? detected : source.value);
@@ -174,7 +95,7 @@ function changed() {
   shown = null;
   const characters = count([...text.value].length, "character");
   $("count").textContent = `${characters}, ${number(bytesOf(text.value))} of ${number(maxTextBytes)} bytes`;
-  mark([]);
+  light(null);
   output.classList.add("stale");
   $("copy").disabled = $("more").disabled = true;
   $("clear").disabled = !text.value;
@@ -217,7 +138,7 @@ async function translate() {
 }
 
 async function stream(request, signal) {
-  for await (const { textDelta, result } of events(await call("v1/translate:stream", request, signal))) {
+  for await (const { textDelta, result } of callForEvents("v1/translate:stream", request, signal)) {
     if (result) {
       finish(request, checked(result));
       return;
@@ -284,7 +205,7 @@ function showAlternatives(translations) {
     Object.assign(button, { type: "button", dir: "auto", lang: output.lang });
     button.addEventListener("click", () => {
       show(translation);
-      mark([]);
+      light(null);
       showAlternatives(translations);
       $("more").focus();
     });
@@ -294,12 +215,6 @@ function showAlternatives(translations) {
   $("alternatives").replaceChildren(...items.map((item) => element("li", item)));
   $("alternatives").hidden = false;
   $("more").ariaExpanded = "true";
-}
-
-function element(name, content) {
-  const made = document.createElement(name);
-  made.append(content);
-  return made;
 }
 
 // ---- Words
@@ -318,67 +233,6 @@ async function align() {
   }
 }
 
-function showWords(translation, original, alignments) {
-  const [places, sources] = [unitPlaces(translation), unitPlaces(original)];
-  const words = new Map(); // by the place where a word begins
-  for (const { sourceStart = 0, sourceEnd, targetStart = 0, targetEnd } of alignments) {
-    const word = words.get(targetStart) ?? { end: places[targetEnd], from: [] };
-    word.from.push([sources[sourceStart], sources[sourceEnd]]);
-    words.set(targetStart, word);
-  }
-  const content = new DocumentFragment();
-  let done = 0;
-  for (const [start, word] of words) {
-    const span = element("span", translation.slice(places[start], word.end));
-    span.tabIndex = -1;
-    span.title = word.from.map(([begin, end]) => original.slice(begin, end)).join(", ");
-    origins.set(span, word.from);
-    content.append(translation.slice(done, places[start]), span);
-    done = word.end;
-  }
-  content.append(translation.slice(done));
-  output.ariaLive = "off"; // it is the same text
-  output.replaceChildren(content);
-}
-
-// Alignments count code points; strings of JavaScript count UTF-16 units.
-function unitPlaces(string) {
-  const places = [0];
-  for (const character of string) places.push(places.at(-1) + character.length);
-  return places;
-}
-
-// Lights up the words that a word comes from, unless the text has changed since.
-function light(word) {
-  mark((shown && origins.get(word)) || []);
-}
-
-function mark(places) {
-  const content = new DocumentFragment();
-  let done = 0;
-  for (const [begin, end] of places.toSorted(([one], [other]) => one - other)) {
-    content.append(text.value.slice(done, begin), element("mark", text.value.slice(begin, end)));
-    done = end;
-  }
-  content.append(text.value.slice(done));
-  marks.replaceChildren(content);
-  const first = marks.querySelector("mark");
-  const box = marks.parentElement;
-  if (first && (first.offsetTop < box.scrollTop || first.offsetTop > box.scrollTop + box.clientHeight)) {
-    box.scrollTop = first.offsetTop - box.clientHeight / 2;
-  }
-}
-
-function moveToWord(event) {
-  const words = [...output.children];
-  const at = words.indexOf(document.activeElement);
-  const [next, previous] = getComputedStyle(output).direction === "rtl" ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"];
-  const places = { [next]: Math.min(at + 1, words.length - 1), [previous]: Math.max(at - 1, 0), Home: 0, End: words.length - 1 };
-  if (!words.length || !(event.key in places)) return;
-  event.preventDefault();
-  words[places[event.key]].focus();
-}
-
 // ---- Errors, and the key
 
 function fail(error, again) {
@@ -388,7 +242,7 @@ function fail(error, again) {
   if (error.status === 401) {
     $("key-form").hidden = false;
     $("key").focus();
-    if (!sessionStorage.getItem(KEY)) return;
+    if (!hasKey()) return;
   }
   showError(error);
 }
@@ -399,7 +253,8 @@ function showError(error) {
   $("error").hidden = false;
   $("again").hidden = !error.mayHelpToRetry;
   $("error-text").textContent = seconds ? `${message} Try again in ${count(seconds, "second")}.` : message;
-  if (seconds) waiting = setTimeout(() => ($("error-text").textContent = "The server takes calls again."), seconds * 1000);
+  const over = () => ($("error-text").textContent = "The server takes calls again.");
+  if (seconds) waiting = setTimeout(over, seconds * 1000);
 }
 
 function hideError() {
@@ -410,7 +265,7 @@ function hideError() {
 
 function useKey(event) {
   event.preventDefault();
-  sessionStorage.setItem(KEY, $("key").value);
+  keepKey($("key").value);
   $("key").value = "";
   $("key-form").hidden = true;
   text.focus();
@@ -503,13 +358,13 @@ $("file").addEventListener("change", ({ target: field }) => {
   field.value = "";
 });
 output.addEventListener("pointerenter", align);
-output.addEventListener("pointerover", (event) => light(event.target));
-output.addEventListener("pointerleave", () => mark([]));
+output.addEventListener("pointerover", (event) => light(shown && event.target));
+output.addEventListener("pointerleave", () => light(null));
 output.addEventListener("focusin", (event) => {
-  light(event.target);
+  light(shown && event.target);
   align();
 });
-output.addEventListener("focusout", () => mark([]));
+output.addEventListener("focusout", () => light(null));
 output.addEventListener("keydown", moveToWord);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) translate();

@@ -17,10 +17,12 @@ from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
 PATIENCE_S = 60.0
-INDEX, SCRIPT, STYLE = (
-    (page.FOLDER / name).read_text(encoding="utf-8") for name in ("index.html", "page.js", "page.css")
+SCRIPTS = [name for name in page.FILES if name.endswith(".js")]
+INDEX, STYLE, *SOURCES = (
+    (page.FOLDER / name).read_text(encoding="utf-8") for name in ("index.html", "page.css", *SCRIPTS)
 )
-PATHS = ["/", *(f"/{name}" for name in page.FILES)]
+SCRIPT = "\n".join(SOURCES)
+PATHS = {"/": "text/html; charset=utf-8"} | {f"/page/{name}": kind for name, kind in page.FILES.items()}
 
 
 class Answer(NamedTuple):
@@ -68,8 +70,7 @@ async def get(port: Address, path: str, method: str = "GET", headers: Mapping[st
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_file_comes_with_its_kind_and_what_a_browser_may_do_with_it(port: Address, path: str) -> None:
     answer = await get(port, path)
-    kind = "text/html; charset=utf-8" if path == "/" else page.FILES[path[1:]]
-    assert (answer.status, answer.headers["content-type"]) == (200, kind)
+    assert (answer.status, answer.headers["content-type"]) == (200, PATHS[path])
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
     policy = dict(rule.split(" ", 1) for rule in answer.headers["content-security-policy"].split("; "))
@@ -102,7 +103,8 @@ async def test_the_page_says_the_limits_of_the_server(port: Address) -> None:
 def test_the_page_loads_only_files_that_are_there_and_nothing_of_others() -> None:
     elements = Elements(INDEX)
     used = {*elements.values("src"), *elements.values("href")} - {"v1/openapi.json"}
-    assert used == page.FILES.keys()
+    imported = {f"page/{name}" for name in re.findall(r'from "\./([^"]+)"', SCRIPT)}
+    assert {f"/{path}" for path in used | imported} == PATHS.keys() - {"/"}
     assert {file.name for file in page.FOLDER.iterdir()} == {"index.html", *page.FILES}
     assert not re.search(r"https?://|@import|url\(", INDEX + SCRIPT + STYLE)
 
@@ -126,10 +128,9 @@ def test_the_script_makes_no_elements_of_text() -> None:
 def test_the_script_knows_only_elements_of_the_page_and_methods_of_the_server() -> None:
     ids = set(Elements(INDEX).values("id"))
     used = set(re.findall(r'\$\("([\w-]+)"\)', SCRIPT))
-    listed = re.search(r"= \[(.*)\]\.map\(\$\)", SCRIPT)
-    assert listed
-    assert used | set(re.findall(r'"(\w+)"', listed[1])) <= ids
-    called = {path.partition("?")[0] for path in re.findall(r'call(?:ForJson)?\(["`]([^"`]+)', SCRIPT)}
+    listed = " ".join(re.findall(r"= \[(.*)\]\.map\(\$\)", SCRIPT))
+    assert {"text", "copy"} <= used | set(re.findall(r'"(\w+)"', listed)) <= ids
+    called = {path.partition("?")[0] for path in re.findall(r'callFor\w+\(["`]([^"`]+)', SCRIPT)}
     assert called == {"v1/models", "v1/translate", "v1/translate:stream"}
     assert {f"/{path}" for path in called} <= openapi.document()["paths"].keys()
 

@@ -16,6 +16,11 @@ _READERS: Final = {
     ".odt": "dragoman.documents.office:read_odt",
     ".po": "dragoman.documents.po:read_po",
     ".pot": "dragoman.documents.po:read_po",
+    ".xlf": "dragoman.documents.xliff:read_xliff",
+    ".xliff": "dragoman.documents.xliff:read_xliff",
+    ".txt": "dragoman.documents.plain:read_text",
+    ".html": "dragoman.documents.plain:read_html",
+    ".htm": "dragoman.documents.plain:read_html",
 }
 SUFFIXES: Final = tuple(_READERS)
 

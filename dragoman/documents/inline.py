@@ -162,4 +162,4 @@ def _pairs(text: str, pattern: re.Pattern[str]) -> dict[int, re.Match[str]]:
 
 
 def _named(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    return (found for found in pattern.finditer(text) if found["name"])
+    return (found for found in pattern.finditer(text) if found.groupdict().get("name"))

@@ -67,6 +67,17 @@ def test_bold_stays_on_its_word_in_documents_of_offices(server, place, tmp_path:
     assert [run.text.strip() for run in written.paragraphs[1].runs if run.bold] == ["gelernt"]
 
 
+def test_tags_go_with_their_words_in_units_and_pages(server, place, tmp_path: Path) -> None:
+    unit = '<trans-unit id="1"><source>Where is the <g id="1">station</g>?</source>{}</trans-unit>'
+    content = f'<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2"><file><body>{unit}</body></file></xliff>'
+    written = translated(server, place, tmp_path, "a.xlf", content.format("").encode()).decode()
+    target = '<target state="translated">Wo ist der <g id="1">Bahnhof</g>?</target>'
+    assert written.partition("?>\n")[2] == content.format(target)
+    page = b"<!doctype html><title>Good morning.</title><p>Where is the <b>station</b>?</p>\n"
+    expected = "<!doctype html><title>Guten Morgen!</title><p>Wo ist der <b>Bahnhof</b>?</p>\n"
+    assert translated(server, place, tmp_path, "a.html", page).decode() == expected
+
+
 def test_a_text_over_the_limit_stays_and_is_named(launch, tmp_path: Path) -> None:
     server = launch("--max-text-bytes=60")
     server.wait_until_serving()

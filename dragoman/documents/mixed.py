@@ -1,0 +1,106 @@
+"""XML in which text and elements stand side by side, as in OpenDocument and XLIFF: to tokens, and back."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from dragoman.documents.inline import Kind, Token
+
+_LINES: Final = re.compile("(\n)")
+
+
+class Vocabulary(NamedTuple):
+    """What the elements of a format are; all others stand alone.
+
+    Attributes:
+        holds: tells whether an element holds text of the sentence around it.
+        breaks: tells whether one ends a sentence.
+        blank: the name of an element that stands for blanks; "": there is none.
+        dropped: the name of one that says nothing once the text is another; "": there is none.
+    """
+
+    holds: "Callable[[etree._Element], bool]"
+    breaks: "Callable[[etree._Element], bool]"
+    blank: str = ""
+    dropped: str = ""
+
+
+class MixedText:
+    """The content of an element.
+
+    Attributes:
+        tokens: of its text.
+    """
+
+    def __init__(self, element: "etree._Element", vocabulary: Vocabulary, *, keeps_lines: bool = False) -> None:
+        """Read an element, which stays as it is.
+
+        Args:
+            element: that holds text.
+            vocabulary: of its format.
+            keeps_lines: whether a line break in its text is one, not a blank.
+        """
+        self._element, self._vocabulary, self._keeps_lines = element, vocabulary, keeps_lines
+        self._tags: list[etree._Element | str] = []
+        self.tokens: list[Token] = []
+        self._read(element)
+
+    def rewrite(self, tokens: Sequence[Token]) -> None:
+        """Put a translation into the element."""
+        holders = [self._element]
+        _empty(self._element)
+        for token in tokens:
+            tag = token.text if token.kind is Kind.TEXT else self._tags[token.tag]
+            if token.kind is Kind.END:
+                holders.pop()
+            elif isinstance(tag, str):
+                _append_text(holders[-1], tag)
+            else:
+                tag.tail = None
+                holders[-1].append(tag)
+                if token.kind is Kind.BEGIN:
+                    _empty(tag)
+                    holders.append(tag)
+
+    def _read(self, parent: "etree._Element") -> None:
+        words = self._vocabulary
+        self._write(parent.text)
+        for child in parent:
+            if words.blank and child.tag == words.blank:
+                self._write(" ")
+            elif not isinstance(child.tag, str):  # a comment
+                self._add(Kind.ALONE, child)
+            elif words.holds(child):
+                number = self._add(Kind.BEGIN, child)
+                self._read(child)
+                self.tokens.append(Token(Kind.END, tag=number))
+            elif child.tag != words.dropped:
+                self._add(Kind.BREAK if words.breaks(child) else Kind.ALONE, child)
+            self._write(child.tail)
+
+    def _write(self, text: str | None) -> None:
+        for piece in _LINES.split(text or "") if self._keeps_lines else [text or ""]:
+            if self._keeps_lines and piece == "\n":
+                self._add(Kind.BREAK, piece)
+            elif piece:
+                self.tokens.append(Token(Kind.TEXT, piece))
+
+    def _add(self, kind: Kind, tag: "etree._Element | str") -> int:
+        """Add a tag; gives its number."""
+        self._tags.append(tag)
+        self.tokens.append(Token(kind, tag=len(self._tags) - 1))
+        return len(self._tags) - 1
+
+
+def _empty(element: "etree._Element") -> None:
+    element.text = None
+    element[:] = []
+
+
+def _append_text(holder: "etree._Element", text: str) -> None:
+    if len(holder):
+        holder[-1].tail = (holder[-1].tail or "") + text
+    else:
+        holder.text = (holder.text or "") + text

@@ -1,0 +1,80 @@
+"""Plain text, of which each line is a text, and HTML, which is one text."""
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from dragoman.documents.document import DocumentText, decoded
+from dragoman.documents.inline import Tagged, from_html, to_html
+
+_TAB: Final = re.compile("(?P<stop>\t)")
+_WORD: Final = re.compile(r"[^\W\d_]")
+
+
+class PlainText:
+    """Lines of text.
+
+    Attributes:
+        texts: one for each line with words.
+        protects_placeholders: False.
+    """
+
+    protects_placeholders = False
+
+    def __init__(self, content: bytes) -> None:
+        """Read lines, whichever their ends are; raises ValueError where they are not UTF-8."""
+        self._lines = list(io.StringIO(decoded(content), newline=""))
+        self._places = [place for place, line in enumerate(self._lines) if _WORD.search(line)]
+        self.texts = [
+            DocumentText(to_html(_tagged(self._lines[place]).tokens), f"line {place + 1}") for place in self._places
+        ]
+
+    def write(self, translations: Sequence[str | None]) -> bytes:
+        """Give the content of the file, blanks at the ends of lines as before; see `Document`."""
+        lines = list(self._lines)
+        for place, translation in zip(self._places, translations, strict=True):
+            if translation is not None:
+                before, _, behind = lines[place].partition(_words(lines[place]))
+                lines[place] = f"{before}{_tagged(lines[place]).source(from_html(translation))}{behind}"
+        return "".join(lines).encode()
+
+
+class HtmlDocument:
+    """A page.
+
+    Attributes:
+        texts: the whole of it, if it has words.
+        protects_placeholders: False.
+    """
+
+    protects_placeholders = False
+
+    def __init__(self, content: bytes) -> None:
+        """Read a page; raises ValueError where it is not UTF-8."""
+        self._source = decoded(content)
+        self.texts = [DocumentText(self._source, "the page")] if _WORD.search(self._source) else []
+
+    def write(self, translations: Sequence[str | None]) -> bytes:
+        """Give the content of the file; see `Document`."""
+        translation = next(iter(translations), None)
+        return (self._source if translation is None else translation).encode()
+
+
+def read_text(content: bytes) -> PlainText:
+    """Read plain text; raises ValueError where it is not UTF-8."""
+    return PlainText(content)
+
+
+def read_html(content: bytes) -> HtmlDocument:
+    """Read a page; raises ValueError where it is not UTF-8."""
+    return HtmlDocument(content)
+
+
+def _words(line: str) -> str:
+    """Leave out blanks at the ends of a line, and a byte order mark."""
+    return line.removeprefix("\ufeff").strip()
+
+
+def _tagged(line: str) -> Tagged:
+    return Tagged.read(_words(line), _TAB)

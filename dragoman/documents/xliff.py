@@ -1,0 +1,150 @@
+"""XLIFF 1.2 and 2: a unit without a translation gets one, its inline elements inside it.
+
+https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html, https://docs.oasis-open.org/xliff/xliff-core/v2.1/
+"""
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from dragoman.documents import safe_xml
+from dragoman.documents.document import DocumentText
+from dragoman.documents.inline import from_html, has_words, to_html
+from dragoman.documents.mixed import MixedText, Vocabulary
+
+_STATE: Final = "translated"
+_UNTRANSLATED: Final = ("new", "needs-translation", "initial")
+
+
+class _Version(NamedTuple):
+    """What the versions differ in.
+
+    Attributes:
+        units: the names of what has a source and a target.
+        state_of_unit: whether the state is an attribute of that, not of the target.
+    """
+
+    units: str
+    state_of_unit: bool
+
+
+_NAMESPACE: Final = "urn:oasis:names:tc:xliff:document:"
+_VERSIONS: Final = {
+    f"{_NAMESPACE}1.2": _Version("trans-unit", state_of_unit=False),
+    f"{_NAMESPACE}2.0": _Version("segment", state_of_unit=True),
+    f"{_NAMESPACE}2.2": _Version("segment", state_of_unit=True),
+}
+
+
+def _holds(element: "etree._Element") -> bool:
+    kept = element.get("mtype") == "protected" or element.get("translate") == "no"
+    return etree.QName(element).localname in ("g", "pc", "mrk") and not kept
+
+
+_VOCABULARY: Final = Vocabulary(
+    holds=_holds,
+    breaks=lambda element: element.get("ctype") == "lb" or element.get("subType") == "xlf:lb",
+)
+
+
+class _Unit(NamedTuple):
+    """A unit that has no translation.
+
+    Attributes:
+        element: itself.
+        source: of it.
+        target: a copy of the source that becomes its target.
+        text: of the target.
+    """
+
+    element: "etree._Element"
+    source: "etree._Element"
+    target: "etree._Element"
+    text: MixedText
+
+
+class XliffDocument:
+    """A file of units.
+
+    Attributes:
+        texts: one for each unit without a translation.
+        protects_placeholders: True.
+    """
+
+    protects_placeholders = True
+
+    def __init__(self, content: bytes) -> None:
+        """Look for what is to be translated.
+
+        Args:
+            content: of the file.
+
+        Raises:
+            ValueError: it is no XLIFF of a version that is known.
+        """
+        self._tree = safe_xml.parse(content)
+        root = etree.QName(self._tree.getroot())
+        version = _VERSIONS.get(root.namespace or "")
+        if version is None or root.localname != "xliff":
+            raise ValueError(f"is no XLIFF 1.2 or 2: its first element is {self._tree.getroot().tag!r:.120}")
+        self._version, self._space = version, f"{{{root.namespace}}}"
+        self._units = [unit for unit in self._find() if has_words(unit.text.tokens)]
+        self.texts = [
+            DocumentText(to_html(unit.text.tokens), f"line {unit.element.sourceline}") for unit in self._units
+        ]
+
+    def write(self, translations: Sequence[str | None]) -> bytes:
+        """Give the content of the file; see `Document`."""
+        for unit, translation in zip(self._units, translations, strict=True):
+            if translation is not None:
+                unit.text.rewrite(from_html(safe_xml.allowed(translation)))
+                self._put(unit)
+        return safe_xml.serialized(self._tree)
+
+    def _find(self) -> Iterator[_Unit]:
+        for element in self._tree.getroot().iter(f"{self._space}{self._version.units}"):
+            source, target = element.find(f"{self._space}source"), element.find(f"{self._space}target")
+            if source is None or not _is_translated(element) or self._is_done(element, target):
+                continue
+            new = deepcopy(source)
+            new.tag, new.tail = f"{self._space}target", None
+            new.attrib.clear()
+            yield _Unit(element, source, new, MixedText(new, _VOCABULARY, keeps_lines=_keeps_space(source)))
+
+    def _is_done(self, element: "etree._Element", target: "etree._Element | None") -> bool:
+        """Tell whether a unit has a translation."""
+        if element.get("approved") == "yes":
+            return True
+        if target is None or not (len(target) or (target.text or "").strip()):
+            return False
+        return (element if self._version.state_of_unit else target).get("state") not in _UNTRANSLATED
+
+    def _put(self, unit: _Unit) -> None:
+        """Put a target behind its source, in the place of one that was there."""
+        old = unit.element.find(f"{self._space}target")
+        if old is None:
+            unit.target.tail, before = unit.source.tail, unit.source
+            before.addnext(unit.target)
+        else:
+            unit.target.tail = old.tail
+            unit.target.attrib.update(old.attrib)
+            unit.element.replace(old, unit.target)
+        (unit.element if self._version.state_of_unit else unit.target).set("state", _STATE)
+
+
+def read_xliff(content: bytes) -> XliffDocument:
+    """Read a file; raises ValueError where it is no XLIFF."""
+    return XliffDocument(content)
+
+
+def _is_translated(element: "etree._Element") -> bool:
+    """Tell whether a unit is to be translated: the nearest element that says it decides."""
+    said = next((each.get("translate") for each in (element, *element.iterancestors()) if each.get("translate")), "yes")
+    return said != "no"
+
+
+def _keeps_space(element: "etree._Element") -> bool:
+    said = (each.get(safe_xml.XML_SPACE) for each in (element, *element.iterancestors()))
+    return next((value for value in said if value), "default") == "preserve"

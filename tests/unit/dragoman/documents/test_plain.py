@@ -1,0 +1,40 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.documents.plain import read_html, read_text
+from tests.unit.dragoman.documents.pretend import translated
+
+
+def test_lines_keep_their_ends_and_the_blanks_around_them() -> None:
+    content = "\ufeffOne & <two>.\r\n\r\n  three\tfive\t \n12\nfour"
+    assert translated(read_text(content.encode())).decode() == content.upper()
+    assert [text.place for text in read_text(content.encode()).texts] == ["line 1", "line 3", "line 5"]
+
+
+@given(st.text())
+def test_any_text_comes_back(text: str) -> None:
+    content = text.encode(errors="replace")
+    document = read_text(content)
+    assert document.write([None] * len(document.texts)) == content
+    assert document.write([each.html for each in document.texts]) == content
+
+
+def test_a_tab_ends_a_sentence_and_stays() -> None:
+    document = read_text(b"one\ttwo\n")
+    assert document.texts[0].html == 'one<br id="0">two'
+    assert document.write(['eins<br id="0">zwei']) == b"eins\tzwei\n"
+
+
+def test_a_page_is_one_text() -> None:
+    content = b"<!doctype html><p>One &amp; <b>two</b></p>\r\n"
+    assert [text.html for text in read_html(content).texts] == [content.decode()]
+    assert translated(read_html(content)) == b"<!doctype html><p>ONE &amp; <b>TWO</b></p>\r\n"
+    assert read_html(content).write([None]) == content
+    assert read_html(b"12").write([]) == b"12"
+
+
+@pytest.mark.parametrize("read", [read_text, read_html])
+def test_other_charsets_are_refused(read) -> None:
+    with pytest.raises(ValueError, match="is not UTF-8"):
+        read(b"caf\xe9")

@@ -1,0 +1,106 @@
+import pytest
+from lxml import etree
+
+from dragoman.documents.xliff import XliffDocument, read_xliff
+from tests.unit.dragoman.documents.pretend import translated
+
+ONE = "urn:oasis:names:tc:xliff:document:1.2"
+TWO = "urn:oasis:names:tc:xliff:document:2.0"
+
+
+def one(body: str) -> bytes:
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<xliff xmlns="{ONE}" version="1.2"><file><body>'
+    return f"{head}{body}</body></file></xliff>".encode()
+
+
+def two(body: str) -> bytes:
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<xliff xmlns="{TWO}" version="2.0" srcLang="en"><file id="f">'
+    return f"{head}{body}</file></xliff>".encode()
+
+
+def texts(document: XliffDocument) -> list[str]:
+    return [text.html for text in document.texts]
+
+
+def test_a_unit_of_1_2_gets_a_target_behind_its_source() -> None:
+    body = (
+        '<trans-unit id="1">\n  <source xml:lang="en">Click <g id="1">here</g> & <x id="2"/>.</source>{}'
+        "\n  <note>n</note></trans-unit>"
+    ).replace("&", "&amp;")
+    document = read_xliff(one(body.format("")))
+    assert texts(document) == ['Click <span id="0">here</span> &amp; <wbr id="1">.']
+    target = '\n  <target state="translated">CLICK <g id="1">HERE</g> &amp; <x id="2"/>.</target>'
+    assert translated(document) == one(body.format(target))
+
+
+def test_a_segment_of_2_gets_a_target_and_a_state() -> None:
+    body = (
+        '<unit id="1"><segment{}><source>one <pc id="1">two</pc><ph id="2"/></source>{}</segment>'
+        "<ignorable><source> and </source></ignorable></unit>"
+    )
+    target = '<target>ONE <pc id="1">TWO</pc><ph id="2"/></target>'
+    expected = two(body.format(' state="translated"', target))
+    assert translated(read_xliff(two(body.format("", "")))) == expected
+    assert translated(read_xliff(two(body.format(' state="initial"', "<target/>")))) == expected
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<trans-unit><source>one</source><target>eins</target></trans-unit>",
+        '<trans-unit approved="yes"><source>one</source><target/></trans-unit>',
+        '<trans-unit translate="no"><source>one</source></trans-unit>',
+        '<group translate="no"><trans-unit><source>one</source></trans-unit></group>',
+        '<trans-unit><source>one</source><target><x id="1"/></target></trans-unit>',
+        "<trans-unit><source>12</source></trans-unit>",
+    ],
+)
+def test_units_that_are_translated_or_are_not_to_be_stay(unit: str) -> None:
+    document = read_xliff(one(unit))
+    assert (texts(document), document.write([])) == ([], one(unit))
+
+
+def test_a_target_that_is_marked_as_missing_is_replaced() -> None:
+    unit = '<trans-unit><source>one</source><target xml:lang="de" state="{}">{}</target></trans-unit>'
+    document = read_xliff(one(unit.format("needs-translation", "one")))
+    assert translated(document) == one(unit.format("translated", "ONE"))
+
+
+def test_what_is_marked_as_protected_is_kept_whole() -> None:
+    source = '<source>the <mrk mtype="protected">name</mrk> <mrk mtype="term">is</mrk><ph id="1">code</ph></source>'
+    document = read_xliff(one(f"<trans-unit>{source}</trans-unit>"))
+    assert texts(document) == ['the <wbr id="0"> <span id="1">is</span><wbr id="2">']
+    target = translated(document).decode().partition("<target")[2]
+    assert '>THE <mrk mtype="protected">name</mrk> <mrk mtype="term">IS</mrk><ph id="1">code</ph></target>' in target
+
+
+def test_lines_are_kept_where_blanks_are() -> None:
+    unit = '<trans-unit xml:space="preserve"><source>one\ntwo<x id="1" ctype="lb"/>three</source></trans-unit>'
+    document = read_xliff(one(unit))
+    assert texts(document) == ['one<br id="0">two<br id="1">three']
+    assert b'>ONE\nTWO<x id="1" ctype="lb"/>THREE</target>' in translated(document)
+    assert texts(read_xliff(one(unit.replace("preserve", "default")))) == ['one\ntwo<br id="0">three']
+
+
+def test_where_there_is_no_translation_nothing_changes() -> None:
+    content = one("<trans-unit><source>one</source></trans-unit>")
+    assert read_xliff(content).write([None]) == content
+    assert etree.fromstring(translated(read_xliff(content))).tag == f"{{{ONE}}}xliff"
+
+
+def test_texts_are_named_by_their_lines_and_placeholders_are_protected() -> None:
+    document = read_xliff(one("\n\n<trans-unit><source>one</source></trans-unit>"))
+    assert ([text.place for text in document.texts], document.protects_placeholders) == (["line 4"], True)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"Hello.", "is no XML"),
+        (b"<xliff/>", "is no XLIFF 1.2 or 2: its first element is 'xliff'"),
+        (b'<!DOCTYPE xliff [<!ENTITY a "b">]><xliff>&a;</xliff>', "must have no document type"),
+    ],
+)
+def test_another_file_is_refused(content: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        read_xliff(content)

@@ -312,7 +312,7 @@ def test_a_key_is_asked_for_and_the_error_says_when_to_try_again(
     expect(field).to_be_hidden()
     assert tab.page.evaluate("[Object.values(sessionStorage), localStorage.length, document.cookie]") == [[key], 0, ""]
     tab.text.fill("Good morning.")
-    expect(tab.error).to_contain_text(re.compile(r"Try again in \d+ seconds\."))
+    expect(tab.error).to_contain_text(re.compile(r"The API key may make .*\. Try again in \d+ seconds\."))
     expect(tab.again).to_be_visible()
     expect(tab.translation).to_have_text("")
 

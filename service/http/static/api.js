@@ -24,8 +24,8 @@ async function call(path, content, signal) {
   const body = content && JSON.stringify(content);
   const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body, signal }).catch(unreachable);
   if (answer.ok) return answer;
-  const { error } = await answer.json().catch(() => ({ error: { message: `The server answered ${answer.status}.` } }));
-  throw new Refusal(error.message, answer.status, Number(answer.headers.get("retry-after")));
+  const { error } = await answer.json().catch(() => ({ error: { message: `the server answered ${answer.status}` } }));
+  throw new Refusal(sentence(error.message), answer.status, Number(answer.headers.get("retry-after")));
 }
 
 export async function callForJson(path, content, signal) {
@@ -49,7 +49,7 @@ export async function* callForEvents(path, content, signal) {
     rest = whole.pop();
     for (const event of whole) {
       const data = JSON.parse(event.slice(event.indexOf("data: ") + "data: ".length));
-      if (data.error) throw new Refusal(data.error.message, data.error.code);
+      if (data.error) throw new Refusal(sentence(data.error.message), data.error.code);
       yield data;
     }
   }
@@ -57,6 +57,12 @@ export async function* callForEvents(path, content, signal) {
 
 // The result of one text; an error may stand in its place.
 export function checked(result) {
-  if (result.textError) throw new Refusal(result.textError.message, 400);
+  if (result.textError) throw new Refusal(sentence(result.textError.message), 400);
   return result;
+}
+
+// Messages of the server begin with the field that is wrong, if there is one, and with a small letter.
+function sentence(message) {
+  const whole = message.replace(/^contents\[0\]: /, "the text ").replace(/[^.!?]$/, "$&.");
+  return whole.charAt(0).toUpperCase() + whole.slice(1);
 }

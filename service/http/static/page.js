@@ -248,8 +248,7 @@ function fail(error, again) {
 }
 
 function showError(error) {
-  const message = error.message.replace(/^contents\[0\]: /, "The text ").replace(/[^.!?]$/, "$&.");
-  const seconds = error.retryAfterS;
+  const { message, retryAfterS: seconds } = error;
   $("error").hidden = false;
   $("again").hidden = !error.mayHelpToRetry;
   $("error-text").textContent = seconds ? `${message} Try again in ${count(seconds, "second")}.` : message;
@@ -286,13 +285,13 @@ async function open(file) {
 }
 
 async function textOf(file) {
-  if (!file.name.toLowerCase().endsWith(".txt")) throw new Refusal(`${file.name} is not a .txt file`, 400);
+  if (!file.name.toLowerCase().endsWith(".txt")) throw new Refusal(`${file.name} is not a .txt file.`, 400);
   checkSize(file.name, file.size);
   const content = await file.arrayBuffer();
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(content);
   } catch {
-    throw new Refusal(`${file.name} is not text in UTF-8`, 400);
+    throw new Refusal(`${file.name} is not text in UTF-8.`, 400);
   }
 }
 
@@ -325,7 +324,7 @@ function readAddress() {
 
 function checkSize(name, bytes) {
   if (bytes <= maxTextBytes) return;
-  throw new Refusal(`${name} has ${number(bytes)} bytes; at most ${number(maxTextBytes)} can be translated`, 400);
+  throw new Refusal(`${name} has ${number(bytes)} bytes; at most ${number(maxTextBytes)} can be translated.`, 400);
 }
 
 const bytesOf = (string) => new TextEncoder().encode(string).length;

@@ -17,7 +17,7 @@ from dragoman.documents.safe_xml import XML_SPACE
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_DEPTH: Final = 32  # of fields in fields
+_DEPTH: Final = 8  # of fields in fields
 # Of a format, what nobody sees; without it more runs are alike.
 _UNSEEN: Final = frozenset({f"{_W}lang", f"{_W}noProof"})
 _UNSEEN_ATTRIBUTES: Final = ("lang", "altLang", "dirty", "err", "noProof")

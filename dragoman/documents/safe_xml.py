@@ -6,6 +6,7 @@ from typing import Final
 from lxml import etree
 
 _NOT_ALLOWED: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MAX_BYTES: Final = 64 * 2**20  # of a file; in memory it takes several times as many
 XML_SPACE: Final = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -13,8 +14,10 @@ def parse(content: bytes) -> "etree._ElementTree":
     """Read XML.
 
     Raises:
-        ValueError: it is none, or has a document type, which could declare entities that grow without end.
+        ValueError: it is none, is too large, or has a document type, which could declare entities without end.
     """
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"must have at most {MAX_BYTES} bytes of XML")
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, huge_tree=False, load_dtd=False, strip_cdata=False
     )

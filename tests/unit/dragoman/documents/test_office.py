@@ -5,6 +5,7 @@ import docx
 import pptx
 import pytest
 
+from dragoman.documents import safe_xml
 from dragoman.documents.office import OfficeDocument, read_docx, read_odt, read_pptx
 from tests.unit.dragoman.documents.made import ODT_CONTENT, odt, slides, word, zipped
 from tests.unit.dragoman.documents.pretend import translated
@@ -198,3 +199,9 @@ def test_xml_that_could_grow_or_is_broken_is_refused(part: str, words: str) -> N
     with pytest.raises(ValueError, match=f"its member 'word/document.xml' {words}") as raised:
         read_docx(zipped({"word/document.xml": part}))
     assert "\n" not in str(raised.value)
+
+
+def test_a_large_part_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr(safe_xml, "MAX_BYTES", 10)
+    with pytest.raises(ValueError, match=r"'content.xml' must have at most 10 bytes of XML"):
+        read_odt(odt())

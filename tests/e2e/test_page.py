@@ -13,7 +13,8 @@ from tests import chromium
 from tests.e2e.bundles import copy_bundle
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
 
-pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium here: Debian has it as chromium")
+if chromium.PROGRAM is None:
+    pytest.skip("no Chromium here: Debian has it as chromium", allow_module_level=True)
 
 ENGLISH, GERMAN = "Good morning. Where is the library?", "Guten Morgen! Wo ist die Bibliothek?"
 LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
@@ -136,7 +137,6 @@ def test_a_translation_appears_while_it_is_decoded_and_a_keystroke_ends_that_and
     before = tab.server.metric("requests_total", code="CANCELLED", method="StreamTranslateText")
     tab.text.fill(LONG)
     expect(tab.translation).to_contain_text("Tom")
-    assert tab.server.metric("slots_active") > 0
     tab.text.fill(ENGLISH)
     expect(tab.translation).to_have_text(GERMAN)
     tab.wait_until("requests_total", before + 1, code="CANCELLED", method="StreamTranslateText")

@@ -59,7 +59,11 @@ def call(request, server):
             'must be a BCP-47 code such as "en" or "en-US", is \'en_US\'',
         ),
         ({"target_language_code": "d" * 99}, "target_language_code", "…"),
-        ({"mime_type": "text/xml"}, "mime_type", 'must be "text/plain", "text/html" or empty, is \'text/xml\''),
+        (
+            {"mime_type": "text/markdown"},
+            "mime_type",
+            'must be "text/plain", "text/html", "text/xml" or empty, is \'text/markdown\'',
+        ),
         (
             {"options": pb.TranslateOptions(max_target_tokens=4_000_000_000)},
             "options.max_target_tokens",

@@ -67,9 +67,17 @@ def server_address(text: str) -> str:
     Raises:
         argparse.ArgumentTypeError: it is something else.
     """
-    if not text.startswith(_GRPC_SCHEMES):
-        try:
-            Address.parse(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(f"{error}; given: {text!r}") from error
+    return text if text.startswith(_GRPC_SCHEMES) else host_and_port(text)
+
+
+def host_and_port(text: str) -> str:
+    """Read `host:port`.
+
+    Raises:
+        argparse.ArgumentTypeError: it is something else.
+    """
+    try:
+        Address.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; given: {text!r}") from error
     return text

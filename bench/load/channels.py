@@ -8,9 +8,10 @@ from typing import Final
 import grpc
 import grpc.aio
 
+from bench.load.calls import CONNECT_TIMEOUT_S, NoServerError
+
 # One HTTP/2 connection is one thread's work in gRPC: a few keep the client from being what is measured.
 CHANNELS: Final = 4
-CONNECT_TIMEOUT_S: Final = 10.0
 
 _OPTIONS: Final = [
     # Without its own pool every channel to one address would be the same connection.
@@ -19,10 +20,6 @@ _OPTIONS: Final = [
     ("grpc.enable_retries", 0),
     ("grpc.max_receive_message_length", -1),
 ]
-
-
-class NoServerError(ConnectionError):
-    """No server could be asked; the message says what was tried."""
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.files import write_json, write_whole
 from bench.load import compare_runs
-from bench.load.channels import NoServerError
+from bench.load.calls import NoServerError
 from bench.load.options import as_json, load_settings, parse
 from bench.load.ramp import run_ramp
 from bench.load.report import to_text

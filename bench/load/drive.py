@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.load.channels import connected
 from bench.load.generator import Generator
+from bench.load.grpc_calls import GrpcCalls
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Samples
 
@@ -38,7 +39,7 @@ def put(
     timeout_s: float,
     watches: Sequence[Watch] = (),
 ) -> Samples:
-    """Put a load on a server, with nothing around it.
+    """Put a load on a server over gRPC, with nothing around it.
 
     Args:
         address: of the server.
@@ -58,7 +59,8 @@ def put(
     async def run() -> Samples:
         samples = Samples(warmup_s)
         async with connected(address) as channels:
-            await drive(Generator(channels, requests, timeout_s, samples), loop, watches)
+            asks = GrpcCalls(channels).asks(stream=False)
+            await drive(Generator(asks, requests, timeout_s, samples), loop, watches)
         return samples
 
     return asyncio.run(run())

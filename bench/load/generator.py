@@ -1,93 +1,22 @@
 """The sender of a load test: one request after another over a few connections, and how each ended.
 
-It shares its cores with the server that it measures, so a request costs as little Python as grpc.aio allows:
-requests are serialized before the test, and an answer is parsed for its counts and dropped.
+It shares its cores with the server that it measures, so a request costs as little Python as its client allows:
+requests are encoded before the test, and an answer is parsed for its counts and dropped.
 """
 
-# Python 3.11 cannot evaluate array[float].
-from __future__ import annotations
-
-import math
 import time
-from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
 
-import grpc
-import grpc.aio
-
+from bench.load.calls import Ask, NoAnswerError, Reply
 from bench.load.samples import Ending, Samples
 from dragoman import errors
 from dragoman.v1 import translation_pb2
 
-TRANSLATE_TEXT = "/dragoman.v1.Translation/TranslateText"
-STREAM_TRANSLATE_TEXT = "/dragoman.v1.Translation/StreamTranslateText"
-
-Metadata = Sequence[tuple[str, str]]
 Check = Callable[[int, Sequence[translation_pb2.TranslatedText]], None]
 
 
-@dataclass
-class Reply:
-    """What came back for one request.
-
-    Attributes:
-        translations: one a text.
-        first_text_s: when the first piece of a stream was there, on the clock of the generator; NaN where none was.
-        gaps_s: of a stream: the time from each piece of a text to the next one.
-    """
-
-    translations: Sequence[translation_pb2.TranslatedText]
-    first_text_s: float = math.nan
-    gaps_s: array[float] = field(default_factory=lambda: array("d"))
-
-
-class Ask(Protocol):
-    """One way to send a request."""
-
-    async def __call__(self, request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
-        """Return the whole reply, or raise the error of the call."""
-
-
-def unary(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
-    """Ask for all translations in one answer."""
-    call = channel.unary_unary(TRANSLATE_TEXT)  # without serializers a call takes and gives bytes
-
-    async def ask(request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
-        answer = await call(request, timeout=timeout_s, metadata=metadata)
-        return Reply(translation_pb2.TranslateTextResponse.FromString(answer).translations)
-
-    return ask
-
-
-def streamed(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
-    """Make calls whose translations come piece by piece."""
-    call = channel.unary_stream(STREAM_TRANSLATE_TEXT)
-
-    async def ask(request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
-        reply = Reply([])
-        results: dict[int, translation_pb2.TranslatedText] = {}
-        last_s: dict[int, float] = {}
-        async for message in call(request, timeout=timeout_s, metadata=metadata):
-            piece = translation_pb2.StreamTranslateTextResponse.FromString(message)
-            if piece.HasField("result"):
-                results[piece.content_index] = piece.result
-            if piece.text_delta:
-                at_s = now_s()
-                if piece.content_index in last_s:
-                    reply.gaps_s.append(at_s - last_s[piece.content_index])
-                elif not last_s:
-                    reply.first_text_s = at_s
-                last_s[piece.content_index] = at_s
-        reply.translations = [results[index] for index in sorted(results)]
-        return reply
-
-    return ask
-
-
 class Generator:
-    """Sends serialized requests in turn over channels in turn, and records how each ended.
+    """Sends encoded requests in turn, over connections in turn, and records how each ended.
 
     Attributes:
         sent: Requests sent since the start, those of the warm-up too.
@@ -97,30 +26,28 @@ class Generator:
 
     def __init__(
         self,
-        channels: Sequence[grpc.aio.Channel],
+        asks: Sequence[Ask],
         requests: Sequence[bytes],
         timeout_s: float,
         samples: Samples,
         check: Check | None = None,
         *,
-        way: Callable[[grpc.aio.Channel], Ask] = unary,
         bulk: frozenset[int] = frozenset(),
     ) -> None:
         """Send nothing yet.
 
         Args:
-            channels: To the server.
-            requests: Serialized.
+            asks: How a request is sent over each of the connections.
+            requests: Encoded.
             timeout_s: Of each request.
             samples: Where it is recorded how requests end.
             check: Is given the number of each request that is answered, and its translations.
-            way: How a request is sent: `unary` or `streamed`.
             bulk: The numbers of the requests that are of that priority.
         """
         self.sent = 0
         self.in_flight = 0
         self.max_in_flight = 0
-        self._ask = [way(channel) for channel in channels]
+        self._asks = asks
         self._requests = requests
         self._timeout_s = timeout_s
         self._samples = samples
@@ -134,7 +61,7 @@ class Generator:
 
     async def send(self, due_s: float) -> bool:
         """Send the next request, record how it ends, and return whether it was answered."""
-        ask = self._ask[self.sent % len(self._ask)]
+        ask = self._asks[self.sent % len(self._asks)]
         number = self.sent % len(self._requests)
         self.sent += 1
         self.in_flight += 1
@@ -142,9 +69,8 @@ class Generator:
         sent_s = self.now_s()
         try:
             reply = await ask(self._requests[number], self._timeout_s, self.now_s)
-        except grpc.aio.AioRpcError as error:
-            ending = Ending(error.code().name, errors.from_rpc_error(error).reason, error.details() or "")
-            self._record_error(number, ending, due_s, sent_s)
+        except NoAnswerError as error:
+            self._record_error(number, error.ending, due_s, sent_s)
             return False
         finally:
             self.in_flight -= 1

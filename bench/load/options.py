@@ -12,7 +12,7 @@ from bench.load.slo import MEASURES, Target
 from bench.load.workload import WordCounts
 from dragoman import access
 from dragoman.access import Access
-from dragoman.arguments import Parser, server_address
+from dragoman.arguments import Parser, host_and_port, server_address
 from dragoman.arguments import count as field_count
 from dragoman.channel import DEFAULT_ADDRESS
 
@@ -59,7 +59,7 @@ def build_parser() -> Parser:
 def load_settings(arguments: argparse.Namespace, let_in: Access) -> LoadSettings:
     """Return the load that the arguments ask for; of a ramp, without its rate."""
     return LoadSettings(
-        address=arguments.address,
+        address=arguments.http or arguments.address,
         access=let_in,
         rate=arguments.rate,
         concurrency=arguments.concurrency,
@@ -81,6 +81,7 @@ def load_settings(arguments: argparse.Namespace, let_in: Access) -> LoadSettings
         stream=arguments.stream,
         goodput_ms=_goodput_ms(arguments),
         metrics_address=arguments.metrics_address,
+        http=bool(arguments.http),
     )
 
 
@@ -91,13 +92,15 @@ def as_json(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
+    server = parser.add_mutually_exclusive_group()
+    server.add_argument(
         "--address",
         type=server_address,
         default=DEFAULT_ADDRESS,
         metavar="HOST:PORT",
         help="the server (%(default)s)",
     )
+    server.add_argument("--http", type=host_and_port, metavar="HOST:PORT", help="its HTTP port: requests go there")
     access.add_arguments(parser)
     loop = parser.add_mutually_exclusive_group(required=True)
     loop.add_argument("--rate", type=positive, metavar="R", help="open loop: requests per second, Poisson")

@@ -1,17 +1,19 @@
 """One load test from connecting to the report, without arguments, printing or files."""
 
 import asyncio
-from collections.abc import Sequence
-from functools import partial
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
-import grpc.aio
 from google.protobuf.json_format import MessageToDict
 
-from bench.load.channels import CHANNELS, CONNECT_TIMEOUT_S, NoServerError, connected
+from bench.load.calls import CONNECT_TIMEOUT_S, Calls, NoAnswerError, NoServerError, Reply
+from bench.load.channels import CHANNELS, connected
 from bench.load.drive import Watch, drive
 from bench.load.figures import summarize
-from bench.load.generator import TRANSLATE_TEXT, Generator, streamed, unary
+from bench.load.generator import Generator
+from bench.load.grpc_calls import GrpcCalls
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.prepare import Workload, make_loop, make_workload
 from bench.load.progress import show_count, show_progress
@@ -20,7 +22,7 @@ from bench.load.scrape import NoMetricsError, Scraper, result_cache_share, serve
 from bench.load.settings import LoadSettings
 from bench.load.timeline import timeline
 from bench.load.verify import Verifier
-from dragoman.v1 import translation_pb2, translation_pb2_grpc
+from dragoman.v1 import translation_pb2
 
 # The least interval of metrics pages, and about how many are read: each one costs the server some milliseconds.
 _SCRAPE_INTERVAL_S, _SCRAPES = 0.5, 60
@@ -32,17 +34,16 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
     Raises:
         NoServerError: No server could be asked for its models, or for its metrics; no request was sent.
     """
-    count = min(CHANNELS, settings.concurrency or CHANNELS)
-    async with connected(settings.address, count, settings.access.credentials()) as channels:
-        models = await _list_models(channels[0], settings)
+    async with _calls(settings) as calls:
+        models = await _list_models(calls, settings)
         scraper = await _scraper(settings)
         loop = make_loop(settings)
         work = make_workload(settings, texts, loop, models)
-        verifier = await _verifier(work, channels[0], settings)
+        verifier = await _verifier(work, calls, settings)
         if scraper:
             await scraper.look(0.0)
         samples = Samples(settings.warmup_s)
-        generator = _generator(channels, work, samples, verifier, settings)
+        generator = _generator(calls, work, samples, verifier, settings)
         interrupted = False
         try:
             await drive(generator, loop, _watches(samples, settings, scraper))
@@ -65,17 +66,29 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
     }
 
 
-async def _list_models(channel: grpc.aio.Channel, settings: LoadSettings) -> list[translation_pb2.Model]:
+@asynccontextmanager
+async def _calls(settings: LoadSettings) -> AsyncIterator[Calls]:
+    """Connect to the server by what the settings name."""
+    if settings.http:
+        from bench.load import http_calls  # here: it needs an extra
+
+        async with http_calls.connected(settings.address, settings.access) as calls:
+            yield calls
+        return
+    count = min(CHANNELS, settings.concurrency or CHANNELS)
+    async with connected(settings.address, count, settings.access.credentials()) as channels:
+        yield GrpcCalls(channels, settings.access.metadata)
+
+
+async def _list_models(calls: Calls, settings: LoadSettings) -> list[translation_pb2.Model]:
     """Ask what the server serves."""
-    stub = translation_pb2_grpc.TranslationStub(channel)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            answer = await stub.ListModels(translation_pb2.ListModelsRequest(), metadata=settings.access.metadata)
+            return await calls.models()
     except TimeoutError as error:
         raise NoServerError(f"no server answers at {settings.address}") from error
-    except grpc.aio.AioRpcError as error:
-        raise NoServerError(f"the server at {settings.address} says {error.code().name}: {error.details()}") from error
-    return list(answer.models)
+    except NoAnswerError as error:
+        raise NoServerError(f"the server at {settings.address} says {error}") from error
 
 
 async def _scraper(settings: LoadSettings) -> Scraper | None:
@@ -90,34 +103,33 @@ async def _scraper(settings: LoadSettings) -> Scraper | None:
     return scraper
 
 
-async def _verifier(work: Workload, channel: grpc.aio.Channel, settings: LoadSettings) -> Verifier | None:
+async def _verifier(work: Workload, calls: Calls, settings: LoadSettings) -> Verifier | None:
     """Send every text alone, where answers are to be compared, and show how far that is."""
     if not settings.verify_texts:
         return None
     verifier = Verifier(work.texts, settings.texts_per_request)
-    call = partial(channel.unary_unary(TRANSLATE_TEXT), timeout=settings.timeout_s, metadata=settings.access.metadata)
+    ask = calls.asks(stream=False)[0]
+
+    async def translate(request: bytes) -> Reply:
+        return await ask(calls.encoded(request), settings.timeout_s, time.perf_counter)
+
     progress = asyncio.create_task(show_count(lambda: verifier.learnt, len(set(work.texts)), "texts alone"))
     try:
-        await verifier.learn(call, work.template)
+        await verifier.learn(translate, work.template)
     finally:
         progress.cancel()
     return verifier
 
 
 def _generator(
-    channels: Sequence[grpc.aio.Channel],
-    work: Workload,
-    samples: Samples,
-    verifier: Verifier | None,
-    settings: LoadSettings,
+    calls: Calls, work: Workload, samples: Samples, verifier: Verifier | None, settings: LoadSettings
 ) -> Generator:
     return Generator(
-        channels,
-        work.requests,
+        calls.asks(stream=settings.stream),
+        [calls.encoded(request) for request in work.requests],
         settings.timeout_s,
         samples,
         verifier.check if verifier else None,
-        way=partial(streamed if settings.stream else unary, metadata=settings.access.metadata),
         bulk=work.bulk,
     )
 

@@ -11,7 +11,7 @@ class LoadSettings:
     """A load. One of `rate` and `concurrency` is set, and one of `duration_s` and `requests`.
 
     Attributes:
-        address: Where the server is, as gRPC names it.
+        address: Where the server is: as gRPC names it, or host:port of its HTTP port.
         rate: Open loop: requests due per second, on average; needs `duration_s`.
         concurrency: Closed loop: requests that are unanswered at any moment.
         duration_s: How long the load lasts after the warm-up.
@@ -34,6 +34,7 @@ class LoadSettings:
         goodput_ms: The longest latency of a good answer, in milliseconds; None: any.
         metrics_address: Of the server's metrics, to follow them; empty: they are not asked for.
         access: What the server asks of its callers.
+        http: Whether requests go over HTTP.
     """
 
     address: str
@@ -58,3 +59,4 @@ class LoadSettings:
     goodput_ms: float | None = None
     metrics_address: str = ""
     access: Access = field(default_factory=Access)
+    http: bool = False

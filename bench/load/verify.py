@@ -7,14 +7,13 @@ it off), an answer under load may be the very one that was given alone.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-import grpc.aio
-
+from bench.load.calls import NoAnswerError, Reply
 from dragoman.v1 import translation_pb2
 
 # How many differences a report shows.
 SHOWN: Final = 5
 
-Translate = Callable[[bytes], Awaitable[bytes]]
+Translate = Callable[[bytes], Awaitable[Reply]]
 
 
 class Answer(NamedTuple):
@@ -66,18 +65,18 @@ class Verifier:
         """Send each distinct text alone, the next when the one before is answered.
 
         Args:
-            translate: Serialized request to serialized answer.
+            translate: Serialized request to its reply; raises a NoAnswerError where there is none.
             template: Everything of the requests but their texts.
         """
         head = template.SerializeToString()
         for text in dict.fromkeys(self._texts):
             content = translation_pb2.TranslateTextRequest(contents=[text]).SerializeToString()
             try:
-                answer = await translate(head + content)
-            except grpc.aio.AioRpcError:
+                reply = await translate(head + content)
+            except NoAnswerError:
                 self.unanswered += 1
             else:
-                [translation] = translation_pb2.TranslateTextResponse.FromString(answer).translations
+                [translation] = reply.translations
                 if translation.HasField("text_error"):
                     self.unanswered += 1
                 else:

@@ -37,6 +37,7 @@ class GuardedServer:
                 f"--tls-certificate={self.files.certificate}",
                 f"--tls-key={self.files.key}",
                 f"--api-keys={self._file}",
+                "--http-address=127.0.0.1:0",
             )
         )
         self.server.wait_until_serving()
@@ -51,10 +52,13 @@ class GuardedServer:
         credentials = self.authority.channel_credentials()
         return Client(self.server.address, api_key=key, credentials=credentials, timeout_s=PATIENCE_S)
 
-    def run(self, command: str, *arguments: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, command: str, *arguments: str, key: str | None = None, over_http: bool = False
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a command against the server, with a key in the environment or none."""
-        place = ("--address", self.server.address, "--tls-ca", str(self.ca))
-        return self._dragoman(command, *place, *arguments, **({API_KEY_VARIABLE: key} if key else {}))
+        place = ("--http", self.server.http_address) if over_http else ("--address", self.server.address)
+        variables = {API_KEY_VARIABLE: key} if key else {}
+        return self._dragoman(command, *place, "--tls-ca", str(self.ca), *arguments, **variables)
 
     def _dragoman(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -87,12 +91,13 @@ def test_commands_reach_the_server_with_a_key_only(guarded: GuardedServer, argum
     assert guarded.run(*arguments, "--api-key", "nobody's").returncode == 2
 
 
-def test_a_load_test_reaches_it_and_reports_no_key(guarded: GuardedServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("over_http", [False, True])
+def test_a_load_test_reaches_it_and_reports_no_key(guarded: GuardedServer, tmp_path: Path, over_http: bool) -> None:
     data, report = tmp_path / "texts.txt", tmp_path / "report.json"
     data.write_text("Good morning.\nGood night.\n")
     load = ["load-test", "--data", str(data), "--concurrency", "2", "--requests", "6", "--json", str(report)]
     for more in ([], ["--stream"], ["--verify"]):
-        done = guarded.run(*load, "--api-key", guarded.key, *more)
+        done = guarded.run(*load, "--api-key", guarded.key, *more, over_http=over_http)
         assert done.returncode == 0, done.stderr
         assert json.loads(report.read_text())["completed"] == 6
         assert guarded.key not in report.read_text() + done.stdout + done.stderr

@@ -3,26 +3,55 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+
+from tests.server_process import REPOSITORY, ServerProcess
 
 SENTENCES = ["The train leaves at eight.", "Where did you learn to cook?", "Good morning.", "I am tired."]
 PATIENCE_S = 240.0
 
 
 @pytest.fixture
-def load_test(server, tmp_path):
-    """Runs it on a file of sentences, with further arguments."""
+def load_command(tmp_path) -> list[str]:
+    """The command on a file of sentences; it needs a place and a load."""
     data = tmp_path / "sentences.txt"
     data.write_text("\n".join(SENTENCES))
+    return [sys.executable, "-m", "dragoman.cli", "load-test", "--data", str(data)]
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "dragoman.cli", "load-test", "--address", server.address, "--data", str(data)]
-        return subprocess.run(
-            [*command, *arguments], cwd=server.directory, capture_output=True, text=True, timeout=PATIENCE_S
-        )
 
-    return run
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def load_test(server, load_command):
+    """Runs it with further arguments."""
+    return lambda *arguments: run([*load_command, "--address", server.address, *arguments])
+
+
+@pytest.fixture(scope="module")
+def http_server(_bundle: None) -> Iterator[ServerProcess]:
+    server = ServerProcess(("--http-address=127.0.0.1:0", "--result-cache-mb=0"))
+    try:
+        server.wait_until_serving()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def http_report(http_server, load_command, tmp_path):
+    """Runs it over HTTP, and gives its exit code and its report."""
+
+    def run_and_read(*arguments: str) -> tuple[int, dict[str, Any]]:
+        out = tmp_path / "out.json"
+        done = run([*load_command, "--http", http_server.http_address, "--json", str(out), *arguments])
+        return done.returncode, json.loads(out.read_text())
+
+    return run_and_read
 
 
 def test_a_run_with_everything_is_reported_as_text_json_and_page(server, load_test, tmp_path) -> None:
@@ -72,3 +101,33 @@ def test_a_missed_target_is_exit_1_with_a_line(load_test) -> None:
 def test_a_target_that_there_is_not_is_exit_2_with_a_line(load_test) -> None:
     done = load_test("--concurrency", "2", "--requests", "6", "--slo", "speed=1")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def test_over_http_every_answer_is_compared_with_the_one_given_alone(http_server, http_report) -> None:
+    code, report = http_report("--concurrency", "2", "--requests", "12", "--texts-per-request", "3", "--verify")
+    assert code == 0
+    assert (report["completed"], report["verify_compared"], report["verify_different"]) == (12, 36, 0)
+    assert [model["name"] for model in report["models"]] == ["en-de"]
+    assert report["total_sentences"] == 36 < report["total_input_tokens"]
+    assert report["settings"]["http"] == http_server.http_address
+    assert http_server.metric("requests_total", protocol="grpc") == 0
+
+
+def test_over_http_translations_are_streamed_too(http_report) -> None:
+    code, report = http_report("--rate", "30", "--duration", "1", "--stream", "--bulk-share", "0.5")
+    assert code == 0
+    assert report["completed"] == report["num_requests"] > 5
+    assert report["total_output_tokens"] > report["completed"]
+    assert report["p50_ttft_ms"] <= report["max_e2el_ms"]
+    assert report["by_priority"].keys() == {"interactive", "bulk"}
+
+
+@pytest.mark.parametrize("more", [[], ["--stream"]])
+def test_over_http_errors_are_those_of_grpc(http_server, http_report, load_command, tmp_path, more) -> None:
+    load = ("--concurrency", "2", "--requests", "4", "--model", "xx-yy", *more)
+    over_grpc = tmp_path / "grpc.json"
+    assert run([*load_command, "--address", http_server.address, "--json", str(over_grpc), *load]).returncode == 1
+    code, report = http_report(*load)
+    assert code == 1
+    assert report["errors"] == json.loads(over_grpc.read_text())["errors"]
+    assert [(error["count"], error["reason"]) for error in report["errors"]] == [(4, "UNKNOWN_MODEL")]

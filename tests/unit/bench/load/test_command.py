@@ -14,7 +14,7 @@ import pytest
 
 import bench.load
 from bench.load import channels, progress
-from bench.load.channels import NoServerError
+from bench.load.calls import NoServerError
 from bench.load.command import main
 from bench.load.loops import OpenLoop
 from bench.load.run import run_load

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from bench.load import channels
-from bench.load.channels import NoServerError, connected
+from bench.load.calls import NoServerError
+from bench.load.channels import connected
 from bench.load.drive import drive, put
 from bench.load.generator import Generator
+from bench.load.grpc_calls import GrpcCalls
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Samples
 from dragoman.v1 import translation_pb2
@@ -67,7 +69,7 @@ async def test_a_load_that_is_cancelled_ends_what_watches(server: Any) -> None:
     seen: list[str] = []
     ended: list[str] = []
     async with connected(server.address, 1) as opened:
-        generator = Generator(opened, REQUESTS, PATIENCE_S, Samples())
+        generator = Generator(GrpcCalls(opened).asks(stream=False), REQUESTS, PATIENCE_S, Samples())
         load = asyncio.create_task(drive(generator, closed(2), [watching(seen, ended)]))
         try:
             assert await asyncio.to_thread(asked.wait, PATIENCE_S)
@@ -92,6 +94,6 @@ def test_nobody_at_the_address_is_an_error_of_one_line(monkeypatch: pytest.Monke
 
 async def test_each_channel_has_a_connection_of_its_own(server: Any) -> None:
     async with connected(server.address, 3) as opened:
-        generator = Generator(opened, REQUESTS, PATIENCE_S, Samples())
+        generator = Generator(GrpcCalls(opened).asks(stream=False), REQUESTS, PATIENCE_S, Samples())
         await drive(generator, closed(6))
     assert len(opened) == len(server.connections) == 3

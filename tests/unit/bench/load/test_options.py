@@ -24,6 +24,19 @@ def test_the_load_is_what_the_arguments_ask_for() -> None:
     assert (asked.beam_size, settings().beam_size) == (4, 0)
 
 
+def test_requests_go_over_grpc_unless_an_http_port_is_named() -> None:
+    assert (settings().http, settings().address) == (False, "127.0.0.1:50051")
+    assert (settings("--http", "[::1]:80").http, settings("--http", "[::1]:80").address) == (True, "[::1]:80")
+
+
+@pytest.mark.parametrize("more", [["--http", "dns:///host:1"], ["--http", "host:1", "--address", "host:2"]])
+def test_an_http_port_is_one_host_and_port_and_no_second_place(more: list[str], capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        settings(*more)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("more", "goodput_ms"),
     [

@@ -7,6 +7,7 @@ import grpc
 import pytest
 
 from bench.load import progress
+from bench.load.calls import Reply
 from bench.load.command import main
 from bench.load.run import run_load
 from bench.load.settings import LoadSettings
@@ -142,9 +143,9 @@ def test_progress_counts_the_texts_sent_alone(
 async def test_differences_are_all_counted_and_a_few_are_shown() -> None:
     verifier = Verifier(["a", "b"], texts_per_request=3)
 
-    async def translate(request: bytes) -> bytes:
+    async def translate(request: bytes) -> Reply:
         [text] = translation_pb2.TranslateTextRequest.FromString(request).contents
-        return translation_pb2.TranslateTextResponse(translations=[answer(text.upper())]).SerializeToString()
+        return Reply([answer(text.upper())])
 
     await verifier.learn(translate, translation_pb2.TranslateTextRequest())
     # The texts of request 0 are a, b, a, those of request 1 b, a, b.
@@ -161,7 +162,7 @@ async def test_differences_are_all_counted_and_a_few_are_shown() -> None:
 
 
 async def test_errors_that_are_no_answers_of_a_server_are_raised() -> None:
-    async def translate(request: bytes) -> bytes:
+    async def translate(request: bytes) -> Reply:
         raise grpc.RpcError
 
     with pytest.raises(grpc.RpcError):

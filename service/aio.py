@@ -1,6 +1,13 @@
-"""Waiting for whichever of several events comes first."""
+"""What asyncio lacks: to wait for the first of several events, and to keep large conversions off the event loop."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Final, ParamSpec, TypeVar
+
+_LARGE_BYTES: Final = 65_536
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 async def first_of(*events: asyncio.Event, timeout_s: float | None = None) -> None:
@@ -9,3 +16,17 @@ async def first_of(*events: asyncio.Event, timeout_s: float | None = None) -> No
     await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
+
+
+async def converted(size: int, convert: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Call a function: on another thread where its input is large, so that other calls go on meanwhile.
+
+    Args:
+        size: of the input, in bytes.
+        convert: the function; on the other thread it may not touch what belongs to the event loop.
+        *args: of the function.
+        **kwargs: of the function.
+    """
+    if size > _LARGE_BYTES:
+        return await asyncio.to_thread(convert, *args, **kwargs)
+    return convert(*args, **kwargs)

@@ -1,12 +1,11 @@
 """The texts of a call by their languages, once these are detected; knows no wire."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dragoman.errors import DragomanError, UnknownLanguagePairError
+from dragoman.language import several
 from service.text.detection import Guess, most_frequent
-
-_NAMED: Final = 8  # languages that a message names
 
 
 class Spread(NamedTuple):
@@ -62,10 +61,9 @@ def spread(
 
 def _unserved(number: int, guess: Guess, sources: Sequence[str], target: str, model: str) -> UnknownLanguagePairError:
     """Make the error of a text in a language that no model translates as it is asked."""
-    several = ", ".join(sources[:_NAMED]) + (", ..." if len(sources) > _NAMED else "")
     description = (
         f"is in {guess.language!r}, as detected (confidence {guess.confidence:.2f}); there is translation"
-        f"{f' by model {model}' if model else ''} into {target or 'any language'!r} from {several}"
+        f"{f' by model {model}' if model else ''} into {target or 'any language'!r} from {several(sources)}"
     )
     return UnknownLanguagePairError(
         f"contents[{number}]: {description}",

@@ -1,12 +1,34 @@
-"""Texts that need no translation, for protocols whose clients expect them back."""
+"""Answers of protocols whose clients expect each text back: in its language already, or in none that is known."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from dragoman import language
 from dragoman.errors import UnknownLanguagePairError, from_text_error
 from dragoman.v1 import translation_pb2 as pb
+from service.registry.catalog import Catalog
 
 _UNKNOWN_PAIR: Final = UnknownLanguagePairError.reason
+
+
+def texts_of(asked: pb.TranslateTextRequest, answer: pb.TranslateTextResponse) -> list[pb.TranslatedText]:
+    """Give the translation of each text of a request, or the text itself; see :func:`or_itself`.
+
+    Raises:
+        DragomanError: why a text has no translation.
+    """
+    target = asked.target_language_code
+    return [or_itself(each, text, target) for each, text in zip(answer.translations, asked.contents, strict=True)]
+
+
+def languages_of(texts: Sequence[pb.TranslatedText], catalog: Catalog) -> list[str]:
+    """Say in which language each text was found to be.
+
+    Of a text that says nothing, it is that of the first other one, or the first that is served.
+    """
+    codes = [each.detected_language_code for each in texts]
+    common = next(filter(None, codes), "") or catalog.first_source
+    return [code or common for code in codes]
 
 
 def or_itself(translated: pb.TranslatedText, text: str, target: str) -> pb.TranslatedText:

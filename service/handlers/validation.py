@@ -25,7 +25,6 @@ _PRIORITIES: Final = frozenset(pb.Priority.values())
 # Of an answer, for each byte of a target text: a token has some 4 bytes, and its score 20 besides its piece.
 _SCORE_BYTES: Final = 8
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
-_NAMED: Final = 8  # languages that a message names
 _MOST_XML_TAGS: Final = 100  # of each kind
 _ALIGNMENT_TEXTS: Final = 2  # texts as large as the translation that take the room of its alignments
 
@@ -303,8 +302,8 @@ def _undetected(
     spoken = spoken_of(asked, catalog)
     if not spoken.among:
         return spoken.source, []
-    several = ", ".join(spoken.among[:_NAMED])
-    rule = f"must say the language, which is not detected in this method; DetectLanguage does; there are {several}"
+    there_are = f"there are {language.several(spoken.among)}"
+    rule = f"must say the language, which is not detected in this method; DetectLanguage does; {there_are}"
     return spoken.among[0], [FieldViolation("source_language_code", rule)]
 
 

@@ -14,12 +14,12 @@ from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedE
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.translation import TranslationHandlers
-from service.handlers.untranslated import or_itself
+from service.handlers.untranslated import languages_of, texts_of
 from service.http import errors, form
 from service.http.calls import Calls, while_client_stays
 from service.http.deepl_request import asked_of
 from service.http.json_messages import named
-from service.http.parameter_calls import ParameterCalls, answered, detected_languages
+from service.http.parameter_calls import ParameterCalls, answered
 from service.language_names import name_of
 from service.registry.catalog import Catalog
 from service.wire import Protocol
@@ -62,13 +62,10 @@ class DeepL:
         (asked, shows_billed), context = await self._calls.read("TranslateText", request, asked_of, _key_of(request))
         async with while_client_stays(request.receive):
             answer = await self._handlers.translate(asked, context)
-        texts, target, source = asked.contents, asked.target_language_code, asked.source_language_code
-        pairs = zip(answer.translations, texts, strict=True)
-        translated = [or_itself(each, text, target) for each, text in pairs]
-        if source.lower() == AUTO:
-            sources = detected_languages(translated, lambda: next(iter(self._catalog().pairs())))
-        else:
-            sources = [source] * len(texts)
+        translated = texts_of(asked, answer)
+        texts, source = asked.contents, asked.source_language_code
+        is_detected = source.lower() == AUTO
+        sources = languages_of(translated, self._catalog()) if is_detected else [source] * len(texts)
         return {
             "translations": [
                 {"detected_source_language": _base(source), "text": each.translated_text}

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError
+from service.aio import converted
 from service.http import json_messages
 from service.http.methods import JSON, kind_of
 
@@ -34,7 +35,7 @@ async def parameters(request: Request, body: bytes) -> dict[str, Any]:
         return given | await json_messages.load_object(body)
     if body and kind != FORM:
         raise InvalidRequestError(json_messages.named("content-type", f"must be {JSON} or {FORM}, is {kind[:100]!r}"))
-    return given | _fields(body)
+    return given | await converted(len(body), _fields, body)
 
 
 def text_of(given: Mapping[str, Any], name: str) -> str:
@@ -124,8 +125,10 @@ def number_of(given: Mapping[str, Any], name: str, limit: int) -> int:
 
 def _whole(text: str, name: str) -> str:
     """Give back a text that JSON gave, which knows halves of characters."""
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidRequestError(json_messages.named(name, "half a surrogate pair is no character"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequestError(json_messages.named(name, "half a surrogate pair is no character")) from None
     return text
 
 

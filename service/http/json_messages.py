@@ -1,6 +1,5 @@
 """Messages of the contract as JSON, by protobuf's own mapping: https://protobuf.dev/programming-guides/json/."""
 
-import asyncio
 import json
 import re
 from collections.abc import Iterable
@@ -11,13 +10,12 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from dragoman.errors import InvalidRequestError
+from service.aio import converted
 
 # A list of 8 MiB of empty texts would keep the event loop busy for seconds; no valid request has as many.
 MAX_VALUES: Final = 50_000
 # Likewise: lists within lists cost Python's reader most. Texts have brackets too, but not as many.
 MAX_BRACKETS: Final = 100_000
-# Above, a message is converted on another thread, so that other calls go on meanwhile.
-_LARGE_BYTES: Final = 65_536
 _MAX_SHOWN: Final = 200
 
 _TYPES: Final[dict[int, tuple[type, str]]] = {
@@ -46,21 +44,17 @@ async def parse(body: bytes, kind: type[_M]) -> _M:
     Raises:
         InvalidRequestError: it is no JSON, or has a field that there is not, or one of another type.
     """
-    if len(body) > _LARGE_BYTES:
-        return await asyncio.to_thread(_parse, body, kind)
-    return _parse(body, kind)
+    return await converted(len(body), _parse, body, kind)
 
 
 async def written(message: Message) -> bytes:
     """Write a message."""
-    if message.ByteSize() > _LARGE_BYTES:
-        return await asyncio.to_thread(_written, message)
-    return _written(message)
+    return await converted(message.ByteSize(), _written, message)
 
 
 async def load_object(body: bytes) -> dict[str, Any]:
     """Read a JSON object whose fields are no message's; the errors are those of :func:`load`."""
-    content = await asyncio.to_thread(load, body) if len(body) > _LARGE_BYTES else load(body)
+    content = await converted(len(body), load, body)
     if not isinstance(content, dict):
         raise _no_object(content)
     return content

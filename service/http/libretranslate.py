@@ -3,7 +3,7 @@
 Errors are `{"error": message}`, with 403 for a key, as its clients expect.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -11,19 +11,19 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedError
+from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.translation import TranslationHandlers
-from service.handlers.untranslated import or_itself
+from service.handlers.untranslated import languages_of, texts_of
 from service.http import errors, form
 from service.http.calls import Calls, while_client_stays
 from service.http.json_messages import named
-from service.http.parameter_calls import ParameterCalls, answered, detected_languages
+from service.http.parameter_calls import ParameterCalls, answered
 from service.language_names import name_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog
 from service.wire import Protocol
 
-_AUTO: Final = "auto"
 _FORMATS: Final = {"": "text/plain", "text": "text/plain", "html": "text/html"}
 
 
@@ -61,12 +61,12 @@ class LibreTranslate:
         else:
             async with while_client_stays(request.receive):
                 answer = await self._handlers.translate(asked, context)
-            target = asked.target_language_code
-            pairs = zip(answer.translations, asked.contents, strict=True)
-            translated = [or_itself(each, text, target) for each, text in pairs]
+            translated = texts_of(asked, answer)
         results: dict[str, list[Any]] = {"translatedText": [each.translated_text for each in translated]}
-        if asked.source_language_code == _AUTO:
-            results["detectedLanguage"] = self._detected(translated)
+        if asked.source_language_code == AUTO:
+            codes = languages_of(translated, self._catalog())
+            guesses = zip(codes, translated, strict=True)
+            results["detectedLanguage"] = [_guess(code, each.detection_confidence) for code, each in guesses]
         if asked.options.alternatives:
             results["alternatives"] = [_alternatives(each) for each in translated]
         return results if is_list else {name: values[0] for name, values in results.items()}
@@ -76,7 +76,7 @@ class LibreTranslate:
         async with while_client_stays(request.receive):
             answer = await self._handlers.detect(pb.DetectLanguageRequest(contents=texts[:1]), context)
         found = [_guess(each.language_code, each.confidence) for each in answer.detections[0].languages]
-        return found or [_guess(self._first_source(), 0.0)]
+        return found or [_guess(self._catalog().first_source, 0.0)]
 
     async def _languages(self, request: Request) -> Any:
         pairs = self._catalog().pairs()
@@ -95,18 +95,10 @@ class LibreTranslate:
             "filesTranslation": False,
             "supportedFilesFormat": [],
             "language": {
-                "source": {"code": _AUTO, "name": "Auto Detect"},
+                "source": {"code": AUTO, "name": "Auto Detect"},
                 "target": {"code": target, "name": name_of(target)},
             },
         }
-
-    def _detected(self, translated: Sequence[pb.TranslatedText]) -> list[dict[str, Any]]:
-        """Say in which languages texts are; of one that says nothing, as the first of the others."""
-        codes = detected_languages(translated, self._first_source)
-        return [_guess(code, each.detection_confidence) for code, each in zip(codes, translated, strict=True)]
-
-    def _first_source(self) -> str:
-        return next(iter(self._catalog().pairs()))
 
 
 def _failed(error: DragomanError) -> Response:
@@ -129,7 +121,7 @@ def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
     options = pb.TranslateOptions(alternatives=alternatives + 1) if alternatives else None
     asked = pb.TranslateTextRequest(
         contents=texts,
-        source_language_code=_AUTO if source.lower() == _AUTO else source,
+        source_language_code=AUTO if source.lower() == AUTO else source,
         target_language_code=target,
         mime_type=_FORMATS[kind],
         options=options,

@@ -1,13 +1,12 @@
 """Calls of other servers' protocols, whose parameters may hold the key, and what these protocols have in common."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from dragoman.errors import DragomanError
-from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.http import errors, form
 from service.http.calls import Calls
@@ -79,10 +78,3 @@ def answered(
             return failed(error)
 
     return endpoint
-
-
-def detected_languages(translated: Iterable[pb.TranslatedText], default: Callable[[], str]) -> list[str]:
-    """Say in which languages texts are; of one that says nothing, as the first of the others, or the default."""
-    codes = [each.detected_language_code for each in translated]
-    common = next(filter(None, codes), "") or default()
-    return [code or common for code in codes]

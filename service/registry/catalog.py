@@ -4,15 +4,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from dragoman import language
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.text.translator import Translator
-
-_NAMED: Final = 8  # languages of a side of a model that a message names
 
 
 @dataclass(eq=False)
@@ -92,6 +91,7 @@ class Catalog:
         self._pivot_language = pivot_language
         self._models = sorted(models, key=lambda model: model.manifest.name)
         self.pairs = cache(self._pairs)
+        self.languages = cache(self._all_languages)
         self.sources = lru_cache(maxsize=64)(self._sources)
 
     def __iter__(self) -> Iterator[ServedModel]:
@@ -127,10 +127,15 @@ class Catalog:
             )
         return choice
 
-    def languages(self) -> set[str]:
+    @property
+    def first_source(self) -> str:
+        """A language from which there is translation, for texts that say nothing of theirs."""
+        return next(iter(self.pairs()))
+
+    def _all_languages(self) -> frozenset[str]:
         """Collect the codes of all languages that a model reads or writes."""
         manifests = [model.manifest for model in self._models]
-        return {code for each in manifests for code in (*each.source_languages, *each.target_languages)}
+        return frozenset(code for each in manifests for code in (*each.source_languages, *each.target_languages))
 
     def _pairs(self) -> dict[str, list[str]]:
         """List the languages into which each source language can be translated; in the order of the models."""
@@ -205,6 +210,6 @@ def _fitting(model: ServedModel, source: str, target: str) -> Choice | None:
 
 
 def _languages(model: ServedModel) -> str:
-    """Say what a model translates: codes, as far as a line has room for them."""
+    """Say what a model translates."""
     sides = model.manifest.source_languages, model.manifest.target_languages
-    return " to ".join("/".join((*codes[:_NAMED], "...") if len(codes) > _NAMED else codes) for codes in sides)
+    return " to ".join(language.several(codes, "/") for codes in sides)

@@ -3,17 +3,21 @@
 Its calls are those of dragoman.v1.Translation, and are counted as such: GetSupportedLanguages as ListModels.
 """
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import grpc.aio
 
 from dragoman.errors import DragomanError
 from service.handlers.answer import whole
+from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
 from service.rpc import google_messages
 from service.rpc.google_v3 import translation_service_pb2 as google
 from service.rpc.methods import MANY, ONCE, Headers, Methods
 from service.wire import GOOGLE_SERVICE, SERVICE, Protocol
+
+_Asked = TypeVar("_Asked")
 
 _STORAGE: Final = f"it works on files in a cloud; {SERVICE}/BatchTranslateText takes any number of texts"
 _FILES: Final = f"its glossaries are files; {SERVICE}/ListGlossaries lists them"
@@ -65,11 +69,8 @@ class GoogleTranslation:
         server.add_registered_method_handlers(GOOGLE_SERVICE, methods)
 
     async def _translate(self, context: Any, headers: Headers) -> google.TranslateTextResponse:
-        request, call = await self._methods.request("TranslateText", context, headers)
-        try:
-            asked = google_messages.translation_asked(request)
-        except DragomanError as error:
-            self._handlers.refuse("TranslateText", call, error)
+        read = google_messages.translation_asked
+        request, asked, call = await self._asked("TranslateText", read, context, headers)
         answer = await self._handlers.translate(asked, call)
         try:
             return whole(google_messages.translated(request, asked, answer), self._max_answer_bytes)
@@ -78,20 +79,34 @@ class GoogleTranslation:
             raise
 
     async def _detect(self, context: Any, headers: Headers) -> google.DetectLanguageResponse:
-        request, call = await self._methods.request("DetectLanguage", context, headers)
-        try:
-            asked = google_messages.detection_asked(request)
-        except DragomanError as error:
-            self._handlers.refuse("DetectLanguage", call, error)
+        read = google_messages.detection_asked
+        _, asked, call = await self._asked("DetectLanguage", read, context, headers)
         return google_messages.detected(await self._handlers.detect(asked, call))
 
     async def _list_languages(self, context: Any, headers: Headers) -> google.SupportedLanguages:
-        request, call = await self._methods.request("ListModels", context, headers)
-        try:
-            asked = google_messages.languages_asked(request)
-        except DragomanError as error:
-            self._handlers.refuse("ListModels", call, error)
+        read = google_messages.languages_asked
+        request, asked, call = await self._asked("ListModels", read, context, headers)
         return google_messages.languages(request, await self._handlers.list_models(asked, call))
+
+    async def _asked(
+        self, method: str, read: Callable[[Any], _Asked], context: Any, headers: Headers
+    ) -> tuple[Any, _Asked, CallContext]:
+        """Read a request of Google's, and make of it one of this server.
+
+        Args:
+            method: as which it is counted.
+            read: makes the request, or raises an InvalidRequestError.
+            context: of the call.
+            headers: of the call.
+
+        Raises:
+            DragomanError: one of these fails; the call is over, and written down.
+        """
+        request, call = await self._methods.request(method, context, headers)
+        try:
+            return request, read(request), call
+        except DragomanError as error:
+            self._handlers.refuse(method, call, error)
 
 
 def _not_here(reason: str) -> Any:

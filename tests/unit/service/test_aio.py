@@ -1,6 +1,9 @@
 import asyncio
+import threading
 
-from service.aio import first_of
+import pytest
+
+from service.aio import converted, first_of
 
 
 async def test_one_event_is_enough_and_without_any_it_is_the_time() -> None:
@@ -11,3 +14,9 @@ async def test_one_event_is_enough_and_without_any_it_is_the_time() -> None:
     await first_of(first, second)
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize(("size", "is_here"), [(65_536, True), (65_537, False)])
+async def test_only_what_is_large_is_converted_on_another_thread(size: int, is_here: bool) -> None:
+    thread = await converted(size, threading.current_thread)
+    assert (thread is threading.current_thread()) == is_here

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.errors import TextFailedError, UnknownLanguagePairError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
-from service.handlers.untranslated import or_itself
+from service.handlers.untranslated import languages_of, or_itself, texts_of
 
 
 def failed(error: Exception, detected: str) -> pb.TranslatedText:
@@ -34,3 +34,19 @@ def test_a_text_in_the_target_language_comes_back(target: str) -> None:
 def test_any_other_error_is_raised(error: Exception, detected: str, target: str) -> None:
     with pytest.raises(type(error), match=str(error)):
         or_itself(failed(error, detected), "ja", target)
+
+
+def test_each_text_of_a_request_has_its_own() -> None:
+    asked = pb.TranslateTextRequest(contents=["yes", "ja"], target_language_code="de")
+    answer = pb.TranslateTextResponse(
+        translations=[pb.TranslatedText(translated_text="ja"), failed(UnknownLanguagePairError("de to de"), "de")]
+    )
+    assert [each.translated_text for each in texts_of(asked, answer)] == ["ja", "ja"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"), [(["", "fr", ""], ["fr", "fr", "fr"]), (["de", "fr"], ["de", "fr"]), ([""], ["en"])]
+)
+def test_a_text_that_says_nothing_is_in_the_language_of_the_others(played, codes: list[str], expected) -> None:
+    texts = [pb.TranslatedText(detected_language_code=code) for code in codes]
+    assert languages_of(texts, played.gate.catalog()) == expected

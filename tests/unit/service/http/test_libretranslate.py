@@ -48,3 +48,13 @@ async def test_parameters_of_the_body_win_over_those_of_the_url(played) -> None:
 async def test_too_many_parameters_are_refused(played) -> None:
     answer = await call(app_of(played), "POST", "/translate?" + "a=1&" * 3_000, ASKED)
     assert answer.json == {"error": "there may be at most 2000 parameters"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"q": "a\ud800", "source": "en", "target": "de"}, {"q": ["a", "\udfff"], "source": "en", "target": "de"}],
+)
+async def test_half_a_character_is_refused(played, content: dict[str, object]) -> None:
+    answer = await call(app_of(played), "POST", "/translate", content)
+    name = "q" if isinstance(content["q"], str) else "q[1]"
+    assert (answer.status, answer.json) == (400, {"error": f"{name}: half a surrogate pair is no character"})

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench import metrics_page
@@ -184,3 +185,22 @@ class ServerProcess:
         if self.process.poll() is None:
             self.process.kill()
         self.exit_code()
+
+
+@contextmanager
+def serving(*arguments: str, program: Sequence[str] = ("-m", "dragoman.cli")) -> Iterator[ServerProcess]:
+    """Run a server that takes calls, and see that it ends well.
+
+    Args:
+        *arguments: flags of `dragoman serve`.
+        program: what the interpreter runs.
+    """
+    process = ServerProcess(arguments, program)
+    try:
+        process.wait_until_serving()
+        yield process
+        process.signal(signal.SIGTERM)
+        assert process.exit_code() == 0
+        assert not any("Traceback" in line for line in process.log)
+    finally:
+        process.close()

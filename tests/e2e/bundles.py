@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from tests.server_process import BUNDLE
+
 
 def copy_bundle(source: Path, target: Path, **fields: Any) -> Path:
     """Makes a bundle of the same graphs and another manifest, whole at once, as export does.
@@ -28,3 +30,15 @@ def copy_bundle(source: Path, target: Path, **fields: Any) -> Path:
     else:
         partial.rename(target)
     return target
+
+
+def copy_pair(folder: Path, source: str, target: str) -> Path:
+    """Makes a bundle of the default model that says it were of another pair of languages, whose name it has.
+
+    Args:
+        folder: of the models.
+        source: the language that it says it reads.
+        target: the one that it says it writes.
+    """
+    name = f"{source}-{target}"
+    return copy_bundle(BUNDLE, folder / name, name=name, languages={"sources": [source], "targets": [target]})

@@ -1,12 +1,11 @@
 """Real `dragoman serve` processes on free ports, with the model of the repository."""
 
-import signal
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from dragoman import Client
-from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
+from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
 
 
 @pytest.fixture(scope="session")
@@ -32,14 +31,8 @@ def launch(_bundle: None) -> Iterator[Callable[..., ServerProcess]]:
 @pytest.fixture(scope="session")
 def server(_bundle: None) -> Iterator[ServerProcess]:
     """One server for all tests that leave it as it was."""
-    process = ServerProcess(())
-    try:
-        process.wait_until_serving()
+    with serving() as process:
         yield process
-        process.signal(signal.SIGTERM)
-        assert process.exit_code() == 0
-    finally:
-        process.close()
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 import json
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import grpc
 import pytest
@@ -13,6 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from dragoman import Client
 from tests.http2 import Connection, End, call_headers
 from tests.server_process import PATIENCE_S, ServerProcess
+from tests.waiting import until
 
 UNIMPLEMENTED = End(status="12", reset=None, closed=False)
 ODD_PATHS = {
@@ -97,13 +97,6 @@ def translate(address: str) -> None:
     """A call over a new connection is answered."""
     with Client(address, timeout_s=PATIENCE_S) as client:
         assert client.translate("Good morning.", model="en-de").text == "Guten Morgen!"
-
-
-def until(condition: Callable[[], object]) -> None:
-    give_up_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

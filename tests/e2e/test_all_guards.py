@@ -16,6 +16,7 @@ from dragoman.access import API_KEY_VARIABLE
 from tests.certificates import Authority, Files
 from tests.e2e.bundles import copy_bundle
 from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess
+from tests.waiting import until
 
 
 class GuardedServer:
@@ -127,9 +128,9 @@ def test_certificate_keys_and_models_change_and_no_call_fails(guarded: GuardedSe
         key = guarded.add_key(f"key-{number}")
         copy_bundle(BUNDLE, guarded.models / "one", name="one", parameters=number + 1)
         guarded.server.wait_for("retired")
-        _until(lambda key=key: guarded.run("models", key=key).returncode == 0)
+        until(lambda key=key: guarded.run("models", key=key).returncode == 0)
         keys.append(key)
-        _until(
+        until(
             lambda number=number: (
                 guarded.server.metric("api_key_requests_total", key=f"key-{number}", outcome="ADMITTED") > 9
             )
@@ -140,9 +141,3 @@ def test_certificate_keys_and_models_change_and_no_call_fails(guarded: GuardedSe
     assert failures == []
     assert guarded.server.metric("model_reloads_total", model="one", outcome="loaded") == 2
     assert all(guarded.server.metric("files_in_force", files=files) == 1 for files in ("tls", "api_keys"))
-
-
-def _until(so: Callable[[], bool]) -> None:
-    give_up_s = time.monotonic() + PATIENCE_S
-    while not so():
-        assert time.monotonic() < give_up_s

@@ -12,9 +12,9 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 
 from dragoman import Client, ConcurrencyLimitedError, RateLimitedError, UnauthenticatedError
 from dragoman.cli import main
+from tests.e2e.texts import LONG
 from tests.server_process import PATIENCE_S, ServerProcess
 
-LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
 LIMITS = {
     "free": [],
     "slow": ["--requests-per-s=0.5", "--burst=3"],

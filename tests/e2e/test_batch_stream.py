@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import signal
 import threading
-import time
 from collections.abc import Iterator
 
 import grpc
@@ -14,6 +13,7 @@ from dragoman import AsyncClient, Client, InternalError, TextFailedError
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.e2e.test_control import FAILING_ON_LONG, POISON
+from tests.waiting import until_free
 
 PATIENCE_S = 120.0
 COUNT = 2_000
@@ -32,12 +32,6 @@ def expected(client: Client, start: int, count: int) -> list[str]:
     return [one.text for chunk in chunks for one in client.translate(chunk, model="en-de")]
 
 
-def wait_until_free(server) -> None:
-    give_up_s = time.monotonic() + PATIENCE_S
-    while server.metric("slots_active") or server.metric("queue_segments"):
-        assert time.monotonic() < give_up_s
-
-
 @pytest.mark.parametrize("in_order", [True, False])
 def test_thousands_of_texts_are_the_unary_answers(client, in_order: bool) -> None:
     answers = list(client.translate_many(texts(0, COUNT), model="en-de", in_order=in_order))
@@ -52,11 +46,11 @@ def test_a_slow_reader_is_waited_for_and_bounds_what_is_in_flight(client, server
     read = itertools.count()
     many = client.translate_many((f"{next(read)} {text}" for text in texts(10_000)), model="en-de")
     assert next(many).content_index == 0
-    wait_until_free(server)  # it takes in no more while nobody reads on
+    until_free(server)  # it takes in no more while nobody reads on
     assert next(read) < 2_500
     assert [answer.content_index for answer in itertools.islice(many, 500)] == list(range(1, 501))
     many.close()
-    wait_until_free(server)
+    until_free(server)
 
 
 def test_cancelling_in_the_middle_leaves_no_slot(client, server) -> None:
@@ -65,7 +59,7 @@ def test_cancelling_in_the_middle_leaves_no_slot(client, server) -> None:
     for _ in range(300):
         next(many)
     many.close()
-    wait_until_free(server)
+    until_free(server)
     assert server.metric("cancelled_segments_total") > cancelled
     assert client.translate("Good morning.", model="en-de")
 
@@ -86,7 +80,7 @@ def test_a_poisonous_text_is_one_answer_of_many(launch) -> None:
         assert isinstance(second.error, InternalError)
         with pytest.raises(TextFailedError):
             client.translate(["Good morning.", POISON], model="en-de")
-    wait_until_free(server)
+    until_free(server)
 
 
 def test_a_small_queue_makes_many_streams_wait_and_fails_none(launch) -> None:

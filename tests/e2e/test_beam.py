@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dragoman import AsyncClient, Client, InvalidRequestError, Translation
-from tests.e2e.bundles import copy_bundle
-from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess
+from tests.e2e.bundles import copy_pair
+from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
 
 SENTENCES = [
     "Good morning.",
@@ -166,8 +166,7 @@ def test_a_server_may_have_a_beam_for_requests_that_say_none(launch, client) -> 
 
 def test_both_models_of_a_pivot_have_the_beam(launch, tmp_path: Path) -> None:
     for source, target in (("fr", "en"), ("en", "de")):
-        languages = {"sources": [source], "targets": [target]}
-        copy_bundle(BUNDLE, tmp_path / f"{source}-{target}", name=f"{source}-{target}", languages=languages)
+        copy_pair(tmp_path, source, target)
     server = launch(f"--models={tmp_path}", "--threads=1", "--pivot-language=en")
     server.wait_until_serving()
     with Client(server.address, timeout_s=PATIENCE_S) as client:

@@ -1,7 +1,6 @@
 """What goes wrong in an engine, and who notices: faults are planted in the runs of a real server's graphs."""
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,11 +9,12 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import Client, DeadlineExceededError, DragomanError, InternalError, Translation
+from tests.e2e.texts import LONG
+from tests.waiting import until_free
 
 PATIENCE_S = 120
 SERVICE = "dragoman.v1.Translation"
 SENTENCES = [f"Tom bought {number} books." for number in range(100, 160)]
-LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
 POISON = "Tom " + "and Tom " * 55 + "went home"  # one segment of more than 100 tokens
 
 MAIN = """
@@ -232,9 +232,7 @@ def test_a_passed_deadline_empties_slots_and_queue(client, server) -> None:
         with pytest.raises(DeadlineExceededError):
             client.translate(LONG, model="en-de", timeout_s=timeout_s)
         timeout_s *= 2  # on a busy machine the engine may not have had any of it yet
-        give_up_s = time.monotonic() + PATIENCE_S
-        while server.metric("slots_active") or server.metric("queue_segments"):
-            assert time.monotonic() < give_up_s
+        until_free(server)
     assert withdrawn() > before
     assert server.metric("queue_source_tokens") == 0
     assert client.translate("Good morning.", model="en-de")

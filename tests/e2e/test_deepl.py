@@ -1,7 +1,5 @@
 """DeepL's API on a real server, by the vendor's own package, and by requests as products send them."""
 
-import json
-import signal
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,9 +10,11 @@ import deepl
 import pytest
 
 from dragoman.cli import main
-from tests.e2e.bundles import copy_bundle
-from tests.e2e.test_http import LONG, Answer, call, wait_until
-from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
+from tests.e2e.bundles import copy_bundle, copy_pair
+from tests.e2e.http_client import Answer, call
+from tests.e2e.texts import LONG
+from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
+from tests.waiting import until, until_free
 
 ENGLISH, GERMAN = "Where did you learn to cook?", "Wo hast du kochen gelernt?"
 FORM = "application/x-www-form-urlencoded"
@@ -32,19 +32,11 @@ def server(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """Two models: from English into German, and one that says it were from French into English; and a glossary."""
     folder, glossaries = tmp_path_factory.mktemp("models"), tmp_path_factory.mktemp("glossaries")
     copy_bundle(BUNDLE, folder / "en-de")
-    languages = json.loads((BUNDLE / "bundle.json").read_text())["languages"]
-    copy_bundle(BUNDLE, folder / "fr-en", name="fr-en", languages=languages | {"sources": ["fr"], "targets": ["en"]})
+    copy_pair(folder, "fr", "en")
     (glossaries / "products.en-de.csv").write_text("station,Haltepunkt\n")
     (glossaries / "names.csv").write_text("Zentrix\n")  # of any languages, which no glossary of DeepL's is
-    process = ServerProcess(("--http-address=127.0.0.1:0", f"--models={folder}", f"--glossaries={glossaries}"))
-    try:
-        process.wait_until_serving()
+    with serving("--http-address=127.0.0.1:0", f"--models={folder}", f"--glossaries={glossaries}") as process:
         yield process
-        process.signal(signal.SIGTERM)
-        assert process.exit_code() == 0
-        assert not any("Traceback" in line for line in process.log)
-    finally:
-        process.close()
 
 
 def client_of(server: ServerProcess, key: str = "any") -> deepl.DeepLClient:
@@ -161,9 +153,9 @@ def test_a_client_that_leaves_cancels_its_call(server) -> None:
     host, _, port = server.http_address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
         connection.sendall(head.encode() + body)
-        wait_until(lambda: server.metric("slots_active") > 0)
-    wait_until(lambda: server.metric("requests_total", code="CANCELLED", protocol="deepl") == 1)
-    wait_until(lambda: server.metric("slots_active") == server.metric("queue_segments") == 0)
+        until(lambda: server.metric("slots_active") > 0)
+    until(lambda: server.metric("requests_total", code="CANCELLED", protocol="deepl") == 1)
+    until_free(server)
 
 
 def test_keys_and_their_limits_hold(launch, tmp_path: Path, capsys) -> None:

@@ -16,8 +16,8 @@ from dragoman import (
     UnknownLanguagePairError,
 )
 from dragoman.cli import main
-from tests.e2e.bundles import copy_bundle
-from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
+from tests.e2e.bundles import copy_pair
+from tests.server_process import PATIENCE_S, ServerProcess, serving
 
 GERMAN, FRENCH, ITALIAN = "Wo ist der Bahnhof?", "Où est la gare, s'il vous plaît ?", "Dove si trova la stazione?"
 
@@ -26,19 +26,14 @@ GERMAN, FRENCH, ITALIAN = "Wo ist der Bahnhof?", "Où est la gare, s'il vous pla
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     for source in ("de", "fr"):
-        languages = {"sources": [source], "targets": ["en"]}
-        copy_bundle(BUNDLE, folder / f"{source}-en", name=f"{source}-en", languages=languages)
+        copy_pair(folder, source, "en")
     return folder
 
 
 @pytest.fixture(scope="module")
 def server(models: Path) -> Iterator[ServerProcess]:
-    server = ServerProcess((f"--models={models}", "--threads=1"))
-    try:
-        server.wait_until_serving()
+    with serving(f"--models={models}", "--threads=1") as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What one client sends that is valid and heavy: the others are served meanwhile, and it leaves nothing behind."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import grpc
@@ -14,6 +13,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.e2e.relay import Relay
 from tests.server_process import ServerProcess
+from tests.waiting import until
 
 PATIENCE_S = 120
 LIMIT_SOURCE_TOKENS = 200_000  # the default
@@ -40,13 +40,6 @@ def shared(launch) -> Iterator[SharedServer]:
         grpc.insecure_channel(relay.address) as other,
     ):
         yield SharedServer(server, TranslationStub(own), TranslationStub(other))
-
-
-def until(condition: Callable[[], bool]) -> None:
-    give_up_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.01)
 
 
 def request(*texts: str, priority: int = BULK) -> pb.TranslateTextRequest:

@@ -13,7 +13,7 @@ import pytest
 
 from service.rpc.google_v3 import translation_service_pb2 as google
 from tests.certificates import Authority, Files
-from tests.e2e.bundles import copy_bundle
+from tests.e2e.bundles import copy_bundle, copy_pair
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
 
 PARENT = "projects/my-project/locations/global"
@@ -42,8 +42,7 @@ class Guarded:
         (folder / "glossaries").mkdir()
         (folder / "glossaries" / "products.en-de.csv").write_text("house,Anwesen\n")
         copy_bundle(BUNDLE, folder / "models" / "en-de")
-        languages = {"sources": ["fr"], "targets": ["de"]}
-        copy_bundle(BUNDLE, folder / "models" / "fr-de", name="fr-de", languages=languages)
+        copy_pair(folder / "models", "fr", "de")
         self.authority = files.client_ca
         self.server = ServerProcess(
             (

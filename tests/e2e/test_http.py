@@ -7,11 +7,10 @@ import signal
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import grpc
 import pytest
@@ -25,38 +24,13 @@ from dragoman.cli import main
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.certificates import Authority, Files
-from tests.server_process import PATIENCE_S, ServerProcess
+from tests.e2e.http_client import call
+from tests.e2e.texts import LONG
+from tests.server_process import PATIENCE_S, ServerProcess, serving
+from tests.waiting import until, until_free
 
-LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
 PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
 CONNECT = "/dragoman.v1.Translation/"
-
-
-class Answer(NamedTuple):
-    status: int
-    headers: http.client.HTTPMessage
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    @property
-    def reason(self) -> str:
-        return self.json["error"]["details"][0]["reason"]
-
-
-def call(server: ServerProcess, method: str, path: str, content: Any = None, **headers: str) -> Answer:
-    """Make one call on a connection of its own."""
-    connection = http.client.HTTPConnection(server.http_address, timeout=PATIENCE_S)
-    body = content if isinstance(content, bytes | None) else json.dumps(content).encode()
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    try:
-        connection.request(method, path, body, {"content-type": "application/json"} | names)
-        answer = connection.getresponse()
-        return Answer(answer.status, answer.headers, answer.read())
-    finally:
-        connection.close()
 
 
 def events(body: bytes) -> list[Any]:
@@ -66,15 +40,8 @@ def events(body: bytes) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def server(_bundle: None) -> Iterator[ServerProcess]:
-    process = ServerProcess(("--http-address=127.0.0.1:0", "--http-trusted-proxies=127.0.0.1"))
-    try:
-        process.wait_until_serving()
+    with serving("--http-address=127.0.0.1:0", "--http-trusted-proxies=127.0.0.1") as process:
         yield process
-        process.signal(signal.SIGTERM)
-        assert process.exit_code() == 0
-        assert not any("Traceback" in line for line in process.log)
-    finally:
-        process.close()
 
 
 @pytest.fixture(scope="module")
@@ -209,23 +176,16 @@ def test_a_client_that_leaves_cancels_its_call(server, path: str) -> None:
     with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
         head = f"POST {path} HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body)
-        wait_until(lambda: server.metric("slots_active") > 0)
-    wait_until(lambda: server.metric("requests_total", code="CANCELLED") == before + 1)
-    wait_until(lambda: server.metric("slots_active") == server.metric("queue_segments") == 0)
+        until(lambda: server.metric("slots_active") > 0)
+    until(lambda: server.metric("requests_total", code="CANCELLED") == before + 1)
+    until_free(server)
 
 
 def test_a_trusted_proxy_says_who_calls(server) -> None:
     call(server, "GET", "/v1/models", x_forwarded_for="203.0.113.9, 198.51.100.7", x_request_id="x")
     lines = [json.loads(line) for line in server.log]
-    wait_until(lambda: any('"ipv4:198.51.100.7"' in line for line in server.log))
+    until(lambda: any('"ipv4:198.51.100.7"' in line for line in server.log))
     assert not any(line.get("caller") == "ipv4:203.0.113.9" for line in lines)
-
-
-def wait_until(holds: Any) -> None:
-    give_up_s = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.05)
 
 
 def test_keys_and_their_limits_hold(launch, tmp_path: Path, capsys) -> None:
@@ -258,7 +218,7 @@ def test_pages_of_others_may_call_where_the_server_says_so(server, launch) -> No
     open_server = launch("--http-address=127.0.0.1:0", "--http-origins=https://www.example.com")
     open_server.wait_until_serving()
     call(open_server, "GET", "/v1/models", x_forwarded_for="203.0.113.9")  # of no proxy that is trusted
-    wait_until(lambda: any('"ListModels"' in line for line in open_server.log))
+    until(lambda: any('"ListModels"' in line for line in open_server.log))
     assert not any("203.0.113.9" in line for line in open_server.log)
     asked["access_control_request_headers"] = "authorization,content-type"
     allowed = call(open_server, "OPTIONS", "/v1/translate", **asked)
@@ -276,7 +236,7 @@ def test_it_drains_as_grpc_does(launch) -> None:
         assert kept.getresponse().read() == b'{"status":"ok"}'
         content = {"contents": [LONG[:30_000]], "model": "en-de"}
         running.request("POST", "/v1/translate", json.dumps(content), {"content-type": "application/json"})
-        wait_until(lambda: server.metric("slots_active") > 0)
+        until(lambda: server.metric("slots_active") > 0)
         server.signal(signal.SIGTERM)
         server.wait_for("draining")
         assert call(server, "GET", "/health").status == 503

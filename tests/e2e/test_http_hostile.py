@@ -19,8 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.certificates import Authority, Files
-from tests.e2e.test_http import call
+from tests.e2e.http_client import call
 from tests.server_process import PATIENCE_S, ServerProcess
+from tests.waiting import until
 
 MAX_CONNECTIONS = 40
 IMPATIENT = """
@@ -145,10 +146,7 @@ class Target:
         return sum(line.split()[1].endswith(port) and line.split()[3] in OPEN for line in lines)
 
     def wait_until_at_rest(self) -> None:
-        give_up_s = time.monotonic() + PATIENCE_S
-        while self.open_connections():
-            assert time.monotonic() < give_up_s
-            time.sleep(0.05)
+        until(lambda: not self.open_connections())
         for gauge in ("slots_active", "queue_segments", "queue_source_tokens"):
             assert self.server.metric(gauge) == 0
 

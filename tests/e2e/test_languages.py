@@ -12,7 +12,7 @@ from service.options import RequestOptions
 from service.text.translator import Translator
 from tests.e2e.bundles import copy_bundle
 from tests.imported import imported
-from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
+from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
 
 TARGETS = {"de": "deu_Latn", "fr": "fra_Latn", "zh-Hant": "zho_Hant"}
 TEXTS = ["The train leaves at eight.", "Tom bought three books."]
@@ -37,12 +37,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     models = tmp_path_factory.mktemp("models")
     copy_bundle(BUNDLE, models / "en-de")
     copy_bundle(imported("nllb").bundle, models / "nllb")
-    server = ServerProcess((f"--models={models}", "--threads=1"))
-    try:
-        server.wait_until_serving()
+    with serving(f"--models={models}", "--threads=1") as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """LibreTranslate's API on a real server, by packages that people use for it, and by requests as products send them."""
 
 import json
-import signal
 import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,9 @@ from deep_translator import LibreTranslator
 from libretranslatepy import LibreTranslateAPI
 
 from dragoman.cli import main
-from tests.e2e.bundles import copy_bundle
-from tests.e2e.test_http import Answer, call
-from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
+from tests.e2e.bundles import copy_bundle, copy_pair
+from tests.e2e.http_client import Answer, call
+from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
 
 ENGLISH, GERMAN = "Where did you learn to cook?", "Wo hast du kochen gelernt?"
 FORM = "application/x-www-form-urlencoded"
@@ -25,17 +24,9 @@ def server(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """Two models: from English into German, and one that says it were from French into Spanish."""
     folder = tmp_path_factory.mktemp("models")
     copy_bundle(BUNDLE, folder / "en-de")
-    languages = json.loads((BUNDLE / "bundle.json").read_text())["languages"]
-    copy_bundle(BUNDLE, folder / "fr-es", name="fr-es", languages=languages | {"sources": ["fr"], "targets": ["es"]})
-    process = ServerProcess(("--http-address=127.0.0.1:0", f"--models={folder}"))
-    try:
-        process.wait_until_serving()
+    copy_pair(folder, "fr", "es")
+    with serving("--http-address=127.0.0.1:0", f"--models={folder}") as process:
         yield process
-        process.signal(signal.SIGTERM)
-        assert process.exit_code() == 0
-        assert not any("Traceback" in line for line in process.log)
-    finally:
-        process.close()
 
 
 def translate(server: ServerProcess, **given: object) -> Answer:

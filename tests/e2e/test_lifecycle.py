@@ -1,7 +1,6 @@
 import signal
 import socket
 import threading
-import time
 
 import grpc
 import pytest
@@ -11,8 +10,9 @@ from dragoman import Client, DrainingError, InternalError, RequestCancelledError
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
+from tests.e2e.texts import LONG
+from tests.waiting import until
 
-LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
 LONGER = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 9000))
 MEDIUM = " ".join(f"Tom bought {number} books." for number in range(100, 400))
 
@@ -68,9 +68,7 @@ class BackgroundStream(Background):
 
 
 def wait_until_decoding(server) -> None:
-    give_up_s = time.monotonic() + 60
-    while not server.metric("slots_active"):
-        assert time.monotonic() < give_up_s
+    until(lambda: server.metric("slots_active"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -1,6 +1,5 @@
 """One client floods a server: what becomes of it, of another client, and of the server afterwards."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.e2e.relay import Relay
 from tests.server_process import ServerProcess
+from tests.waiting import until
 
 PATIENCE_S = 120
 SEGMENTS, CALLS = 10_000, 10
@@ -27,12 +27,6 @@ class FloodedServer(NamedTuple):
     flooding: TranslationStub
     other: TranslationStub
     flood: list[grpc.Future]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    give_up_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < give_up_s
 
 
 def request(*texts: str, priority: int = INTERACTIVE) -> pb.TranslateTextRequest:

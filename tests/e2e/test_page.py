@@ -10,14 +10,14 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from dragoman.cli import main
 from tests import chromium
-from tests.e2e.bundles import copy_bundle
-from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
+from tests.e2e.bundles import copy_bundle, copy_pair
+from tests.e2e.texts import LONG
+from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
 
 if chromium.PROGRAM is None:
     pytest.skip("no Chromium here: Debian has it as chromium", allow_module_level=True)
 
 ENGLISH, GERMAN = "Good morning. Where is the library?", "Guten Morgen! Wo ist die Bibliothek?"
-LONG = " ".join(f"Tom bought {number} books, and then he read them all." for number in range(1000, 4000))
 EVERY_BREAK = """
     window.broken = [];
     document.addEventListener("securitypolicyviolation", (event) => window.broken.push(event.violatedDirective));
@@ -68,15 +68,10 @@ def server(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     models = tmp_path_factory.mktemp("models")
     copy_bundle(BUNDLE, models / "en-de")
     for source in ("de", "fr"):
-        languages = {"sources": [source], "targets": ["en"]}
-        copy_bundle(BUNDLE, models / f"{source}-en", name=f"{source}-en", languages=languages)
+        copy_pair(models, source, "en")
     arguments = ("--http-address=127.0.0.1:0", f"--models={models}", "--threads=1", "--pivot-language=en")
-    process = ServerProcess(arguments)
-    try:
-        process.wait_until_serving()
+    with serving(*arguments) as process:
         yield process
-    finally:
-        process.close()
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dragoman import Client, UnknownLanguagePairError
-from tests.e2e.bundles import copy_bundle
-from tests.server_process import BUNDLE, PATIENCE_S
+from tests.e2e.bundles import copy_pair
+from tests.server_process import PATIENCE_S
 
 TEXTS = ["Good morning. The train leaves at eight.", "Tom bought three books.", "  "]
 
@@ -14,8 +14,7 @@ TEXTS = ["Good morning. The train leaves at eight.", "Tom bought three books.", 
 @pytest.fixture
 def models(tmp_path: Path) -> Path:
     for source, target in (("fr", "en"), ("en", "de")):
-        languages = {"sources": [source], "targets": [target]}
-        copy_bundle(BUNDLE, tmp_path / f"{source}-{target}", name=f"{source}-{target}", languages=languages)
+        copy_pair(tmp_path, source, target)
     return tmp_path
 
 

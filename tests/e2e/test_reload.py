@@ -15,7 +15,7 @@ from dragoman import Client, UnknownLanguagePairError, UnknownModelError
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
-from tests.e2e.bundles import copy_bundle
+from tests.e2e.bundles import copy_bundle, copy_pair
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess
 
 RELOADS = 3
@@ -29,7 +29,7 @@ def models(tmp_path: Path, _bundle: None) -> Path:
     root = tmp_path / "models"
     root.mkdir()
     copy_bundle(BUNDLE, root / "en-de")
-    copy_bundle(BUNDLE, root / "en-fr", name="en-fr", languages={"sources": ["en"], "targets": ["fr"]})
+    copy_pair(root, "en", "fr")
     return root
 
 
@@ -184,7 +184,7 @@ def test_a_corrupt_bundle_is_refused_and_the_old_one_stays(client: Client, model
     broken = copy_bundle(models / "en-de", models / "en-de", parameters=1)
     (broken / "decoder.onnx").unlink()
     (broken / "decoder.onnx").write_bytes(b"half of a graph")
-    never = copy_bundle(BUNDLE, models / "en-it", name="en-it", languages={"sources": ["en"], "targets": ["it"]})
+    never = copy_pair(models, "en", "it")
     (never / "encoder.onnx").unlink()
     reload(serving)
     assert {line["model"]: line["why"].partition(": ")[0] for line in refusals(serving)} == {

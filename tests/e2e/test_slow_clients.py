@@ -20,6 +20,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.certificates import Authority, Files
 from tests.server_process import PATIENCE_S, ServerProcess
+from tests.waiting import until
 
 MAX_CONNECTIONS = 40
 LIMITS = (f"--max-connections={MAX_CONNECTIONS}", f"--max-host-connections={MAX_CONNECTIONS}")
@@ -101,10 +102,7 @@ class ImpatientServer:
 
     def wait_until_at_rest(self) -> None:
         """Waits until no connection is left, and nothing of any call."""
-        give_up_s = time.monotonic() + PATIENCE_S
-        while self.open_sockets() > 2:  # it listens on two
-            assert time.monotonic() < give_up_s
-            time.sleep(0.05)
+        until(lambda: self.open_sockets() <= 2)  # it listens on two
         for gauge in ("slots_active", "queue_segments", "queue_source_tokens"):
             assert self.server.metric(gauge) == 0
 
@@ -217,9 +215,7 @@ def test_who_never_reads_the_answer_holds_up_neither_others_nor_the_end(launch, 
     message = bytes(1) + len(request).to_bytes(4) + request
     with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
         connection.sendall(PREFACE + NO_WINDOW + headers(method) + data(message, flags=1))
-        give_up_s = time.monotonic() + PATIENCE_S
-        while not server.metric("segments_total", reason="EOS"):
-            assert time.monotonic() < give_up_s
+        until(lambda: server.metric("segments_total", reason="EOS"))
         translate(server.address)
         assert server.metric("slots_active") == 0
         server.signal(signal.SIGTERM)

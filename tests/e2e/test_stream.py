@@ -1,5 +1,6 @@
-import time
 from collections import defaultdict
+
+from tests.waiting import until, until_free
 
 TEXTS = [
     "Good morning. Where is the station? I have never been to Berlin.",
@@ -64,9 +65,6 @@ def test_a_client_that_leaves_frees_its_slots(client, server) -> None:
     pieces = client.stream(text, model="en-de")
     next(pieces)
     pieces.close()
-    give_up_s = time.monotonic() + 60
-    while server.metric("cancelled_segments_total") == cancelled:
-        assert time.monotonic() < give_up_s
-    while server.metric("slots_active") or server.metric("queue_segments"):
-        assert time.monotonic() < give_up_s
+    until(lambda: server.metric("cancelled_segments_total") != cancelled)
+    until_free(server)
     assert client.translate("Good morning.", model="en-de")

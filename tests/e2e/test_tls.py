@@ -4,7 +4,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.certificates import Authority, Files
 from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
+from tests.waiting import until
 
 LONG = " ".join(f"Tom bought {number} books." for number in range(100, 400))
 
@@ -50,9 +50,7 @@ class MutualTlsServer:
         return ssl.get_server_certificate((host, int(port)), timeout=PATIENCE_S)
 
     def reloaded(self, value: float) -> None:
-        give_up_s = time.monotonic() + PATIENCE_S
-        while self.server.metric("files_in_force", files="tls") != value:
-            assert time.monotonic() < give_up_s
+        until(lambda: self.server.metric("files_in_force", files="tls") == value)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.certificates import Authority, Files
-from tests.e2e.bundles import copy_bundle
+from tests.e2e.bundles import copy_bundle, copy_pair
 from tests.server_process import BUNDLE, REPOSITORY, ServerProcess
 
 TEXTS = ["Good morning.", "", "Where is the station? I have never been to Berlin.", "  😀 \t"]
@@ -109,7 +109,7 @@ class Several:
 
     def __init__(self, folder: Path) -> None:
         copy_bundle(BUNDLE, folder / "en-de", name="en-de")
-        copy_bundle(BUNDLE, folder / "en-fr", name="en-fr", languages={"sources": ["en"], "targets": ["fr"]})
+        copy_pair(folder, "en", "fr")
         copy_bundle(BUNDLE, folder / "gb-fr", name="gb-fr", languages={"sources": ["en-GB"], "targets": ["fr"]})
         self.folder = folder
         self.server = ServerProcess((f"--models={folder}",))

@@ -8,7 +8,7 @@ from dragoman.bundle import Manifest
 from dragoman.errors import BundleError, InvalidRequestError, UnknownLanguagePairError, UnknownModelError
 from service.commands.in_process import detecting_translator, manifests, translator
 from service.settings import DEFAULT_MODELS
-from tests.e2e.bundles import copy_bundle
+from tests.e2e.bundles import copy_pair
 
 BUNDLE = Path(__file__).parents[4] / "models" / "en-de" / "bundle"
 
@@ -54,8 +54,8 @@ def test_no_bundle_is_an_error(tmp_path: Path) -> None:
 @pytest.fixture
 def two_models(tmp_path: Path) -> Path:
     """The default model, as one that reads English, and as one that reads German."""
-    copy_bundle(BUNDLE, tmp_path / "en-it", name="en-it", languages={"sources": ["en"], "targets": ["it"]})
-    copy_bundle(BUNDLE, tmp_path / "de-it", name="de-it", languages={"sources": ["de"], "targets": ["it"]})
+    copy_pair(tmp_path, "en", "it")
+    copy_pair(tmp_path, "de", "it")
     return tmp_path
 
 

@@ -55,7 +55,13 @@ COMMANDS = {
     "load-test": Command("bench.load.command:main", "bench", "measure the latency and throughput of a server"),
     "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
 }
-_EXTRAS = {"lxml": "documents", "onnxruntime": "cpu", "opentelemetry": "tracing", "polib": "documents"}
+_EXTRAS = {
+    "lxml": "documents",
+    "markdown_it": "documents",
+    "onnxruntime": "cpu",
+    "opentelemetry": "tracing",
+    "polib": "documents",
+}
 _PACKAGES = ("dragoman", "service", "model", "export", "bench")
 
 

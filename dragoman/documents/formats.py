@@ -19,6 +19,8 @@ _READERS: Final = {
     ".xlf": "dragoman.documents.xliff:read_xliff",
     ".xliff": "dragoman.documents.xliff:read_xliff",
     ".txt": "dragoman.documents.plain:read_text",
+    ".md": "dragoman.documents.markdown:read_markdown",
+    ".markdown": "dragoman.documents.markdown:read_markdown",
     ".html": "dragoman.documents.plain:read_html",
     ".htm": "dragoman.documents.plain:read_html",
 }

@@ -1,17 +1,19 @@
 """Text with tags inside its lines, of any format, as HTML that a server translates, and back.
 
-A pair of tags becomes an element <span id="N">, a single tag <wbr id="N">, and what ends a sentence <br id="N">: N is
-the number that the format has given its tag. Translated, each of them stands where its words went.
+A pair of tags becomes an element <span id="N">, a single tag <wbr id="N">, what ends a sentence <br id="N">, and a word
+that is kept the placeholder {#N}: N is the number that the format has given its tag. Translated, each of them stands
+where its words went.
 """
 
 import html
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
 _READ: Final = re.compile(r'<(?P<name>span|wbr|br) id="(?P<tag>\d+)">|(?P<end></span>)|(?P<text>[^<]+)')
+_KEPT: Final = re.compile(r"\{#(\d+)\}")
 _DEPTH: Final = 64  # of elements in elements; those farther out stand alone
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
@@ -24,6 +26,7 @@ class Kind(Enum):
     END = auto()
     ALONE = auto()
     BREAK = auto()
+    KEPT = auto()
 
 
 class Token(NamedTuple):
@@ -40,6 +43,22 @@ class Token(NamedTuple):
     tag: int = -1
 
 
+class Tag(NamedTuple):
+    """Where a tag stands in the source of a text.
+
+    Attributes:
+        start: its first character.
+        stop: behind its last character.
+        kind: BEGIN, where it may be the first one of a pair; END, where it may be the second one; ALONE, BREAK or KEPT.
+        name: the same for both of a pair, in lower case; else "".
+    """
+
+    start: int
+    stop: int
+    kind: Kind
+    name: str = ""
+
+
 _ELEMENTS: Final = {Kind.BEGIN: "span", Kind.ALONE: "wbr", Kind.BREAK: "br"}
 _KINDS: Final = {element: kind for kind, element in _ELEMENTS.items()}
 
@@ -49,8 +68,12 @@ def to_html(tokens: Iterable[Token]) -> str:
     return "".join(map(_written, tokens))
 
 
-def from_html(source: str) -> list[Token]:
+def from_html(source: str, kept: Container[int] = ()) -> list[Token]:
     """Read tokens of HTML that `to_html` wrote, translated or not.
+
+    Args:
+        source: of the HTML.
+        kept: the numbers of the words that are kept; any other placeholder is text.
 
     Raises:
         ValueError: it holds another tag, or its pairs are not nested.
@@ -64,7 +87,7 @@ def from_html(source: str) -> list[Token]:
             raise ValueError(f"a translation has a tag that its text has not: {source[done : done + 40]!r}")
         done = found.end()
         if found["text"]:
-            tokens.append(Token(Kind.TEXT, html.unescape(found["text"])))
+            tokens += _texts(html.unescape(found["text"]), kept)
         elif found["end"]:
             if not opened:
                 raise ValueError("a translation has an end tag without its start")
@@ -96,28 +119,38 @@ class Tagged(NamedTuple):
 
     @classmethod
     def read(cls, text: str, pattern: re.Pattern[str]) -> "Tagged":
-        """Find tags.
+        """Find tags by a pattern.
 
         Args:
             text: any.
             pattern: of a tag. Its groups say what it is: `name`, where it may be one of a pair, and `end`, where it is
                 the second one; or `stop`, where it ends a sentence; else it stands alone.
         """
-        pairs = _pairs(text, pattern)
+        return cls.of(text, list(map(_found, pattern.finditer(text))))
+
+    @classmethod
+    def of(cls, text: str, tags: Sequence[Tag]) -> "Tagged":
+        """Divide a text at its tags.
+
+        Args:
+            text: any.
+            tags: in their order; none begins before the end of the one before it.
+        """
+        ends = _pairs(tags)
         tagged = cls([], [])
-        numbers: dict[int, int] = {}  # of tags, by the starts of their ends
+        numbers: dict[int, int] = {}  # of pairs, by the starts of their ends
         done = 0
-        for found in pattern.finditer(text):
-            tagged.write(text[done : found.start()])
-            done = found.end()
-            groups = found.groupdict()
-            if found.start() in numbers:
-                tagged.tokens.append(Token(Kind.END, tag=numbers[found.start()]))
-            elif end := pairs.get(found.start()):
-                numbers[end.start()] = len(tagged.sources)
-                tagged.tag(Kind.BEGIN, found[0], end[0])
+        for tag in tags:
+            tagged.write(text[done : tag.start])
+            done = tag.stop
+            source = text[tag.start : tag.stop]
+            if tag.start in numbers:
+                tagged.tokens.append(Token(Kind.END, tag=numbers[tag.start]))
+            elif end := ends.get(tag.start):
+                numbers[end.start] = len(tagged.sources)
+                tagged.tag(Kind.BEGIN, source, text[end.start : end.stop])
             else:
-                tagged.tag(Kind.BREAK if groups.get("stop") else Kind.ALONE, found[0])
+                tagged.tag(tag.kind if tag.kind in (Kind.BREAK, Kind.KEPT) else Kind.ALONE, source)
         tagged.write(text[done:])
         return tagged
 
@@ -142,24 +175,40 @@ class Tagged(NamedTuple):
 def _written(token: Token) -> str:
     if token.kind is Kind.TEXT:
         return html.escape(token.text, quote=False)
+    if token.kind is Kind.KEPT:
+        return f"{{#{token.tag}}}"
     return "</span>" if token.kind is Kind.END else f'<{_ELEMENTS[token.kind]} id="{token.tag}">'
 
 
-def _pairs(text: str, pattern: re.Pattern[str]) -> dict[int, re.Match[str]]:
+def _texts(text: str, kept: Container[int]) -> Iterator[Token]:
+    """Divide text at the placeholders of words that are kept."""
+    done = 0
+    for found in _KEPT.finditer(text):
+        if int(found[1]) in kept:
+            if done < found.start():
+                yield Token(Kind.TEXT, text[done : found.start()])
+            yield Token(Kind.KEPT, tag=int(found[1]))
+            done = found.end()
+    if done < len(text):
+        yield Token(Kind.TEXT, text[done:])
+
+
+def _found(found: re.Match[str]) -> Tag:
+    groups = found.groupdict()
+    if name := groups.get("name"):
+        return Tag(*found.span(), Kind.END if groups["end"] else Kind.BEGIN, name.lower())
+    return Tag(*found.span(), Kind.BREAK if groups.get("stop") else Kind.ALONE)
+
+
+def _pairs(tags: Iterable[Tag]) -> dict[int, Tag]:
     """Find the ends of tags, by the starts of their beginnings; of pairs that overlap, only one counts."""
-    opened: deque[re.Match[str]] = deque(maxlen=_DEPTH)
-    pairs: dict[int, re.Match[str]] = {}
-    for found in _named(text, pattern):
-        if not found["end"]:
-            opened.append(found)
-            continue
-        name = found["name"].lower()
-        if any(each["name"].lower() == name for each in opened):
-            while (begin := opened.pop())["name"].lower() != name:
+    opened: deque[Tag] = deque(maxlen=_DEPTH)
+    pairs: dict[int, Tag] = {}
+    for tag in tags:
+        if tag.kind is Kind.BEGIN:
+            opened.append(tag)
+        elif tag.kind is Kind.END and any(each.name == tag.name for each in opened):
+            while (begin := opened.pop()).name != tag.name:
                 pass
-            pairs[begin.start()] = found
+            pairs[begin.start] = tag
     return pairs
-
-
-def _named(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    return (found for found in pattern.finditer(text) if found.groupdict().get("name"))

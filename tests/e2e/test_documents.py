@@ -78,6 +78,16 @@ def test_tags_go_with_their_words_in_units_and_pages(server, place, tmp_path: Pa
     assert translated(server, place, tmp_path, "a.html", page).decode() == expected
 
 
+def test_markdown_keeps_its_marks(server, place, tmp_path: Path) -> None:
+    content = (
+        b"# Good morning.\n\n- Where is the [station](a_b.md)?\n- Tom sold his car with `a b` and `c` yesterday.\n"
+    )
+    expected = (
+        "# Guten Morgen!\n\n- Wo ist der [Bahnhof](a_b.md)?\n- Tom hat gestern sein Auto mit `a b` und `c` verkauft.\n"
+    )
+    assert translated(server, place, tmp_path, "a.md", content).decode() == expected
+
+
 def test_a_text_over_the_limit_stays_and_is_named(launch, tmp_path: Path) -> None:
     server = launch("--max-text-bytes=60")
     server.wait_until_serving()

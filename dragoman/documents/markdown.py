@@ -1,0 +1,198 @@
+"""Markdown: each paragraph, heading and cell of a table is a text; all else stays byte for byte."""
+
+import io
+import re
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from markdown_it.common.utils import unescapeAll
+from markdown_it.token import Token as MarkdownToken
+
+from dragoman.documents.document import DocumentText, decoded
+from dragoman.documents.inline import Kind, Tagged, Token, from_html, has_words, to_html
+from dragoman.documents.markdown_tags import find_tags, make_parser
+
+_FRONT_MATTER: Final = re.compile(
+    r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\n.*?\n(?:(?P=fence)|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
+)
+_CELLS: Final = ("th_open", "td_open")
+_BLANKS: Final = re.compile(r"[ \t\n]+")
+_LINE_BREAK: Final = re.compile(r"[ \t]*\n[ \t]*")
+_SPECIAL: Final = re.compile(r"[\\`*_\[\]<>&~|#+=!-]|(?<=\d)[.)]")
+# A word with which a line had better not begin: it might begin a list, a quotation or a heading.
+_BEGINS_BLOCK: Final = re.compile(r"[-+*=#>|:]|\d+[.)]$")
+# Where a line may end in the text that is written. No text has it: CommonMark replaces it.
+_GAP: Final = "\0"
+_GAPS_AT_END: Final = re.compile("\0+(?=[ \t]*\n)")
+
+
+class _Block(NamedTuple):
+    """A text of the document.
+
+    Attributes:
+        first: its first line, from 0.
+        spans: of each of its lines, where the text begins and ends.
+        is_cell: whether it is in a table.
+        text: with its tags.
+    """
+
+    first: int
+    spans: Sequence[tuple[int, int]]
+    is_cell: bool
+    text: Tagged
+
+
+class MarkdownDocument:
+    """A file of Markdown.
+
+    Attributes:
+        texts: one for each paragraph, heading and cell with words.
+        protects_placeholders: True: code is one, too.
+    """
+
+    protects_placeholders = True
+
+    def __init__(self, content: bytes) -> None:
+        """Look for what is text; raises ValueError where it is not UTF-8."""
+        self._lines = list(io.StringIO(decoded(content), newline=""))
+        self._parser = make_parser()
+        self._references: dict[str, Any] = {}
+        self._blocks = [block for block in self._read() if has_words(block.text.tokens)]
+        self.texts = [DocumentText(to_html(block.text.tokens), f"line {block.first + 1}") for block in self._blocks]
+
+    def write(self, translations: Sequence[str | None]) -> bytes:
+        """Give the content of the file; see `Document`."""
+        lines = list(self._lines)
+        # From the end, so that the places of cells before it in a line stay right.
+        for block, translation in reversed(list(zip(self._blocks, translations, strict=True))):
+            tokens = None if translation is None else _translated(block.text, translation)
+            if tokens is not None:
+                last = block.first + len(block.spans)
+                written = self._rewritten(block, lines[block.first : last], tokens)
+                lines[block.first : last] = [written, *[""] * (len(block.spans) - 1)]
+        return "".join(lines).encode()
+
+    def _read(self) -> Iterator[_Block]:
+        source = "".join(line.rstrip("\r\n") + "\n" for line in self._lines)
+        head = found[0] if (found := _FRONT_MATTER.match(source)) else ""
+        environment: dict[str, Any] = {}
+        tokens = self._parser.parse(source[len(head) :].removeprefix("\ufeff"), environment)
+        self._references = environment.get("references", {})
+        above, done = head.count("\n"), (0, 0)
+        for before, token in zip(["", *(token.type for token in tokens)], tokens, strict=False):
+            if token.type != "inline" or token.map is None:
+                continue
+            first, is_cell = token.map[0] + above, before in _CELLS
+            spans = self._spans(token, first, done[1] if is_cell and done[0] == first else 0, is_cell=is_cell)
+            if spans:
+                done = first, spans[-1][1]
+                yield _Block(first, spans, is_cell, _tagged(token))
+
+    def _spans(self, token: MarkdownToken, first: int, begin: int, *, is_cell: bool) -> list[tuple[int, int]]:
+        """Find a text in its lines; none where it stands there otherwise, as behind half of a tab."""
+        content = token.content.replace("|", "\\|") if is_cell else token.content
+        spans = []
+        for number, piece in enumerate(content.split("\n"), first):
+            piece = piece.lstrip(" \t")
+            line = self._lines[number]
+            start = line.find(piece, begin) if is_cell else line.rfind(piece)
+            if start < 0:
+                return []
+            spans.append((start, start + len(piece)))
+        return spans
+
+    def _rewritten(self, block: _Block, lines: Sequence[str], tokens: Sequence[Token]) -> str:
+        """Write the lines of a block with a translation.
+
+        Its characters are escaped only where they would be read as something else.
+        """
+        plain = _source(block.text, tokens, escapes=False)
+        written = _put(block, lines, plain)
+        if self._reads_as(plain.replace(_GAP, " ") if block.is_cell else written, block.text, tokens):
+            return written
+        return _put(block, lines, _source(block.text, tokens, escapes=True))
+
+    def _reads_as(self, written: str, text: Tagged, tokens: Sequence[Token]) -> bool:
+        """Tell whether lines are one text, with these tokens."""
+        source = "\n".join(line.lstrip(" \t") for line in written.splitlines())
+        parsed = self._parser.parse(source, {"references": ChainMap({}, self._references)})
+        texts = [_tagged(token) for token in parsed if token.type == "inline"]
+        return len(texts) == 1 and _seen(texts[0], texts[0].tokens) == _seen(text, tokens)
+
+
+def read_markdown(content: bytes) -> MarkdownDocument:
+    """Read Markdown; raises ValueError where it is not UTF-8."""
+    return MarkdownDocument(content)
+
+
+def _tagged(token: MarkdownToken) -> Tagged:
+    """Read the text of a token, with neither escapes nor line breaks."""
+    tokens, sources = Tagged.of(token.content, find_tags(token.content, token.children or []))
+    return Tagged([each._replace(text=unescapeAll(_LINE_BREAK.sub(" ", each.text))) for each in tokens], sources)
+
+
+def _translated(text: Tagged, translation: str) -> list[Token] | None:
+    """Read a translation; None where what is kept, such as code, is not there once: then the text stays as it is."""
+    kept = _kept(text.tokens)
+    tokens = from_html(translation, kept)
+    return tokens if _kept(tokens) == kept else None
+
+
+def _kept(tokens: Iterable[Token]) -> list[int]:
+    return sorted(token.tag for token in tokens if token.kind is Kind.KEPT)
+
+
+def _source(text: Tagged, tokens: Sequence[Token], *, escapes: bool) -> str:
+    """Write tokens; a blank of the text, where a line may end, is a gap."""
+
+    def written(token: Token) -> str:
+        special = _SPECIAL.sub(r"\\\g<0>", token.text) if escapes else token.text
+        return _BLANKS.sub(_GAP, special)
+
+    source = text.source([token._replace(text=written(token)) for token in tokens])
+    return _GAPS_AT_END.sub("", source.strip(_GAP))
+
+
+def _seen(text: Tagged, tokens: Iterable[Token]) -> list[tuple[bool, str]]:
+    """Give what tokens say, so that those that say the same are equal."""
+    pieces = [(token.kind is Kind.TEXT, text.source([token])) for token in tokens]
+    merged = [
+        (is_text, "".join(piece for _, piece in group)) for is_text, group in groupby(pieces, lambda each: each[0])
+    ]
+    return [(is_text, _BLANKS.sub(" ", piece)) for is_text, piece in merged]
+
+
+def _put(block: _Block, lines: Sequence[str], source: str) -> str:
+    """Put a text into its lines: in place of several, as many as it needs, none longer than the longest one."""
+    heads = [line[:start] for line, (start, _) in zip(lines, block.spans, strict=True)]
+    rest = lines[-1][block.spans[-1][1] :]
+    if block.is_cell:
+        source = source.replace("|", "\\|")
+    if len(lines) == 1:
+        return heads[0] + source.replace(_GAP, " ") + rest
+    end = lines[0][len(lines[0].rstrip("\r\n")) :]
+    return end.join(_filled(source, heads, max(len(line.rstrip()) for line in lines))) + rest
+
+
+def _filled(source: str, heads: Sequence[str], width: int) -> list[str]:
+    """Divide a text into lines.
+
+    Args:
+        source: of the text.
+        heads: what stands in front of its lines; of those behind the last one, as of that.
+        width: of a line.
+    """
+    lines: list[str] = []
+    for forced in source.split("\n"):
+        line = ""
+        for word in filter(None, forced.lstrip(" \t").split(_GAP)):
+            head = heads[min(len(lines), len(heads) - 1)]
+            if line and len(f"{head}{line} {word}") > width and not _BEGINS_BLOCK.match(word):
+                lines.append(head + line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        lines.append(heads[min(len(lines), len(heads) - 1)] + line)
+    return lines

@@ -1,0 +1,160 @@
+"""Where the tags of Markdown stand in the source of a paragraph: emphasis, links, pictures, code, HTML.
+
+markdown-it-py finds them by the rules of CommonMark, https://spec.commonmark.org, with the tables and the strikethrough
+of GitHub. Its tokens do not know their places in the source. So its rules are wrapped here: a token gets the place at
+which the rule was that made it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it import rules_inline as rules
+from markdown_it.token import Token as MarkdownToken
+
+from dragoman.documents.inline import Kind, Tag
+
+_Rule = Callable[[rules.StateInline, bool], bool]
+_Placer = Callable[[rules.StateInline, Sequence[MarkdownToken], int], None]
+
+_PLACE: Final = "place"
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_HTML: Final = re.compile(r"<(?P<end>/)?(?P<name>[a-z][\w-]*)", re.IGNORECASE)
+_HTML_CODE: Final = re.compile(r"<(code|kbd|samp|tt|var)(?:\s[^<>]*)?>[^<>]*</\1>", re.IGNORECASE)
+# Text to CommonMark: the first line of an alert of GitHub, the box of a task, marks of footnotes, attributes of a
+# heading, and addresses, which become links.
+_UNMARKED: Final = re.compile(
+    r"(?P<head>\A\[![A-Za-z]+\][ \t]*\n)|\A\[[ xX]\](?=\s)|\[\^[^\]\s]+\]:?|\{[#.:][^{}\n]*\}"
+    r"|(?P<address>https?://[^\s<>]*[\w/])"
+)
+
+
+def make_parser() -> MarkdownIt:
+    """Make a parser whose tokens inside paragraphs know their places."""
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    for name, (rule, place) in _RULES.items():
+        parser.inline.ruler.at(name, _placing(rule, place))
+    parser.inline.ruler.before("html_inline", "html_code", _placing(_html_code, _place_whole))
+    return parser
+
+
+def find_tags(source: str, tokens: Iterable[MarkdownToken]) -> list[Tag]:
+    """Find the tags of a paragraph, in their order.
+
+    Args:
+        source: of the paragraph, as it was parsed.
+        tokens: inside the paragraph, of a parser of `make_parser`.
+    """
+    marked = sorted(chain.from_iterable(_tags(source, token) for token in tokens if _PLACE in token.meta))
+    unmarked: list[Tag] = []
+    done = 0
+    for start, stop in [*((tag.start, tag.stop) for tag in marked), (len(source), 0)]:
+        unmarked += map(_unmarked, _UNMARKED.finditer(source, done, start))
+        done = stop
+    return sorted([*marked, *unmarked])
+
+
+def _tags(source: str, token: MarkdownToken) -> Iterator[Tag]:
+    """Give the tags of a token: one, or for a picture two, around the text that stands for it."""
+    start, stop = token.meta[_PLACE]
+    if token.type in ("code_inline", "html_code") or token.markup == "autolink":
+        yield Tag(start, stop, Kind.KEPT)
+    elif token.type == "hardbreak":
+        yield Tag(start, stop, Kind.BREAK)
+    elif token.type == "html_inline":
+        yield _html_tag(start, stop, source)
+    elif token.type == "image" and _LETTER.search(token.content):
+        text = start + len("![")
+        yield Tag(start, text, Kind.BEGIN, token.tag)
+        yield Tag(text + len(token.content), stop, Kind.END, token.tag)
+    elif token.type == "image":
+        yield Tag(start, stop, Kind.ALONE)
+    elif token.nesting:
+        # Of two characters, the token is the inner one.
+        outer = token.type.startswith("strong")
+        kind = Kind.BEGIN if token.nesting > 0 else Kind.END
+        yield Tag(start - (outer and kind is Kind.BEGIN), stop + (outer and kind is Kind.END), kind, token.tag)
+
+
+def _html_tag(start: int, stop: int, source: str) -> Tag:
+    found = _HTML.match(source, start)
+    if found is None or source.endswith("/>", start, stop):  # a comment, or an element without content
+        return Tag(start, stop, Kind.BREAK if found and found["name"].lower() == "br" else Kind.ALONE)
+    name = found["name"].lower()
+    if name == "br":
+        return Tag(start, stop, Kind.BREAK)
+    return Tag(start, stop, Kind.END if found["end"] else Kind.BEGIN, f"<{name}>")
+
+
+def _unmarked(found: re.Match[str]) -> Tag:
+    if found["address"]:
+        return Tag(*found.span(), Kind.KEPT)
+    return Tag(*found.span(), Kind.BREAK if found["head"] else Kind.ALONE)
+
+
+def _html_code(state: rules.StateInline, silent: bool) -> bool:
+    """Take an element of HTML that holds code; a rule of markdown-it."""
+    found = _HTML_CODE.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        state.push("html_code", "", 0)
+    state.pos = found.end()
+    return True
+
+
+def _placing(rule: _Rule, place: _Placer) -> _Rule:
+    """Have a rule write down where its tokens stand."""
+
+    def placing(state: rules.StateInline, silent: bool) -> bool:
+        start, count = state.pos, len(state.tokens)
+        if not rule(state, silent):
+            return False
+        if not silent:
+            place(state, [token for token in state.tokens[count:] if _PLACE not in token.meta], start)
+        return True
+
+    return placing
+
+
+def _place_whole(state: rules.StateInline, tokens: Sequence[MarkdownToken], start: int) -> None:
+    """Place what is one tag: the first token that is not the text before it."""
+    token = next((token for token in tokens if token.type != "text"), None)
+    if token is None:
+        return
+    if token.type == "hardbreak" and state.src[start] == "\n":
+        while state.src[start - 1] == " ":
+            start -= 1
+    token.meta[_PLACE] = (start, state.pos)
+
+
+def _place_link(state: rules.StateInline, tokens: Sequence[MarkdownToken], start: int) -> None:
+    """Place the two tags of a link, around its text."""
+    opening, closing = (token for token in tokens if token.nesting)
+    opening.meta[_PLACE] = (start, start + 1)
+    closing.meta[_PLACE] = (state.md.helpers.parseLinkLabel(state, start, True), state.pos)
+
+
+def _place_marks(state: rules.StateInline, tokens: Sequence[MarkdownToken], start: int) -> None:
+    """Place the marks of a run, such as each of `***`: of what they are tags shows later."""
+    stop = state.pos
+    for token in reversed(tokens):
+        if stop == start:  # the text before them
+            break
+        token.meta[_PLACE] = (stop - len(token.content), stop)
+        stop -= len(token.content)
+
+
+_RULES: Final[dict[str, tuple[_Rule, _Placer]]] = {
+    "newline": (rules.newline, _place_whole),
+    "escape": (rules.escape, _place_whole),
+    "backticks": (rules.backtick, _place_whole),
+    "image": (rules.image, _place_whole),
+    "autolink": (rules.autolink, _place_whole),
+    "html_inline": (rules.html_inline, _place_whole),
+    "link": (rules.link, _place_link),
+    "emphasis": (rules.emphasis.tokenize, _place_marks),
+    "strikethrough": (rules.strikethrough.tokenize, _place_marks),
+}

@@ -1,0 +1,186 @@
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from dragoman.documents.markdown import read_markdown
+from tests.unit.dragoman.documents.pretend import translated
+
+PAGE = """\
+---
+title: "kept"
+---
+
+# Where is the *station*? #
+
+See [the **guide**](https://example.com/a_b "kept"), ![a red
+cat](cat.png), `kept code` and <kbd>Ctrl</kbd>, https://example.com/x_y,
+<me@example.org>.\\
+A new line[^1] with ~~old~~ and <b>bold</b> words<br>here.
+
+Setext
+======
+
+- [ ] first **task**
+  1. nested *item*
+
+> [!NOTE]
+> Hello there,
+> my friend.
+
+| Name  | What it does    |
+|-------|:---------------:|
+| `run` | [Link][ref] \\| x |
+
+```python
+print("kept")
+```
+
+    kept
+
+<div>kept</div>
+
+[ref]: https://example.com "kept"
+[^1]: Some words.
+"""
+SHOUTED = """\
+---
+title: "kept"
+---
+
+# WHERE IS THE *STATION*? #
+
+SEE [THE **GUIDE**](https://example.com/a_b "kept"), ![A RED
+CAT](cat.png), `kept code` AND <kbd>Ctrl</kbd>, https://example.com/x_y,
+<me@example.org>.\\
+A NEW LINE[^1] WITH ~~OLD~~ AND <b>BOLD</b> WORDS<br>HERE.
+
+SETEXT
+======
+
+- [ ] FIRST **TASK**
+  1. NESTED *ITEM*
+
+> [!NOTE]
+> HELLO THERE,
+> MY FRIEND.
+
+| NAME  | WHAT IT DOES    |
+|-------|:---------------:|
+| `run` | [LINK][ref] \\| X |
+
+```python
+print("kept")
+```
+
+    kept
+
+<div>kept</div>
+
+[ref]: https://example.com "kept"
+[^1]: SOME WORDS.
+"""
+PIECES = [
+    *"*_`~[]()<>!|#-&\\\n\t \r",
+    "a",
+    "é",
+    "1. ",
+    "> ",
+    "- ",
+    "**",
+    "  \n",
+    "[a](b)",
+    "| a | b |\n|---|---|\n",
+    "<b>",
+]
+
+
+def shown(content: str) -> list[str]:
+    return [text.html for text in read_markdown(content.encode()).texts]
+
+
+def rendered(content: bytes) -> str:
+    """Read Markdown as anybody would; blanks and breaks of lines inside a paragraph say nothing."""
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return re.sub(r"\s+", " ", parser.render(content.decode(errors="replace"))).replace(" <br", "<br")
+
+
+def test_what_is_no_text_stays_byte_for_byte() -> None:
+    document = read_markdown(PAGE.encode())
+    assert document.write([None] * len(document.texts)) == PAGE.encode()
+    assert translated(read_markdown(PAGE.encode())).decode() == SHOUTED
+    assert [text.place for text in document.texts][:3] == ["line 5", "line 7", "line 12"]
+
+
+def test_ends_of_lines_and_a_byte_order_mark_stay() -> None:
+    content = b"\xef\xbb\xbf# One\r\n\r\ntwo\r\n  three\r\n"
+    assert translated(read_markdown(content)) == b"\xef\xbb\xbf# ONE\r\n\r\nTWO\r\n  THREE\r\n"
+
+
+def test_tags_go_with_their_words() -> None:
+    document = read_markdown(b"- the *red* `a b` [cat](x)\n")
+    html = 'the <span id="0">red</span> {#1} <span id="2">cat</span>'
+    assert [text.html for text in document.texts] == [html]
+    moved = 'le <span id="2">chat</span> <span id="0">rouge</span> {#1}'
+    assert document.write([moved]) == b"- le [chat](x) *rouge* `a b`\n"
+    assert document.write(["sans code"]) == b"- the *red* `a b` [cat](x)\n"
+    assert read_markdown(b"a {#1} `b`").write(["{#1} {#1}"]) == b"a {#1} `b`"
+
+
+@pytest.mark.parametrize(
+    ("content", "html"),
+    [
+        ("Snake\\_case &amp; &copy;", "Snake_case &amp; ©"),
+        ("2 * 3 * x_y_z [not a link]", "2 * 3 * x_y_z [not a link]"),
+        ("a ***b** c*", 'a <span id="0"><span id="1">b</span> c</span>'),
+        ("<b>*a</b>*", '<span id="0"><wbr id="1">a</span><wbr id="2">'),
+        ("![](a.png) a <!-- b --> <br/>", '<wbr id="0"> a <wbr id="1"> <br id="2">'),
+        ("# A {#b}", 'A <wbr id="0">'),
+        ("a  \nb", 'a<br id="0">b'),
+    ],
+)
+def test_marks_become_elements(content: str, html: str) -> None:
+    assert shown(content) == [html]
+
+
+@pytest.mark.parametrize(
+    "content", ["```\na\n```", "    a", "<p>a</p>", "`a`", "[a]: b", "<!-- a -->", "---\na: b\n---\n", "***"]
+)
+def test_what_is_no_text_is_not_translated(content: str) -> None:
+    assert shown(content) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "translation", "written"),
+    [
+        ("one", "1. eins", "1\\. eins"),
+        ("one", "*eins*", "\\*eins\\*"),
+        ("one", "# eins", "\\# eins"),
+        ("one", "&lt;b&gt;", "\\<b\\>"),
+        ("# one", "eins #", "# eins \\#"),
+        ("a\nb", "eins &amp;lt; zwei", "eins\n\\&lt;\nzwei"),
+        ("a\nfive", "a 2. - b", "a 2. -\nb"),
+        ("| one |\n|---|", "a | b", "| a \\| b |\n|---|"),
+    ],
+)
+def test_a_translation_is_read_as_text(content: str, translation: str, written: str) -> None:
+    assert read_markdown(content.encode()).write([translation]).decode() == written
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30))
+@example(["a", "\r", "b", "\t", "c"])
+def test_any_text_says_the_same_afterwards(pieces: list[str]) -> None:
+    content = "".join(pieces).encode()
+    document = read_markdown(content)
+    assert document.write([None] * len(document.texts)) == content
+    assert rendered(document.write([text.html for text in document.texts])) == rendered(content)
+
+
+@pytest.mark.parametrize("piece", ["[", "![", "*a ", "<b>a", "> ", "- ", "a  \n", "a\n\n", "`", "[a](b ", "https://"])
+def test_pages_of_strangers_come_back(piece: str) -> None:
+    content = (piece * 3000 + "a").encode()
+    document = read_markdown(content)
+    assert document.write([None] * len(document.texts)) == content
+    assert translated(document)

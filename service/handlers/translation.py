@@ -23,6 +23,7 @@ from service.handlers.options import options_of, pairs_of, scoring_options_of
 from service.handlers.planning import Planner
 from service.handlers.reports import Reports
 from service.handlers.runs import Running, Runs
+from service.handlers.untranslated import texts_of
 from service.options import Priority
 from service.registry.glossaries import Glossaries
 from service.security.callers import Caller, Callers, Metadata
@@ -108,13 +109,24 @@ class TranslationHandlers:
             DragomanError: why there is no answer.
         """
         with self._opened("TranslateText", context, request.request_id) as record:
-            plan = await self._planner.plan(request, context, record, wants_deltas=False)
-            async with self._runs.translating(plan, context, record) as call:
-                await call.add(request.contents)
-                results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
-            translations = [plan.answer(number, result) for number, result in enumerate(results)]
-            answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
-            return whole(answer, self._settings.max_answer_bytes)
+            return await self._translated(request, context, record)
+
+    async def translate_or_return(
+        self, request: pb.TranslateTextRequest, context: CallContext
+    ) -> pb.TranslateTextResponse:
+        """Translate all texts, for protocols whose clients expect each back; see `untranslated.py`.
+
+        Returns:
+            A translation of each text; of one that is in the target language already, the text itself.
+
+        Raises:
+            DragomanError: why there is no answer, or no translation of a text.
+        """
+        with self._opened("TranslateText", context, request.request_id) as record:
+            answer = await self._translated(request, context, record)
+            record.failed_texts = 0  # none has an error of its own in the answer
+            texts = texts_of(request, answer)
+            return pb.TranslateTextResponse(translations=texts, request_id=answer.request_id)
 
     async def stream(
         self, request: pb.TranslateTextRequest, context: CallContext
@@ -281,6 +293,18 @@ class TranslationHandlers:
                 raise failure
             finally:
                 del failure  # else it and this frame would keep each other
+
+    async def _translated(
+        self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats
+    ) -> pb.TranslateTextResponse:
+        """Translate all texts of a call that is open; the errors are those of :meth:`translate`."""
+        plan = await self._planner.plan(request, context, record, wants_deltas=False)
+        async with self._runs.translating(plan, context, record) as call:
+            await call.add(request.contents)
+            results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
+        translations = [plan.answer(number, result) for number, result in enumerate(results)]
+        answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
+        return whole(answer, self._settings.max_answer_bytes)
 
     def _new_pieces(self, call: Running, number: int) -> Iterator[str]:
         """Yield all of a text that is settled and was not yet sent, in pieces that fit a message."""

@@ -14,7 +14,7 @@ from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedE
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.translation import TranslationHandlers
-from service.handlers.untranslated import languages_of, texts_of
+from service.handlers.untranslated import languages_of
 from service.http import errors, form
 from service.http.calls import Calls, while_client_stays
 from service.http.deepl_request import asked_of
@@ -61,8 +61,7 @@ class DeepL:
     async def _translate(self, request: Request) -> Any:
         (asked, shows_billed), context = await self._calls.read("TranslateText", request, asked_of, _key_of(request))
         async with while_client_stays(request.receive):
-            answer = await self._handlers.translate(asked, context)
-        translated = texts_of(asked, answer)
+            translated = (await self._handlers.translate_or_return(asked, context)).translations
         texts, source = asked.contents, asked.source_language_code
         is_detected = source.lower() == AUTO
         sources = languages_of(translated, self._catalog()) if is_detected else [source] * len(texts)

@@ -3,7 +3,7 @@
 Errors are `{"error": message}`, with 403 for a key, as its clients expect.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -14,7 +14,7 @@ from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedE
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.translation import TranslationHandlers
-from service.handlers.untranslated import languages_of, texts_of
+from service.handlers.untranslated import languages_of
 from service.http import errors, form
 from service.http.calls import Calls, while_client_stays
 from service.http.json_messages import named
@@ -57,11 +57,12 @@ class LibreTranslate:
     async def _translate(self, request: Request) -> Any:
         (asked, is_list), context = await self._calls.read("TranslateText", request, _asked)
         if asked.source_language_code.lower() == asked.target_language_code.lower():
-            translated = [pb.TranslatedText(translated_text=text) for text in asked.contents]
+            translated: Sequence[pb.TranslatedText] = [
+                pb.TranslatedText(translated_text=text) for text in asked.contents
+            ]
         else:
             async with while_client_stays(request.receive):
-                answer = await self._handlers.translate(asked, context)
-            translated = texts_of(asked, answer)
+                translated = (await self._handlers.translate_or_return(asked, context)).translations
         results: dict[str, list[Any]] = {"translatedText": [each.translated_text for each in translated]}
         if asked.source_language_code == AUTO:
             codes = languages_of(translated, self._catalog())

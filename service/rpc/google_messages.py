@@ -11,7 +11,6 @@ from dragoman.errors import FieldViolation, UnknownModelError
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import raise_if_any
-from service.handlers.untranslated import texts_of
 from service.handlers.validation import HTML
 from service.language_names import name_of
 from service.rpc.google_v3 import translation_service_pb2 as google
@@ -68,14 +67,11 @@ def translated(
     Args:
         request: as it came.
         asked: what it became.
-        answer: to that.
-
-    Raises:
-        DragomanError: a text has no translation.
+        answer: to that, with a translation of each text.
     """
     undetected = _UNDETERMINED if asked.source_language_code.lower() == AUTO else ""
     made = google.TranslateTextResponse()
-    for each in texts_of(asked, answer):
+    for each in answer.translations:
         language = each.detected_language_code or undetected
         made.translations.add(
             translated_text=each.translated_text, detected_language_code=language, model=request.model

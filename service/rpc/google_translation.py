@@ -71,7 +71,7 @@ class GoogleTranslation:
     async def _translate(self, context: Any, headers: Headers) -> google.TranslateTextResponse:
         read = google_messages.translation_asked
         request, asked, call = await self._asked("TranslateText", read, context, headers)
-        answer = await self._handlers.translate(asked, call)
+        answer = await self._handlers.translate_or_return(asked, call)
         try:
             return whole(google_messages.translated(request, asked, answer), self._max_answer_bytes)
         except DragomanError as error:

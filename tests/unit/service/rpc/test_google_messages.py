@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.errors import InvalidRequestError, TextFailedError, UnknownLanguagePairError, UnknownModelError
+from dragoman.errors import InvalidRequestError, UnknownModelError
 from dragoman.v1 import translation_pb2 as pb
 from service.rpc import google_messages as messages
 from service.rpc.google_v3 import translation_service_pb2 as google
@@ -120,30 +120,16 @@ def test_the_model_is_answered_where_it_was_asked_for() -> None:
     assert not made.glossary_translations
 
 
-def error(kind: type[Exception]) -> pb.TextError:
-    return pb.TextError(code=3, reason=kind.reason, message="why")
-
-
 def test_detected_languages_are_answered() -> None:
-    wanted = request(source_language_code="", contents=["ja", "1", "wo"])
-    unserved = error(UnknownLanguagePairError)
+    wanted = request(source_language_code="", contents=["ja", "1"])
     translations = [
         pb.TranslatedText(translated_text="oui", detected_language_code="fr"),
         pb.TranslatedText(translated_text="1"),
-        pb.TranslatedText(text_error=unserved, detected_language_code="de", detection_confidence=0.5),
     ]
     asked = messages.translation_asked(wanted)
     made = messages.translated(wanted, asked, pb.TranslateTextResponse(translations=translations))
     told = [(each.translated_text, each.detected_language_code) for each in made.translations]
-    assert told == [("oui", "fr"), ("1", "und"), ("wo", "de")]
-
-
-@pytest.mark.parametrize(("kind", "language"), [(UnknownLanguagePairError, "it"), (TextFailedError, "de")])
-def test_a_text_that_has_no_translation_fails_the_call(kind: type[Exception], language: str) -> None:
-    wanted = request(source_language_code="")
-    failed = pb.TranslatedText(text_error=error(kind), detected_language_code=language)
-    with pytest.raises(kind, match=r"^why"):
-        messages.translated(wanted, messages.translation_asked(wanted), pb.TranslateTextResponse(translations=[failed]))
+    assert told == [("oui", "fr"), ("1", "und")]
 
 
 def test_detection() -> None:

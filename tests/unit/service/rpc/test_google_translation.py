@@ -103,7 +103,8 @@ async def test_a_text_that_fails_the_call_names_the_request(serve, played: Playe
     error = await refused(translate(channel, contents=["a" * 2_000_000], source_language_code=""))
     assert isinstance(error, InvalidRequestError)
     [record] = played.records
-    assert (error.request_id, record.failed_texts) == (record.request_id, 1)
+    assert (error.request_id, record.failed_texts) == (record.request_id, 0)
+    assert record.code is grpc.StatusCode.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -1,4 +1,4 @@
-"""Models that tests make, kept between runs and shared by test processes, under a hash of all that makes them."""
+"""What tests make or fetch, kept between runs and shared by test processes; models under a hash of what makes them."""
 
 import fcntl
 import hashlib
@@ -32,16 +32,26 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
         make: fills an empty folder.
     """
     folder = FOLDER / hashlib.sha256(f"{_maker()} {name}".encode()).hexdigest()[:16]
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
+    filled_once(folder, make)
+    return folder
+
+
+def filled_once(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Make a folder if it is not there; it appears when it is complete.
+
+    Args:
+        folder: that is wanted.
+        fill: fills an empty folder of another name.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            unfinished = folder.with_suffix(".unfinished")
+            unfinished = folder.with_name(f"{folder.name}.unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
-            make(unfinished)
+            fill(unfinished)
             unfinished.rename(folder)
-    return folder
 
 
 @cache

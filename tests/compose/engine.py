@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import debian
+
 BASE_IMAGE = "python:3.11-slim"
-_RELEASE = "bookworm"  # its Python is the 3.11 of the base image
-_COMPOSE_RELEASE = "trixie"  # the first with compose 2
-_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_RELEASE = debian.OLDEST  # its Python is the 3.11 of the base image
+_COMPOSE_RELEASE = debian.NEWEST  # the first with compose 2
 _CA_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
 _IP_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
 
@@ -52,13 +53,10 @@ class Tools:
         """Give the programs in a folder, after fetching them if they are not there.
 
         Raises:
-            NoEngineError: they cannot be fetched.
+            NoPackagesError: they cannot be fetched.
         """
         if not (folder / "config").exists():  # made last
-            try:
-                _fetch(folder)
-            except subprocess.CalledProcessError as error:
-                raise NoEngineError(f"cannot fetch Debian's packages: {_last_line(error.stderr)}") from error
+            _fetch(folder)
         return cls(folder)
 
     def run(self, *command: str | Path) -> str:
@@ -66,47 +64,19 @@ class Tools:
         return _output(*command, env=self.env)
 
 
-def mirror() -> str:
-    """The Debian mirror that this machine uses."""
-    for line in _output("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)").splitlines():
-        uri, release = line.rsplit(" ", 1)
-        if release in (_RELEASE, _COMPOSE_RELEASE):
-            return uri
-    raise NoEngineError("apt knows no Debian mirror")
-
-
 def _fetch(folder: Path) -> None:
     """Download the packages with lists and archives of our own, and unpack them."""
     shutil.rmtree(folder, ignore_errors=True)
-    for name in ("apt/lists/partial", "apt/archives/partial", "apt/sources", "tools", "partial"):
+    for name in ("tools", "partial"):
         (folder / name).mkdir(parents=True)
-    source = f"deb [signed-by={_KEYRING}] {mirror()} {{}} main\n"
-    (folder / "apt/sources/debian.list").write_text(source.format(_RELEASE) + source.format(_COMPOSE_RELEASE))
-    options = {
-        "Dir::Etc::sourcelist": "/dev/null",
-        "Dir::Etc::sourceparts": folder / "apt/sources",
-        "Dir::State::lists": folder / "apt/lists",
-        "Dir::Cache": folder / "apt",
-        "APT::Default-Release": _host_release(),
-        "APT::Sandbox::User": "root",
-    }
-    apt = ["apt-get", "--yes", *(f"-o{name}={value}" for name, value in options.items())]
-    _output(*apt, "update")
-    _output(*apt, "install", "--download-only", "--no-install-recommends", *("docker.io", "iptables", "debootstrap"))
-    plugins = [f"{name}/{_COMPOSE_RELEASE}" for name in ("docker-compose", "docker-buildx")]
-    archives = folder / "apt/archives"
-    subprocess.run([*apt, "download", *plugins], cwd=archives, check=True, text=True, capture_output=True)
-    for package in archives.glob("*.deb"):
-        _output("dpkg", "-x", package, folder / "tools")
+    archive = debian.Archive(folder / "apt", _RELEASE, _COMPOSE_RELEASE)
+    archive.download_with_dependencies("docker.io", "iptables", "debootstrap")
+    archive.download(*(f"{name}/{_COMPOSE_RELEASE}" for name in ("docker-compose", "docker-buildx")))
+    archive.unpack(folder / "tools")
     _link_iptables(folder / "tools/usr/sbin")
     shutil.copytree(folder / "tools/usr/libexec/docker/cli-plugins", folder / "partial/cli-plugins")
     shutil.rmtree(folder / "apt")
     (folder / "partial").rename(folder / "config")
-
-
-def _host_release() -> str:
-    lines = Path("/etc/os-release").read_text().splitlines()
-    return dict(line.split("=", 1) for line in lines if "=" in line).get("VERSION_CODENAME", _RELEASE)
 
 
 def _link_iptables(folder: Path) -> None:
@@ -119,7 +89,7 @@ def _check_machine() -> None:
     """Raise NoEngineError unless an engine of our own may be started here."""
     if os.geteuid() != 0:
         raise NoEngineError("not root")
-    if not all(map(shutil.which, ("apt-get", "dpkg", "ip"))) or not Path(_KEYRING).exists():
+    if not debian.is_debian() or not shutil.which("ip"):
         raise NoEngineError("not a Debian system")
     for name in Path("/proc").glob("[0-9]*/comm"):
         try:
@@ -138,6 +108,7 @@ def running(folder: Path) -> Iterator[Tools]:
 
     Raises:
         NoEngineError: there can be none on this machine.
+        NoPackagesError: its programs cannot be fetched.
     """
     _check_machine()
     tools = Tools.get(folder)
@@ -225,7 +196,7 @@ def import_base_image(tools: Tools) -> None:
     system = tools.folder / "system"
     shutil.rmtree(system, ignore_errors=True)
     packages = "python3,python3-venv,ca-certificates"
-    tools.run("debootstrap", "--variant=minbase", f"--include={packages}", _RELEASE, system, mirror())
+    tools.run("debootstrap", "--variant=minbase", f"--include={packages}", _RELEASE, system, debian.mirror())
     if (Path("/") / _CA_BUNDLE).exists():  # behind a proxy that signs for others, pip must trust it as well
         shutil.copyfile(Path("/") / _CA_BUNDLE, system / _CA_BUNDLE)
     (system / "usr/local/bin/python").symlink_to("/usr/bin/python3")

@@ -18,6 +18,8 @@ import checks
 import engine
 from stack import Stack
 
+from tests.debian import NoPackagesError
+
 
 class _Steps:
     """Runs steps, each with a line that says how long it took."""
@@ -66,7 +68,7 @@ def main() -> int:
         with engine.running(folder) as tools:
             steps("base image", engine.import_base_image, tools)
             _prove(Stack(tools), steps)
-    except engine.NoEngineError as error:
+    except (engine.NoEngineError, NoPackagesError) as error:
         print(f"test-compose skipped: {error}")
         return 0
     except AssertionError as error:

@@ -42,7 +42,7 @@ format: .venv/.dev ## format the code
 proto: .venv/.dev ## regenerate the stubs in dragoman/v1 from proto/
 	@PYTHON=$(BIN)/python proto/generate.sh
 
-docs: .venv/.dev ## write the pages of docs/ that are made from the sources
+docs: .venv/.dev ## write what is made from the sources: pages of docs/, the PrometheusRule
 	@$(BIN)/python -m docs.generate
 
 train-setup: .venv/.train ## install what train, export and evaluate need: torch among it, some minutes

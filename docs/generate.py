@@ -1,9 +1,9 @@
-"""Writes the pages of docs/ that are made from the sources. `make docs` runs it; a test compares."""
+"""Writes what is made from the sources: pages of docs/, a PrometheusRule. `make docs` runs it; a test compares."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from docs.generators import client, commands, configuration, contract, files
+from docs.generators import client, commands, configuration, contract, files, prometheus_rule
 
 DOCS = Path(__file__).parent
 PAGES: dict[Path, Callable[[], str]] = {
@@ -12,6 +12,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     DOCS / "reference" / "client.md": client.page,
     DOCS / "reference" / "commands.md": commands.page,
     DOCS / "reference" / "contract.md": contract.page,
+    prometheus_rule.FILE: prometheus_rule.page,
 }
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from tests.kubernetes import kustomize
 from tests.kubernetes.documents import config, container
 from tests.kubernetes.kustomize import base_with
 from tests.server_process import PATIENCE_S, REPOSITORY, ServerProcess
+from tests.waiting import until
 
 if reason := kustomize.missing():
     pytest.skip(reason, allow_module_level=True)
@@ -93,12 +93,6 @@ class Pod:
     def served_certificate(self) -> str:
         host, _, port = self.server.address.rpartition(":")
         return ssl.get_server_certificate((host, int(port)), timeout=PATIENCE_S)
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    give_up_s = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < give_up_s
 
 
 def test_a_pod_with_keys_and_tls_takes_up_new_secrets(launch, tmp_path: Path, capsys) -> None:

@@ -74,4 +74,4 @@ def _build(folder: Path) -> list[Document]:
     done = subprocess.run([*command(), folder], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr  # such as a field that is deprecated
-    return list(yaml.safe_load_all(done.stdout))
+    return list(yaml.load_all(done.stdout, Loader=yaml.CSafeLoader))

@@ -63,6 +63,12 @@ def test_every_component_is_built_alone_and_beside_all_that_it_goes_with() -> No
     assert not together & apart
 
 
+def test_the_page_lists_the_components() -> None:
+    page = (ROOT / "docs/kubernetes.md").read_text()
+    table = page.split("## Components")[1].split("\n## ")[0]
+    assert sorted(re.findall(r"^\| `([\w-]+)` \|", table, flags=re.MULTILINE)) == COMPONENTS
+
+
 class TestDocuments:
     def test_each_has_a_name_of_its_own_and_the_label(self, documents: list[Document]) -> None:
         names = [(document["kind"], document["metadata"]["name"]) for document in documents]
@@ -138,8 +144,9 @@ class TestPorts:
         for policy in of_kind(documents, "NetworkPolicy"):
             for rule in policy["spec"]["ingress"]:
                 [origin] = rule["from"]
-                namespace = origin.get("namespaceSelector", {}).get("matchLabels", {"": "own"})
-                allowed.setdefault(*namespace.values(), set()).update(port["port"] for port in rule["ports"])
+                labels = origin.get("namespaceSelector", {}).get("matchLabels", {})
+                namespace = labels.get("kubernetes.io/metadata.name", "own")
+                allowed.setdefault(namespace, set()).update(port["port"] for port in rule["ports"])
         routed = {ref["namespace"] for refs in values(documents, "parentRefs") for ref in refs}
         expected = {"own": {"grpc", "http"}} | {namespace: {"grpc", "http"} for namespace in routed}
         if of_kind(documents, "PodMonitor"):

@@ -1,15 +1,17 @@
 """Parameters of protocols that take them as JSON, as a form, or in the query of the URL."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError
 from service.aio import converted
-from service.http import json_messages
+from service.http import json_messages, multipart
 from service.http.methods import JSON, kind_of
+from service.http.multipart import File
 
 FORM: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 2_000
@@ -24,7 +26,8 @@ async def parameters(request: Request, body: bytes) -> dict[str, Any]:
         body: of the request.
 
     Returns:
-        Values of JSON; of a form and of the URL a string each, or a list where a name stands there several times.
+        Values of JSON; of a form and of the URL a string or a file each, or a list where a name stands there several
+        times.
 
     Raises:
         InvalidRequestError: they cannot be read.
@@ -33,9 +36,26 @@ async def parameters(request: Request, body: bytes) -> dict[str, Any]:
     given = _fields(request.scope["query_string"])
     if kind == JSON and body:
         return given | await json_messages.load_object(body)
+    if kind == multipart.KIND:
+        return given | await converted(len(body), _parts, body, request.headers["content-type"])
     if body and kind != FORM:
-        raise InvalidRequestError(json_messages.named("content-type", f"must be {JSON} or {FORM}, is {kind[:100]!r}"))
+        kinds = f"must be {JSON}, {FORM} or {multipart.KIND}, is {kind[:100]!r}"
+        raise InvalidRequestError(json_messages.named("content-type", kinds))
     return given | await converted(len(body), _fields, body)
+
+
+def file_of(given: Mapping[str, Any], name: str) -> File:
+    """Give a parameter that is a file and must be there.
+
+    Raises:
+        InvalidRequestError: it is missing, or something else.
+    """
+    value = given.get(name)
+    if value is None:
+        raise InvalidRequestError(json_messages.named(name, "the parameter is missing"))
+    if not isinstance(value, File):
+        raise InvalidRequestError(json_messages.named(name, f"must be one file, of a form in {multipart.KIND}"))
+    return value
 
 
 def text_of(given: Mapping[str, Any], name: str) -> str:
@@ -134,9 +154,21 @@ def _whole(text: str, name: str) -> str:
 
 def _fields(text: bytes) -> dict[str, Any]:
     try:
-        fields = parse_qs(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+        fields = parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except UnicodeError:
         raise InvalidRequestError("the parameters are not percent-encoded UTF-8") from None
     except ValueError:
         raise InvalidRequestError(f"there may be at most {MAX_FIELDS} parameters") from None
-    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+    return _by_name(fields)
+
+
+def _parts(body: bytes, content_type: str) -> dict[str, Any]:
+    return _by_name(multipart.read(body, content_type, MAX_FIELDS))
+
+
+def _by_name(fields: Iterable[tuple[str, str | File]]) -> dict[str, Any]:
+    """Give each field by its name, and a list of those that have one name."""
+    named: defaultdict[str, list[str | File]] = defaultdict(list)
+    for name, value in fields:
+        named[name].append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in named.items()}

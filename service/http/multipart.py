@@ -1,0 +1,124 @@
+"""Forms with files, multipart/form-data: https://datatracker.ietf.org/doc/html/rfc7578."""
+
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+
+from dragoman.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks
+
+KIND: Final = "multipart/form-data"
+# Of a part; two are usual: its name, and its type.
+_MAX_HEADERS: Final = 8
+_MAX_HEADER_BYTES: Final = 4_096
+# It warns of each form that is none, which is the client's business, and the error says it.
+logging.getLogger("python_multipart").setLevel(logging.ERROR)
+
+
+class File(NamedTuple):
+    """A file of a form.
+
+    Attributes:
+        name: that the client gives it; "" where it gives none.
+        content: of the file.
+    """
+
+    name: str
+    content: bytes
+
+
+def read(body: bytes, content_type: str, max_parts: int) -> list[tuple[str, str | File]]:
+    """Read the fields of a form, in their order: texts and files.
+
+    Args:
+        body: of the request.
+        content_type: its header, which names the boundary of parts.
+        max_parts: of one form.
+
+    Raises:
+        InvalidRequestError: it is no such form, or has too many parts or too large headers, or text that is not UTF-8.
+    """
+    boundary = parse_options_header(content_type)[1].get(b"boundary")
+    if not boundary:
+        raise InvalidRequestError(f"content-type: {KIND} needs a boundary")
+    parts = _Parts(max_parts)
+    try:
+        parser = MultipartParser(
+            boundary, parts.callbacks(), max_header_count=_MAX_HEADERS, max_header_size=_MAX_HEADER_BYTES
+        )
+        parser.write(body)
+        parser.finalize()
+    except FormParserError as error:
+        raise InvalidRequestError(f"the body is no {KIND}: {str(error)[:200]}") from None
+    if not parts.complete:
+        raise InvalidRequestError(f"the body is no {KIND}: it ends before its last boundary")
+    return parts.fields
+
+
+class _Parts:
+    """Collects what the parser calls back.
+
+    Attributes:
+        fields: that are complete.
+        complete: whether the last boundary has come.
+    """
+
+    def __init__(self, max_parts: int) -> None:
+        self.fields: list[tuple[str, str | File]] = []
+        self.complete = False
+        self._max_parts = max_parts
+        self._content: list[bytes] = []
+        self._header = [b"", b""]  # its name and value, as far as they have come
+        self._disposition: dict[bytes, bytes] = {}
+
+    def callbacks(self) -> "MultipartCallbacks":
+        """Give the functions for the parser."""
+        return {
+            "on_part_begin": self._begin,
+            "on_header_field": lambda data, start, end: self._extend(0, data[start:end]),
+            "on_header_value": lambda data, start, end: self._extend(1, data[start:end]),
+            "on_header_end": self._end_header,
+            "on_part_data": lambda data, start, end: self._content.append(data[start:end]),
+            "on_part_end": self._end,
+            "on_end": self._end_form,
+        }
+
+    def _begin(self) -> None:
+        if len(self.fields) == self._max_parts:
+            raise InvalidRequestError(f"there may be at most {self._max_parts} parameters")
+        self._content, self._header, self._disposition = [], [b"", b""], {}
+
+    def _extend(self, index: int, piece: bytes) -> None:
+        self._header[index] += piece
+
+    def _end_header(self) -> None:
+        name, value = self._header
+        if name.lower() == b"content-disposition":
+            self._disposition = parse_options_header(value)[1]
+        self._header = [b"", b""]
+
+    def _end(self) -> None:
+        name = _text(self._disposition.get(b"name", b""), "the name of a parameter")
+        content = b"".join(self._content)
+        file_name = self._disposition.get(b"filename")
+        if not name:
+            raise InvalidRequestError(f"the body is no {KIND}: a part has no name")
+        if file_name is None:
+            self.fields.append((name, _text(content, name)))
+        else:
+            self.fields.append((name, File(_text(file_name, name), content)))
+
+    def _end_form(self) -> None:
+        self.complete = True
+
+
+def _text(content: bytes, name: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(f"{name[:100]}: is not UTF-8, at byte {error.start}") from None

@@ -14,6 +14,8 @@ from dragoman.address import Address
 from dragoman.errors import DrainingError
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service.aio import first_of
+from service.handlers.document_jobs import DocumentJobs
+from service.handlers.documents import Documents
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.http.door import Door
@@ -106,7 +108,17 @@ class _Server:
         self._health = Health()
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
         catalog = self._gate.catalog
-        self._door = Door(settings, metrics, handlers, self._health, catalog, certificates, asks_for_keys=asks_for_keys)
+        documents = DocumentJobs(Documents(handlers, self._gate, settings.max_contents), handlers)
+        self._door = Door(
+            settings,
+            metrics,
+            handlers,
+            self._health,
+            catalog,
+            certificates,
+            documents=documents,
+            asks_for_keys=asks_for_keys,
+        )
         metrics.watch_health(lambda: self._health.serving)
         self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         self._failures = (self._registry.failed, self._listener.lost, self._door.lost)

@@ -1,5 +1,8 @@
 """The formats of documents, by the suffixes of files; each is imported only when a document has it."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import PurePath
 from typing import Final
 
@@ -7,6 +10,8 @@ from dragoman.documents.document import Document
 from dragoman.loading import load
 
 MAX_BYTES: Final = 64 * 2**20  # of a document
+# In memory a line takes some hundred bytes, however short it is.
+MAX_LINES: Final = 500_000
 
 _READERS: Final = {
     ".srt": "dragoman.documents.subtitles:read_srt",
@@ -25,6 +30,17 @@ _READERS: Final = {
     ".htm": "dragoman.documents.plain:read_html",
 }
 SUFFIXES: Final = tuple(_READERS)
+
+
+@cache
+def installed_suffixes() -> Sequence[str]:
+    """List the suffixes of the formats whose libraries are installed."""
+    found = []
+    for suffix, reader in _READERS.items():
+        with suppress(ModuleNotFoundError):
+            load(reader)
+            found.append(suffix)
+    return found
 
 
 def format_of(name: str) -> str:
@@ -56,5 +72,7 @@ def read_document(name: str, content: bytes) -> Document:
     reader = load(format_of(name))
     if len(content) > MAX_BYTES:
         raise ValueError(f"must be at most {MAX_BYTES} bytes")
+    if max(content.count(b"\n"), content.count(b"\r")) > MAX_LINES:
+        raise ValueError(f"must have at most {MAX_LINES} lines")
     document: Document = reader(content)
     return document

@@ -17,6 +17,7 @@ from dragoman.documents.markdown_tags import find_tags, make_parser
 _FRONT_MATTER: Final = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\n.*?\n(?:(?P=fence)|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
+_MAX_BYTES: Final = 2**20  # some 20 s of work at worst, as for tables of nothing but short cells
 _CELLS: Final = ("th_open", "td_open")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 _LINE_BREAK: Final = re.compile(r"[ \t]*\n[ \t]*")
@@ -55,7 +56,9 @@ class MarkdownDocument:
     protects_placeholders = True
 
     def __init__(self, content: bytes) -> None:
-        """Look for what is text; raises ValueError where it is not UTF-8."""
+        """Look for what is text; raises ValueError where it is not UTF-8, or is too large."""
+        if len(content) > _MAX_BYTES:
+            raise ValueError(f"must be at most {_MAX_BYTES} bytes of Markdown")
         self._lines = list(io.StringIO(decoded(content), newline=""))
         self._parser = make_parser()
         self._references: dict[str, Any] = {}
@@ -123,7 +126,7 @@ class MarkdownDocument:
 
 
 def read_markdown(content: bytes) -> MarkdownDocument:
-    """Read Markdown; raises ValueError where it is not UTF-8."""
+    """Read Markdown; raises ValueError where it is not UTF-8, or is too large."""
     return MarkdownDocument(content)
 
 

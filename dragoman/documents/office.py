@@ -76,6 +76,7 @@ class OfficeDocument:
         names = [name for name in self._archive.names if form.parts.fullmatch(name)]
         if not names:
             raise ValueError(f"is no {form.name}: it has none of its parts")
+        self._tags_left = safe_xml.MAX_TAGS
         self._parts: dict[str, etree._ElementTree] = {}
         self._paragraphs: list[_Paragraph] = []
         self.texts: list[DocumentText] = []
@@ -94,10 +95,13 @@ class OfficeDocument:
         return self._archive.write({name: safe_xml.serialized(tree) for name, tree in self._parts.items()})
 
     def _parsed(self, name: str) -> "etree._ElementTree":
+        content = self._archive.read(name)
         try:
-            return safe_xml.parse(self._archive.read(name))
+            return safe_xml.parse(content, self._tags_left)
         except ValueError as error:
             raise ValueError(f"its member {name!r} {error}") from error
+        finally:
+            self._tags_left -= content.count(b"<")
 
 
 def read_docx(content: bytes) -> OfficeDocument:

@@ -7,17 +7,25 @@ from lxml import etree
 
 _NOT_ALLOWED: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MAX_BYTES: Final = 64 * 2**20  # of a file; in memory it takes several times as many
+MAX_TAGS: Final = 2_000_000  # of a document; each takes some hundred bytes of memory, however short it is
 XML_SPACE: Final = "{http://www.w3.org/XML/1998/namespace}space"
 
 
-def parse(content: bytes) -> "etree._ElementTree":
+def parse(content: bytes, max_tags: int = MAX_TAGS) -> "etree._ElementTree":
     """Read XML.
 
+    Args:
+        content: of a file.
+        max_tags: that are left of the document.
+
     Raises:
-        ValueError: it is none, is too large, or has a document type, which could declare entities without end.
+        ValueError: it is none, is too large, has too many tags, or has a document type, which could declare entities
+            without end.
     """
     if len(content) > MAX_BYTES:
         raise ValueError(f"must have at most {MAX_BYTES} bytes of XML")
+    if content.count(b"<") > max_tags:
+        raise ValueError(f"must not have more tags: a document may have {MAX_TAGS}")
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, huge_tree=False, load_dtd=False, strip_cdata=False
     )

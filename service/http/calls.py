@@ -77,13 +77,17 @@ class Calls:
         caller = self._handlers.identify(method, self._peer(request), metadata, protocol)
         return Head(method, protocol, caller, metadata, time.monotonic())
 
-    def context(self, head: Head) -> CallContext:
+    def context(self, head: Head, timeout_s: float = DEFAULT_TIMEOUT_S) -> CallContext:
         """Make the context of a call, with the deadline that its headers ask for.
+
+        Args:
+            head: of the call.
+            timeout_s: where they ask for none.
 
         Raises:
             InvalidRequestError: they ask for none that can be.
         """
-        given_s = DEFAULT_TIMEOUT_S
+        given_s = timeout_s
         for name, value in head.metadata:
             if name == TIMEOUT_HEADER:
                 given_s = _timeout_s(str(value))

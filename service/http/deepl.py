@@ -49,17 +49,17 @@ class DeepL:
     def routes(self) -> list[BaseRoute]:
         """Make the routes."""
         return [
-            Route("/v2/translate", answered(self._translate, _failed), methods=["POST"]),
-            Route("/v2/languages", answered(self._languages, _failed), methods=["GET", "POST"]),
-            Route("/v2/usage", answered(self._usage, _failed), methods=["GET", "POST"]),
-            Route("/v2/glossary-language-pairs", answered(self._glossary_pairs, _failed)),
-            Route("/v2/glossaries", answered(self._glossaries, _failed)),
-            Route("/v2/glossaries/{glossary_id}", answered(self._glossary, _failed)),
+            Route("/v2/translate", answered(self._translate, failed), methods=["POST"]),
+            Route("/v2/languages", answered(self._languages, failed), methods=["GET", "POST"]),
+            Route("/v2/usage", answered(self._usage, failed), methods=["GET", "POST"]),
+            Route("/v2/glossary-language-pairs", answered(self._glossary_pairs, failed)),
+            Route("/v2/glossaries", answered(self._glossaries, failed)),
+            Route("/v2/glossaries/{glossary_id}", answered(self._glossary, failed)),
             Route("/v2/{rest:path}", _refused, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
         ]
 
     async def _translate(self, request: Request) -> Any:
-        (asked, shows_billed), context = await self._calls.read("TranslateText", request, asked_of, _key_of(request))
+        (asked, shows_billed), context = await self._calls.read("TranslateText", request, asked_of, key_of(request))
         async with while_client_stays(request.receive):
             translated = (await self._handlers.translate_or_return(asked, context)).translations
         texts, source = asked.contents, asked.source_language_code
@@ -74,7 +74,7 @@ class DeepL:
         }
 
     async def _languages(self, request: Request) -> Any:
-        is_target, context = await self._calls.read("ListModels", request, _is_target, _key_of(request))
+        is_target, context = await self._calls.read("ListModels", request, _is_target, key_of(request))
         await self._handlers.list_models(pb.ListModelsRequest(), context)
         pairs = self._catalog().pairs()
         if not is_target:
@@ -108,12 +108,12 @@ class DeepL:
         raise UnknownGlossaryError(f"this server has stored no glossary {name[:64]!r}")
 
     async def _models(self, request: Request) -> list[pb.Model]:
-        asked, context = await self._calls.read("ListModels", request, _any_models, _key_of(request))
+        asked, context = await self._calls.read("ListModels", request, _any_models, key_of(request))
         return list((await self._handlers.list_models(asked, context)).models)
 
     async def _stored(self, request: Request) -> list[dict[str, Any]]:
         """List the glossaries that say their languages, as each of DeepL's does."""
-        asked, context = await self._calls.read("ListGlossaries", request, _any_glossaries, _key_of(request))
+        asked, context = await self._calls.read("ListGlossaries", request, _any_glossaries, key_of(request))
         answer = await self._handlers.list_glossaries(asked, context)
         return [
             _stored_glossary(each)
@@ -131,7 +131,8 @@ async def _refused(request: Request) -> Response:
     return errors.json_response({"message": message}, 404)
 
 
-def _failed(error: DragomanError) -> Response:
+def failed(error: DragomanError) -> Response:
+    """Make the answer of a call that failed."""
     status = errors.status_of(error)
     if isinstance(error, UnauthenticatedError):
         status = 403
@@ -142,7 +143,8 @@ def _failed(error: DragomanError) -> Response:
     return errors.json_response({"message": error.message}, status, errors.headers_of(error))
 
 
-def _key_of(request: Request) -> str:
+def key_of(request: Request) -> str:
+    """Give the API key of the header; "" where there is none."""
     value = request.headers.get("authorization", "")
     return value[len(_SCHEME) :].strip() if value[: len(_SCHEME)].lower() == _SCHEME else ""
 

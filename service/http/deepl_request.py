@@ -1,14 +1,16 @@
-"""What a call of DeepL's /v2/translate asks for, and what of it is a promise that this server cannot keep.
+"""What a call asks DeepL to translate, texts or a document, and what of it is a promise that this server cannot keep.
 
 The parameters: https://developers.deepl.com/api-reference/translate/request-translation.
 """
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
 from dragoman.errors import InvalidRequestError
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
+from service.handlers.documents import AskedDocument, check_name
 from service.http import form
 from service.http.json_messages import named
 
@@ -42,25 +44,52 @@ def asked_of(given: Mapping[str, Any]) -> Asked:
         InvalidRequestError: one is missing, or wrong, or cannot be kept.
     """
     texts, _ = form.texts_of(given, "text")
-    for name, values in _ADVICE.items():
-        _one_of(given, name, values)
-    for name in _UNKNOWN_THINGS:
-        if given.get(name):
-            raise InvalidRequestError(named(name, "this server has none"))
+    _check_advice(given)
     form.flag_of(given, "preserve_formatting")
     form.text_of(given, "context")
     kind = _one_of(given, "tag_handling", tuple(filter(None, _FORMATS)))
-    names = [form.text_of(given, "glossary_id"), *form.names_of(given, "glossary_ids")]
+    names = _glossaries(given)
     request = pb.TranslateTextRequest(
         contents=texts,
         source_language_code=form.text_of(given, "source_lang") or AUTO,
         target_language_code=form.needed(given, "target_lang"),
         mime_type=_FORMATS[kind],
         options=pb.TranslateOptions(
-            glossary=pb.Glossary(names=filter(None, names)) if any(names) else None, xml_tags=_xml_tags(given, kind)
+            glossary=pb.Glossary(names=names) if names else None, xml_tags=_xml_tags(given, kind)
         ),
     )
     return Asked(request, form.flag_of(given, "show_billed_characters"))
+
+
+def document_of(given: Mapping[str, Any]) -> AskedDocument:
+    """Make a request for a document of parameters; those that are not known are ignored.
+
+    Raises:
+        InvalidRequestError: one is missing, or wrong, or cannot be kept.
+    """
+    _check_advice(given)
+    file = form.file_of(given, "file")
+    name = check_name(form.text_of(given, "filename").rpartition("/")[2] or file.name)
+    suffix = PurePath(name).suffix.lower()
+    output = form.text_of(given, "output_format").lower()
+    if output and f".{output.removeprefix('.')}" != suffix:
+        raise InvalidRequestError(named("output_format", f"must be that of the document, is {output[:40]!r}"))
+    source, target = form.text_of(given, "source_lang") or AUTO, form.needed(given, "target_lang")
+    return AskedDocument(name, file.content, source, target, _glossaries(given))
+
+
+def _check_advice(given: Mapping[str, Any]) -> None:
+    """Refuse what no translation here would follow."""
+    for name, values in _ADVICE.items():
+        _one_of(given, name, values)
+    for name in _UNKNOWN_THINGS:
+        if given.get(name):
+            raise InvalidRequestError(named(name, "this server has none"))
+
+
+def _glossaries(given: Mapping[str, Any]) -> list[str]:
+    names = [form.text_of(given, "glossary_id"), *form.names_of(given, "glossary_ids")]
+    return [name for name in names if name]
 
 
 def _xml_tags(given: Mapping[str, Any], kind: str) -> pb.XmlTags | None:

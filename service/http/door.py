@@ -9,13 +9,17 @@ from typing import Final
 import structlog
 
 from dragoman.address import Address
+from service.handlers.document_jobs import DocumentJobs
 from service.handlers.translation import TranslationHandlers
 from service.http import application, connect, own, page
 from service.http.calls import Calls
 from service.http.connections import Connections
 from service.http.deepl import DeepL
+from service.http.deepl_documents import DeepLDocuments
 from service.http.libretranslate import LibreTranslate
+from service.http.libretranslate_files import LibreTranslateFiles
 from service.http.methods import Methods
+from service.http.parameter_calls import ParameterCalls
 from service.registry.catalog import Catalog
 from service.registry.health import Health
 from service.security import exposure
@@ -23,6 +27,7 @@ from service.security.forwarded import TrustedProxies
 from service.security.tls import Certificates
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
+from service.wire import Protocol
 
 _STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have ended; a busy machine needs seconds
 
@@ -39,6 +44,7 @@ class Door:
         health: of the server.
         catalog: gives the models that are served; raises a DragomanError where there are none.
         certificates: of the server; None: connections come in plain text.
+        documents: that are translated.
         asks_for_keys: whether callers need a key, or a certificate.
 
     Attributes:
@@ -54,6 +60,7 @@ class Door:
         catalog: Callable[[], Catalog],
         certificates: Certificates | None,
         *,
+        documents: DocumentJobs,
         asks_for_keys: bool,
     ) -> None:
         self._address = settings.http_address
@@ -67,7 +74,9 @@ class Door:
             *own.routes(handlers, answers, lambda: health.serving),
             *connect.routes(answers),
             *libretranslate.routes(),
+            *LibreTranslateFiles(documents, ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")).routes(),
             *page.routes(settings.max_text_bytes, settings.pivot_language),
+            *DeepLDocuments(handlers, documents, ParameterCalls(calls, Protocol.DEEPL, "auth_key")).routes(),
             *DeepL(handlers, calls, catalog).routes(),
         ]
         self._connections = Connections(

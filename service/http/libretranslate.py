@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from dragoman.documents.formats import installed_suffixes
 from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedError
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
@@ -48,10 +49,10 @@ class LibreTranslate:
     def routes(self) -> list[BaseRoute]:
         """Make the routes; health is that of the server's own API."""
         return [
-            Route("/translate", answered(self._translate, _failed), methods=["POST"]),
-            Route("/detect", answered(self._detect, _failed), methods=["POST"]),
-            Route("/languages", answered(self._languages, _failed)),
-            Route("/frontend/settings", answered(self._settings, _failed)),
+            Route("/translate", answered(self._translate, failed), methods=["POST"]),
+            Route("/detect", answered(self._detect, failed), methods=["POST"]),
+            Route("/languages", answered(self._languages, failed)),
+            Route("/frontend/settings", answered(self._settings, failed)),
         ]
 
     async def _translate(self, request: Request) -> Any:
@@ -93,8 +94,8 @@ class LibreTranslate:
             "charLimit": -1,
             "frontendTimeout": 500,
             "suggestions": False,
-            "filesTranslation": False,
-            "supportedFilesFormat": [],
+            "filesTranslation": True,
+            "supportedFilesFormat": installed_suffixes(),
             "language": {
                 "source": {"code": AUTO, "name": "Auto Detect"},
                 "target": {"code": target, "name": name_of(target)},
@@ -102,7 +103,8 @@ class LibreTranslate:
         }
 
 
-def _failed(error: DragomanError) -> Response:
+def failed(error: DragomanError) -> Response:
+    """Make the answer of a call that failed."""
     status = 403 if isinstance(error, UnauthenticatedError) else errors.status_of(error)
     return errors.json_response({"error": error.message}, status, errors.headers_of(error))
 

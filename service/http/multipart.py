@@ -24,7 +24,7 @@ class File(NamedTuple):
     """A file of a form.
 
     Attributes:
-        name: that the client gives it; "" where it gives none.
+        name: that the client gives it, without a path; "" where it gives none.
         content: of the file.
     """
 
@@ -111,7 +111,7 @@ class _Parts:
         if file_name is None:
             self.fields.append((name, _text(content, name)))
         else:
-            self.fields.append((name, File(_text(file_name, name), content)))
+            self.fields.append((name, File(_text(file_name, name).rpartition("/")[2], content)))
 
     def _end_form(self) -> None:
         self.complete = True

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from dragoman.errors import DragomanError
 from service.handlers.context import CallContext
 from service.http import errors, form
-from service.http.calls import Calls
+from service.http.calls import DEFAULT_TIMEOUT_S, Calls
 from service.wire import Protocol
 
 _T = TypeVar("_T")
@@ -30,7 +30,13 @@ class ParameterCalls:
         self._key_name = key_name
 
     async def read(
-        self, method: str, request: Request, make: Callable[[dict[str, Any]], _T], key: str = ""
+        self,
+        method: str,
+        request: Request,
+        make: Callable[[dict[str, Any]], _T],
+        key: str = "",
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> tuple[_T, CallContext]:
         """Read the parameters of a call, tell who calls, and make of the parameters what is asked for.
 
@@ -39,6 +45,7 @@ class ParameterCalls:
             request: of the call.
             make: makes a request of parameters, or raises an InvalidRequestError.
             key: that came in a header of the protocol; "": none did.
+            timeout_s: of a call whose headers ask for none.
 
         Raises:
             DragomanError: one of these fails; the call is over, and written down.
@@ -55,7 +62,7 @@ class ParameterCalls:
         try:
             if failure is not None:
                 raise failure
-            return make(given), self._calls.context(head)
+            return make(given), self._calls.context(head, timeout_s)
         except DragomanError as error:
             self._calls.refuse(head, error)
             raise
@@ -67,13 +74,14 @@ def answered(
     """Make an endpoint that answers in JSON.
 
     Args:
-        serve: gives what is written.
+        serve: gives what is written, or an answer of its own.
         failed: makes the answer to a call that failed.
     """
 
     async def endpoint(request: Request) -> Response:
         try:
-            return errors.json_response(await serve(request))
+            content = await serve(request)
+            return content if isinstance(content, Response) else errors.json_response(content)
         except DragomanError as error:
             return failed(error)
 

@@ -130,7 +130,7 @@ def test_what_is_wrong_is_one_clear_error(client, server) -> None:
         assert (answer.status, list(answer.json)) == (400, ["message"])
     answer = call(server, "GET", "/v2/languages?type=all")
     assert (answer.status, answer.json) == (400, {"message": "type: must be source or target, is 'all'"})
-    for method, path in (("POST", "/v2/document"), ("GET", "/v2/translate"), ("GET", "/v2/glossaries/a/entries")):
+    for method, path in (("GET", "/v2/document"), ("GET", "/v2/translate"), ("GET", "/v2/glossaries/a/entries")):
         answer = call(server, method, path)
         assert (answer.status, answer.json) == (404, {"message": f"this server has no {method} {path} of DeepL's API"})
     late = call(server, "POST", "/v2/translate", {"text": [LONG], "target_lang": "DE"}, connect_timeout_ms="1")

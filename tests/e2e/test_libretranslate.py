@@ -138,7 +138,9 @@ def test_bodies_that_are_none_are_errors(server) -> None:
 
 def test_settings_of_the_page(server) -> None:
     settings = call(server, "GET", "/frontend/settings").json
-    assert settings["keyRequired"] is settings["filesTranslation"] is False
+    assert settings["keyRequired"] is False
+    assert settings["filesTranslation"] is True
+    assert {".docx", ".md", ".srt", ".txt"} <= set(settings["supportedFilesFormat"])
     assert settings["language"]["source"] == {"code": "auto", "name": "Auto Detect"}
 
 

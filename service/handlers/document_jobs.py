@@ -1,0 +1,133 @@
+"""Documents that are being translated, and those that wait to be fetched: in memory only, and only for a while."""
+
+import asyncio
+import secrets
+from dataclasses import dataclass, field
+from typing import Final
+
+from dragoman.errors import DragomanError, QueueFullError
+from service.calls.text_worker import unexpected
+from service.handlers.context import CallContext
+from service.handlers.documents import METHOD, AskedDocument, Documents
+from service.handlers.translation import TranslationHandlers
+
+KEEP_S: Final = 600.0  # a document that nobody fetches
+# Of all clients; one client may have half of each.
+MAX_RUNNING: Final = 4  # each holds its document, unpacked
+MAX_JOBS: Final = 256
+MAX_BYTES: Final = 64 * 2**20  # of uploads that are being translated, and of translated documents
+_RETRY_S: Final = 5.0
+_NAME_BYTES: Final = 24  # of randomness, so that nobody guesses the name of another's document
+
+
+@dataclass(eq=False, slots=True)
+class DocumentJob:
+    """A document on its way.
+
+    Attributes:
+        client: who sent it.
+        file_name: as the client calls it.
+        size: of what is kept of it, in bytes.
+        id: its name; nobody guesses it.
+        key: a second secret, for protocols that have one.
+        task: gives the content of the translated document, or raises a DragomanError.
+    """
+
+    client: str
+    file_name: str
+    size: int
+    id: str = field(default_factory=lambda: secrets.token_hex(_NAME_BYTES))
+    key: str = field(default_factory=lambda: secrets.token_hex(_NAME_BYTES))
+    task: asyncio.Task[bytes] = field(init=False)
+
+
+class DocumentJobs:
+    """All of them; lives on the event loop.
+
+    Args:
+        documents: translates them.
+        handlers: are told of those that are refused.
+    """
+
+    def __init__(self, documents: Documents, handlers: TranslationHandlers) -> None:
+        self._documents = documents
+        self._handlers = handlers
+        self._jobs: dict[str, DocumentJob] = {}
+
+    def begin(self, asked: AskedDocument, context: CallContext) -> DocumentJob:
+        """Begin to translate a document.
+
+        Args:
+            asked: the document.
+            context: of the call.
+
+        Raises:
+            QueueFullError: there are too many of the client, or of all.
+        """
+        job = DocumentJob(context.caller.name, asked.name, len(asked.content))
+        try:
+            self._let_in(job)
+        except QueueFullError as error:
+            self._handlers.refuse(METHOD, context, error)
+        job.task = asyncio.create_task(self._run(job, asked, context))
+        job.task.add_done_callback(lambda _: self._end(job))
+        self._jobs[job.id] = job
+        return job
+
+    def find(self, job_id: str) -> DocumentJob | None:
+        """Give a job; None where there is none, or none any more."""
+        return self._jobs.get(job_id)
+
+    def forget(self, job: DocumentJob) -> None:
+        """Keep nothing of a job any more; one that runs is cancelled."""
+        if self._jobs.pop(job.id, None):
+            job.task.cancel()
+
+    async def _run(self, job: DocumentJob, asked: AskedDocument, context: CallContext) -> bytes:
+        try:
+            content = await self._documents.translate(asked, context)
+        except DragomanError:
+            raise
+        except Exception as error:
+            raise unexpected(error) from None
+        job.size = len(content)
+        return content
+
+    def _end(self, job: DocumentJob) -> None:
+        if job.task.cancelled():
+            self._jobs.pop(job.id, None)
+            return
+        if job.task.exception() is not None:  # asked, so that asyncio does not log what nobody fetches
+            job.size = 0
+        asyncio.get_running_loop().call_later(KEEP_S, self.forget, job)
+
+    def _let_in(self, new: DocumentJob) -> None:
+        """Make room for a document: the client's oldest ones that it has not fetched are forgotten, if need be.
+
+        Raises:
+            QueueFullError: that is not enough, or too many are being translated.
+        """
+        own, everybody = self._of(new.client), self._of()
+        for jobs, limit, whose in ((own, MAX_RUNNING // 2, "of one client"), (everybody, MAX_RUNNING, "together")):
+            if sum(not job.task.done() for job in jobs) >= limit:
+                message = f"at most {limit} documents {whose} are translated at a time"
+                raise QueueFullError(message, retry_delay_s=_RETRY_S)
+        for job in filter(lambda job: job.task.done(), own):
+            if self._has_room(new):
+                return
+            self.forget(job)
+        if not self._has_room(new):
+            raise QueueFullError(
+                f"documents may take {MAX_BYTES} bytes together, and those of one client half of that",
+                retry_delay_s=_RETRY_S,
+            )
+
+    def _has_room(self, new: DocumentJob) -> bool:
+        return all(
+            new.size + sum(job.size for job in jobs) <= MAX_BYTES // share and len(jobs) < MAX_JOBS // share
+            for jobs, share in ((self._of(new.client), 2), (self._of(), 1))
+        )
+
+    def _of(self, client: str | None = None) -> list[DocumentJob]:
+        """Give the jobs of a client, or of all, the oldest first."""
+        return [job for job in self._jobs.values() if client in (None, job.client)]

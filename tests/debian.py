@@ -2,7 +2,11 @@
 
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.made_once import ROOT, filled_once
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 OLDEST = "bookworm"
@@ -29,6 +33,29 @@ def mirror() -> str:
         if release in (OLDEST, NEWEST):
             return uri
     raise NoPackagesError("apt knows no Debian mirror")
+
+
+@cache
+def unpacked(package: str, release: str) -> Path:
+    """Give a folder with the files of a package, without those that it needs; kept in .cache/.
+
+    Args:
+        package: its name.
+        release: such as trixie.
+
+    Raises:
+        NoPackagesError: it cannot be had here.
+    """
+
+    def fetch(folder: Path) -> None:
+        with TemporaryDirectory() as lists:
+            archive = Archive(Path(lists), release)
+            archive.download(package)
+            archive.unpack(folder)
+
+    folder = ROOT / ".cache" / f"{package}-{release}"
+    filled_once(folder, fetch)
+    return folder
 
 
 class Archive:

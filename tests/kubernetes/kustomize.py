@@ -11,7 +11,6 @@ from typing import Any, Final
 import yaml
 
 from tests import debian
-from tests.made_once import filled_once
 
 ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = ROOT / "deploy/kubernetes"
@@ -29,16 +28,7 @@ def command() -> tuple[str, ...]:
     """
     if kubectl := shutil.which("kubectl"):
         return kubectl, "kustomize"
-    folder = ROOT / f".cache/kustomize-{debian.NEWEST}"
-    filled_once(folder, _fetch)
-    return str(folder / "usr/bin/kustomize"), "build"
-
-
-def _fetch(folder: Path) -> None:
-    with TemporaryDirectory() as lists:
-        archive = debian.Archive(Path(lists), debian.NEWEST)
-        archive.download("kustomize")
-        archive.unpack(folder)
+    return str(debian.unpacked("kustomize", debian.NEWEST) / "usr/bin/kustomize"), "build"
 
 
 @cache

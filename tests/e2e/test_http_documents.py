@@ -135,7 +135,7 @@ def test_a_document_that_fails_says_why(client) -> None:
         status = client.translate_document_wait_until_done(handle)
         assert not status.ok
         assert status.error_message.startswith(message)
-        with pytest.raises(deepl.DeepLException, match="Bad request|Not found"):
+        with pytest.raises(deepl.DeepLException, match=r"Bad request|Not found"):
             client.translate_document_download(handle)
     for field, message in (
         ({"output_format": "pdf"}, "output_format: must be that of the document"),

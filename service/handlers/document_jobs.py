@@ -99,7 +99,7 @@ class DocumentJobs:
             return
         if job.task.exception() is not None:  # asked, so that asyncio does not log what nobody fetches
             job.size = 0
-        asyncio.get_running_loop().call_later(KEEP_S, self.forget, job)
+        asyncio.get_running_loop().call_later(KEEP_S, self._jobs.pop, job.id, None)  # the timer keeps no document
 
     def _let_in(self, new: DocumentJob) -> None:
         """Make room for a document: the client's oldest ones that it has not fetched are forgotten, if need be.

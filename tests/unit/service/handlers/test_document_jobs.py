@@ -1,8 +1,10 @@
 """Documents that are translated and kept, before an engine that the tests play."""
 
 import asyncio
+import gc
 import sys
 import time
+import weakref
 
 import pytest
 
@@ -76,6 +78,17 @@ async def test_what_nobody_fetches_is_forgotten(jobs: DocumentJobs, played, monk
     job = jobs.begin(asked(), context())
     await finish(played, job)
     await until(lambda: jobs.find(job.id) is None)
+
+
+async def test_nothing_keeps_a_document_that_was_fetched(jobs: DocumentJobs, played) -> None:
+    job = jobs.begin(asked(), context())
+    await finish(played, job)
+    kept = weakref.ref(job.task)
+    jobs.forget(job)
+    del job
+    await asyncio.sleep(0)  # the event loop itself still has it
+    gc.collect()
+    assert kept() is None
 
 
 async def test_a_document_that_is_forgotten_ends_its_call(jobs: DocumentJobs, played: PlayedEngine) -> None:

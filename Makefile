@@ -14,7 +14,7 @@ CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgr
     ruby ruby-grpc ruby-grpc-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check lint format proto proto-check docs train-setup fuzz audit test-compose test-clients overload faults soak clean
+.PHONY: help serve test check lint format proto proto-check docs train-setup fuzz audit test-bulk test-compose test-clients overload faults soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ test-clients: .venv/.dev ## the clients of docs/clients.md in all their language
 	@apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CLIENT_PACKAGES)
 	@$(BIN)/python -m pytest tests/e2e/test_clients.py $(ARGS)
 
+test-bulk: .venv/.bulk ## dragoman bulk on Ray and with parquet, killed and started again (installs some 450 MB)
+	@$(BIN)/python -m pytest tests/unit/service/bulk tests/e2e/test_bulk.py tests/bulk/on_ray.py $(ARGS)
+
 audit: .venv/.dev ## known vulnerabilities of what a server runs on (one line where nobody can be asked)
 	@$(BIN)/python tests/audit.py
 
@@ -100,6 +103,11 @@ clean: ## remove what the other targets made
 	@$(PIP) 'torch==2.13.0'
 	@$(INSTALL) '.[cpu,train]'
 	@touch .venv/.serve $@
+
+.venv/.bulk: .venv/.dev
+	@echo 'installing Ray and pyarrow into .venv: some 450 MB ...'
+	@$(INSTALL) '.[bulk]'
+	@touch $@
 
 .venv/.dev: $(PROJECTS) | .venv/bin/python
 	@echo 'installing torch and what else the tests need into .venv: 2 to 7 GB, some minutes ...'

@@ -34,6 +34,7 @@ COMMANDS = {
     "translate": Command(
         "dragoman.commands.translate:translate", "cpu", "translate arguments, or standard input by lines"
     ),
+    "bulk": Command("service.commands.bulk:bulk", "bulk", "translate a column of files, each row exactly once"),
     "detect": Command(
         "dragoman.commands.detect:detect", "cpu", "say in which languages arguments, or lines of standard input, are"
     ),

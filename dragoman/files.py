@@ -62,6 +62,8 @@ def write_whole(path: Path, content: bytes) -> None:
     try:
         with beside.open("xb") as stream:
             stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())  # else a loss of power could leave an empty file in the place
         beside.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -18,6 +18,7 @@ from export.importing import build_parser as import_
 from export.inspecting import build_parser as inspect
 from model.cli import build_parser as train
 from service.commands.api_key import build_parser as api_key
+from service.commands.bulk import build_parser as bulk
 from service.commands.serve import build_parser as serve
 from service.settings import Settings
 
@@ -27,6 +28,7 @@ Made by `make docs` from the parsers of the commands. `dragoman COMMAND --help` 
 OF_SERVE = "Each [setting](../configuration.md) is a flag, too."
 PARSERS = (
     translate,
+    bulk,
     detect,
     score,
     models,
@@ -86,4 +88,4 @@ def _value(action: argparse.Action) -> str:
     if action.choices:
         return "{" + ",".join(map(str, action.choices)) + "}"
     name = action.metavar or (action.dest.upper() if action.option_strings else action.dest)
-    return {"*": f"[{name} ...]", "?": f"[{name}]"}.get(str(action.nargs), str(name))
+    return {"*": f"[{name} ...]", "+": f"{name} ...", "?": f"[{name}]"}.get(str(action.nargs), str(name))

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final, NamedTuple, TypeVar
 import grpc
 from tqdm import tqdm
 
-from dragoman.errors import AnswerTooLargeError, DragomanError, InvalidRequestError, UnrecognizedError
+from dragoman.errors import AnswerTooLargeError, DragomanError, InvalidRequestError, TextFailedError, UnrecognizedError
 
 EXIT_SOME_FAILED: Final = 1
 CALL_TIMEOUT_S: Final = 600.0  # of one chunk, the waiting for a busy server included
@@ -108,7 +108,7 @@ def _is_too_much(error: DragomanError) -> bool:
     """Tell whether a call of fewer texts, or of smaller ones, would not have failed."""
     if isinstance(error, UnrecognizedError):  # by gRPC itself: a message over its limit
         return error.code is grpc.StatusCode.RESOURCE_EXHAUSTED
-    if isinstance(error, AnswerTooLargeError):
+    if isinstance(error, AnswerTooLargeError | TextFailedError):
         return True
     names_texts = any(violation.field in ("contents", "pairs") for violation in error.violations)
     return isinstance(error, InvalidRequestError) and (names_texts or "max_request_bytes" in error.metadata)

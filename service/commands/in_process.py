@@ -91,7 +91,7 @@ def translator(
     Raises:
         DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
     """
-    settings = _settings()
+    settings = read_settings()
     bundle = _chosen(folder, model, source, target)
     manifest = bundle.manifest
     slots = capacity.slots_of(manifest, settings)
@@ -208,7 +208,7 @@ def scorer(
     Raises:
         DragomanError: no one model is meant, a bundle cannot be read, or a setting is impossible.
     """
-    settings = _settings()
+    settings = read_settings()
     bundle = _chosen(folder, model, source, target)
     manifest = bundle.manifest
     translator = Translator(manifest, bundle.tokenizer())
@@ -227,7 +227,12 @@ def _languages(manifests: Iterable[Manifest]) -> set[str]:
     return {code for each in manifests for code in (*each.source_languages, *each.target_languages)}
 
 
-def _settings() -> Settings:
+def read_settings() -> Settings:
+    """Read the settings from the environment.
+
+    Raises:
+        SettingsError: one is unknown or impossible.
+    """
     return load(other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
 
 
@@ -267,6 +272,8 @@ def _translation(result: TextResult, manifest: Manifest, beam_size: int, seed: i
         target_tokens=result.target_tokens,
         finish_reason=result.finish_reason.name,
         segments=result.segments,
+        unknown_pieces=result.unknown_pieces,
+        split=result.split,
         alternatives=tuple(
             Alternative(each.text, each.score, each.mean_log_probability, each.finish_reason.name)
             for each in result.alternatives

@@ -3,10 +3,18 @@
 import pytest
 
 from dragoman.commands.lines import in_calls, in_chunks
-from dragoman.errors import AnswerTooLargeError, DragomanError, FieldViolation, InvalidRequestError, QueueFullError
+from dragoman.errors import (
+    AnswerTooLargeError,
+    DragomanError,
+    FieldViolation,
+    InvalidRequestError,
+    QueueFullError,
+    TextFailedError,
+)
 
 TOO_MUCH = [
     AnswerTooLargeError("large"),
+    TextFailedError("one fails"),
     InvalidRequestError("many", violations=[FieldViolation("contents", "too many")]),
     InvalidRequestError("many", violations=[FieldViolation("pairs", "too many")]),
     InvalidRequestError("large", metadata={"max_request_bytes": "9"}),

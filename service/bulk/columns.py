@@ -1,0 +1,79 @@
+"""The columns of a row: what the input must have, and what the output has besides."""
+
+from typing import NamedTuple
+
+
+class Columns(NamedTuple):
+    """Which columns of the input are read.
+
+    Attributes:
+        id: the name of the one that tells rows apart.
+        text: the name of the one that is translated.
+    """
+
+    id: str
+    text: str
+
+
+class Outcome(NamedTuple):
+    """What is added to a row; the names are those of the columns.
+
+    Attributes:
+        translation: of the text; None where there is an error.
+        finish_reason: as in `dragoman.Translation`; None where there is an error.
+        split: likewise.
+        unknown_pieces: likewise.
+        error: why the text has no translation, in one line; None where it has one.
+        model_sha256: SHA-256 of the checkpoint that the model was exported from.
+    """
+
+    translation: str | None
+    finish_reason: str | None
+    split: bool | None
+    unknown_pieces: int | None
+    error: str | None
+    model_sha256: str
+
+
+def wrong_columns(names: list[str], columns: Columns) -> str:
+    """Say what is wrong with the columns of a file; "" if nothing is."""
+    for name in columns:
+        if name not in names:
+            return f"has no column {name!r}; there are: {', '.join(names) or 'none'}"
+    return taken_column(names)
+
+
+def taken_column(names: list[str]) -> str:
+    """Say which column of the input has the name of one that is added; "" if none has."""
+    taken = [name for name in names if name in Outcome._fields]
+    return f"has a column {taken[0]!r}, which is the name of a column of the output" if taken else ""
+
+
+def checked_id(value: object) -> str:
+    """Read an id.
+
+    Raises:
+        ValueError: it is none; says what it must be.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"must be a string or a whole number, is {_kind(value)}")
+    if wrong := wrong_text(str(value)):
+        raise ValueError(wrong)
+    return str(value)
+
+
+def wrong_text(value: object) -> str:
+    """Say why a text cannot be translated, whatever the model; "" if nothing is known."""
+    if not isinstance(value, str):
+        return f"must be a string, is {_kind(value)}"
+    if not value.strip():
+        return "is empty"
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "is no valid Unicode"
+    return ""
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else type(value).__name__

@@ -1,0 +1,110 @@
+"""What a job is, and the folder of its output: one job, one process at a time, parts that are whole or not there."""
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dragoman.errors import DataError
+from dragoman.files import write_whole
+from dragoman.invalid import describe
+
+# Programs that read the folder leave out names that begin so.
+MANIFEST: Final = "_job.json"
+COMPLETE: Final = "_SUCCESS"
+_LOCK: Final = "_lock"
+_UNFINISHED: Final = ".*.part"
+
+
+class InputFile(BaseModel):
+    """A file of the input; its content counts, not its folder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    sha256: str
+
+
+class Job(BaseModel):
+    """All that the content of the output depends on.
+
+    Attributes:
+        dragoman: the version of this program.
+        files: of the input, in their order.
+        id_column: see `Columns`.
+        text_column: likewise.
+        part_rows: rows of a part, at most.
+        model: what is known of it.
+        settings: those that change translations; empty where a server has them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format_version: Literal[1] = 1
+    dragoman: str
+    files: tuple[InputFile, ...]
+    id_column: str
+    text_column: str
+    part_rows: int
+    model: Mapping[str, str]
+    settings: Mapping[str, str]
+
+
+@contextmanager
+def begun(out: Path, job: Job) -> Iterator[None]:
+    """Begin a job in a folder, or go on with it, for the time of the block.
+
+    Raises:
+        DataError: the folder holds another job, or something else, or another process works in it.
+        OSError: it cannot be written to.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    manifest = out / MANIFEST
+    if not manifest.exists() and any(path.name != _LOCK for path in out.iterdir()):
+        raise DataError(f"{out}: must be an empty folder, or hold a job of dragoman bulk")
+    with (out / _LOCK).open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(f"{out}: another dragoman bulk works here") from None
+        if manifest.exists():
+            _compare(out, _read(manifest), job)
+        else:
+            write_whole(manifest, job.model_dump_json(indent=2).encode())
+        for unfinished in out.glob(_UNFINISHED):
+            unfinished.unlink(missing_ok=True)
+        yield
+
+
+def complete(out: Path) -> None:
+    """Say in the folder that all parts are there."""
+    write_whole(out / COMPLETE, b"")
+
+
+def _read(manifest: Path) -> Job:
+    try:
+        return Job.model_validate_json(manifest.read_bytes())
+    except ValidationError as error:
+        raise DataError(f"{manifest}: {describe(error)}") from error
+
+
+def _compare(out: Path, begun: Job, now: Job) -> None:
+    """Refuse to mix two jobs; names what differs first."""
+    for field in Job.model_fields:
+        there, here = getattr(begun, field), getattr(now, field)
+        if there != here:
+            raise DataError(
+                f"{out}: holds a job with other {field}: {_shown(there)} there, {_shown(here)} now; "
+                "a new job needs an empty folder"
+            )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {item}" for name, item in value.items()) or "none"
+    if isinstance(value, tuple):
+        return ", ".join(f"{file.name} ({file.sha256[:12]})" for file in value)
+    return str(value)

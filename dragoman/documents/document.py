@@ -1,5 +1,6 @@
 """What a document is to those who translate it, whatever its format."""
 
+import io
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -33,6 +34,15 @@ class Document(Protocol):
         Args:
             translations: of each text, as HTML; None: there is none, and the document keeps what it has there.
         """
+
+
+def lines_of(content: bytes) -> list[str]:
+    """Divide text into lines with their ends, whichever of the three they are.
+
+    Raises:
+        ValueError: it is not UTF-8.
+    """
+    return list(io.StringIO(decoded(content), newline=""))
 
 
 def decoded(content: bytes) -> str:

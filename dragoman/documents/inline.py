@@ -8,12 +8,12 @@ where its words went.
 import html
 import re
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-_READ: Final = re.compile(r'<(?P<name>span|wbr|br) id="(?P<tag>\d+)">|(?P<end></span>)|(?P<text>[^<]+)')
-_KEPT: Final = re.compile(r"\{#(\d+)\}")
+_READ: Final = re.compile(r'<(?P<name>span|wbr|br) id="(?P<tag>\d{1,9})">|(?P<end></span>)|(?P<text>[^<]+)')
+_KEPT: Final = re.compile(r"\{#(\d{1,9})\}")
 _DEPTH: Final = 64  # of elements in elements; those farther out stand alone
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
@@ -68,26 +68,27 @@ def to_html(tokens: Iterable[Token]) -> str:
     return "".join(map(_written, tokens))
 
 
-def from_html(source: str, kept: Container[int] = ()) -> list[Token]:
+def from_html(source: str, original: Iterable[Token]) -> list[Token]:
     """Read tokens of HTML that `to_html` wrote, translated or not.
 
     Args:
         source: of the HTML.
-        kept: the numbers of the words that are kept; any other placeholder is text.
+        original: what `to_html` wrote.
 
     Raises:
-        ValueError: it holds another tag, or its pairs are not nested.
+        ValueError: it holds another tag than that, or its pairs are not nested.
     """
+    known = {token.tag: token.kind for token in original if token.kind not in (Kind.TEXT, Kind.END)}
     tokens: list[Token] = []
     opened: list[int] = []
     done = 0
     while done < len(source):
         found = _READ.match(source, done)
-        if found is None:
+        if found is None or (found["name"] and known.get(int(found["tag"])) is not _KINDS[found["name"]]):
             raise ValueError(f"a translation has a tag that its text has not: {source[done : done + 40]!r}")
         done = found.end()
         if found["text"]:
-            tokens += _texts(html.unescape(found["text"]), kept)
+            tokens += _texts(html.unescape(found["text"]), known)
         elif found["end"]:
             if not opened:
                 raise ValueError("a translation has an end tag without its start")
@@ -103,7 +104,12 @@ def from_html(source: str, kept: Container[int] = ()) -> list[Token]:
 
 def has_words(tokens: Iterable[Token]) -> bool:
     """Tell whether there is something to translate: a letter."""
-    return any(_LETTER.search(token.text) for token in tokens)
+    return any(has_letter(token.text) for token in tokens)
+
+
+def has_letter(text: str) -> bool:
+    """Tell whether a text has a letter of any language."""
+    return _LETTER.search(text) is not None
 
 
 class Tagged(NamedTuple):
@@ -180,11 +186,11 @@ def _written(token: Token) -> str:
     return "</span>" if token.kind is Kind.END else f'<{_ELEMENTS[token.kind]} id="{token.tag}">'
 
 
-def _texts(text: str, kept: Container[int]) -> Iterator[Token]:
+def _texts(text: str, known: Mapping[int, Kind]) -> Iterator[Token]:
     """Divide text at the placeholders of words that are kept."""
     done = 0
     for found in _KEPT.finditer(text):
-        if int(found[1]) in kept:
+        if known.get(int(found[1])) is Kind.KEPT:
             if done < found.start():
                 yield Token(Kind.TEXT, text[done : found.start()])
             yield Token(Kind.KEPT, tag=int(found[1]))

@@ -1,6 +1,5 @@
 """Markdown: each paragraph, heading and cell of a table is a text; all else stays byte for byte."""
 
-import io
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,14 +9,14 @@ from typing import Any, Final, NamedTuple
 from markdown_it.common.utils import unescapeAll
 from markdown_it.token import Token as MarkdownToken
 
-from dragoman.documents.document import DocumentText, decoded
+from dragoman.documents.document import DocumentText, lines_of
 from dragoman.documents.inline import Kind, Tagged, Token, from_html, has_words, to_html
 from dragoman.documents.markdown_tags import find_tags, make_parser
 
 _FRONT_MATTER: Final = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\n.*?\n(?:(?P=fence)|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
-_MAX_BYTES: Final = 2**20  # some 20 s of work at worst, as for tables of nothing but short cells
+_MAX_BYTES: Final = 2**19  # half a minute of work at worst, as for brackets alone
 _CELLS: Final = ("th_open", "td_open")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 _LINE_BREAK: Final = re.compile(r"[ \t]*\n[ \t]*")
@@ -59,7 +58,7 @@ class MarkdownDocument:
         """Look for what is text; raises ValueError where it is not UTF-8, or is too large."""
         if len(content) > _MAX_BYTES:
             raise ValueError(f"must be at most {_MAX_BYTES} bytes of Markdown")
-        self._lines = list(io.StringIO(decoded(content), newline=""))
+        self._lines = lines_of(content)
         self._parser = make_parser()
         self._references: dict[str, Any] = {}
         self._blocks = [block for block in self._read() if has_words(block.text.tokens)]
@@ -138,9 +137,8 @@ def _tagged(token: MarkdownToken) -> Tagged:
 
 def _translated(text: Tagged, translation: str) -> list[Token] | None:
     """Read a translation; None where what is kept, such as code, is not there once: then the text stays as it is."""
-    kept = _kept(text.tokens)
-    tokens = from_html(translation, kept)
-    return tokens if _kept(tokens) == kept else None
+    tokens = from_html(translation, text.tokens)
+    return tokens if _kept(tokens) == _kept(text.tokens) else None
 
 
 def _kept(tokens: Iterable[Token]) -> list[int]:

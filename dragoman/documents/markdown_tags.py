@@ -14,13 +14,12 @@ from markdown_it import MarkdownIt
 from markdown_it import rules_inline as rules
 from markdown_it.token import Token as MarkdownToken
 
-from dragoman.documents.inline import Kind, Tag
+from dragoman.documents.inline import Kind, Tag, has_letter
 
 _Rule = Callable[[rules.StateInline, bool], bool]
 _Placer = Callable[[rules.StateInline, Sequence[MarkdownToken], int], None]
 
 _PLACE: Final = "place"
-_LETTER: Final = re.compile(r"[^\W\d_]")
 _HTML: Final = re.compile(r"<(?P<end>/)?(?P<name>[a-z][\w-]*)", re.IGNORECASE)
 _HTML_CODE: Final = re.compile(r"<(code|kbd|samp|tt|var)(?:\s[^<>]*)?>[^<>]*</\1>", re.IGNORECASE)
 # Text to CommonMark: the first line of an alert of GitHub, the box of a task, marks of footnotes, attributes of a
@@ -65,7 +64,7 @@ def _tags(source: str, token: MarkdownToken) -> Iterator[Tag]:
         yield Tag(start, stop, Kind.BREAK)
     elif token.type == "html_inline":
         yield _html_tag(start, stop, source)
-    elif token.type == "image" and _LETTER.search(token.content):
+    elif token.type == "image" and has_letter(token.content):
         text = start + len("![")
         yield Tag(start, text, Kind.BEGIN, token.tag)
         yield Tag(text + len(token.content), stop, Kind.END, token.tag)

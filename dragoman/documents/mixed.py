@@ -65,19 +65,19 @@ class MixedText:
                     holders.append(tag)
 
     def _read(self, parent: "etree._Element") -> None:
-        words = self._vocabulary
+        vocabulary = self._vocabulary
         self._write(parent.text)
         for child in parent:
-            if words.blank and child.tag == words.blank:
+            if vocabulary.blank and child.tag == vocabulary.blank:
                 self._write(" ")
             elif not isinstance(child.tag, str):  # a comment
                 self._add(Kind.ALONE, child)
-            elif words.holds(child):
+            elif vocabulary.holds(child):
                 number = self._add(Kind.BEGIN, child)
                 self._read(child)
                 self.tokens.append(Token(Kind.END, tag=number))
-            elif child.tag != words.dropped:
-                self._add(Kind.BREAK if words.breaks(child) else Kind.ALONE, child)
+            elif child.tag != vocabulary.dropped:
+                self._add(Kind.BREAK if vocabulary.breaks(child) else Kind.ALONE, child)
             self._write(child.tail)
 
     def _write(self, text: str | None) -> None:

@@ -91,7 +91,7 @@ class OfficeDocument:
         """Give the content of the file; see `Document`."""
         for paragraph, translation in zip(self._paragraphs, translations, strict=True):
             if translation is not None:
-                paragraph.rewrite(from_html(safe_xml.allowed(translation)))
+                paragraph.rewrite(from_html(safe_xml.allowed(translation), paragraph.tokens))
         return self._archive.write({name: safe_xml.serialized(tree) for name, tree in self._parts.items()})
 
     def _parsed(self, name: str) -> "etree._ElementTree":

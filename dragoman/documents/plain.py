@@ -1,15 +1,13 @@
 """Plain text, of which each line is a text, and HTML, which is one text."""
 
-import io
 import re
 from collections.abc import Sequence
 from typing import Final
 
-from dragoman.documents.document import DocumentText, decoded
-from dragoman.documents.inline import Tagged, from_html, to_html
+from dragoman.documents.document import DocumentText, decoded, lines_of
+from dragoman.documents.inline import Tagged, from_html, has_letter, to_html
 
 _TAB: Final = re.compile("(?P<stop>\t)")
-_WORD: Final = re.compile(r"[^\W\d_]")
 
 
 class PlainText:
@@ -24,8 +22,8 @@ class PlainText:
 
     def __init__(self, content: bytes) -> None:
         """Read lines, whichever their ends are; raises ValueError where they are not UTF-8."""
-        self._lines = list(io.StringIO(decoded(content), newline=""))
-        self._places = [place for place, line in enumerate(self._lines) if _WORD.search(line)]
+        self._lines = lines_of(content)
+        self._places = [place for place, line in enumerate(self._lines) if has_letter(line)]
         self.texts = [
             DocumentText(to_html(_tagged(self._lines[place]).tokens), f"line {place + 1}") for place in self._places
         ]
@@ -36,7 +34,8 @@ class PlainText:
         for place, translation in zip(self._places, translations, strict=True):
             if translation is not None:
                 before, _, behind = lines[place].partition(_words(lines[place]))
-                lines[place] = f"{before}{_tagged(lines[place]).source(from_html(translation))}{behind}"
+                tagged = _tagged(lines[place])
+                lines[place] = f"{before}{tagged.source(from_html(translation, tagged.tokens))}{behind}"
         return "".join(lines).encode()
 
 
@@ -53,7 +52,7 @@ class HtmlDocument:
     def __init__(self, content: bytes) -> None:
         """Read a page; raises ValueError where it is not UTF-8."""
         self._source = decoded(content)
-        self.texts = [DocumentText(self._source, "the page")] if _WORD.search(self._source) else []
+        self.texts = [DocumentText(self._source, "the page")] if has_letter(self._source) else []
 
     def write(self, translations: Sequence[str | None]) -> bytes:
         """Give the content of the file; see `Document`."""

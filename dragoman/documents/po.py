@@ -68,7 +68,7 @@ class PoDocument:
         for gap, translation in zip(self._gaps, translations, strict=True):
             if translation is None:
                 continue
-            text = gap.text.source(from_html(translation))
+            text = gap.text.source(from_html(translation, gap.text.tokens))
             if gap.forms:
                 gap.entry.msgstr_plural.update(dict.fromkeys(gap.forms, text))
             else:

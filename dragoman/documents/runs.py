@@ -161,10 +161,11 @@ class RunParagraph:
     def _read(self, children: "Sequence[etree._Element]") -> None:
         """Read what stands beside each other."""
         names, index = self._names, 0
+        marks = [_field_marks(child) for child in children]
         while index < len(children):
             child = children[index]
             index += 1
-            if end := _end_of_field(children, index - 1):
+            if end := _end_of_field(marks, index - 1):
                 self._read_field(children[index - 1 : end])
                 index = end
             elif child.tag == names.run:
@@ -267,14 +268,18 @@ def _field_marks(run: "etree._Element") -> list[str]:
     return [str(mark.get(f"{_W}fldCharType")) for mark in run.findall(f"{_W}fldChar")]
 
 
-def _end_of_field(children: "Sequence[etree._Element]", start: int) -> int | None:
-    """Find where a field ends that begins at a child; None where none begins, or it goes on in another paragraph."""
-    if "begin" not in _field_marks(children[start]):
+def _end_of_field(marks: Sequence[Sequence[str]], start: int) -> int | None:
+    """Find where a field ends that begins at a child; None where none begins, or it goes on in another paragraph.
+
+    Args:
+        marks: of fields, in each child.
+        start: the index of the child.
+    """
+    if "begin" not in marks[start]:
         return None
     depth = 0
-    for index in range(start, len(children)):
-        marks = _field_marks(children[index])
-        depth += marks.count("begin") - marks.count("end")
+    for index in range(start, len(marks)):
+        depth += marks[index].count("begin") - marks[index].count("end")
         if depth <= 0:
             return index + 1
         if depth > _DEPTH:

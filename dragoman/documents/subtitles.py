@@ -4,13 +4,12 @@ WebVTT: https://www.w3.org/TR/webvtt1/
 """
 
 import html
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dragoman.documents.cues import Cue, speeches
-from dragoman.documents.document import DocumentText, decoded
+from dragoman.documents.document import DocumentText, lines_of
 from dragoman.documents.inline import Tagged, Token, from_html, has_words, to_html
 
 _TIME: Final = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
@@ -78,7 +77,7 @@ class Subtitles:
                 for part in speech.parts:
                     written[part.cue] += [part.prefix + part.lines[0], *part.lines[1:]]
                 continue
-            for part, divided in speech.divide(from_html(translation)):
+            for part, divided in speech.divide(from_html(translation, tagged.tokens)):
                 lines = [self._source(tagged, tokens).strip() for tokens in divided]
                 written[part.cue] += [part.prefix + lines[0], *lines[1:]]
         return "".join(self._replaced(written)).encode()
@@ -105,7 +104,7 @@ class Subtitles:
 
 def read_srt(content: bytes) -> Subtitles:
     """Read a SubRip file; raises ValueError where it is none, or is not UTF-8."""
-    lines = _split(decoded(content))
+    lines = lines_of(content)
     if not any(map(_TIMING.match, lines)) and any(line.strip() for line in lines):
         raise ValueError("is no SubRip: it has no times such as 00:00:01,000 --> 00:00:03,500")
     return Subtitles(lines, _SRT)
@@ -113,15 +112,10 @@ def read_srt(content: bytes) -> Subtitles:
 
 def read_vtt(content: bytes) -> Subtitles:
     """Read a WebVTT file; raises ValueError where it is none, or is not UTF-8."""
-    text = decoded(content)
-    if not text.removeprefix("\ufeff").startswith("WEBVTT"):
+    lines = lines_of(content)
+    if not "".join(lines[:1]).removeprefix("\ufeff").startswith("WEBVTT"):
         raise ValueError("is no WebVTT: it does not begin with WEBVTT")
-    return Subtitles(_split(text), _VTT)
-
-
-def _split(text: str) -> list[str]:
-    """Split text into lines with their ends, whichever of the three they are."""
-    return list(io.StringIO(text, newline=""))
+    return Subtitles(lines, _VTT)
 
 
 def _cues(lines: Sequence[str]) -> Iterator[Cue]:

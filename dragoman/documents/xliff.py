@@ -99,7 +99,7 @@ class XliffDocument:
         """Give the content of the file; see `Document`."""
         for unit, translation in zip(self._units, translations, strict=True):
             if translation is not None:
-                unit.text.rewrite(from_html(safe_xml.allowed(translation)))
+                unit.text.rewrite(from_html(safe_xml.allowed(translation), unit.text.tokens))
                 self._put(unit)
         return safe_xml.serialized(self._tree)
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from dragoman.access import Access
 from dragoman.answers import DetectedLanguage
 from dragoman.arguments import Parser
 from dragoman.commands import model_source
-from dragoman.commands.lines import CALL_TIMEOUT_S, Chunk, each_chunk, in_calls
+from dragoman.commands.lines import CALL_TIMEOUT_S, Chunk, as_unicode, each_chunk, in_calls
 from dragoman.errors import DragomanError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.loading import load
@@ -27,7 +26,7 @@ def detect(arguments: list[str]) -> int:
     options, let_in = model_source.parse(build_parser(), arguments)
     with _server(options, let_in) if options.address else _in_process(options) as detect_lines:
         if options.texts:
-            texts = [os.fsencode(text).decode(errors="replace") for text in options.texts]
+            texts = as_unicode(options.texts)
             _write(texts, detect_lines(texts), as_json=options.json)
         else:
 

@@ -55,6 +55,11 @@ def each_chunk(command: str, stream: BinaryIO, work: Callable[[Chunk], None]) ->
             progress.update(len(chunk.lines))
 
 
+def as_unicode(arguments: Iterable[str]) -> list[str]:
+    """Give texts of the command line: where one is not UTF-8 it holds lone surrogates, which no tokenizer takes."""
+    return [os.fsencode(text).decode(errors="replace") for text in arguments]
+
+
 def in_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
     """Yield texts, as many at a time as are worked on together."""
     chunk: list[str] = []

@@ -4,8 +4,6 @@ The engine is imported only where it runs: a client of a server needs no onnxrun
 """
 
 import argparse
-import json
-import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,11 +20,12 @@ from dragoman.commands.lines import (
     CALL_TIMEOUT_S,
     EXIT_SOME_FAILED,
     Chunk,
+    as_unicode,
     complain,
     each_chunk,
     in_calls,
-    reason,
 )
+from dragoman.commands.translations import Output, Shown
 from dragoman.errors import DragomanError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
@@ -60,24 +59,6 @@ class _Asked(NamedTuple):
     protect_placeholders: bool
 
 
-class _Shown(NamedTuple):
-    """What is written of each text.
-
-    Attributes:
-        as_json: whether a line is a JSON object.
-        alternatives: whether all of them are written.
-        alignments: whether they are written.
-        misses: whether terms that a translation lacks are written into its object.
-        languages: whether those that were detected are.
-    """
-
-    as_json: bool
-    alternatives: bool
-    alignments: bool
-    misses: bool
-    languages: bool
-
-
 def translate(arguments: list[str]) -> int:
     """Translate the arguments, or standard input.
 
@@ -109,11 +90,10 @@ def translate(arguments: list[str]) -> int:
 def _translate_lines(options: argparse.Namespace, let_in: Access) -> int:
     with _place(options, let_in) as translate_lines:
         misses = bool(options.glossary or options.protect_placeholders)
-        shown = _Shown(options.json, bool(options.alternatives), options.alignments, misses, options.source == AUTO)
-        output = _Output("text" if options.texts else "line", shown)
+        shown = Shown(options.json, bool(options.alternatives), options.alignments, misses, options.source == AUTO)
+        output = Output("text" if options.texts else "line", shown)
         if options.texts:
-            # An argument that is not UTF-8 holds lone surrogates, which no tokenizer takes.
-            texts = [os.fsencode(text).decode(errors="replace") for text in options.texts]
+            texts = as_unicode(options.texts)
             output.write(Chunk(1, texts), translate_lines(texts))
         else:
             each_chunk(_COMMAND, sys.stdin.buffer, lambda chunk: output.write(chunk, translate_lines(chunk.lines)))
@@ -279,81 +259,3 @@ def _glossary(given: str) -> tuple[Sequence[GlossaryEntry], Sequence[str]]:
     if Path(given).suffix.lower() in SUFFIXES:
         return GlossaryFile.read(Path(given)).entries, ()
     return (), (given,)
-
-
-class _Output:
-    """Writes translations to standard output, and what is wrong to standard error.
-
-    Attributes:
-        failed: how many texts could not be translated.
-    """
-
-    def __init__(self, unit: str, shown: _Shown) -> None:
-        """Begin without a text.
-
-        Args:
-            unit: what a text is called.
-            shown: what is written of each text.
-        """
-        self._unit = unit
-        self._shown = shown
-        self.failed = 0
-
-    def write(self, chunk: Chunk, translations: list[Translation]) -> None:
-        """Write a line for each text, or for each alternative or each aligned word of it, in order."""
-        for number, (text, translation) in enumerate(zip(chunk.lines, translations, strict=True), chunk.first):
-            if translation.error is not None:
-                self.failed += 1
-                complain(_COMMAND, f"{self._unit} {number}: {reason(translation.error)}")
-            for term in translation.glossary_misses:
-                complain(_COMMAND, f"{self._unit} {number}: not in the translation as it should be: {term}")
-            for line in self._lines(number, text, translation):
-                sys.stdout.buffer.write(line.encode() + b"\n")
-        sys.stdout.flush()
-
-    def _lines(self, number: int, text: str, translation: Translation) -> Iterator[str]:
-        if self._shown.as_json:
-            yield json.dumps(_as_dict(text, translation, self._shown), ensure_ascii=False)
-        elif not (self._shown.alternatives or self._shown.alignments):
-            yield translation.text
-        elif translation.error is not None:
-            yield f"{number}\t\t"
-        elif self._shown.alignments:
-            for each in translation.alignments:
-                word = text[each.source_start : each.source_end]
-                yield f"{number}\t{word}\t{translation.text[each.target_start : each.target_end]}\t{each.weight:.2f}"
-        else:
-            yield from (f"{number}\t{each.score:.6f}\t{each.text}" for each in translation.alternatives)
-
-
-def _as_dict(text: str, translation: Translation, shown: _Shown) -> dict[str, object]:
-    error = translation.error
-    described: dict[str, object] = {
-        "text": text,
-        "translation": translation.text if error is None else None,
-        "finish_reason": translation.finish_reason if error is None else None,
-        "model": translation.model,
-        "source_tokens": translation.source_tokens,
-        "target_tokens": translation.target_tokens,
-        "error": error and {"reason": error.reason, "message": reason(error)},
-    }
-    if shown.languages:
-        described["detected_language"] = translation.detected_language
-        described["detection_confidence"] = translation.detection_confidence
-    if translation.seed is not None:
-        described["seed"] = translation.seed
-    if shown.misses:
-        described["glossary_misses"] = translation.glossary_misses
-    if shown.alternatives:
-        described["alternatives"] = [
-            {
-                "translation": each.text,
-                "score": each.score,
-                "mean_log_probability": each.mean_log_probability,
-                "finish_reason": each.finish_reason,
-            }
-            for each in translation.alternatives
-        ]
-    if shown.alignments:
-        described["alignments"] = [each._asdict() for each in translation.alignments]
-    return described

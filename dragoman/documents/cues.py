@@ -137,41 +137,72 @@ def _goes_on(before: tuple[Part, str], behind: tuple[Part, str], cues: Sequence[
 
 def _divided(tokens: Sequence[Token], weights: Sequence[int], *, reopens: bool) -> list[list[Token]]:
     """Divide tokens by weights; `reopens` says whether elements end where a part does."""
-    spans = _spans("".join(token.text for token in tokens), weights)
-    parts: list[list[Token]] = [[] for _ in spans]
-    opened: list[Token] = []
-    current = place = 0
-
-    def advance() -> None:
-        nonlocal current
-        if reopens:
-            parts[current] += [Token(Kind.END, tag=token.tag) for token in reversed(opened)]
-            parts[current + 1] += opened
-        current += 1
-
+    division = _Division(_spans("".join(token.text for token in tokens), weights), reopens=reopens)
     for token in tokens:
-        stop = place + len(token.text)
+        division.add(token)
+    division.end()
+    return division.parts
+
+
+class _Division:
+    """Tokens, divided where the parts of their text end.
+
+    Attributes:
+        parts: their tokens.
+    """
+
+    def __init__(self, spans: Sequence[tuple[int, int]], *, reopens: bool) -> None:
+        """Begin with the first part.
+
+        Args:
+            spans: of the text, where each part begins and ends.
+            reopens: whether elements end where a part does, and begin again in the next one.
+        """
+        self.parts: list[list[Token]] = [[] for _ in spans]
+        self._spans, self._reopens = spans, reopens
+        self._opened: list[Token] = []
+        self._current = self._place = 0
+
+    def add(self, token: Token) -> None:
+        """Add the next token."""
         if token.kind is Kind.TEXT:
-            while True:
-                first, last = spans[current]
-                if text := token.text[max(first - place, 0) : max(last - place, 0)]:
-                    parts[current].append(Token(Kind.TEXT, text))
-                if current + 1 == len(spans) or stop <= spans[current + 1][0]:
-                    break
-                advance()
-            place = stop
-            continue
+            self._add_text(token.text)
+            return
         if token.kind is Kind.END:
-            opened.pop()
+            self._opened.pop()
         else:
-            while current + 1 < len(spans) and place >= spans[current][1]:
-                advance()
+            while not self._is_last and self._place >= self._spans[self._current][1]:
+                self._advance()
             if token.kind is Kind.BEGIN:
-                opened.append(token)
-        parts[current].append(token)
-    while current + 1 < len(spans):
-        advance()
-    return parts
+                self._opened.append(token)
+        self.parts[self._current].append(token)
+
+    def end(self) -> None:
+        """Go on to the last part."""
+        while not self._is_last:
+            self._advance()
+
+    @property
+    def _is_last(self) -> bool:
+        return self._current + 1 == len(self._spans)
+
+    def _add_text(self, text: str) -> None:
+        """Add text to the parts that it belongs to, without the blanks between them."""
+        stop = self._place + len(text)
+        while True:
+            first, last = self._spans[self._current]
+            if piece := text[max(first - self._place, 0) : max(last - self._place, 0)]:
+                self.parts[self._current].append(Token(Kind.TEXT, piece))
+            if self._is_last or stop <= self._spans[self._current + 1][0]:
+                break
+            self._advance()
+        self._place = stop
+
+    def _advance(self) -> None:
+        if self._reopens:
+            self.parts[self._current] += [Token(Kind.END, tag=token.tag) for token in reversed(self._opened)]
+            self.parts[self._current + 1] += self._opened
+        self._current += 1
 
 
 def _spans(text: str, weights: Sequence[int]) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ that does not read its answer (seen in 0.54).
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 import httptools
 from uvicorn.config import Config
@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from service.http.errors import refusal
+from service.http.joined_writes import JoinedWrites
 
 # Ten round trips of a slow line: for the headers of a request, and for what is left of one that was answered early.
 HEAD_TIMEOUT_S: Final = 10.0
@@ -46,6 +47,10 @@ class Connection(HttpToolsProtocol):
         self._complete = True  # the request that came last, body included
         self._plain_bytes = 0  # still to come of a body that the parser does not read
         self._deaf = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin it."""
+        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport)))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""

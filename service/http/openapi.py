@@ -105,7 +105,8 @@ def _listed(method: Method, summary: str) -> dict[str, Any]:
 
 def _responses(method: Method, kind: str) -> dict[str, Any]:
     failed = {"description": "no answer", "content": {_JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}}
-    text = "one message in the data of each event" if kind == _EVENTS else "the answer"
+    events = "one message in the data of each event; that of an event named `error` is an Error, and the last"
+    text = events if kind == _EVENTS else "the answer"
     answered = {"description": text, "content": {kind: {"schema": _reference(method.answer.DESCRIPTOR)}}}
     return {"200": answered, "default": failed}
 
@@ -126,8 +127,8 @@ def _health() -> dict[str, Any]:
 
 def _schemas() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "Error", _ERROR
-    waiting = [kind for method in (*UNARY, STREAM) for kind in method[1:]]
-    descriptors = [kind.DESCRIPTOR for kind in waiting]
+    kinds = (kind for method in (*UNARY, STREAM) for kind in (method.request, method.answer))
+    descriptors = [kind.DESCRIPTOR for kind in kinds]
     seen: set[str] = set()
     while descriptors:
         descriptor = descriptors.pop()

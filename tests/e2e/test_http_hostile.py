@@ -325,6 +325,14 @@ def test_a_request_to_upgrade_is_answered_as_any_other(target) -> None:
     assert b"Guten Morgen!" in said
 
 
+def test_an_answer_comes_whole(target) -> None:
+    """A balancer that has passed on a head alone could give the call to no other server any more."""
+    with target.connect() as connection:
+        for _ in range(20):
+            connection.sendall(HEAD + LENGTH % len(GOOD) + GOOD)
+            assert connection.recv(65536).endswith(b"}")
+
+
 def test_bodies_may_come_in_chunks_and_many_requests_over_one_connection(target) -> None:
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in GOOD) + b"0\r\n\r\n"
     with target.connect() as connection:

@@ -94,6 +94,6 @@ class Recovery(threading.Thread):
 
     def _is_quick(self) -> bool:
         books, asked_s = Books(), time.monotonic()
-        with calls.connected(self._arena.server.address) as stub:
+        with self._arena.server.connected() as stub:
             calls.call(calls.unary, stub, self._text, self._arena.truth, books, patience_s=1.0)
         return bool(books.figures().ok) and time.monotonic() - asked_s <= self._arena.quick_s

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import grpc
@@ -11,6 +11,7 @@ from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.faults.books import Books
+from tests.faults.http_stub import HttpStub
 from tests.faults.truth import MODEL, Truth
 
 _LONG = 10_000  # characters
@@ -35,7 +36,8 @@ _NO_LOOKAHEAD = [
     ("grpc.http2.max_frame_size", 16384),
 ]
 
-Translate = Callable[[TranslationStub, Sequence[str], float], list[str]]
+Stub = TranslationStub | HttpStub
+Translate = Callable[[Stub, Sequence[str], float], list[str]]
 
 
 class MixedUpError(Exception):
@@ -43,13 +45,18 @@ class MixedUpError(Exception):
 
 
 @contextmanager
-def connected(address: str, *, lookahead: bool = True) -> Iterator[TranslationStub]:
-    """A stub with a connection of its own.
+def connected(address: str, *, over_http: bool = False, lookahead: bool = True) -> Iterator[Stub]:
+    """A stub with connections of its own.
 
     Args:
         address: of the server.
-        lookahead: take from the network what nobody has read yet.
+        over_http: it is the address of its HTTP port.
+        lookahead: over gRPC, take from the network what nobody has read yet.
     """
+    if over_http:
+        with closing(HttpStub(address)) as stub:
+            yield stub
+        return
     options = _OPTIONS if lookahead else _OPTIONS + _NO_LOOKAHEAD
     with grpc.insecure_channel(address, options) as channel:
         yield TranslationStub(channel)
@@ -61,7 +68,7 @@ def request_of(texts: Sequence[str]) -> pb.TranslateTextRequest:
     return pb.TranslateTextRequest(contents=texts, model=MODEL, priority=priority, all_or_nothing=True)
 
 
-def unary(stub: TranslationStub, texts: Sequence[str], timeout_s: float) -> list[str]:
+def unary(stub: Stub, texts: Sequence[str], timeout_s: float) -> list[str]:
     """By TranslateText."""
     return answers_of(stub.TranslateText(request_of(texts), timeout=timeout_s))
 
@@ -71,7 +78,7 @@ def answers_of(response: pb.TranslateTextResponse) -> list[str]:
     return [translation.translated_text for translation in response.translations]
 
 
-def stream(stub: TranslationStub, texts: Sequence[str], timeout_s: float) -> list[str]:
+def stream(stub: Stub, texts: Sequence[str], timeout_s: float) -> list[str]:
     """By StreamTranslateText."""
     return read(stub.StreamTranslateText(request_of(texts), timeout=timeout_s), len(texts))
 
@@ -132,7 +139,7 @@ def enter(result: Callable[[], list[str]], texts: Sequence[str], truth: Truth, b
 
 def call(
     translate: Translate,
-    stub: TranslationStub,
+    stub: Stub,
     texts: Sequence[str],
     truth: Truth,
     books: Books,

@@ -5,11 +5,9 @@ import time
 from collections import deque
 from random import Random
 
-import grpc
-
 from tests.faults import calls
 from tests.faults.books import Books
-from tests.faults.server import until
+from tests.faults.server import Server, until
 from tests.faults.truth import Truth
 
 CALLERS = 4
@@ -22,18 +20,16 @@ class Load:
 
     Attributes:
         books: of all their calls.
-        does_bulk: whether the server knows BatchTranslateText, so that they use it too.
     """
 
-    def __init__(self, address: str, truth: Truth, seed: int = 0) -> None:
+    def __init__(self, server: Server, truth: Truth, seed: int = 0) -> None:
         self.books = Books()
         self._truth = truth
-        self._address = address
+        self._server = server
         self._going, self._stopped = threading.Event(), threading.Event()
         self._parked = 0  # callers that wait to be told to go on
         self._lock = threading.Lock()
         self._latencies_s: deque[float] = deque(maxlen=_KEPT_LATENCIES)
-        self.does_bulk = _knows_bulk(address, truth)
         self._threads = [
             threading.Thread(target=self._run, args=[Random(f"{seed} {number}")], daemon=True)
             for number in range(CALLERS)
@@ -74,8 +70,10 @@ class Load:
         return ordered[len(ordered) * 19 // 20]
 
     def _run(self, random: Random) -> None:
-        ways = [calls.unary, calls.unary, calls.stream] + [calls.bulk] * self.does_bulk
-        with calls.connected(self._address) as stub:
+        ways = [calls.unary, calls.unary, calls.stream]
+        if not self._server.over_http:
+            ways.append(calls.bulk)  # which only gRPC has
+        with self._server.connected() as stub:
             while not self._stopped.is_set():
                 self._park()
                 way = random.choice(ways)
@@ -93,14 +91,3 @@ class Load:
             self._going.wait()
             with self._lock:
                 self._parked -= 1
-
-
-def _knows_bulk(address: str, truth: Truth) -> bool:
-    with calls.connected(address) as stub:
-        try:
-            calls.bulk(stub, truth.sentences(Random(0), 1), calls.PATIENCE_S)
-        except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                return False
-            raise
-    return True

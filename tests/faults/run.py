@@ -28,6 +28,7 @@ def main(argv: list[str]) -> int:
     names = [fault.name for fault in FAULTS]
     parser.add_argument("--only", action="append", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is left to chance (%(default)s)")
+    parser.add_argument("--http", action="store_true", help="call over HTTP: the load, and the faults that have calls")
     parser.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to this file")
     arguments = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no server is left behind
@@ -35,7 +36,7 @@ def main(argv: list[str]) -> int:
     findings = []
     for fault in FAULTS:
         if fault.name in (arguments.only or names):
-            finding = trial.skip(fault) if fault.needs else _try(fault, truth, arguments.seed)
+            finding = trial.skip(fault) if fault.needs else _try(fault, truth, arguments.seed, arguments.http)
             findings.append(finding)
             what = "skipped: " + finding.skipped if finding.skipped else "; ".join(finding.broken) or "kept"
             print(f"{finding.duration_s:6.1f} s  {fault.name}: {what}", file=sys.stderr, flush=True)
@@ -45,12 +46,12 @@ def main(argv: list[str]) -> int:
     return EXIT_BROKEN if any(finding.broken for finding in findings) else EXIT_KEPT
 
 
-def _try(fault: Fault, truth: Truth, seed: int) -> trial.Finding:
+def _try(fault: Fault, truth: Truth, seed: int, over_http: bool) -> trial.Finding:
     with tempfile.TemporaryDirectory(prefix="dragoman-faults-") as folder:
-        server = Server(Path(folder))
+        server = Server(Path(folder), over_http=over_http)
         try:
             server.start()
-            load = Load(server.address, truth, seed)
+            load = Load(server, truth, seed)
             finding = trial.run(fault, server, load, truth, Random(f"{seed} {fault.name}"))
             load.stop()
             if (code := server.stop()) != 0:

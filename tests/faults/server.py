@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import grpc
@@ -16,6 +17,7 @@ from bench import metrics_page
 from bench.memory.process import resident_mib
 from bench.metrics_page import Page
 from bench.server_process import NOTHING_FREE, free_ports
+from tests.faults import calls
 from tests.faults.truth import BUNDLE
 from tests.server_process import LogReader, ServerProcess
 
@@ -27,6 +29,7 @@ _SCRAPE_S = 10.0
 _SERVICE = "dragoman.v1.Translation"
 _FLAGS = (
     *NOTHING_FREE,
+    "--max-delay-s=30",  # what a slow machine refuses has nothing to do with a fault
     f"--step-timeout-s={STEP_TIMEOUT_S}",
     f"--drain-timeout-s={DRAIN_TIMEOUT_S}",
 )
@@ -49,20 +52,28 @@ def until(condition: Callable[[], object], what: str, timeout_s: float = PATIENC
 class Server:
     """One server with folders of its own; its ports stay the same through all its processes.
 
+    Args:
+        folder: its own.
+        over_http: whether it is called over HTTP.
+
     Attributes:
-        address: where it listens.
+        grpc_address: where it listens for gRPC.
+        address: where it is called.
+        over_http: whether that is its HTTP port.
         bundle: its own copy of the bundle.
         control: the folder that switches planted faults on, see `planted`.
         starts: how many processes there have been.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, over_http: bool = False) -> None:
         self.control = folder / "control"
         self.control.mkdir(parents=True)
         self.bundle = folder / "models" / "en-de"
         self.restore_bundle()
-        ports = free_ports(2)
-        self.address, self.metrics_address = (f"127.0.0.1:{port}" for port in ports)
+        addresses = (f"127.0.0.1:{port}" for port in free_ports(3))
+        self.grpc_address, self.metrics_address, http_address = addresses
+        self.over_http = over_http
+        self.address = http_address if over_http else self.grpc_address
         self.starts = 0
         self._process: ServerProcess | None = None
 
@@ -82,11 +93,17 @@ class Server:
 
     def launch(self, log: Path | None = None, **environment: str) -> None:
         """Start a process."""
-        addresses = ("--address", self.address, "--metrics-address", self.metrics_address)
+        addresses = ["--address", self.grpc_address, "--metrics-address", self.metrics_address]
+        if self.over_http:
+            addresses += ["--http-address", self.address]
         program = ("-m", "tests.faults.planted", str(self.control))
         arguments = (*addresses, "--models", str(self.bundle.parent), *_FLAGS)
         self._process = ServerProcess(arguments, program, log, **environment)
         self.starts += 1
+
+    def connected(self, address: str = "") -> AbstractContextManager[calls.Stub]:
+        """A stub with connections of its own to the server; to another address, where something is between."""
+        return calls.connected(address or self.address, over_http=self.over_http)
 
     @property
     def process(self) -> ServerProcess:
@@ -159,7 +176,7 @@ class Server:
         if self._process is not None and (code := self._process.process.poll()) is not None:
             raise RuntimeError(f"the server ended with {code}: {self.log[-3:]}")
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
-        with grpc.insecure_channel(self.address, options) as channel:
+        with grpc.insecure_channel(self.grpc_address, options) as channel:
             stub = health_pb2_grpc.HealthStub(channel)
             try:
                 return int(stub.Check(health_pb2.HealthCheckRequest(service=_SERVICE), timeout=1.0).status)

@@ -75,10 +75,11 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.soak", description=__doc__, allow_abbrev=False)
     parser.add_argument("--minutes", type=float, default=10.0, metavar="N", help="how long (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is left to chance (%(default)s)")
+    parser.add_argument("--http", action="store_true", help="call over HTTP: the load, and the faults that have calls")
     parser.add_argument("--json", type=Path, metavar="OUT", help="also write the figures, with all samples")
     arguments = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no server is left behind
-    findings, samples, broken = soak(arguments.minutes * 60, arguments.seed)
+    findings, samples, broken = soak(arguments.minutes * 60, arguments.seed, arguments.http)
     print(report.to_markdown(findings))
     print(report.memory_text(memory_of(samples)))
     print("\n".join(["", *(f"- {what}" for what in broken)]))
@@ -88,7 +89,7 @@ def main(argv: list[str]) -> int:
     return EXIT_BROKEN if broken or any(finding.broken for finding in findings) else EXIT_KEPT
 
 
-def soak(duration_s: float, seed: int) -> tuple[list[trial.Finding], list[Sample], list[str]]:
+def soak(duration_s: float, seed: int, over_http: bool) -> tuple[list[trial.Finding], list[Sample], list[str]]:
     """Run all of it; gives what was found of each fault, the samples, and what is wrong beside that."""
     truth = Truth()
     possible = [fault for fault in FAULTS if not fault.needs]
@@ -98,9 +99,9 @@ def soak(duration_s: float, seed: int) -> tuple[list[trial.Finding], list[Sample
         end_s = time.monotonic() + duration_s
         for name, faults in (("lasting", alive), ("restarted", possible)):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-soak-")))
-            server = stack.enter_context(closing(Server(folder)))
+            server = stack.enter_context(closing(Server(folder, over_http=over_http)))
             server.start()
-            load = Load(server.address, truth, seed)
+            load = Load(server, truth, seed)
             stack.callback(load.stop)
             lane = Lane(server, load, faults, truth, f"{seed} {name}", end_s)
             lane.name = name

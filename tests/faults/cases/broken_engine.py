@@ -28,7 +28,7 @@ class BrokenEngine(Fault):
         broken = server.control / "broken"
         arena.load.more(1)
         before = arena.load.books.figures()
-        with calls.connected(server.address) as stub:
+        with server.connected() as stub:
             calls.call(calls.unary, stub, arena.truth.sentences(arena.random, 1), arena.truth, arena.hit)
 
             def call() -> None:

@@ -19,7 +19,7 @@ class CancelStorm(Fault):
     def inject(self, arena: Arena) -> None:
         server, random = arena.server, arena.random
         calls_before, segments_before = server.cancelled_calls(), server.metric("segments_total", reason="CANCELLED")
-        with calls.connected(server.address) as stub:
+        with server.connected() as stub:
             for _ in range(_WAVES):
                 started = []
                 for number in range(_CALLS_A_WAVE):

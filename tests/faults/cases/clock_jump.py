@@ -59,7 +59,7 @@ class ClockJump(Fault):
         """Jump in the middle of calls, and look at calls that run on and at calls that begin then."""
         server, texts = arena.server, [arena.truth.novels[0]]
         submitted, cancelled, late = server.submitted(), server.cancelled_calls(), _late(server)
-        with calls.connected(server.address) as stub:
+        with server.connected() as stub:
 
             def call() -> None:
                 calls.call(calls.unary, stub, texts, arena.truth, arena.hit)

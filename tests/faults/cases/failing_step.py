@@ -14,7 +14,7 @@ _REASONS = {"INTERNAL", "TEXT_FAILED"}  # both of the code INTERNAL
 
 def poison(arena: Arena, count: int) -> None:
     """Ask for what the engine fails on, so often, one call after the other; not again once a call is lost."""
-    with calls.connected(arena.server.address) as stub:
+    with arena.server.connected() as stub:
         for number in range(count):
             if arena.hit.figures().lost:
                 return

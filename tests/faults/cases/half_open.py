@@ -25,7 +25,7 @@ class HalfOpen(Fault):
     def inject(self, arena: Arena) -> None:
         server = arena.server
         cancelled, submitted = server.cancelled_calls(), server.submitted()
-        with Proxy(server.address) as proxy:
+        with Proxy(server.grpc_address) as proxy:  # HTTP/1.1 has no pings
 
             def call(number: int) -> None:
                 texts = [arena.truth.novels[number % len(arena.truth.novels)]]

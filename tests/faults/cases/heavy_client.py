@@ -9,6 +9,7 @@ from tests.faults.server import until
 _LIMIT_SOURCE_TOKENS = 200_000  # the default of a server
 _WAITING = 500  # segments: fewer than a call may have on their way
 _ANSWERS = 40
+_TIMEOUT_S = 3600.0  # far more than it takes: a call that cannot be done in time would be refused
 
 
 class HeavyClient(Fault):
@@ -26,9 +27,9 @@ class HeavyClient(Fault):
         sentences = [f"Tom bought {number} books." for number in range(80_000)]
         many, short = [" ".join(sentences[:40_000]), " ".join(sentences[40_000:])], ["a\n" * 500_000]
         # From another host, since those of one are one client.
-        with Relay(server.address, "127.0.0.2") as relay, calls.connected(relay.address) as stub:
+        with Relay(server.address, "127.0.0.2") as relay, server.connected(relay.address) as stub:
             for texts in (many, short):
-                stream = stub.StreamTranslateText(calls.request_of(texts), timeout=120)
+                stream = stub.StreamTranslateText(calls.request_of(texts), timeout=_TIMEOUT_S)
                 arena.hit.send()
                 until(lambda: server.metric("queue_segments") > _WAITING, "its segments wait")
                 arena.load.more(_ANSWERS)

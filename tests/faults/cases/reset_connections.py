@@ -26,7 +26,7 @@ class ResetConnections(Fault):
             def call(number: int) -> None:
                 texts = [arena.truth.novels[number % len(arena.truth.novels)]]
                 way = calls.stream if number % 2 else calls.unary
-                with calls.connected(proxy.address) as stub:
+                with server.connected(proxy.address) as stub:
                     calls.call(way, stub, texts, arena.truth, arena.hit)
 
             callers = [Thread(target=call, args=[number]) for number in range(_CONNECTIONS)]

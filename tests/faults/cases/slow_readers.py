@@ -26,7 +26,8 @@ class SlowReaders(Fault):
         resident_mib, ended = server.resident_mib(), server.metric("segments_total")
         answered = server.metric("requests_total") - load.books.figures().sent
         load.go()
-        with calls.connected(server.address, lookahead=False) as stub:
+        # Over HTTP so short an answer fits into the buffers of the sockets.
+        with calls.connected(server.grpc_address, lookahead=False) as stub:
             texts = [[arena.truth.novels[number % len(arena.truth.novels)]] for number in range(_READERS)]
             streams = [stub.StreamTranslateText(calls.request_of(text), timeout=120) for text in texts]
             arena.hit.send(_READERS)

@@ -16,8 +16,8 @@ _NOT_YET_COUNTED = 100  # segments that are encoded ahead
 _CLIENT = """
 import json, sys, time
 from tests.faults import calls
-address, texts = json.load(sys.stdin)
-with calls.connected(address) as stub:
+address, over_http, texts = json.load(sys.stdin)
+with calls.connected(address, over_http=over_http) as stub:
     methods = [stub.TranslateText.future, stub.StreamTranslateText]
     kept = [methods[n % 2](calls.request_of([text]), timeout=600) for n, text in enumerate(texts)]
     time.sleep(600)
@@ -36,7 +36,7 @@ class VanishedClient(Fault):
         with subprocess.Popen([sys.executable, "-c", _CLIENT], cwd=ROOT, stdin=subprocess.PIPE, text=True) as client:
             try:
                 assert client.stdin is not None
-                client.stdin.write(json.dumps([server.address, texts]))
+                client.stdin.write(json.dumps([server.address, server.over_http, texts]))
                 client.stdin.close()
                 enough = submitted + _CALLS * NOVEL_SENTENCES - _NOT_YET_COUNTED
                 until(lambda: server.submitted() >= enough, "all its calls have begun", 20)

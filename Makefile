@@ -48,9 +48,10 @@ docs: .venv/.dev ## write what is made from the sources: pages of docs/, the Pro
 train-setup: .venv/.train ## install what train, export and evaluate need: torch among it, some minutes
 	@echo 'ready: $(BIN)/dragoman train --help'
 
-fuzz: .venv/.dev ## 100,000 odd messages and 5,000 odd connections to a real server, then atheris where it can be installed
+fuzz: .venv/.dev ## 100,000 odd messages and 10,000 odd connections to real servers, then atheris where it can be installed
 	@$(BIN)/python -m tests.fuzz.storm $(ARGS)
 	@$(BIN)/python -m tests.fuzz.wire
+	@$(BIN)/python -m tests.fuzz.http
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || timeout 120 $(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3,<4' >/dev/null 2>&1 || true
 	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then \
 	    for target in text message; do $(BIN)/python -m tests.fuzz.atheris_$$target -runs=50000 -max_len=500 -len_control=0 -verbosity=0 -print_final_stats=1 || exit 1; done; \
@@ -87,12 +88,12 @@ clean: ## remove what the other targets made
 	@$(PYTHON) -m venv .venv
 
 .venv/.serve: $(PROJECTS) | .venv/bin/python
-	@echo 'installing what serving needs into .venv: about 220 MB, a minute or so ...'
+	@echo 'installing what serving needs into .venv: about 250 MB, a minute or so ...'
 	@$(INSTALL) '.[cpu]'
 	@touch $@
 
 .venv/.bench: $(PROJECTS) | .venv/bin/python
-	@echo 'installing what serving and measuring need into .venv: about 300 MB, a minute or two ...'
+	@echo 'installing what serving and measuring need into .venv: about 360 MB, a minute or two ...'
 	@$(INSTALL) '.[cpu,bench]'
 	@touch .venv/.serve $@
 

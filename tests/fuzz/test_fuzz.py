@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.fuzz import http
 from tests.fuzz.calls import draw
 from tests.fuzz.rest import check_at_rest
 from tests.fuzz.sender import sending
@@ -20,7 +21,7 @@ from tests.server_process import BUNDLE, ServerProcess
 def server() -> Iterator[ServerProcess]:
     if not (BUNDLE / "bundle.json").is_file():
         pytest.skip("models/en-de/bundle is not there")
-    server = ServerProcess(("--max-target-factor=0.5", "--max-target-offset=4"))
+    server = ServerProcess(("--max-target-factor=0.5", "--max-target-offset=4", "--http-address=127.0.0.1:0"))
     try:
         server.wait_until_serving()
         yield server
@@ -41,3 +42,9 @@ def test_odd_calls_end_as_they_should(server: ServerProcess, seed: int, count: i
 
 def test_odd_connections_cost_nobody_else_an_answer(server: ServerProcess) -> None:
     assert attack(server, seed=1, connections=120)
+
+
+def test_odd_connections_over_http_end_as_they_should(server: ServerProcess) -> None:
+    found = http.attack(server, seed=1, connections=120)
+    assert found.probes
+    assert len({kind for kind, _ in found.outcomes}) > 10

@@ -4,25 +4,23 @@ python -m tests.fuzz.wire --connections 5000 --seed 1
 """
 
 import argparse
-import os
 import random
 import signal
 import socket
 import sys
-import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from functools import partial
 
 from dragoman import Client
 from tests.fuzz.frames import draw
-from tests.fuzz.rest import check_at_rest
+from tests.fuzz.probe import probing
+from tests.fuzz.rest import check_at_rest, check_descriptors, open_descriptors
 from tests.server_process import PATIENCE_S, ServerProcess
 
 _AT_A_TIME = 8
 _PATIENCE_WITH_SERVER_S = 0.2  # a server that does not read or answer may be waiting for more
-_PROBE_PERIOD_S = 0.05
 
 
 def attack(server: ServerProcess, seed: int, connections: int) -> int:
@@ -31,14 +29,11 @@ def attack(server: ServerProcess, seed: int, connections: int) -> int:
     Raises:
         AssertionError: the probe was not answered, or something is left of the connections.
     """
-    before = _open_descriptors(server)
-    with _probing(server.address) as answers, ThreadPoolExecutor(_AT_A_TIME) as pool:
+    before = open_descriptors(server)
+    with probing(partial(_ask, server.address)) as answers, ThreadPoolExecutor(_AT_A_TIME) as pool:
         list(pool.map(lambda number: _send(server.address, random.Random(f"{seed}/{number}")), range(connections)))
     check_at_rest(server)
-    give_up_s = time.monotonic() + PATIENCE_S
-    while _open_descriptors(server) > before + 2:  # of gRPC's own, and of the one that asks for metrics
-        assert time.monotonic() < give_up_s, "descriptors are left"
-        time.sleep(0.1)
+    check_descriptors(server, before)
     assert server.metric("listener_restarts_total") == 0
     assert answers
     return len(answers)
@@ -56,37 +51,9 @@ def _send(address: str, source: random.Random) -> None:
             pass
 
 
-@contextmanager
-def _probing(address: str) -> Iterator[list[str]]:
-    """Calls over a connection of its own all the time.
-
-    Raises:
-        AssertionError: a call was not answered.
-    """
-    answers: list[str] = []
-    failures: list[BaseException] = []
-    ended = threading.Event()
-
-    def probe() -> None:
-        try:
-            while not ended.wait(_PROBE_PERIOD_S):
-                with Client(address, timeout_s=PATIENCE_S) as client:
-                    answers.append(client.translate("Good morning.", model="en-de").text)
-        except Exception as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=probe)
-    thread.start()
-    try:
-        yield answers
-    finally:
-        ended.set()
-        thread.join()
-    assert not failures, failures
-
-
-def _open_descriptors(server: ServerProcess) -> int:
-    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+def _ask(address: str) -> str:
+    with Client(address, timeout_s=PATIENCE_S) as client:
+        return client.translate("Good morning.", model="en-de").text
 
 
 def main() -> int:

@@ -108,19 +108,24 @@ def in_company(detector: LanguageDetector, sentences: Sequence[Sentence]) -> lis
     """Count the right languages of short sentences in calls with others."""
     languages = sorted({each.language for each in sentences})
     tongues = Tongues(tuple(languages), COMMON)
-    of = {code: [each.text for each in sentences if each.language == code] for code in languages}
+    texts = {code: [each.text for each in sentences if each.language == code] for code in languages}
+
+    def found(text: str, number: int, company: str) -> str:
+        """Detect the language of a text in a call with texts of one language, other ones for each number."""
+        start = number * _OTHERS % (len(texts[company]) - _OTHERS)
+        call = [text, *texts[company][start : start + _OTHERS]]
+        first = agree([detector.rank(each, tongues) for each in call], list(map(len, call)))[0]
+        return first.language if first else ""
+
     rows = []
     for length in ("1 to 20", "21 to 60"):
         some = [each for each in sentences if len(each.text) in _LENGTHS[length]]
         right = dict.fromkeys(("alone", "among its own language", "among another language"), 0)
-        for place, (text, language) in enumerate(some):
-            other = languages[(languages.index(language) + 1 + place % (len(languages) - 1)) % len(languages)]
+        for number, (text, language) in enumerate(some):
+            others = [code for code in languages if code != language]
             right["alone"] += best(detector.rank(text, tongues)) == language
-            for name, company in (("among its own language", language), ("among another language", other)):
-                start = place * _OTHERS % (len(of[company]) - _OTHERS)
-                texts = [text, *of[company][start : start + _OTHERS]]
-                found = agree([detector.rank(each, tongues) for each in texts], list(map(len, texts)))
-                right[name] += found[0] is not None and found[0].language == language
+            right["among its own language"] += found(text, number, language) == language
+            right["among another language"] += found(text, number, others[number % len(others)]) == language
         rows.append(Row(length, len(some), right))
     return rows
 

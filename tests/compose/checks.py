@@ -5,8 +5,9 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial, reduce
+from http.client import HTTPConnection
 from itertools import count
 
 import grpc
@@ -22,6 +23,7 @@ SENTENCE = "How are you today?"
 _LONG_TEXT = " ".join(f"There are {number} trees in the garden." for number in range(200))
 _CALLERS = 8
 _PATIENCE_S = 30.0
+_STRANGER = "192.0.2.7"  # an address of no machine
 _HARDENING = {
     "ReadonlyRootfs": True,
     "CapDrop": ["ALL"],
@@ -72,6 +74,46 @@ def translates(stack: Stack) -> None:
             client.translate(SENTENCE, source_language="en", target_language="xx")
 
 
+def speaks_http(stack: Stack) -> None:
+    """The balancer passes on the HTTP port: translations, events, precise errors, the page, and who calls."""
+    with Client(stack.address) as client:
+        expected = client.translate(SENTENCE, model="en-de").text
+    asked = {"contents": [SENTENCE], "targetLanguageCode": "de", "sourceLanguageCode": "auto"}
+    status, body = _http(stack, "POST", "/v1/translate", asked)
+    [translation] = json.loads(body)["translations"]
+    assert (status, translation["translatedText"], translation["detectedLanguageCode"]) == (200, expected, "en"), body
+    status, body = _http(stack, "POST", "/v1/translate:stream", asked)
+    pieces = [json.loads(event.removeprefix("data: ")) for event in body.strip().split("\n\n")]
+    assert "".join(piece.get("textDelta", "") for piece in pieces) == expected, body
+    status, body = _http(stack, "POST", "/translate", {"q": SENTENCE, "source": "en", "target": "de"})
+    assert (status, json.loads(body)) == (200, {"translatedText": expected}), body
+    status, body = _http(stack, "POST", "/v1/translate", {**asked, "targetLanguageCode": "xx"})
+    reasons = [detail.get("reason") for detail in json.loads(body)["error"]["details"]]
+    assert (status, UnknownLanguagePairError.reason in reasons) == (400, True), body
+    assert _http(stack, "GET", "/health")[0] == 200
+    status, body = _http(stack, "GET", "/")
+    assert (status, "page/page.js" in body) == (200, True), body
+    assert _http(stack, "GET", "/page/page.js")[0] == 200
+    _http(stack, "POST", "/v1/translate", asked, {"x-forwarded-for": _STRANGER})
+    callers = stack.callers()
+    assert callers, "no call is in the log"
+    assert _STRANGER not in callers, callers
+    seen = 'sum(dragoman_requests_total{protocol="http",code="OK"})'
+    until(lambda: stack.query_value(seen) > 0, "Prometheus sees calls over HTTP")
+
+
+def _http(
+    stack: Stack, method: str, path: str, content: object = None, headers: dict[str, str] | None = None
+) -> tuple[int, str]:
+    """Make one call; gives the status and the body of the answer."""
+    connection = HTTPConnection(stack.http_address, timeout=_PATIENCE_S)
+    with closing(connection):
+        body = None if content is None else json.dumps(content)
+        connection.request(method, path, body, {"content-type": "application/json"} | (headers or {}))
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
 def dashboard_has_data(stack: Stack) -> None:
     """Every query of every panel finds series in Prometheus, while there is traffic."""
     panels = json.loads(_DASHBOARD.read_text())["panels"]
@@ -83,6 +125,7 @@ def dashboard_has_data(stack: Stack) -> None:
             if done.is_set():
                 return
             translates(stack)
+            speaks_http(stack)
             with Client(stack.address) as client:  # a text that no cache knows: there is always something to decode
                 client.translate(f"There are {number} trees in the garden, and {number} birds.", model="en-de")
 
@@ -121,36 +164,46 @@ def alerts_are_tested(stack: Stack) -> None:
 
 def shared_by_two(stack: Stack) -> None:
     """With two replicas, each answers its part of the calls, and none is answered twice."""
-    before = {replica: stack.calls(replica) for replica in stack.replicas()}
-    with Client(stack.address) as client:
-        for _ in range(40):
-            client.translate(SENTENCE, model="en-de")
-    shares = [stack.calls(replica) - count for replica, count in before.items()]
-    assert sum(shares) == 40, shares
-    assert len(shares) == 2, shares
-    assert min(shares) >= 10, shares
+    for way in (_with_retries(stack.address), _over_http(stack)):
+        before = {replica: stack.calls(replica) for replica in stack.replicas()}
+        with way as translate:
+            for _ in range(40):
+                translate(SENTENCE)
+        shares = [stack.calls(replica) - count for replica, count in before.items()]
+        assert sum(shares) == 40, shares
+        assert len(shares) == 2, shares
+        assert min(shares) >= 10, shares
 
 
 def survives_kill(stack: Stack) -> None:
     """A replica that dies in the middle of its calls costs the client no call, though it does not retry."""
     victim = stack.replicas()[0]
-    with _without_retries(stack.address) as translate, _steady_calls(translate) as answered:
+    with (
+        _without_retries(stack.address) as translate,
+        _over_http(stack) as translate_over_http,
+        _steady_calls(translate) as answered,
+        _steady_calls(translate_over_http) as answered_over_http,
+    ):
         stack.docker("kill", victim)
         until(lambda: len(stack.replicas()) == 1, "one replica is left")
         _more_calls(answered)
+        _more_calls(answered_over_http)
 
 
 def survives_stop(stack: Stack) -> None:
-    """A replica that is told to stop finishes its calls, exits 0, and costs a client of ours no call."""
+    """A replica that is told to stop finishes its calls, exits 0, and costs no call of our client or over HTTP."""
     victim = stack.replicas()[0]
     with (
         _with_retries(stack.address) as translate,
+        _over_http(stack) as translate_over_http,
         _steady_calls(translate) as answered,
+        _steady_calls(translate_over_http) as answered_over_http,
         ThreadPoolExecutor(2) as callers,
     ):
         long_answers = callers.map(translate, [_LONG_TEXT] * 2)  # one on each replica
         stack.docker("stop", victim)
         _more_calls(answered)
+        _more_calls(answered_over_http)
     assert stack.inspect(victim)["State"]["ExitCode"] == 0, stack.docker("logs", victim)
     assert len(set(long_answers)) == 1
 
@@ -171,6 +224,18 @@ def _without_retries(address: str) -> Iterator[Translate]:
 def _with_retries(address: str) -> Iterator[Translate]:
     with Client(address) as client:
         yield lambda text: client.translate(text, model="en-de").text
+
+
+@contextmanager
+def _over_http(stack: Stack) -> Iterator[Translate]:
+    """Each call has a connection of its own, and is made once."""
+
+    def translate(text: str) -> str:
+        status, body = _http(stack, "POST", "/v1/translate", {"contents": [text], "model": "en-de"})
+        assert status == 200, body
+        return str(json.loads(body)["translations"][0]["translatedText"])
+
+    yield translate
 
 
 @contextmanager

@@ -43,6 +43,7 @@ def _prove(stack: Stack, steps: _Steps) -> None:
         steps("all healthy", stack.up, 1)
         steps("hardened, without torch", checks.hardened, stack)
         steps("a translation, a stream, a batch, a precise error", checks.translates, stack)
+        steps("over HTTP: translations, events, errors, the page", checks.speaks_http, stack)
         steps("Prometheus has data for every panel, and evaluates every alert rule", checks.dashboard_has_data, stack)
         steps("the alert rules pass their tests", checks.alerts_are_tested, stack)
         steps("the links of alerts open", checks.runbooks_open, stack)

@@ -40,9 +40,10 @@ class Stack:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
-        self._ports = {name: _free_port() for name in ("GRPC_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT")}
+        self._ports = {name: _free_port() for name in ("GRPC_PORT", "HTTP_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT")}
         tools.env |= {name: str(port) for name, port in self._ports.items()}
         self.address = f"127.0.0.1:{self._ports['GRPC_PORT']}"
+        self.http_address = f"127.0.0.1:{self._ports['HTTP_PORT']}"
 
     def compose(self, *words: str) -> str:
         """Run docker compose on the files of this repository."""
@@ -66,6 +67,12 @@ class Stack:
     def inspect(self, container: str) -> Any:
         """What docker knows of a container."""
         return json.loads(self.docker("inspect", container))[0]
+
+    def callers(self) -> set[str]:
+        """Who has called the replicas, by their logs."""
+        lines = self.compose("logs", "--no-color", "--no-log-prefix", "dragoman").splitlines()
+        logged = [json.loads(line[line.index("{") :]) for line in lines if "{" in line]  # compose clears each line
+        return {line["caller"] for line in logged if line["event"] == "request"}
 
     def calls(self, replica: str) -> float:
         """How many TranslateText calls a replica has answered, by its own metrics."""

@@ -10,8 +10,8 @@ from typing import Final
 
 from dragoman import Client
 from dragoman.channel import DEFAULT_RETRIES
-from tests.faults.server import until
 from tests.server_process import PATIENCE_S, ServerProcess
+from tests.waiting import until
 
 CALLERS: Final = 4
 SENTENCES: Final = [f"Tom bought {number} books." for number in range(100, 116)]
@@ -103,4 +103,4 @@ def answered_by(server: ServerProcess, protocol: str = "grpc") -> int:
 
 def until_served_by(server: ServerProcess, protocol: str = "grpc") -> None:
     """Waits until callers have found a server."""
-    until(lambda: answered_by(server, protocol) >= CALLERS, f"calls to {server.address} over {protocol}")
+    until(lambda: answered_by(server, protocol) >= CALLERS)

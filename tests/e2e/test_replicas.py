@@ -21,8 +21,8 @@ from tests.e2e.steady_load import (
     http_caller,
     until_served_by,
 )
-from tests.faults.server import until
 from tests.server_process import PATIENCE_S, ServerProcess
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -123,4 +123,4 @@ def until_left(server: ServerProcess, load: SteadyLoad) -> None:
         load.go_on(20)
         return answered_by(server) == before
 
-    until(gets_none, f"no calls to {server.address}")
+    until(gets_none)

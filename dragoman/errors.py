@@ -167,7 +167,7 @@ class RateLimitedError(DragomanError):
 
 
 class ConcurrencyLimitedError(DragomanError):
-    """The API key of the call has as many calls running as it may."""
+    """The API key of the call has as many calls running as it may, or its client as many documents."""
 
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
     reason = "CONCURRENCY_LIMITED"

@@ -2,10 +2,11 @@
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from dragoman.errors import DragomanError, QueueFullError
+from dragoman.errors import ConcurrencyLimitedError, DragomanError, QueueFullError
 from service.calls.text_worker import unexpected
 from service.handlers.context import CallContext
 from service.handlers.documents import METHOD, AskedDocument, Documents
@@ -62,12 +63,13 @@ class DocumentJobs:
             context: of the call.
 
         Raises:
-            QueueFullError: there are too many of the client, or of all.
+            ConcurrencyLimitedError: there are too many of the client.
+            QueueFullError: there are too many of all.
         """
         job = DocumentJob(context.caller.name, asked.name, len(asked.content))
         try:
             self._let_in(job)
-        except QueueFullError as error:
+        except (ConcurrencyLimitedError, QueueFullError) as error:
             self._handlers.refuse(METHOD, context, error)
         job.task = asyncio.create_task(self._run(job, asked, context))
         job.task.add_done_callback(lambda _: self._end(job))
@@ -105,29 +107,31 @@ class DocumentJobs:
         """Make room for a document: the client's oldest ones that it has not fetched are forgotten, if need be.
 
         Raises:
-            QueueFullError: that is not enough, or too many are being translated.
+            ConcurrencyLimitedError: the client has too many on their way, or too large ones.
+            QueueFullError: all clients together have.
         """
-        own, everybody = self._of(new.client), self._of()
-        for jobs, limit, whose in ((own, MAX_RUNNING // 2, "of one client"), (everybody, MAX_RUNNING, "together")):
-            if sum(not job.task.done() for job in jobs) >= limit:
-                message = f"at most {limit} documents {whose} are translated at a time"
-                raise QueueFullError(message, retry_delay_s=_RETRY_S)
-        for job in filter(lambda job: job.task.done(), own):
-            if self._has_room(new):
+        _refuse_running(self._of(new.client), MAX_RUNNING // 2, ConcurrencyLimitedError, "of one client")
+        _refuse_running(self._of(), MAX_RUNNING, QueueFullError, "together")
+        for job in filter(lambda job: job.task.done(), self._of(new.client)):
+            if _fits(new, self._of(new.client), 2) and _fits(new, self._of(), 1):
                 return
             self.forget(job)
-        if not self._has_room(new):
-            raise QueueFullError(
-                f"documents may take {MAX_BYTES} bytes together, and those of one client half of that",
-                retry_delay_s=_RETRY_S,
-            )
-
-    def _has_room(self, new: DocumentJob) -> bool:
-        return all(
-            new.size + sum(job.size for job in jobs) <= MAX_BYTES // share and len(jobs) < MAX_JOBS // share
-            for jobs, share in ((self._of(new.client), 2), (self._of(), 1))
-        )
+        if not _fits(new, self._of(new.client), 2):
+            message = f"documents of one client may take {MAX_BYTES // 2} bytes together"
+            raise ConcurrencyLimitedError(message, retry_delay_s=_RETRY_S)
+        if not _fits(new, self._of(), 1):
+            raise QueueFullError(f"documents may take {MAX_BYTES} bytes together", retry_delay_s=_RETRY_S)
 
     def _of(self, client: str | None = None) -> list[DocumentJob]:
         """Give the jobs of a client, or of all, the oldest first."""
         return [job for job in self._jobs.values() if client in (None, job.client)]
+
+
+def _refuse_running(jobs: Sequence[DocumentJob], limit: int, error: type[DragomanError], whose: str) -> None:
+    if sum(not job.task.done() for job in jobs) >= limit:
+        raise error(f"at most {limit} documents {whose} are translated at a time", retry_delay_s=_RETRY_S)
+
+
+def _fits(new: DocumentJob, jobs: Sequence[DocumentJob], share: int) -> bool:
+    """Tell whether a document has room beside others, of all that there is or of a share."""
+    return new.size + sum(job.size for job in jobs) <= MAX_BYTES // share and len(jobs) < MAX_JOBS // share

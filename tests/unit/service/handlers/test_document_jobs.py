@@ -8,7 +8,13 @@ import weakref
 
 import pytest
 
-from dragoman.errors import DeadlineExceededError, DrainingError, InvalidRequestError, QueueFullError
+from dragoman.errors import (
+    ConcurrencyLimitedError,
+    DeadlineExceededError,
+    DrainingError,
+    InvalidRequestError,
+    QueueFullError,
+)
 from service.handlers import document_jobs
 from service.handlers.context import CallContext
 from service.handlers.document_jobs import DocumentJob, DocumentJobs
@@ -47,12 +53,12 @@ async def test_texts_go_through_one_call(jobs: DocumentJobs, played: PlayedEngin
 
 async def test_each_client_has_half_of_the_places(jobs: DocumentJobs, played: PlayedEngine) -> None:
     begun = [jobs.begin(asked(), context(client)) for client in ("alice", "alice", "bob", "bob")]
-    with pytest.raises(QueueFullError, match="at most 2 documents of one client") as caught:
+    with pytest.raises(ConcurrencyLimitedError, match="at most 2 documents of one client") as caught:
         jobs.begin(asked(), context())
     assert caught.value.retry_delay_s == 5
     with pytest.raises(QueueFullError, match="at most 4 documents together"):
         jobs.begin(asked(), context("carol"))
-    assert [record.reason for record in played.records] == ["QUEUE_FULL"] * 2
+    assert [record.reason for record in played.records] == ["CONCURRENCY_LIMITED", "QUEUE_FULL"]
     jobs.forget(begun[0])
     await until(lambda: begun[0].task.done())
     assert jobs.begin(asked(), context()).id != begun[0].id
@@ -68,7 +74,7 @@ async def test_the_oldest_that_nobody_fetched_makes_room(jobs: DocumentJobs, pla
     third = jobs.begin(asked(), context())
     assert jobs.find(first.id) is None
     assert jobs.find(second.id) is second
-    with pytest.raises(QueueFullError, match="documents may take 16 bytes together"):
+    with pytest.raises(ConcurrencyLimitedError, match="documents of one client may take 8 bytes together"):
         jobs.begin(asked(b"12345"), context())
     jobs.forget(third)
 

@@ -188,12 +188,21 @@ class Bundle:
             BundleError: the manifest is missing, of another format or inconsistent, or a file is missing or
                 changed; the message says which.
         """
-        file, manifest = path / MANIFEST, Manifest.read(path)
+        manifest = Manifest.read(path)
         hashed = {name: _check(path, name, expected) for name, expected in manifest.files.items()}
-        for name in (ENCODER, DECODER, PLACE, COPY, SEARCH, *tokenizer_files(path)):
-            if name not in manifest.files:
-                raise BundleError(f"{file}: files: no entry for {name}")
+        _check_entries(path, manifest)
         return cls(path, manifest, hashed)
+
+    @classmethod
+    def listed(cls, path: Path) -> "Bundle":
+        """Read a bundle whose files remain unchecked, but for their names.
+
+        Raises:
+            BundleError: the manifest is missing, of another format or inconsistent, or lacks a file.
+        """
+        manifest = Manifest.read(path)
+        _check_entries(path, manifest)
+        return cls(path, manifest)
 
     def read(self, name: str) -> bytes:
         """Read a file, and check these very bytes: another program may have written to it since `open`.
@@ -286,6 +295,13 @@ class Bundle:
     def search(self) -> Path:
         """Where the graph lies that finds the best tokens of each row of logits."""
         return self.path / SEARCH
+
+
+def _check_entries(folder: Path, manifest: Manifest) -> None:
+    """Raise BundleError where the manifest lacks a file that every bundle has."""
+    for name in (ENCODER, DECODER, PLACE, COPY, SEARCH, *tokenizer_files(folder)):
+        if name not in manifest.files:
+            raise BundleError(f"{folder / MANIFEST}: files: no entry for {name}")
 
 
 def _check(folder: Path, name: str, expected: str) -> FileState:

@@ -15,7 +15,8 @@
     │   └── OverloadedError          RESOURCE_EXHAUSTED  OVERLOADED              yes
     ├── ServerUnavailableError       UNAVAILABLE         SERVER_UNAVAILABLE      yes
     │   ├── DrainingError            UNAVAILABLE         DRAINING                yes
-    │   └── LoadingError             UNAVAILABLE         LOADING                 yes
+    │   ├── LoadingError             UNAVAILABLE         LOADING                 yes
+    │   └── ModelUnavailableError    UNAVAILABLE         MODEL_UNAVAILABLE       yes
     ├── DeadlineExceededError        DEADLINE_EXCEEDED   DEADLINE_EXCEEDED       no
     │   └── DeadlineUnreachableError DEADLINE_EXCEEDED   DEADLINE_UNREACHABLE    no
     ├── RequestCancelledError        CANCELLED           CANCELLED               no
@@ -206,9 +207,16 @@ class DrainingError(ServerUnavailableError):
 
 
 class LoadingError(ServerUnavailableError):
-    """The server has not yet loaded its models."""
+    """The server has not yet loaded its models, or not the one that the request needs."""
 
     reason = "LOADING"
+    default_retry_delay_s = 1.0
+
+
+class ModelUnavailableError(ServerUnavailableError):
+    """The server could not load the model that the request needs; it tries again later."""
+
+    reason = "MODEL_UNAVAILABLE"
     default_retry_delay_s = 1.0
 
 

@@ -22,7 +22,8 @@ from service.http.door import Door
 from service.registry import allocator
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
-from service.registry.loading import Load, load
+from service.registry.loading import Load, Loader, load
+from service.registry.model_memory import ModelMemory
 from service.registry.models import ModelRegistry
 from service.registry.reloading import ModelReloader
 from service.registry.watchdog import Watchdog
@@ -101,11 +102,15 @@ class _Server:
         self._metrics = metrics
         self._listener = Listener(settings, metrics, (SERVICE, GOOGLE_SERVICE), self._add_services)
         self._gate = Gate()
-        glossaries = Glossaries(settings.glossaries)
-        handlers = TranslationHandlers(self._gate, settings, metrics, self._listener.callers, access_log, glossaries)
+        self._health = Health()
+        metrics.watch_health(lambda: self._health.serving)
+        self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
+        loader = Loader(settings, metrics, load)
+        self._memory = ModelMemory(settings, metrics, self._registry, self._health, loader)
+        glossaries, callers = Glossaries(settings.glossaries), self._listener.callers
+        handlers = TranslationHandlers(self._gate, settings, metrics, callers, access_log, glossaries, self._memory)
         self._translation = Translation(handlers, settings.max_request_bytes)
         self._google = GoogleTranslation(handlers, settings.max_request_bytes, settings.max_answer_bytes)
-        self._health = Health()
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
         catalog = self._gate.catalog
         documents = DocumentJobs(Documents(handlers, self._gate, settings.max_contents), handlers)
@@ -119,10 +124,8 @@ class _Server:
             documents=documents,
             asks_for_keys=asks_for_keys,
         )
-        metrics.watch_health(lambda: self._health.serving)
-        self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         self._failures = (self._registry.failed, self._listener.lost, self._door.lost)
-        self._reloading = ModelReloader(settings, metrics, self._registry, self._health, load, glossaries)
+        self._reloading = ModelReloader(settings, metrics, self._registry, self._health, self._memory, glossaries)
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> int:
@@ -196,6 +199,8 @@ class _Server:
         self._health.leave()
         self._registry.close()
         self._gate.close()
+        self._reloading.stop()
+        self._memory.close()
         _log.info("draining", timeout_s=timeout_s)
         idle, force = (asyncio.create_task(wait) for wait in (self._gate.idle(), self._signals.force.wait()))
         await asyncio.wait([idle, force], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -207,8 +212,8 @@ class _Server:
         await asyncio.wait([idle], timeout=_ANSWER_GRACE_S)
         idle.cancel()
         if self._following is not None:
-            self._reloading.stop()
-            await self._following  # what is being loaded is, to be stopped with the others
+            await self._following
+        await self._memory.closed()  # what is being loaded is, to be stopped with the others
         await self._registry.stop()
         self._health.end()
         _log.info("stopped")

@@ -87,6 +87,24 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
         description="seconds between checks for new, changed and removed bundles (0: only after SIGHUP)",
     )
+    model_memory_mb: int = Field(
+        0,
+        ge=0,
+        description="megabytes of memory that models may take together; each is loaded when a call needs it, and the "
+        "least recently used one leaves (0: all models are loaded at the start, and stay)",
+    )
+    pinned_models: str = Field(
+        "",
+        validate_default=True,
+        description="names of models, separated by commas, that are loaded at the start and stay",
+    )
+    max_model_wait_s: float = Field(
+        30.0,
+        gt=0,
+        le=MAX_DURATION_S,
+        allow_inf_nan=False,
+        description="seconds that a call may wait for its model to be loaded; then it is refused",
+    )
     glossaries: str = Field(
         "",
         description="folder with glossaries (CSV, TSV, TMX) that calls may name; read anew when the models are",
@@ -254,6 +272,20 @@ class Settings(BaseSettings):
             raise ValueError("must be given, since there is a tls_certificate")
         return value
 
+    @field_validator("pinned_models")
+    @classmethod
+    def _goes_with_a_budget(cls, value: str, info: ValidationInfo) -> str:
+        if _listed(value) and not info.data.get("model_memory_mb"):
+            raise ValueError("must be left out where there is no model_memory_mb: all models stay")
+        return value
+
+    @field_validator("device")
+    @classmethod
+    def _has_measured_memory(cls, value: str, info: ValidationInfo) -> str:
+        if value != "cpu" and info.data.get("model_memory_mb"):
+            raise ValueError("must be cpu where there is a model_memory_mb: what a model takes of a GPU is not known")
+        return value
+
     @field_validator("beam_size")
     @classmethod
     def _has_slots(cls, value: int, info: ValidationInfo) -> int:
@@ -285,6 +317,11 @@ class Settings(BaseSettings):
     def http_trusted_proxy_list(self) -> list[str]:
         """The networks of `http_trusted_proxies`."""
         return _listed(self.http_trusted_proxies)
+
+    @property
+    def pinned_model_list(self) -> list[str]:
+        """The names of `pinned_models`."""
+        return _listed(self.pinned_models)
 
     @property
     def max_unary_text_bytes(self) -> int:

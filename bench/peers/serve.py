@@ -19,7 +19,7 @@ from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.registry.catalog import ServedModel
+from service.registry.catalog import Pipeline, ServedModel
 from service.registry.loading import LoadedModel
 from service.server import serve
 from service.settings import Settings, load
@@ -76,7 +76,7 @@ def _load(
     batcher.start()
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path), Limits.of(settings))
     intake = Intake(mailbox, metrics.of(bundle.manifest.name), limit_bytes=0, coalesce=False)
-    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake, settings.slots), batcher)
+    return LoadedModel(ServedModel(bundle.manifest, settings.slots, Pipeline(translator, mailbox, intake)), batcher)
 
 
 def _warm_up(model: Ids, eos_id: int) -> None:

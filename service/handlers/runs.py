@@ -1,7 +1,7 @@
 """Calls that are let in: each runs until its deadline, by one model or by several."""
 
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
 from service.calls.call import Call
 from service.calls.mixed_call import MixedCall
@@ -23,7 +23,7 @@ Running = Call | PivotCall | MixedCall
 
 
 class Runs:
-    """Begins calls, and withdraws what of each is unfinished at its end, however that comes."""
+    """Begins calls whose models are held, and withdraws what of each is unfinished at its end, however that comes."""
 
     def __init__(self, gate: Gate, settings: Settings, metrics: Metrics, worker: TextWorker) -> None:
         """Begin without a call.
@@ -53,11 +53,10 @@ class Runs:
             DeadlineExceededError: the deadline of the call passed meanwhile.
             DragomanError: what the server abandons its calls with.
         """
-        with ExitStack() as held:
-            calls = [(self._way(held, part.order, part.options, record), part.numbers) for part in plan.parts]
-            running: Running = MixedCall(calls, plan.refused) if plan.languages else calls[0][0]
-            async with self._gate.limited(context), running as call:
-                yield call
+        calls = [(self._way(part.order, part.options, record), part.numbers) for part in plan.parts]
+        running: Running = MixedCall(calls, plan.refused) if plan.languages else calls[0][0]
+        async with self._gate.limited(context), running as call:
+            yield call
 
     @asynccontextmanager
     async def feeding(
@@ -74,28 +73,24 @@ class Runs:
         Raises:
             DragomanError: as :meth:`translating`.
         """
-        with ExitStack() as held:
-            running = self._way(held, order, options, record, self._window)
-            async with self._gate.limited(context), running as call:
-                yield call
+        running = self._way(order, options, record, self._window)
+        async with self._gate.limited(context), running as call:
+            yield call
 
     @asynccontextmanager
     async def scoring(
         self, order: Order, options: RequestOptions, context: CallContext, record: CallStats
     ) -> AsyncIterator[Call]:
         """Run a call that scores, by one model; the arguments and errors are those of :meth:`feeding`."""
-        with order.model.held():
-            async with self._gate.limited(context), self._call(order.model, options, record) as call:
-                yield call
+        async with self._gate.limited(context), self._call(order.model, options, record) as call:
+            yield call
 
     def _way(
-        self, held: ExitStack, order: Order, options: RequestOptions, record: CallStats, window: Window | None = None
+        self, order: Order, options: RequestOptions, record: CallStats, window: Window | None = None
     ) -> Call | PivotCall:
-        """Make a call without texts, and hold its models."""
-        held.enter_context(order.model.held())
+        """Make a call without texts."""
         if (pivot := order.pivot) is None:
             return self._call(order.model, options, record, window)
-        held.enter_context(pivot.model.held())
         into = self._call(pivot.model, into_pivot(options, pivot), record, self._window)
         return PivotCall(into, self._call(order.model, options, record, self._window))
 

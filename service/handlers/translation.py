@@ -17,6 +17,7 @@ from service.handlers.answer import detections, listed, listed_glossaries, piece
 from service.handlers.batch import Batch
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
+from service.handlers.held_models import HeldModels
 from service.handlers.inbox import Inbox
 from service.handlers.languages import Detection
 from service.handlers.options import options_of, pairs_of, scoring_options_of
@@ -24,8 +25,11 @@ from service.handlers.planning import Planner
 from service.handlers.reports import Reports
 from service.handlers.runs import Running, Runs
 from service.handlers.untranslated import texts_of
+from service.handlers.validation import Checked, Order
 from service.options import Priority
+from service.registry.catalog import Catalog
 from service.registry.glossaries import Glossaries
+from service.registry.model_memory import ModelMemory
 from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
 from service.settings import Settings
@@ -51,6 +55,7 @@ class TranslationHandlers:
         callers: Callers,
         access_log: AccessLog | None = None,
         glossaries: Glossaries | None = None,
+        memory: ModelMemory | None = None,
     ) -> None:
         """Make handlers that take calls when the gate is open.
 
@@ -61,6 +66,7 @@ class TranslationHandlers:
             callers: who they are, and how much they may.
             access_log: told of each call at its end; None: nobody is.
             glossaries: that are stored; None: there are none.
+            memory: of the models; None: all of them are in memory.
         """
         self._gate = gate
         self._settings = settings
@@ -69,7 +75,8 @@ class TranslationHandlers:
         self._reports = Reports(metrics, access_log or AccessLog())
         worker = TextWorker(settings)
         self._languages = Detection(settings, metrics, worker)
-        self._planner = Planner(gate, settings, self._glossaries, self._languages)
+        self._held = HeldModels(gate, memory)
+        self._planner = Planner(gate, self._held, settings, self._glossaries, self._languages)
         self._runs = Runs(gate, settings, metrics, worker)
 
     def identify(self, method: str, peer: str, metadata: Metadata, protocol: Protocol = Protocol.GRPC) -> Caller:
@@ -137,8 +144,10 @@ class TranslationHandlers:
             DragomanError: why there are no more answers.
         """
         with self._opened("StreamTranslateText", context, request.request_id) as record:
-            plan = await self._planner.plan(request, context, record, wants_deltas=True)
-            async with self._runs.translating(plan, context, record) as call:
+            async with (
+                self._planner.planned(request, context, record, wants_deltas=True) as plan,
+                self._runs.translating(plan, context, record) as call,
+            ):
                 await call.add(request.contents)
                 unanswered = set(range(call.count))
                 moved = unanswered.copy()
@@ -176,20 +185,24 @@ class TranslationHandlers:
             self._gate.catalog()
             async with self._gate.limited(context):
                 first = await inbox.next() or pb.BatchTranslateTextRequest()
-            catalog = self._gate.catalog()  # it may have been a long time
             _name(record, first.config.request_id)
-            order = validation.check_config(first, catalog, self._settings, self._glossaries)
-            record.admitted = True
-            record.model = order.path
-            options = options_of(first.config, order, context, default=Priority.BULK)
-            async with self._runs.feeding(order, options, context, record) as call:
-                await context.accept()
-                batch = Batch(inbox, call, order, record, self._settings, in_order=first.config.in_order)
-                async with batch.reading():
-                    while (ready := await batch.ready()) is not None:
-                        for answers in await batch.answers(ready):
-                            yield batch.message(answers)
-                            batch.answered(answers)
+
+            def check(catalog: Catalog) -> list[Checked]:
+                return [validation.check_config(first, catalog)]
+
+            async with self._held.held(context, first.ByteSize(), check) as [checked]:
+                order = validation.order(checked, self._settings, self._glossaries)
+                record.admitted = True
+                record.model = order.path
+                options = options_of(first.config, order, context, default=Priority.BULK)
+                async with self._runs.feeding(order, options, context, record) as call:
+                    await context.accept()
+                    batch = Batch(inbox, call, order, record, self._settings, in_order=first.config.in_order)
+                    async with batch.reading():
+                        while (ready := await batch.ready()) is not None:
+                            for answers in await batch.answers(ready):
+                                yield batch.message(answers)
+                                batch.answered(answers)
 
     async def score(self, request: pb.ScoreTextRequest, context: CallContext) -> pb.ScoreTextResponse:
         """Score all pairs and answer once.
@@ -198,16 +211,19 @@ class TranslationHandlers:
             DragomanError: why there is no answer.
         """
         with self._opened("ScoreText", context, request.request_id) as record:
-            catalog = self._gate.catalog()
             record.texts = len(request.pairs)
-            order = validation.check_pairs(request, catalog, self._settings)
-            record.model = order.path
-            options = scoring_options_of(request, order, context)
-            pairs = pairs_of(request)
-            admission.precheck(order.model.intake, options, chain.from_iterable(pair.texts for pair in pairs))
-            async with self._runs.scoring(order, options, context, record) as call:
-                await call.add_pairs(pairs)
-                results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
+
+            def check(catalog: Catalog) -> list[Order]:
+                return [validation.check_pairs(request, catalog, self._settings)]
+
+            async with self._held.held(context, request.ByteSize(), check) as [order]:
+                record.model = order.path
+                options = scoring_options_of(request, order, context)
+                pairs = pairs_of(request)
+                admission.precheck(order.model.intake, options, chain.from_iterable(pair.texts for pair in pairs))
+                async with self._runs.scoring(order, options, context, record) as call:
+                    await call.add_pairs(pairs)
+                    results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
             scores = [scored(result, order.path) for result in results]
             answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
@@ -298,8 +314,10 @@ class TranslationHandlers:
         self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats
     ) -> pb.TranslateTextResponse:
         """Translate all texts of a call that is open; the errors are those of :meth:`translate`."""
-        plan = await self._planner.plan(request, context, record, wants_deltas=False)
-        async with self._runs.translating(plan, context, record) as call:
+        async with (
+            self._planner.planned(request, context, record, wants_deltas=False) as plan,
+            self._runs.translating(plan, context, record) as call,
+        ):
             await call.add(request.contents)
             results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
         translations = [plan.answer(number, result) for number, result in enumerate(results)]

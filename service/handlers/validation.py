@@ -68,6 +68,11 @@ class Order(NamedTuple):
         return self.pivot.model if self.pivot else self.model
 
     @property
+    def models(self) -> tuple[ServedModel, ...]:
+        """All that texts go through, in their order."""
+        return (*(self.pivot.models if self.pivot else ()), self.model)
+
+    @property
     def names(self) -> tuple[str, str]:
         """The name of the model, and that of the one before it, "" where there is none."""
         return self.model.manifest.name, self.pivot.model.manifest.name if self.pivot else ""
@@ -79,33 +84,73 @@ class Order(NamedTuple):
         return f"{pivot_model}+{model}" if pivot_model else model
 
 
+class Checked(NamedTuple):
+    """A request whose model is chosen, and that is checked as far as the manifest of the model tells.
+
+    Attributes:
+        asked: what says how to translate.
+        chosen: the model.
+        violations: that were found so far; they are raised at once where the model is not in memory.
+        prefix: of the names of its fields.
+    """
+
+    asked: _Asked
+    chosen: Choice
+    violations: list[FieldViolation]
+    prefix: str
+
+    @property
+    def models(self) -> tuple[ServedModel, ...]:
+        """All that texts go through, in their order."""
+        return self.chosen.models
+
+
 def check(
-    request: pb.TranslateTextRequest,
-    catalog: Catalog,
-    settings: Settings,
-    glossaries: Glossaries = _NO_GLOSSARIES,
-    *,
-    source: str,
-    one_answer: bool = False,
-) -> Order:
+    request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, *, source: str, one_answer: bool = False
+) -> Checked:
     """Check a request and find its model. Texts that are too large are not among what is wrong with the request.
 
     Args:
         request: of a call.
         catalog: the models that are served.
         settings: the limits.
-        glossaries: that are stored.
         source: the language of the texts, as the request says it, or as it was detected.
         one_answer: whether all translations are to fit one message.
 
     Raises:
-        InvalidRequestError: at least one field is out of range; names all of them.
+        InvalidRequestError: at least one field is out of range, and the model is not in memory; names all of them.
         UnknownModelError: no model has the given name.
         UnknownLanguagePairError: no model translates between the given languages.
-        UnknownGlossaryError: no stored glossary has a given name.
     """
     violations = _texts(request, settings, one_answer=one_answer)
-    return _check(request, source, catalog, settings, glossaries, violations, "")
+    return _check(request, source, catalog, violations, "")
+
+
+def order(checked: Checked, settings: Settings, glossaries: Glossaries = _NO_GLOSSARIES) -> Order:
+    """Check the rest of a request, which needs its models in memory.
+
+    Args:
+        checked: the request.
+        settings: the limits.
+        glossaries: that are stored.
+
+    Raises:
+        InvalidRequestError: at least one field is out of range; names all of them.
+        UnknownGlossaryError: no stored glossary has a given name.
+    """
+    asked, chosen, violations, prefix = checked
+    options, sampling = asked.options, _sampling(asked.options)
+    max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
+    bad = [
+        *bad_prefix(options.target_prefix, chosen.model.translator, max_target_tokens, "options."),
+        *bad_terms(options, chosen),
+    ]
+    raise_if_any([*violations, *(FieldViolation(prefix + field, description) for field, description in bad)])
+    terms = terms_of(options, chosen, glossaries, prefix)
+    default = 1 if sampling else settings.beam_size
+    beam_size = beam_size_of(options.beam_size, options.alternatives, default)
+    prefix_ids = chosen.model.translator.prefix_ids(options.target_prefix)
+    return Order(*chosen, max_target_tokens, beam_size, prefix_ids, sampling, terms)
 
 
 def check_undetected(
@@ -138,12 +183,7 @@ def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> No
     raise_if_any([*_count(request.contents, settings), *_mime_type(request), *_request_id(request)])
 
 
-def check_config(
-    request: pb.BatchTranslateTextRequest,
-    catalog: Catalog,
-    settings: Settings,
-    glossaries: Glossaries = _NO_GLOSSARIES,
-) -> Order:
+def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog) -> Checked:
     """Check the first message of a batch, and find its model; raises as :func:`check`."""
     violations = []
     if not request.HasField("config"):
@@ -153,7 +193,7 @@ def check_config(
     raise_if_any(violations)
     source, undetected = _undetected(request.config, catalog)
     violations = [FieldViolation(f"config.{field}", description) for field, description in undetected]
-    return _check(request.config, source, catalog, settings, glossaries, violations, "config.")
+    return _check(request.config, source, catalog, violations, "config.")
 
 
 def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
@@ -206,15 +246,7 @@ def is_request_id(text: str) -> bool:
     return _REQUEST_ID.fullmatch(text) is not None
 
 
-def _check(
-    asked: _Asked,
-    source: str,
-    catalog: Catalog,
-    settings: Settings,
-    glossaries: Glossaries,
-    violations: list[FieldViolation],
-    prefix: str,
-) -> Order:
+def _check(asked: _Asked, source: str, catalog: Catalog, violations: list[FieldViolation], prefix: str) -> Checked:
     checks = (*_languages(asked, source, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked))
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     chosen = _choose(asked, source, catalog, violations)
@@ -226,19 +258,11 @@ def _check(
         *_xml_tags(asked),
     )
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
-    options, sampling = asked.options, _sampling(asked.options)
-    if sampling is not None:
+    if (sampling := _sampling(asked.options)) is not None:
         violations += bad_sampling(sampling, f"{prefix}options.sampling.")
-    max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
-    bad = bad_prefix(options.target_prefix, chosen.model.translator, max_target_tokens, "options.")
-    violations += [FieldViolation(prefix + field, description) for field, description in bad]
-    violations += [FieldViolation(prefix + field, description) for field, description in bad_terms(options, chosen)]
-    raise_if_any(violations)
-    terms = terms_of(options, chosen, glossaries, prefix)
-    default = 1 if sampling else settings.beam_size
-    beam_size = beam_size_of(options.beam_size, options.alternatives, default)
-    prefix_ids = chosen.model.translator.prefix_ids(options.target_prefix)
-    return Order(*chosen, max_target_tokens, beam_size, prefix_ids, sampling, terms)
+    if any(model.pipeline is None for model in chosen.models):
+        raise_if_any(violations)  # no model is loaded for a bad request
+    return Checked(asked, chosen, violations, prefix)
 
 
 def _choose(

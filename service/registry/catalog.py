@@ -1,5 +1,6 @@
 """The models that are served, and which of them a request means."""
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,49 +9,109 @@ from typing import NamedTuple
 
 from dragoman import language
 from dragoman.bundle import Manifest
-from dragoman.errors import UnknownLanguagePairError, UnknownModelError
+from dragoman.errors import LoadingError, UnknownLanguagePairError, UnknownModelError
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.text.translator import Translator
 
 
-@dataclass(eq=False)
-class ServedModel:
-    """One model: what it is, what turns text into its segments, and where they go.
+class Pipeline(NamedTuple):
+    """What of a model works for calls, while it is in memory.
 
     Attributes:
-        manifest: of its bundle.
         translator: from text to segments and back.
         mailbox: of its engine.
         intake: where segments go, which stands before the mailbox.
-        slots: of each thread of the engine: no segment may take more.
     """
 
-    manifest: Manifest
     translator: Translator
     mailbox: Mailbox
     intake: Intake
-    slots: int
-    _holders: int = field(default=0, init=False)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep the model, though it may be served no more: a call has chosen it and will bring segments."""
-        self._holders += 1
-        try:
-            yield
-        finally:
-            self._holders -= 1
 
     @property
     def busy(self) -> bool:
-        """Whether segments are on their way to it, wait for it or run on it."""
-        return bool(self._holders or self.mailbox.unfinished or self.intake.unfinished)
+        """Whether segments wait for the engine or run on it."""
+        return bool(self.mailbox.unfinished or self.intake.unfinished)
 
     def close(self) -> None:
         """Refuse segments from now on, and forget all results."""
         self.mailbox.close()
         self.intake.clear()
+
+
+@dataclass(eq=False)
+class ServedModel:
+    """One model: what it is, and what works for it while it is in memory; lives on the event loop.
+
+    Attributes:
+        manifest: of its bundle.
+        slots: of each thread of the engine: no segment may take more.
+        pipeline: None while the model is not in memory.
+        cost_bytes: what it takes of the memory, or would take, see `model_cost`.
+        leaving: it takes no new calls, since others wait for its memory.
+        last_used_s: when a call last began or ended, on the clock of `time.monotonic`; 0 where none has.
+    """
+
+    manifest: Manifest
+    slots: int
+    pipeline: Pipeline | None = None
+    cost_bytes: int = 0
+    leaving: bool = field(default=False, init=False)
+    last_used_s: float = field(default=0.0, init=False)
+    _held_since_s: dict[object, float] = field(default_factory=dict, init=False)  # of each call, in their order
+
+    @property
+    def name(self) -> str:
+        """Of its manifest."""
+        return self.manifest.name
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether a call can begin now; else it has to wait for the memory."""
+        return self.pipeline is not None and not self.leaving
+
+    @property
+    def translator(self) -> Translator:
+        """From text to segments and back; raises LoadingError where the model is not in memory."""
+        return self._in_memory().translator
+
+    @property
+    def intake(self) -> Intake:
+        """Where segments go; raises LoadingError where the model is not in memory."""
+        return self._in_memory().intake
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the model, though it may be served no more: a call has chosen it and will bring segments."""
+        holder = object()
+        self._held_since_s[holder] = self.last_used_s = time.monotonic()
+        try:
+            yield
+        finally:
+            del self._held_since_s[holder]
+            self.last_used_s = time.monotonic()
+
+    @property
+    def held_since_s(self) -> float | None:
+        """When the oldest of its calls began, on the clock of `time.monotonic`; None where it has none."""
+        return next(iter(self._held_since_s.values()), None)
+
+    @property
+    def busy(self) -> bool:
+        """Whether segments are on their way to it, wait for it or run on it."""
+        return bool(self._held_since_s) or (self.pipeline is not None and self.pipeline.busy)
+
+    def close(self) -> None:
+        """Refuse segments from now on, and forget what was in memory."""
+        pipeline, self.pipeline = self.pipeline, None
+        self.leaving = False
+        if pipeline is not None:
+            pipeline.close()
+
+    def _in_memory(self) -> Pipeline:
+        if self.pipeline is None:
+            raise LoadingError(f"model {self.name} is not in memory")
+        return self.pipeline
 
 
 class Choice(NamedTuple):
@@ -72,6 +133,11 @@ class Choice(NamedTuple):
     def first(self) -> ServedModel:
         """The model that takes the texts as they come."""
         return self.pivot.model if self.pivot else self.model
+
+    @property
+    def models(self) -> tuple[ServedModel, ...]:
+        """All that texts go through, in their order."""
+        return (*(self.pivot.models if self.pivot else ()), self.model)
 
     def closeness(self) -> tuple[bool, int]:
         """Say how closely it fits the request; the more, the closer."""

@@ -26,6 +26,7 @@ class Health:
     def __init__(self) -> None:
         self._served: frozenset[str] = frozenset()
         self._stalled: frozenset[str] = frozenset()
+        self._unloadable: frozenset[str] = frozenset()
         self._agree = True
         self._left = False
         self._ended = False
@@ -78,6 +79,11 @@ class Health:
         self._stalled = frozenset(models)
         self._tell()
 
+    def unloadable(self, models: Iterable[str]) -> None:
+        """Note that these models could not be loaded when they were needed, and no others."""
+        self._unloadable = frozenset(models)
+        self._tell()
+
     def leave(self) -> None:
         """Note that the server shuts down."""
         self._left = True
@@ -96,6 +102,6 @@ class Health:
         for name in [*self._serving.keys() - {*_SERVER, BUNDLES}, *map(name_of, self._served)]:
             self._serving[name] = False
         if up:
-            self._serving |= {name_of(model): True for model in self._served - self._stalled}
+            self._serving |= {name_of(model): True for model in self._served - self._stalled - self._unloadable}
         news, self._news = self._news, asyncio.Event()
         news.set()

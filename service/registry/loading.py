@@ -8,13 +8,14 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from dragoman.bundle import Bundle
+from dragoman.errors import BundleError, DragomanError
 from service.engine.engine import Engine
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.registry import self_check
-from service.registry.allocator import give_back
+from service.registry import allocator, self_check
 from service.registry.capacity import slots_of
-from service.registry.catalog import ServedModel
+from service.registry.catalog import Pipeline, ServedModel
+from service.registry.model_cost import anonymous_bytes
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import Metrics
 from service.telemetry.segment_stats import SegmentStats
@@ -49,6 +50,18 @@ class LoadedModel(NamedTuple):
     def name(self) -> str:
         """Of the model."""
         return self.model.manifest.name
+
+
+class LoadFailure(NamedTuple):
+    """A bundle on disk that is not served.
+
+    Attributes:
+        name: of its model; "" where its manifest does not say.
+        why: in one line.
+    """
+
+    name: str
+    why: str
 
 
 Load = Callable[[Bundle, Settings, Metrics, asyncio.AbstractEventLoop], LoadedModel]
@@ -87,7 +100,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
     )
     try:
         self_check.check(engine, bundle.manifest, tokenizer.vocabulary_sizes[0])
-        give_back()  # the weights as they were before onnxruntime laid them out
+        allocator.give_back()  # the weights as they were before onnxruntime laid them out
         engine.start()
     except BaseException:
         engine.stop()
@@ -100,4 +113,62 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         limit_bytes=settings.result_cache_mb * MEGABYTE,
         coalesce=settings.coalesce,
     )
-    return LoadedModel(ServedModel(bundle.manifest, translator, mailbox, intake, slots), engine, engine.step_age_s)
+    model = ServedModel(bundle.manifest, slots, Pipeline(translator, mailbox, intake))
+    return LoadedModel(model, engine, engine.step_age_s)
+
+
+class Loader:
+    """Loads bundles off the event loop.
+
+    Args:
+        settings: of the server.
+        metrics: of the server.
+        load: makes a served model of a bundle.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics, load: Load) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._load = load
+
+    async def load(self, bundle: Bundle) -> tuple[LoadedModel, int] | LoadFailure:
+        """Load a bundle; gives the model, and by how many bytes the process grew meanwhile, or why there is none.
+
+        Args:
+            bundle: its hashes are checked where they have not been.
+        """
+        return await asyncio.to_thread(self._loaded_or_failed, bundle, asyncio.get_running_loop())
+
+    def _loaded_or_failed(
+        self, bundle: Bundle, loop: asyncio.AbstractEventLoop
+    ) -> tuple[LoadedModel, int] | LoadFailure:
+        before_bytes = anonymous_bytes()
+        try:
+            loaded = self._load(_checked(bundle), self._settings, self._metrics, loop)
+            return loaded, anonymous_bytes() - before_bytes
+        except Exception as error:  # of the runtime, whose exceptions share no base class of its own
+            failure = LoadFailure(bundle.manifest.name, line(error))
+        allocator.give_back()  # the error is forgotten, and with it what was loaded
+        return failure
+
+
+def _checked(bundle: Bundle) -> Bundle:
+    """Check the hashes of a bundle, unless that has been done.
+
+    Raises:
+        BundleError: a file is missing or has changed, or it is another bundle by now.
+    """
+    if bundle.hashed:
+        return bundle
+    found = Bundle.open(bundle.path)
+    if found.manifest != bundle.manifest:
+        raise BundleError(
+            f"{bundle.path}: is another bundle than when the server last read it; SIGHUP has it read again"
+        )
+    return found
+
+
+def line(error: Exception) -> str:
+    """Say in one line what went wrong."""
+    kind = "" if isinstance(error, DragomanError) else f"{type(error).__name__}: "
+    return kind + " ".join(str(error).split())

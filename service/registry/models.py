@@ -1,14 +1,15 @@
 """What is served now: models come and go without a call noticing; lives on the event loop."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import structlog
 
+from service.queue.mailbox import Mailbox
 from service.registry import allocator
-from service.registry.catalog import Catalog
+from service.registry.catalog import Catalog, ServedModel
 from service.registry.health import Health
 from service.registry.loading import LoadedModel
 from service.telemetry.metrics import Metrics
@@ -43,32 +44,49 @@ class ModelRegistry:
         self._device = device
         self._show = show
         self._pivot_language = pivot_language
-        self._models: tuple[LoadedModel, ...] = ()  # replaced, never changed: the metrics' thread reads it
+        # These two are replaced, never changed: the metrics' thread reads them.
+        self._served: tuple[ServedModel, ...] = ()
+        self._models: tuple[LoadedModel, ...] = ()
         self._retiring: set[asyncio.Task[None]] = set()
+        self._ending: list[ServedModel] = []
         # One thread: it has let go of the engine that it stopped before it hands the memory of it back.
         self._stopper = ThreadPoolExecutor(1, thread_name_prefix="stopper")
         self._open = False
         self._stopping = False
         self.failed = asyncio.Event()
         metrics.watch_queue(
-            lambda: sum(loaded.model.mailbox.queued_segments for loaded in self._models),
-            lambda: sum(loaded.model.mailbox.queued_source_tokens for loaded in self._models),
+            lambda: sum(mailbox.queued_segments for mailbox in self._mailboxes()),
+            lambda: sum(mailbox.queued_source_tokens for mailbox in self._mailboxes()),
         )
         metrics.watch_backlog(
-            lambda priority: sum(loaded.model.mailbox.queued_source_tokens_of(priority) for loaded in self._models),
-            lambda: sum(loaded.model.mailbox.admission.drained_per_second or 0.0 for loaded in self._models),
-            lambda: max((loaded.model.mailbox.admission.backlog_s for loaded in self._models), default=0.0),
+            lambda priority: sum(mailbox.queued_source_tokens_of(priority) for mailbox in self._mailboxes()),
+            lambda: sum(mailbox.admission.drained_per_second or 0.0 for mailbox in self._mailboxes()),
+            lambda: max((mailbox.admission.backlog_s for mailbox in self._mailboxes()), default=0.0),
         )
 
     @property
-    def models(self) -> tuple[LoadedModel, ...]:
-        """Those that are served, or will be once the registry is open."""
-        return self._models
+    def served(self) -> tuple[ServedModel, ...]:
+        """Those that calls choose among, or will once the registry is open; some may not be in memory."""
+        return self._served
 
     @property
     def names(self) -> list[str]:
         """Theirs."""
-        return [loaded.name for loaded in self._models]
+        return [model.name for model in self._served]
+
+    @property
+    def in_memory(self) -> list[ServedModel]:
+        """Those that take memory: served ones, and those that finish what runs on them or are just being ended."""
+        return [*(loaded.model for loaded in self._models), *self._ending]
+
+    @property
+    def ending(self) -> frozenset[ServedModel]:
+        """Those of `in_memory` that are served no more, or are just being ended."""
+        return frozenset(self._ending)
+
+    def find(self, name: str) -> ServedModel | None:
+        """Find a served model; None where there is none of this name."""
+        return next((model for model in self._served if model.name == name), None)
 
     def step_ages_s(self) -> dict[str, float]:
         """Measure how long the current step of each model has been running; for any thread."""
@@ -77,20 +95,43 @@ class ModelRegistry:
     def open(self) -> None:
         """Have calls choose among the models, from now on at every change."""
         self._open = True
-        self._switch(self._models)
+        self._switch(self._served)
 
     def close(self) -> None:
         """Leave calls alone from now on."""
         self._open = False
 
-    def put(self, loaded: LoadedModel) -> None:
-        """Serve a model; one of its name that is served finishes what runs on it and goes."""
+    def put(self, loaded: LoadedModel, *, is_new: bool = True) -> None:
+        """Take a model that was loaded.
+
+        Args:
+            loaded: it runs.
+            is_new: serve it in place of another of its name, which finishes what runs on it and goes. Else it is one of
+                those that are served; where it was withdrawn or replaced meanwhile, it goes.
+        """
         asyncio.wrap_future(loaded.engine.ended).add_done_callback(lambda ended: self._note_end(loaded, ended))
-        self._exchange(loaded.name, loaded)
+        self._models = (*self._models, loaded)
+        if is_new:
+            self.offer(loaded.model)
+        elif loaded.model not in self._served:
+            for late in self._leave([loaded.model]):
+                self._retire(late)
+        self._tell_memory()
+
+    def offer(self, model: ServedModel) -> None:
+        """Serve a model that may not be in memory; as :meth:`put`."""
+        self._exchange(model.name, model)
 
     def withdraw(self, name: str) -> None:
         """Serve a model no more; it finishes what runs on it and goes."""
         self._exchange(name)
+
+    async def unload(self, model: ServedModel) -> None:
+        """Take a model that no call needs out of the memory, and wait until that is free; it is served all the same."""
+        [loaded] = self._leave([model])
+        await self._end(loaded)
+        del loaded  # the last reference: what was its memory is free from here on
+        await self._give_back(model)
 
     async def stop(self) -> None:
         """End all engines; what runs on them fails."""
@@ -99,22 +140,38 @@ class ModelRegistry:
         for loaded in self._models:
             await self._end(loaded)
 
-    def _exchange(self, name: str, *new: LoadedModel) -> None:
+    def _exchange(self, name: str, *new: ServedModel) -> None:
         """Serve these in place of what has this name."""
-        leaving = [loaded for loaded in self._models if loaded.name == name]
-        self._switch((*(loaded for loaded in self._models if loaded.name != name), *new))
-        for old in leaving:
-            self._retire(old)
+        old = [model for model in self._served if model.name == name]
+        self._switch((*(model for model in self._served if model not in old), *new))
+        for loaded in self._leave(old):
+            self._retire(loaded)
 
-    def _switch(self, models: tuple[LoadedModel, ...]) -> None:
-        for name in set(self.names) - {loaded.name for loaded in models}:
+    def _switch(self, models: tuple[ServedModel, ...]) -> None:
+        for name in set(self.names) - {model.name for model in models}:
             self._metrics.forget_model(name)
-        self._models = models
-        for loaded in models:
-            self._metrics.describe_model(loaded.name, loaded.model.manifest.precision, self._device)
+        self._served = models
+        for model in models:
+            self._metrics.describe_model(model.name, model.manifest.precision, self._device)
         if self._open:
-            self._show(Catalog((loaded.model for loaded in models), self._pivot_language))
+            self._show(Catalog(models, self._pivot_language))
             self._health.serve(self.names)
+
+    def _leave(self, models: Collection[ServedModel]) -> list[LoadedModel]:
+        """Count models no more among those that are served and in memory; gives those that were."""
+        leaving = [loaded for loaded in self._models if loaded.model in models]
+        self._models = tuple(loaded for loaded in self._models if loaded not in leaving)
+        self._ending += [loaded.model for loaded in leaving]
+        self._tell_memory()
+        return leaving
+
+    def _tell_memory(self) -> None:
+        self._metrics.tell_memory({loaded.name: loaded.model.cost_bytes for loaded in self._models})
+
+    def _mailboxes(self) -> list[Mailbox]:
+        """List those of the models in memory; for any thread, while models leave."""
+        pipelines = [loaded.model.pipeline for loaded in self._models]
+        return [pipeline.mailbox for pipeline in pipelines if pipeline is not None]
 
     def _retire(self, loaded: LoadedModel) -> None:
         task = asyncio.create_task(self._end_when_idle(loaded))
@@ -131,8 +188,9 @@ class ModelRegistry:
             await asyncio.sleep(_LOOK_S)
         await self._end(loaded)
         _log.info("retired", model=loaded.name)
+        model = loaded.model
         del loaded  # the last reference: what was its memory is free from here on
-        await asyncio.get_running_loop().run_in_executor(self._stopper, allocator.give_back)
+        await self._give_back(model)
 
     def _note_end(self, loaded: LoadedModel, ended: "asyncio.Future[None]") -> None:
         error = ended.exception()
@@ -146,3 +204,8 @@ class ModelRegistry:
     async def _end(self, loaded: LoadedModel) -> None:
         loaded.model.close()
         await asyncio.get_running_loop().run_in_executor(self._stopper, loaded.engine.stop)
+
+    async def _give_back(self, model: ServedModel) -> None:
+        """Hand to the system what was the memory of a model."""
+        await asyncio.get_running_loop().run_in_executor(self._stopper, allocator.give_back)
+        self._ending.remove(model)

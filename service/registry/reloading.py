@@ -4,18 +4,18 @@ import asyncio
 import traceback
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import structlog
 
 from dragoman.bundle import Bundle, Manifest, no_bundles
-from dragoman.errors import BundleError, DragomanError
+from dragoman.errors import BundleError, DrainingError
 from service.aio import first_of
-from service.registry import allocator
 from service.registry.bundle_watch import Snapshot, changed, look, taken_up
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
-from service.registry.loading import Load, LoadedModel
+from service.registry.loading import LoadFailure, line
+from service.registry.model_memory import ModelMemory
 from service.registry.models import ModelRegistry
 from service.registry.reload_plan import Origin, gone, plan
 from service.settings import Settings
@@ -29,18 +29,6 @@ KEPT: Final = "kept"
 _log = structlog.get_logger()
 
 
-class LoadFailure(NamedTuple):
-    """A bundle on disk that is not served.
-
-    Attributes:
-        name: of its model; "" where its manifest does not say.
-        why: in one line.
-    """
-
-    name: str
-    why: str
-
-
 class ModelReloader:
     """Loads bundles off the event loop and hands them to the registry, one reload at a time."""
 
@@ -50,14 +38,14 @@ class ModelReloader:
         metrics: Metrics,
         registry: ModelRegistry,
         health: Health,
-        load: Load,
+        memory: ModelMemory,
         glossaries: Glossaries | None = None,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
         self._registry = registry
         self._health = health
-        self._load_one = load
+        self._memory = memory
         self._glossaries = glossaries or Glossaries()
         self._seen: Snapshot = {}
         self._found: dict[Path, Bundle] = {}  # those that were verified, and are served or about to be
@@ -68,7 +56,9 @@ class ModelReloader:
         self._stopped = asyncio.Event()
 
     async def start(self, stop: asyncio.Event) -> None:
-        """Load every bundle, one after the other; leave early if told to stop.
+        """Serve every bundle, one after the other; leave early if told to stop.
+
+        Where memory has a budget, files are read only of those that are loaded now.
 
         Raises:
             BundleError: there is none, or one cannot be served: at a start somebody is watching.
@@ -82,16 +72,15 @@ class ModelReloader:
         for path in self._seen:
             if stop.is_set():
                 return
-            self._found[path] = await asyncio.to_thread(Bundle.open, path)
+            self._found[path] = await asyncio.to_thread(Bundle.listed if self._memory.bounded else Bundle.open, path)
         todo = plan({}, self._manifests())
         for why in todo.refuse.values():
             raise BundleError(why)
+        await asyncio.to_thread(self._memory.check, list(self._found.values()))
         for path in todo.load:
             if stop.is_set():
                 return
-            loop, bundle = asyncio.get_running_loop(), self._found[path]
-            loaded = await asyncio.to_thread(self._load_one, bundle, self._settings, self._metrics, loop)
-            self._put(path, loaded)
+            await self._serve(path)
 
     async def follow(self, asked: asyncio.Event) -> None:
         """Reload all when asked to, and, if the settings say so, what changes on disk; until :meth:`stop`."""
@@ -107,7 +96,7 @@ class ModelReloader:
                 elif news := changed(self._seen, before, now):
                     await self._reload(now, news)
             except Exception as error:  # whatever it is, what is served stays, and the next reload may be better
-                _log.error("a reload failed", error=_line(error), at=traceback.format_tb(error.__traceback__)[-1])
+                _log.error("a reload failed", error=line(error), at=traceback.format_tb(error.__traceback__)[-1])
             before = now
 
     def stop(self) -> None:
@@ -125,7 +114,10 @@ class ModelReloader:
                 return
             await self._verify(path, there=path in now)
         todo = plan(self._served(), self._manifests())
-        self._origins |= {name: path for name, path in todo.origins.items() if path not in todo.load}
+        for name, path in todo.origins.items():
+            if path not in todo.load:
+                self._origins[name] = path
+                self._memory.note_moved(self._found[path])
         for path in todo.load:
             if self._stopped.is_set():
                 return
@@ -152,26 +144,19 @@ class ModelReloader:
 
     async def _replace(self, path: Path) -> None:
         """Serve a bundle in place of what has its name; or keep that, if it cannot be."""
-        bundle = self._found[path]
-        outcome = await asyncio.to_thread(self._loaded_or_refused, bundle, asyncio.get_running_loop())
-        if isinstance(outcome, LoadFailure):
-            del self._found[path]
-            self._broken[path] = outcome
-        else:
-            self._put(path, outcome)
-            self._metrics.model_reloads_total.labels(outcome.name, LOADED).inc()
-
-    def _loaded_or_refused(self, bundle: Bundle, loop: asyncio.AbstractEventLoop) -> LoadedModel | LoadFailure:
         try:
-            return self._load_one(bundle, self._settings, self._metrics, loop)
-        except Exception as error:  # of the runtime, whose exceptions share no base class of its own
-            refusal = LoadFailure(bundle.manifest.name, _line(error))
-        allocator.give_back()  # the error is forgotten, and with it what was loaded
-        return refusal
+            await self._serve(path)
+        except DrainingError:  # what is being loaded will be stopped with the others
+            return
+        except Exception as error:  # whatever it is, what is served stays
+            self._broken[path] = LoadFailure(self._found.pop(path).manifest.name, line(error))
+        else:
+            self._metrics.model_reloads_total.labels(self._found[path].manifest.name, LOADED).inc()
 
-    def _put(self, path: Path, loaded: LoadedModel) -> None:
-        self._origins[loaded.name] = path
-        self._registry.put(loaded)
+    async def _serve(self, path: Path) -> None:
+        bundle = self._found[path]
+        await self._memory.serve(bundle)
+        self._origins[bundle.manifest.name] = path
 
     def _note_refused(self, refused: dict[Path, LoadFailure], paths: set[Path]) -> None:
         """Tell of those that are new, or were tried again."""
@@ -197,9 +182,7 @@ class ModelReloader:
         self._kept = kept
 
     def _served(self) -> dict[str, Origin]:
-        return {
-            loaded.name: Origin(self._origins[loaded.name], loaded.model.manifest) for loaded in self._registry.models
-        }
+        return {model.name: Origin(self._origins[model.name], model.manifest) for model in self._registry.served}
 
     def _manifests(self) -> dict[Path, Manifest]:
         return {path: bundle.manifest for path, bundle in self._found.items()}
@@ -214,9 +197,4 @@ def _verified(path: Path) -> Bundle | LoadFailure:
         name = Manifest.read(path).name
         return Bundle.open(path)
     except Exception as error:  # a folder that is being written may show anything
-        return LoadFailure(name, _line(error))
-
-
-def _line(error: Exception) -> str:
-    kind = "" if isinstance(error, DragomanError) else f"{type(error).__name__}: "
-    return kind + " ".join(str(error).split())
+        return LoadFailure(name, line(error))

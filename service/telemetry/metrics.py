@@ -5,7 +5,7 @@ No label ever holds a value of the user: ``method``, ``protocol``, ``code``, ``r
 (its name, never the key itself) from the operator's bundles, settings and files. docs/observability.md lists them all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -54,12 +54,13 @@ class Metrics:
     ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total``,
     ``detected_texts_total`` and ``cancelled_segments_total``; the watchdog ``stalled_steps_total``; the log
     ``log_lines_dropped_total``; the port ``listener_restarts_total``; the connections by host
-    ``closed_connections_total``; reloading ``model_reloads_total`` and ``bundle_errors``; the registry
-    ``retiring_models``, ``model_info`` and, with :meth:`watch_queue`, ``queue_segments`` and ``queue_source_tokens``,
-    with :meth:`watch_backlog` ``queue_priority_source_tokens``, ``drain_source_tokens_per_second`` and
-    ``estimated_delay_seconds``; the callers ``api_key_requests_total``; the watched files ``files_in_force``; the
-    server, with :meth:`watch_health`, ``serving``, with :meth:`watch_steps` ``step_age_seconds``; the parts of each
-    model all others, see :meth:`of`.
+    ``closed_connections_total``; reloading ``model_reloads_total`` and ``bundle_errors``; the memory of the models
+    ``model_loads_total``, ``model_evictions_total`` and ``model_wait_duration_seconds``; the registry
+    ``retiring_models``, ``model_info``, ``model_memory_bytes`` and, with :meth:`watch_queue`, ``queue_segments`` and
+    ``queue_source_tokens``, with :meth:`watch_backlog` ``queue_priority_source_tokens``,
+    ``drain_source_tokens_per_second`` and ``estimated_delay_seconds``; the callers ``api_key_requests_total``; the
+    watched files ``files_in_force``; the server, with :meth:`watch_health`, ``serving``, with :meth:`watch_steps`
+    ``step_age_seconds``; the parts of each model all others, see :meth:`of`.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self._define_requests()
         self._define_reloads()
+        self._define_memory()
         self._define_callers()
         self._define_durations()
         self._define_slots()
@@ -75,6 +77,7 @@ class Metrics:
         self._define_ends()
         self._define_caches()
         self._of: dict[str, ModelMetrics] = {}
+        self._in_memory: set[str] = set()
 
     def of(self, model: str) -> "ModelMetrics":
         """Give the metrics of one model, which the operator named."""
@@ -160,6 +163,27 @@ class Metrics:
         )
         self.retiring_models = self._gauge(
             "retiring_models", "Models that were replaced or removed and finish what runs on them."
+        )
+
+    def _define_memory(self) -> None:
+        self.model_loads_total = self._counter(
+            "model_loads", "Times that a model was loaded into memory, or could not be (failed).", "model", "outcome"
+        )
+        self.model_evictions_total = self._counter(
+            "model_evictions", "Times that a model left the memory so that another had room.", "model"
+        )
+        self.model_memory_bytes = self._gauge(
+            "model_memory_bytes",
+            "Memory of each model that is in memory, as estimated and, where that is more, as measured when it was "
+            "loaded; a model that is not in memory has none.",
+            "model",
+        )
+        self.model_memory_budget_bytes = self._gauge(
+            "model_memory_budget_bytes", "Memory that models may take together; 0: as much as they need."
+        )
+        self.model_waiting_calls = self._gauge("model_waiting_calls", "Calls that wait for a model to be loaded.")
+        self.model_wait_duration_seconds = self._latency(
+            "model_wait_duration_seconds", "Time that a call waited for its models, where one was not in memory."
         )
 
     def _define_callers(self) -> None:
@@ -337,6 +361,14 @@ class Metrics:
     def forget_model(self, model: str) -> None:
         """Export ``dragoman_model_info`` no more for a model that is not served any more."""
         self.model_info.remove(model)
+
+    def tell_memory(self, sizes_bytes: Mapping[str, int]) -> None:
+        """Export ``dragoman_model_memory_bytes`` for the models that are in memory, and for no others."""
+        for model in self._in_memory - sizes_bytes.keys():
+            self.model_memory_bytes.remove(model)
+        for model, size_bytes in sizes_bytes.items():
+            self.model_memory_bytes.labels(model).set(size_bytes)
+        self._in_memory = set(sizes_bytes)
 
     def watch_queue(self, segments: Callable[[], float], source_tokens: Callable[[], float]) -> None:
         """Read the queue gauges from these functions at every scrape (called on the metrics thread)."""

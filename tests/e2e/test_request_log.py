@@ -24,7 +24,7 @@ CLOSED_SETS = {
     "device": {"cpu"},
     "graph": {"encoder", "decoder", "search"},
     "priority": {"interactive", "bulk"},
-    "outcome": {"loaded", "refused", "removed", "kept"},
+    "outcome": {"loaded", "failed", "refused", "removed", "kept"},
 }
 
 

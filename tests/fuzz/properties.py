@@ -15,7 +15,7 @@ from service.handlers.spoken import spoken_of
 from service.options import RequestOptions, XmlTags
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
@@ -31,7 +31,7 @@ def _model() -> ServedModel:
     manifest = Manifest.read(BUNDLE)
     mailbox = Mailbox(1_000_000)
     intake = Intake(mailbox, Metrics().of(manifest.name), limit_bytes=0, coalesce=False)
-    return ServedModel(manifest, Translator(manifest, Tokenizer.open(BUNDLE)), mailbox, intake, 32)
+    return ServedModel(manifest, 32, Pipeline(Translator(manifest, Tokenizer.open(BUNDLE)), mailbox, intake))
 
 
 def check_text(text: str) -> None:
@@ -74,7 +74,8 @@ def check_message(message: bytes) -> None:
         return
     try:
         catalog = Catalog([_model()])
-        validation.check(request, catalog, Settings(), source=spoken_of(request, catalog).source)
+        checked = validation.check(request, catalog, Settings(), source=spoken_of(request, catalog).source)
+        validation.order(checked, Settings())
     except DragomanError as error:
         status = to_status(error)
         assert len(status.SerializeToString()) < _STATUS_BYTES

@@ -41,6 +41,9 @@ def metrics_of_a_model() -> Metrics:
     metrics.of("en-de")
     metrics.describe_model("en-de", "int8", "cpu")
     metrics.model_reloads_total.labels("en-de", "loaded")
+    metrics.model_loads_total.labels("en-de", "loaded")
+    metrics.model_evictions_total.labels("en-de")
+    metrics.tell_memory({"en-de": 1})
     return metrics
 
 

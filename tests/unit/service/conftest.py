@@ -17,7 +17,7 @@ from dragoman.v1.translation_pb2_grpc import TranslationStub
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.queue.mailbox import Mailbox
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.rpc.translation import Translation
 from service.security.callers import Callers
 from service.settings import Settings
@@ -100,7 +100,7 @@ async def closed_played(server_settings: Settings) -> PlayedEngine:
 def played(closed_played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer) -> PlayedEngine:
     """Handlers that take calls."""
     model = ServedModel(
-        manifest, Translator(manifest, tokenizer), closed_played.mailbox, intake_of(closed_played.mailbox), 32
+        manifest, 32, Pipeline(Translator(manifest, tokenizer), closed_played.mailbox, intake_of(closed_played.mailbox))
     )
     closed_played.gate.open(Catalog([model]))
     return closed_played

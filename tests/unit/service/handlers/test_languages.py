@@ -19,7 +19,7 @@ from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.queue.mailbox import Mailbox
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.security.callers import Caller
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
@@ -34,7 +34,7 @@ ENGLISH = "Where is the station?"
 
 def model_of(played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer, languages: Languages, name: str):
     own = manifest.model_copy(update={"name": name, "languages": languages})
-    return ServedModel(own, Translator(own, tokenizer), played.mailbox, intake_of(played.mailbox), 32)
+    return ServedModel(own, 32, Pipeline(Translator(own, tokenizer), played.mailbox, intake_of(played.mailbox)))
 
 
 def many() -> Languages:
@@ -282,7 +282,7 @@ async def test_what_one_model_refuses_no_model_begins(closed_played, manifest: M
     own = manifest.model_copy(update={"name": "fr-en", "languages": Languages.pair("fr", "en")})
     mailbox = Mailbox(9)
     mailbox.close()
-    closed = ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)
+    closed = ServedModel(own, 32, Pipeline(Translator(own, tokenizer), mailbox, intake_of(mailbox)))
     others = (model for model in catalog if model.manifest.name != "fr-en")
     closed_played.gate.open(Catalog([closed, *others]))
     with pytest.raises(DrainingError):

@@ -12,7 +12,7 @@ from dragoman.tokenizer import Tokenizer
 from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason, Hypothesis
 from service.handlers.context import CallContext
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.security.callers import Caller
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
@@ -26,7 +26,7 @@ def catalog_of(played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer, p
     def model(source: str, target: str) -> ServedModel:
         languages = Languages.pair(source, target)
         own = manifest.model_copy(update={"name": f"{source}-{target}", "languages": languages})
-        return ServedModel(own, Translator(own, tokenizer), played.mailbox, intake_of(played.mailbox), 32)
+        return ServedModel(own, 32, Pipeline(Translator(own, tokenizer), played.mailbox, intake_of(played.mailbox)))
 
     pairs = [("de", "en"), ("en", "fr"), ("de-CH", "en"), ("it", "en"), ("it", "fr")]
     return Catalog([model(*pair) for pair in pairs], pivot_language)

@@ -18,7 +18,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.decode import Decode, FinishReason
 from service.handlers.context import CallContext
 from service.options import SCORING, Priority
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.security.callers import Caller
 from service.settings import Settings
 from service.text.translator import Translator
@@ -187,7 +187,9 @@ async def test_scores_that_no_message_can_hold_are_an_error(engine) -> None:
 
 async def test_two_models_have_no_score(closed_played, manifest, tokenizer) -> None:
     models = [
-        ServedModel(each, Translator(each, tokenizer), closed_played.mailbox, intake_of(closed_played.mailbox), 32)
+        ServedModel(
+            each, 32, Pipeline(Translator(each, tokenizer), closed_played.mailbox, intake_of(closed_played.mailbox))
+        )
         for each in (
             manifest.model_copy(update={"name": f"{source}-{target}", "languages": Languages.pair(source, target)})
             for source, target in (("de", "en"), ("en", "fr"))

@@ -16,14 +16,13 @@ from service.handlers import validation
 from service.handlers.spoken import spoken_of
 from service.handlers.validation import (
     Order,
-    check_config,
     check_contents,
     check_page,
     is_request_id,
 )
 from service.options import Sampling
 from service.queue.mailbox import Mailbox
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.registry.glossaries import Glossaries
 from service.settings import Settings
 from service.text.translator import Translator
@@ -59,16 +58,24 @@ def catalog(manifest: Manifest, tokenizer) -> Catalog:
     ]
     mailbox = Mailbox(9)
     intake = intake_of(mailbox)
-    return Catalog(ServedModel(each, Translator(each, tokenizer), mailbox, intake, 32) for each in manifests)
+    return Catalog(ServedModel(each, 32, Pipeline(Translator(each, tokenizer), mailbox, intake)) for each in manifests)
 
 
 def request(*texts: str, **fields: object) -> pb.TranslateTextRequest:
     return pb.TranslateTextRequest(contents=texts or ("a",), **{"model": "en-de", **fields})
 
 
-def check(asked: pb.TranslateTextRequest, catalog: Catalog, *rest: object, **options: bool) -> Order:
+def check(
+    asked: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, *rest: Glossaries, **options: bool
+) -> Order:
     """Checks a request that says its language, or need not."""
-    return validation.check(asked, catalog, *rest, source=spoken_of(asked, catalog).source, **options)
+    checked = validation.check(asked, catalog, settings, source=spoken_of(asked, catalog).source, **options)
+    return validation.order(checked, settings, *rest)
+
+
+def check_config(asked: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings, *rest: Glossaries) -> Order:
+    """Checks the first message of a batch."""
+    return validation.order(validation.check_config(asked, catalog), settings, *rest)
 
 
 def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> dict[str, str]:
@@ -140,7 +147,9 @@ def test_languages_that_a_model_must_be_told_are_named(catalog: Catalog, manifes
         update={"name": "many", "languages": Languages(sources=CODED, targets=("it", "en"), marks=marks)}
     )
     mailbox = Mailbox(9)
-    several = Catalog([*catalog, ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)])
+    several = Catalog(
+        [*catalog, ServedModel(own, 32, Pipeline(Translator(own, tokenizer), mailbox, intake_of(mailbox)))]
+    )
     assert wrong(several, request(model="many")) == {
         "target_language_code": "required: model many writes 2 languages",
     }

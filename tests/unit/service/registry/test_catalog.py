@@ -3,7 +3,7 @@ import pytest
 from dragoman.errors import UnknownLanguagePairError, UnknownModelError
 from dragoman.language_marks import LanguageMarks, Languages
 from service.queue.mailbox import Mailbox
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.text.translator import Translator
 from tests.unit.service.played import intake_of
 
@@ -13,7 +13,7 @@ def catalog(manifest, tokenizer) -> Catalog:
     def model(name: str, source: str, target: str) -> ServedModel:
         own = manifest.model_copy(update={"name": name, "languages": Languages.pair(source, target)})
         mailbox = Mailbox(100)
-        return ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)
+        return ServedModel(own, 32, Pipeline(Translator(own, tokenizer), mailbox, intake_of(mailbox)))
 
     return Catalog(
         [
@@ -71,7 +71,9 @@ MANY = Languages(
 )
 def test_a_model_of_many_languages(catalog, manifest, tokenizer, request_, chosen) -> None:
     own, mailbox = manifest.model_copy(update={"name": "many", "languages": MANY}), Mailbox(100)
-    catalog = Catalog([*catalog, ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)])
+    catalog = Catalog(
+        [*catalog, ServedModel(own, 32, Pipeline(Translator(own, tokenizer), mailbox, intake_of(mailbox)))]
+    )
     choice = catalog.choose(*request_)
     assert (choice.model.manifest.name, choice.source, choice.target) == chosen
     assert catalog.knows("ita_Latn")
@@ -94,14 +96,12 @@ def test_models_are_ordered_by_name(catalog) -> None:
 def test_pairs_are_those_that_are_served(catalog, manifest, tokenizer, pivot: str) -> None:
     own = manifest.model_copy(update={"name": "many", "languages": MANY})
     mailbox = Mailbox(100)
-    many = ServedModel(own, Translator(own, tokenizer), mailbox, intake_of(mailbox), 32)
+    many = ServedModel(own, 32, Pipeline(Translator(own, tokenizer), mailbox, intake_of(mailbox)))
     languages = Languages.pair("fr", "en")
     french = ServedModel(
         manifest.model_copy(update={"name": "fr-en", "languages": languages}),
-        many.translator,
-        mailbox,
-        intake_of(mailbox),
         32,
+        Pipeline(many.translator, mailbox, intake_of(mailbox)),
     )
     served = Catalog([*catalog, many, french], pivot)
     pairs = {(source, target) for source, targets in served.pairs().items() for target in targets}

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from dragoman.errors import DrainingError
 from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.registry.health import Health, name_of
 from service.registry.loading import LoadedModel
 from service.registry.models import ModelRegistry
@@ -42,7 +42,7 @@ class PlayedRegistry:
         manifest = self._manifest.model_copy(update={"name": name})
         mailbox = Mailbox(100)
         mailbox.register_worker()
-        model = ServedModel(manifest, Translator(manifest, self._tokenizer), mailbox, intake_of(mailbox), 32)
+        model = ServedModel(manifest, 32, Pipeline(Translator(manifest, self._tokenizer), mailbox, intake_of(mailbox)))
         engine = Engine()
         return LoadedModel(model, engine, lambda: age_s), engine
 
@@ -78,6 +78,7 @@ async def test_nothing_is_shown_before_all_is_there(played: PlayedRegistry) -> N
 
 async def test_a_model_takes_the_place_of_that_of_its_name_whose_engine_ends(played: PlayedRegistry) -> None:
     (old, old_engine), (new, new_engine) = played.model(), played.model()
+    mailbox = old.model.pipeline.mailbox
     played.registry.put(old)
     played.registry.open()
     played.registry.put(new)
@@ -85,7 +86,7 @@ async def test_a_model_takes_the_place_of_that_of_its_name_whose_engine_ends(pla
     await until(lambda: old_engine.stopped)
     await until(lambda: played.value("retiring_models") == 0)
     with pytest.raises(DrainingError):
-        old.model.mailbox.submit([Decode([2], 4)])
+        mailbox.submit([Decode([2], 4)])
     assert not new_engine.stopped
     assert not played.registry.failed.is_set()
 
@@ -99,11 +100,11 @@ async def test_an_engine_goes_when_nobody_needs_it_any_more(played: PlayedRegist
         assert played.value("retiring_models") == 1
         await asyncio.sleep(0)  # the call that has chosen the old model now brings its segment
         segment = Decode([2], 4)
-        old.model.mailbox.submit([segment])
-    [taken] = old.model.mailbox.take(0, 1, wait=False)
+        old.model.pipeline.mailbox.submit([segment])
+    [taken] = old.model.pipeline.mailbox.take(0, 1, wait=False)
     assert (taken, old.model.busy, engine.stopped) == (segment, True, False)
     segment.finish(FinishReason.EOS, 0.0)
-    old.model.mailbox.deliver([segment])
+    old.model.pipeline.mailbox.deliver([segment])
     assert not old.model.busy
     await until(lambda: engine.stopped)
 
@@ -128,7 +129,7 @@ async def test_the_queues_and_steps_of_all_that_are_served_are_measured(played: 
     (first, _), (second, _) = played.model("en-de", 1.0), played.model("de-en", 2.0)
     for loaded in (first, second):
         played.registry.put(loaded)
-        loaded.model.mailbox.submit([Decode([5, 2], 4)])
+        loaded.model.pipeline.mailbox.submit([Decode([5, 2], 4)])
     assert (played.value("queue_segments"), played.value("queue_source_tokens")) == (2, 4)
     assert played.registry.step_ages_s() == {"en-de": 1.0, "de-en": 2.0}
 
@@ -139,7 +140,7 @@ async def test_rates_of_models_add_up_and_the_longest_delay_counts(played: Playe
         played.registry.put(loaded)
     assert (played.value("drain_source_tokens_per_second"), played.value("estimated_delay_seconds")) == (0, 0)
     for loaded, per_second, delay_s in ((first, 10.0, 2.0), (second, 5.0, 6.0)):
-        loaded.model.mailbox.admission = Measured(per_second, delay_s)
+        loaded.model.pipeline.mailbox.admission = Measured(per_second, delay_s)
     assert played.value("drain_source_tokens_per_second") == 15
     assert played.value("estimated_delay_seconds") == 6
 

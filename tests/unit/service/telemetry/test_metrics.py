@@ -9,6 +9,12 @@ from service.decode import FinishReason
 from service.telemetry.metrics import LATENCY_BUCKETS_S, SEGMENT_ENDS, Metrics
 
 PROMISED = {
+    "model_loads",
+    "model_evictions",
+    "model_memory_bytes",
+    "model_memory_budget_bytes",
+    "model_waiting_calls",
+    "model_wait_duration_seconds",
     "requests",
     "request_duration_seconds",
     "time_to_first_token_seconds",
@@ -155,7 +161,13 @@ def test_two_servers_in_one_process_do_not_share_metrics() -> None:
 def test_the_metrics_of_a_model_are_all_those_that_have_the_label() -> None:
     own = vars(Metrics().of("en-de"))
     labelled = {name for name, metric in vars(Metrics()).items() if has_label(metric, "model")}
-    assert set(own) == labelled - {"model_info", "model_reloads_total"}
+    assert set(own) == labelled - {
+        "model_info",
+        "model_reloads_total",
+        "model_loads_total",
+        "model_evictions_total",
+        "model_memory_bytes",
+    }
 
 
 def has_label(metric: object, label: str) -> bool:

@@ -1,0 +1,93 @@
+"""How much memory a model takes: estimated from its manifest and its files, and corrected by what loading it took."""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dragoman.bundle import Bundle
+from dragoman.errors import BundleError
+from service.decoding.micro_batches import RUN_TOKENS
+from service.registry.capacity import slot_bytes, slots_of
+from service.runtime.slots import LOGITS_TYPES
+from service.settings import MEGABYTE, Settings
+
+# Measured, see docs/operating.md: what any model takes, its tokenizer and threads among it; ...
+_BASE_BYTES: Final = 4 * MEGABYTE
+# ... for each byte of its files: onnxruntime brings the weights of products into an order of its own; ...
+_BYTES_OF_FILE: Final = 1.75
+# ... and for each token of a run of the encoder, as many numbers of the model's width, on each thread.
+_WIDTHS_OF_TOKEN: Final = 16
+_FLOAT_BYTES: Final = 4
+_STATUS: Final = Path("/proc/self/status")
+_ANONYMOUS: Final = "RssAnon:"
+_KIB: Final = 1024
+
+FORMULA: Final = (
+    "4 MB + 1.75 * files + threads * (64 * d_model * max(512, max_source_tokens) + slots * (keys and values of a slot +"
+    " logits + attention of a token)) + encoder_cache_mb + result_cache_mb"
+)
+
+
+class Cost(NamedTuple):
+    """The memory of a model.
+
+    Attributes:
+        loaded_bytes: taken by loading it.
+        later_bytes: taken as it works: slots, caches, and what runs of the encoder need.
+    """
+
+    loaded_bytes: int
+    later_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """All that it takes at most."""
+        return self.loaded_bytes + self.later_bytes
+
+    def corrected(self, grown_bytes: int) -> "Cost":
+        """Take the growth of the process while it was loaded, where that is more than the estimate.
+
+        It is never less: what the process had freed before is taken again without growth.
+        """
+        return self._replace(loaded_bytes=max(self.loaded_bytes, grown_bytes))
+
+
+def estimate(bundle: Bundle, settings: Settings) -> Cost:
+    """Estimate the memory of a model before it is loaded.
+
+    Args:
+        bundle: whose hashes need not have been checked.
+        settings: of the server.
+
+    Raises:
+        BundleError: a file is missing, or the settings leave no room for its slots.
+    """
+    manifest = bundle.manifest
+    number_bytes = np.dtype(LOGITS_TYPES[manifest.precision]).itemsize
+    numbers = manifest.vocabulary_size + manifest.heads * manifest.max_source_tokens  # of logits, and of attention
+    run_tokens = max(RUN_TOKENS, manifest.max_source_tokens)
+    of_thread = _WIDTHS_OF_TOKEN * _FLOAT_BYTES * manifest.d_model * run_tokens
+    of_thread += slots_of(manifest, settings) * (slot_bytes(manifest) + numbers * number_bytes)
+    caches = (settings.encoder_cache_mb + settings.result_cache_mb) * MEGABYTE
+    files = sum(_size_bytes(bundle.path / name) for name in manifest.files)
+    return Cost(
+        _BASE_BYTES + int(_BYTES_OF_FILE * files),
+        settings.decoding_threads() * of_thread + caches,
+    )
+
+
+def anonymous_bytes() -> int:
+    """Measure the memory of this process that is resident and no file's; 0 where the system does not tell."""
+    try:
+        lines = _STATUS.read_text().splitlines()
+    except OSError:  # not Linux
+        return 0
+    return sum(int(line.split()[1]) * _KIB for line in lines if line.startswith(_ANONYMOUS))
+
+
+def _size_bytes(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError as error:
+        raise BundleError(f"{file}: cannot read: {error.strerror}") from error

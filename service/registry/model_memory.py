@@ -1,0 +1,309 @@
+"""Which models are in memory: all of them, or as many as a budget pays for; lives on the event loop.
+
+With a budget, a model is loaded when a call first needs it, and the one that was used least recently leaves where there
+is no room. The first in the queue gets all of its models together, and no call that runs waits for another model: so
+no two calls wait for each other.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+import structlog
+
+from dragoman.bundle import Bundle
+from dragoman.errors import BundleError, DrainingError, InternalError, LoadingError, ModelUnavailableError
+from service.registry import eviction
+from service.registry.capacity import slots_of
+from service.registry.catalog import ServedModel
+from service.registry.eviction import Resident
+from service.registry.health import Health
+from service.registry.loading import Loader, LoadFailure, line
+from service.registry.model_budget import ModelBudget
+from service.registry.model_cost import Cost, estimate
+from service.registry.model_waits import ModelWaits, Waiter
+from service.registry.models import ModelRegistry
+from service.settings import MEGABYTE, Settings
+from service.telemetry.metrics import Metrics
+
+LOADED: Final = "loaded"
+FAILED: Final = "failed"
+_LOOK_S: Final = 0.05  # between two looks whether calls have left room
+_FIRST_PAUSE_S: Final = 1.0  # before a model that could not be loaded is tried again; twice as long each time ...
+_LONGEST_PAUSE_S: Final = 60.0  # ... up to this
+
+_log = structlog.get_logger()
+
+
+class _Source(NamedTuple):
+    """Where a model comes from.
+
+    Attributes:
+        bundle: its own.
+        cost: as estimated.
+    """
+
+    bundle: Bundle
+    cost: Cost
+
+
+class _Failure(NamedTuple):
+    """That a model could not be loaded.
+
+    Attributes:
+        times: one after the other.
+        until_s: when it may be tried again, on the clock of `time.monotonic`.
+    """
+
+    times: int
+    until_s: float
+
+
+class ModelMemory:
+    """Loads models, one at a time, and has others leave for them."""
+
+    def __init__(
+        self, settings: Settings, metrics: Metrics, registry: ModelRegistry, health: Health, loader: Loader
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._registry = registry
+        self._health = health
+        self._loader = loader
+        self._budget = ModelBudget(settings)
+        self._sources: WeakKeyDictionary[ServedModel, _Source] = WeakKeyDictionary()
+        self._failures: WeakKeyDictionary[ServedModel, _Failure] = WeakKeyDictionary()
+        self._waits = ModelWaits(settings.queue_mb * MEGABYTE)
+        self._work: asyncio.Task[None] | None = None
+        self._closed = False
+        metrics.model_memory_budget_bytes.set(self._budget.bytes)
+        metrics.model_waiting_calls.set_function(lambda: len(self._waits))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a budget; else all models are in memory."""
+        return self._budget.bounded
+
+    def check(self, bundles: Sequence[Bundle]) -> None:
+        """Check that each of the bundles that a server starts with can have room; for any thread.
+
+        Raises:
+            BundleError: one cannot, or a file is missing.
+            SettingsError: a pinned model is none of theirs.
+        """
+        self._budget.check_start(
+            {bundle.manifest.name: estimate(bundle, self._settings).total_bytes for bundle in bundles}
+        )
+
+    async def serve(self, bundle: Bundle) -> None:
+        """Serve a bundle in place of what has its name: load it now, or when a call needs it.
+
+        It is loaded now where all models are in memory, where it is pinned, and where it replaces one in memory.
+
+        Raises:
+            BundleError: it cannot be loaded, or it is too large.
+            DrainingError: the server shuts down.
+        """
+        cost = await asyncio.to_thread(estimate, bundle, self._settings)
+        slots = slots_of(bundle.manifest, self._settings)
+        model = ServedModel(bundle.manifest, slots, cost_bytes=cost.total_bytes)
+        costs = {other.name: other.cost_bytes for other in self._registry.served}
+        self._budget.check_room(model.name, costs | {model.name: model.cost_bytes})
+        self._sources[model] = _Source(bundle, cost)
+        old = self._registry.find(model.name)
+        if self.bounded and model.name not in self._budget.pinned and not (old and old.pipeline):
+            self._registry.offer(model)
+            self._tell_health()
+            return
+        with ExitStack() as held:
+            await self._wait(Waiter([model], held, is_reload=True))
+
+    def note_moved(self, bundle: Bundle) -> None:
+        """Note where the bundle of a served model lies now."""
+        model = self._registry.find(bundle.manifest.name)
+        if model is not None:
+            self._sources[model] = self._sources[model]._replace(bundle=bundle)
+
+    async def bring(self, models: Sequence[ServedModel], held: ExitStack, size_bytes: int) -> bool:
+        """Wait until all of these models are in memory, and hold them.
+
+        Args:
+            models: that a call needs.
+            held: keeps them for the call.
+            size_bytes: of its message.
+
+        Returns:
+            Whether they are held; False: one was replaced meanwhile, and the call has to choose again.
+
+        Raises:
+            InvalidRequestError: they are larger together than the memory.
+            QueueFullError: too much waits already.
+            LoadingError: they were not there in the time that a call may wait.
+            ModelUnavailableError: one could not be loaded.
+            DrainingError: the server shuts down.
+        """
+        self._budget.check_together(models, self._registry.served)
+        for model in models:
+            self._check_failure(model)
+        self._waits.check(size_bytes)
+        limit_s, began_s = self._settings.max_model_wait_s, time.monotonic()
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._wait(Waiter(models, held, size_bytes))
+        except TimeoutError:
+            names = ", ".join(model.name for model in models)
+            raise LoadingError(
+                f"model {names} was not in memory within {limit_s:g} s: others were loaded, or in use",
+                metadata={"model": names},
+            ) from None
+        finally:
+            self._metrics.model_wait_duration_seconds.observe(time.monotonic() - began_s)
+
+    def close(self) -> None:
+        """Begin no further load; all that waits is refused."""
+        self._closed = True
+        self._waits.refuse(_draining())
+
+    async def closed(self) -> None:
+        """Wait for the load that was begun, if one was."""
+        if self._work is not None:
+            await self._work
+
+    async def _wait(self, waiter: Waiter) -> bool:
+        if self._closed:
+            raise _draining()
+        if self._work is None or self._work.done():
+            self._work = asyncio.create_task(self._bring_all())
+        return await self._waits.wait(waiter)
+
+    async def _bring_all(self) -> None:
+        """Bring in what the first in the queue needs, until nobody waits."""
+        while (waiter := self._waits.first) is not None and not self._closed:
+            try:
+                await self._bring(waiter)
+            except Exception as error:  # else all that wait would wait in vain
+                _log.error("models could not be brought into memory", error=line(error))
+                self._waits.settle(waiter, InternalError("the server failed to load a model"))
+
+    async def _bring(self, waiter: Waiter) -> None:
+        """Load what a waiter needs and is not there; what is there stays for it."""
+        with ExitStack() as kept:
+            for model in waiter.models:
+                if model.pipeline is None and not await self._load(model, waiter):
+                    return
+                kept.enter_context(model.held())
+            self._waits.let_in()
+
+    async def _load(self, model: ServedModel, waiter: Waiter) -> bool:
+        """Load a model, once there is room for it; where that fails, the waiter is told."""
+        if not await self._make_room(model, waiter):
+            return False
+        if not (waiter.is_reload or model in self._registry.served):
+            self._waits.settle(waiter, False)
+            return False
+        source = self._sources[model]
+        outcome = await self._loader.load(source.bundle)
+        if isinstance(outcome, LoadFailure):
+            self._note_failure(model, waiter, outcome.why)
+            return False
+        loaded, grown_bytes = outcome
+        cost_bytes = source.cost.corrected(grown_bytes).total_bytes
+        model.cost_bytes = self._budget.bounded_cost(model, cost_bytes, self._registry.served)
+        model.pipeline = loaded.model.pipeline
+        self._registry.put(loaded._replace(model=model), is_new=waiter.is_reload)
+        self._metrics.model_loads_total.labels(model.name, LOADED).inc()
+        self._failures.pop(model, None)
+        self._tell_health()
+        await self._shrink(model, waiter)
+        return True
+
+    async def _make_room(self, model: ServedModel, waiter: Waiter) -> bool:
+        """Have models leave, and wait for those in use; False where nobody waits for this one any more."""
+        try:
+            while self._waits.first is waiter and not self._closed:
+                residents = self._residents(model, waiter)
+                victims = eviction.victims(residents, model.cost_bytes, self._budget.bytes) if self.bounded else []
+                if victims is None:
+                    to_free = eviction.to_free(residents, model.cost_bytes, self._budget.bytes)
+                    for resident in residents:
+                        resident.model.leaving = resident.model in to_free
+                    await asyncio.sleep(_LOOK_S)
+                elif victims:
+                    await self._evict(victims[0])  # one, since calls may come for the others meanwhile
+                else:
+                    return True
+            return False
+        finally:
+            for each in self._registry.in_memory:
+                each.leaving = False
+            self._waits.let_in()
+
+    async def _shrink(self, model: ServedModel, waiter: Waiter) -> None:
+        """Have models leave that have no room any more, since this one is larger than was estimated."""
+        while self.bounded:
+            victims = eviction.victims(self._residents(model, waiter), 0, self._budget.bytes)
+            if not victims:  # or None: the next load makes room
+                return
+            await self._evict(victims[0])
+
+    async def _evict(self, model: ServedModel) -> None:
+        _log.info("evicted", model=model.name)
+        self._metrics.model_evictions_total.labels(model.name).inc()
+        await self._registry.unload(model)
+
+    def _residents(self, model: ServedModel, waiter: Waiter) -> list[Resident]:
+        """Describe what takes memory; what the waiter needs stays, and what its model replaces, if both have room."""
+        served, staying = self._registry.served, set(waiter.models)
+        old = self._registry.find(model.name)
+        if old is not None and old is not model:
+            both = old.cost_bytes + model.cost_bytes + sum(self._budget.pinned_bytes(served, [model]))
+            staying |= {old} if both <= self._budget.bytes else set()
+        return [
+            Resident(
+                each,
+                each.cost_bytes,
+                pinned=each.name in self._budget.pinned or each in staying,
+                in_use=each.busy or each in self._registry.ending,
+                leaving=each.leaving,
+                last_used_s=each.last_used_s,
+                held_since_s=each.held_since_s,
+            )
+            for each in self._registry.in_memory
+        ]
+
+    def _note_failure(self, model: ServedModel, waiter: Waiter, why: str) -> None:
+        """Tell all who wait for a model that it could not be loaded."""
+        self._metrics.model_loads_total.labels(model.name, FAILED).inc()
+        if waiter.is_reload:
+            self._waits.settle(waiter, BundleError(why))
+            return
+        times = self._failures[model].times + 1 if model in self._failures else 1
+        pause_s = min(_FIRST_PAUSE_S * 2.0 ** (times - 1), _LONGEST_PAUSE_S)
+        self._failures[model] = _Failure(times, time.monotonic() + pause_s)
+        _log.error("a model could not be loaded", model=model.name, why=why, again_in_s=pause_s)
+        self._tell_health()
+        self._waits.refuse(_unavailable(model, pause_s), model)
+
+    def _check_failure(self, model: ServedModel) -> None:
+        """Raise ModelUnavailableError for a model that is not to be tried again yet."""
+        failure = self._failures.get(model)
+        if failure is not None and (left_s := failure.until_s - time.monotonic()) > 0:
+            raise _unavailable(model, left_s)
+
+    def _tell_health(self) -> None:
+        self._health.unloadable(model.name for model in self._failures if model in self._registry.served)
+
+
+def _draining() -> DrainingError:
+    return DrainingError("the server is shutting down")
+
+
+def _unavailable(model: ServedModel, delay_s: float) -> ModelUnavailableError:
+    return ModelUnavailableError(
+        f"model {model.name} could not be loaded; the server tries again in {delay_s:.1f} s",
+        metadata={"model": model.name},
+        retry_delay_s=delay_s,
+    )

@@ -118,7 +118,7 @@ class MarkdownDocument:
 
     def _reads_as(self, written: str, text: Tagged, tokens: Sequence[Token]) -> bool:
         """Tell whether lines are one text, with these tokens."""
-        source = "\n".join(line.lstrip(" \t") for line in written.splitlines())
+        source = "".join(line.lstrip(" \t") for line in lines_of(written.encode()))
         parsed = self._parser.parse(source, {"references": ChainMap({}, self._references)})
         texts = [_tagged(token) for token in parsed if token.type == "inline"]
         return len(texts) == 1 and _seen(texts[0], texts[0].tokens) == _seen(text, tokens)

@@ -88,8 +88,8 @@ class Documents:
         """
         try:
             document = await self._converted(context, _read, asked)
-        except DragomanError as error:
-            self._handlers.refuse(METHOD, context, error)
+        except Exception as error:
+            self._handlers.refuse(METHOD, context, error if isinstance(error, DragomanError) else unexpected(error))
         source = asked.source_language
         if source.lower() == AUTO:
             source = await self._detected(document.texts, context)

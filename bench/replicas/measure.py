@@ -38,7 +38,7 @@ class Sentence(NamedTuple):
 
     Attributes:
         source_tokens: that it has.
-        alone_s: of the core, for a call of it on an idle replica: the least of some.
+        alone_s: of the core, for a call of it on an idle replica: the least of all rounds.
     """
 
     source_tokens: int
@@ -65,7 +65,7 @@ class Scale(NamedTuple):
     Attributes:
         replicas: that share the calls.
         cost_s: of all their cores, for each call.
-        calls_per_s: that were answered; the load had cores of theirs.
+        calls_per_s: that were answered, while the load used the same cores.
     """
 
     replicas: int
@@ -77,7 +77,7 @@ class Measured(NamedTuple):
     """All of it.
 
     Attributes:
-        sentences: some.
+        sentences: all that calls were made of.
         occupancies: from one client on.
         refusal_s: of the core, for a call that is refused: one that names no model of the server.
         scales: of one and of two replicas.
@@ -155,6 +155,7 @@ def _inside_s(server: Running) -> float:
 
 
 def _cost(servers: Sequence[Running], requests: Sequence[bytes], clients: int, seconds: float) -> Scale:
+    """Measure calls that are all answered, or all refused."""
     before_s = sum(processor_s(server.process.pid) for server in servers)
     samples = _load(servers, requests, ClosedLoop(clients, 0.0, seconds, None))
     spent_s = sum(processor_s(server.process.pid) for server in servers) - before_s

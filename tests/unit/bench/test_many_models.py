@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import pytest
+
+from bench.many_models import at_most, copied, main, measure
+from bench.metrics_page import Page
+from dragoman.bundle import Bundle
+from tests.synthetic import Synthetic
+
+ROOT = Path(__file__).parents[3]
+BUCKETS = """
+# TYPE dragoman_model_wait_duration_seconds histogram
+dragoman_model_wait_duration_seconds_bucket{le="0.5"} 6
+dragoman_model_wait_duration_seconds_bucket{le="1.0"} 9
+dragoman_model_wait_duration_seconds_bucket{le="+Inf"} 10
+"""
+
+
+@pytest.fixture(autouse=True)
+def checkout_is_importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def test_three_models_in_the_memory_of_one(int8: Synthetic) -> None:
+    report = measure(int8.bundle.path, 3, 1, 4, duration_s=0.5)
+    assert (report["failed_calls"], report["failed_loads"]) == (0, 0)
+    assert report["loads"] - report["evictions"] == 1
+    assert report["calls"] >= 4
+    assert 10 < report["empty_server_mib"] < report["peak_mib"]
+
+
+def test_copies_are_bundles_that_share_no_weights(int8: Synthetic, tmp_path: Path) -> None:
+    names = [copied(int8.bundle.path, tmp_path, number) for number in range(2)]
+    bundles = [Bundle.open(tmp_path / name) for name in names]
+    assert [bundle.manifest.name for bundle in bundles] == names
+    assert len({bundle.manifest.files["weights.bin"] for bundle in bundles}) == 2
+
+
+def test_a_share_of_waits_is_at_most_the_bound_of_its_bucket() -> None:
+    page = Page.parse(BUCKETS)
+    assert [at_most(page, share) for share in (0.5, 0.6, 0.9, 1.0)] == [0.5, 0.5, 1.0, float("inf")]
+    assert at_most(Page.parse(BUCKETS.replace("6\n", "0\n").replace("9\n", "0\n").replace("10\n", "0\n")), 0.5) == 0
+
+
+def test_a_folder_that_is_no_bundle_is_told_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--bundle", str(tmp_path)])
+    assert ended.value.code == 2
+    assert "bundle.json" in capsys.readouterr().err.splitlines()[-1]

@@ -15,7 +15,7 @@ PATHS: Final = (
     "/v1/translate:stream", "/v1/score", "/v1/detect", "/dragoman.v1.Translation/TranslateText",
     "/dragoman.v1.Translation/ListModels", "/translate", "/detect", "/languages", "/frontend/settings",
     "/v2/translate", "/v2/languages", "/v2/usage", "/v2/glossaries", "/v2/glossary-language-pairs", "/v2/document",
-    "/no/such/path", "*", "http://other.example/health",
+    "/translate_file", "/download_file/a", "/v2/document/a", "/v2/document/a/result", "/no/such/path", "*", "http://other.example/health",
 )  # fmt: skip
 METHODS: Final = (
     "GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "PROPFIND", "BREW", "get", "",
@@ -43,6 +43,7 @@ _VALUES: Final = (
 _FIELDS: Final = ("contents", "model", "sourceLanguageCode", "options", "priority", "mimeType", "requestId", "glossary")
 _ESCAPES: Final = ("%", "%2", "%zz", "%ff", "%c0%80", "%00", "%0d%0a", "%u1234", "+", "%25", "&&", "=", "a=b=c", ";")
 _LENGTHS: Final = (b"-1", b"+5", b"0x5", b"5,5", b"", b" ", b"5 5", b"ten", b"9" * 40, b"4294967296", b"\xb2")
+_SUFFIXES: Final = (".txt", ".html", ".srt", ".vtt", ".po", ".xlf", ".docx", ".odt", ".pptx", ".exe", "")
 _CHUNK_SIZES: Final = (
     b"-1",
     b"xyz",
@@ -222,6 +223,39 @@ def _forms(source: random.Random) -> Drawn:
     return Drawn("odd forms", [_request(path + "?" + joined.decode("latin-1"), b"", _JSON)])
 
 
+def _multiparts(source: random.Random) -> Drawn:
+    """Forms with files, of documents and of noise that is named like one; less than half are right but for the file."""
+    fields = [_part("source", b"en"), _part("target", b"de"), _part("target_lang", b"DE")]
+    kind, end = b"content-type: multipart/form-data; boundary=b", b"--b--\r\n"
+    if source.random() < 0.4:
+        parts = [*fields, _part("file", _document(source), "a" + source.choice(_SUFFIXES))]
+        path = source.choice(["/translate_file", "/v2/document"])
+        return Drawn("forms with files", [_request(path, b"".join(parts) + end, kind + b"\r\n")])
+    parts = fields * source.randint(0, 2)
+    for _ in range(source.choice([0, 1, 1, 2, 5, 3_000])):
+        name = source.choice(["file", "file", "text", "q", "target", "", "a\0b", "ä" * 50])
+        parts.append(_part(name, _document(source), source.choice([None, "a.txt", "../a.srt", "x" * 300, "", ".html"])))
+    source.shuffle(parts)
+    end = source.choice([end, end, end, b"", b"--b", b"--c--\r\n", b"--b--hello"])
+    kind = source.choice([kind, kind, kind, kind[:-1], kind + b"b" * 500, kind[:-1] + b"c"])
+    path = source.choice(["/translate_file", "/translate_file", "/v2/document", "/translate", "/v2/translate"])
+    return Drawn("odd forms with files", [_request(path, b"".join(parts) + end, kind + b"\r\n")])
+
+
+def _document(source: random.Random) -> bytes:
+    spoken = text(source)
+    return source.choice([
+        spoken.encode(), f"<p>{spoken}</p>".encode(), f'msgid "{spoken}"\nmsgstr ""\n'.encode(), b"", *_NO_UTF8,
+        f"1\n00:00:01,000 --> 00:00:02,000\n{spoken}\n".encode(), b"PK\x03\x04" + source.randbytes(300),
+        b"<" * 20_000, b"<xliff><file>" * 200, source.randbytes(500),
+    ])  # fmt: skip
+
+
+def _part(name: str, content: bytes, file: str | None = None) -> bytes:
+    disposition = f'form-data; name="{name}"' + ("" if file is None else f'; filename="{file}"')
+    return f"--b\r\ncontent-disposition: {disposition}\r\n\r\n".encode() + content + b"\r\n"
+
+
 def _large(source: random.Random) -> Drawn:
     size = source.choice([100_000, 1_000_000, 8_000_000, 9_000_000])
     return Drawn("large bodies", [_request(source.choice(_POSTED), source.choice([b"a", b" ", b"["]) * size, _JSON)])
@@ -267,6 +301,6 @@ def _cut(source: random.Random) -> Drawn:
 
 _KINDS: Final[tuple[Callable[[random.Random], Drawn], ...]] = (
     _odd_texts, _methods, _methods, _request_lines, _header_floods, _odd_headers, _lengths, _chunks, _pipelines,
-    _json_bodies, _json_bodies, _forms, _upgrades, _other_protocols, _odd_bytes, _odd_bytes, _slow, _cut,
+    _json_bodies, _json_bodies, _forms, _multiparts, _upgrades, _other_protocols, _odd_bytes, _odd_bytes, _slow, _cut,
 )  # fmt: skip
 _LARGE_SHARE: Final = 0.01

@@ -28,11 +28,13 @@ _ENVIRONMENT: Final = {
     "RAY_raylet_start_wait_time_s": "120",
 }
 # Of Ray on one machine: it listens on loopback alone, as it does where it knows no clusters.
-_LOOPBACK: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+_OF_THIS_MACHINE: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+_OF_A_CLUSTER: Final = {"RAY_NUM_REDIS_GET_RETRIES": "3"}  # each takes 40 s where nobody answers; else 20
 # CPUs, as Ray counts them, that actors leave to Ray: a pool that takes all of them can wait for ever.
 _SPARE_CPUS: Final = 2
 _OBJECT_STORE_BYTES: Final = 128 * 2**20  # it holds descriptions of chunks
-_RETRIES_OF_A_CHUNK: Final = 3  # whose actor is lost each time
+# Of a chunk whose actor is lost. While Ray has not yet noticed that a machine is gone, it takes one a second.
+_RETRIES: Final = 100
 _FIRST_ACTOR_TIMEOUT_S: Final = 600
 
 
@@ -80,7 +82,7 @@ def run(chunks: Sequence[Chunk], opening: Opening) -> Iterator[Done]:
                     min_size=1, max_size=actors, initial_size=actors, max_tasks_in_flight_per_actor=2
                 ),
                 num_cpus=opening.threads,
-                max_task_retries=_RETRIES_OF_A_CHUNK,  # without, Ray would never give up
+                max_task_retries=_RETRIES,  # without, Ray would never give up
             )
         for row in made.iter_rows():
             if row["error"]:
@@ -99,7 +101,7 @@ def _connected(threads: int) -> Iterator[float]:
             "include_dashboard": False,
             "object_store_memory": _OBJECT_STORE_BYTES,
         }
-    for name, value in (_ENVIRONMENT | (_LOOPBACK if own else {})).items():
+    for name, value in (_ENVIRONMENT | (_OF_THIS_MACHINE if own else _OF_A_CLUSTER)).items():
         os.environ.setdefault(name, value)
     import ray
     import ray.data
@@ -107,7 +109,7 @@ def _connected(threads: int) -> Iterator[float]:
 
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
     try:
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what it would tell is raised
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.wait_for_min_actors_s = _FIRST_ACTOR_TIMEOUT_S

@@ -32,8 +32,15 @@ _CALLS_AT_A_TIME: Final = 4
 # Of text: from here on the CPU time that Ray takes for itself is less than a tenth of that of the translations, see
 # `bench.bulk`.
 _RAY_PAYS_BYTES: Final = 4_000_000
-# That change translations.
-_SETTINGS: Final = ("device", "beam_size", "max_target_factor", "max_target_offset", "stop_repetition")
+# That change translations, or which rows have one.
+_SETTINGS: Final = (
+    "device",
+    "beam_size",
+    "max_target_factor",
+    "max_target_offset",
+    "stop_repetition",
+    "max_text_bytes",
+)
 
 
 def bulk(arguments: list[str]) -> int:
@@ -52,20 +59,30 @@ def bulk(arguments: list[str]) -> int:
     model = _model(options, let_in)
     settings = None if options.address else in_process.read_settings()
     with begun(options.out, _job(options, files, model, settings)):
-        left = [chunk for chunk in chunks if not chunk.part(options.out).exists()]
-        rows, rows_left = (sum(chunk.rows for chunk in some) for some in (chunks, left))
-        task = _task(options, let_in, model)
-        if left:
-            uses_ray, why = _way(options, sum(chunk.size_bytes for chunk in left))
-            complain(
-                _COMMAND, f"{rows_left} of {rows} rows are left; {'on Ray' if uses_ray else 'in this process'}: {why}"
-            )
-            dones = _on_ray(left, task, settings) if uses_ray else _here(left, task)
-            done = watched(_COMMAND, dones, rows, rows - rows_left)
-            complain(_COMMAND, f"{done.rows} rows are done, {done.failed} of them have an error")
+        _make(chunks, options, _task(options, let_in, model), settings)
         complete(options.out)
-        complain(_COMMAND, f"all {rows} rows are in {options.out}, in {len(chunks)} parts")
+        complain(_COMMAND, f"all {_rows(chunks)} rows are in {options.out}, in {len(chunks)} parts")
     return EXIT_OK
+
+
+def _make(
+    chunks: Sequence[Chunk], options: argparse.Namespace, task: dict[str, Any], settings: Settings | None
+) -> None:
+    """Make the parts that are not there yet."""
+    left = [chunk for chunk in chunks if not chunk.part(options.out).exists()]
+    if not left:
+        return
+    rows, rows_left = _rows(chunks), _rows(left)
+    uses_ray, why = _way(options, sum(chunk.size_bytes for chunk in left))
+    where = "on Ray" if uses_ray else "in this process"
+    complain(_COMMAND, f"{rows_left} of {rows} rows are left; {where}: {why}")
+    dones = _on_ray(left, task, settings) if uses_ray else _here(left, task)
+    done = watched(_COMMAND, dones, rows, rows - rows_left)
+    complain(_COMMAND, f"{done.rows} rows are done, {done.failed} of them have an error")
+
+
+def _rows(chunks: Sequence[Chunk]) -> int:
+    return sum(chunk.rows for chunk in chunks)
 
 
 def build_parser() -> Parser:

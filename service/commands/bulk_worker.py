@@ -8,7 +8,6 @@ from typing import Final
 from dragoman.access import Access
 from dragoman.answers import Model, Translation
 from dragoman.bundle import Manifest
-from dragoman.client import Client
 from dragoman.commands import model_source
 from dragoman.commands.lines import CALL_TIMEOUT_S, in_calls
 from dragoman.errors import BundleError, DragomanError
@@ -89,18 +88,25 @@ def _by_servers(
         answers = client.translate_many(
             part, model=identity["name"], source_language=source, target_language=target, priority="bulk"
         )
-        return [answer.translation for answer in answers]
+        return [_lasting(answer.translation) for answer in answers]
 
     with model_source.connected(address, let_in, CALL_TIMEOUT_S) as client:
-        check = partial(_check_served, client, address, identity)
-        check()
+        served = partial(model_source.served, client, address)
+        _check(model_source.choose(served(), identity["name"], source, target), identity)
         translations = in_calls(translated, texts, _failed)
-        check()
+        _check(model_source.choose(served(), identity["name"], source, target), identity)
     return translations
 
 
-def _check_served(client: Client, address: str, identity: Mapping[str, str]) -> None:
-    _check(model_source.choose(model_source.served(client, address), identity["name"], "", ""), identity)
+def _lasting(translation: Translation) -> Translation:
+    """Give a translation, or one whose error would come again.
+
+    Raises:
+        DragomanError: the text can be translated later, or by another server.
+    """
+    if translation.error is not None and translation.error.retryable:
+        raise translation.error
+    return translation
 
 
 def _failed(error: DragomanError) -> Translation:

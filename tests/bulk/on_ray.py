@@ -7,15 +7,18 @@ import os
 import signal
 import subprocess
 import uuid
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.bulk_process import bulk, finish, lines, parts, read_rows, run, start, translate, wait_for, write_rows
-from tests.server_process import ServerProcess
+from tests.server_process import PATIENCE_S, ServerProcess
 
 _MARK = "TEST_BULK_ON_RAY"
+_ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # else Ray takes the address of the machine
 _ROWS = 2_000
 _PART_ROWS = 20
 
@@ -158,8 +161,31 @@ def test_what_goes_wrong_in_an_actor_is_one_line(tmp_path: Path, texts: list[str
     assert (code, said[-1]) == (2, f"dragoman bulk: {source}: was changed while it was translated")
 
 
-def test_no_cluster_at_the_address_is_one_line(tmp_path: Path, texts: list[str]) -> None:
-    source = write_rows(tmp_path / "in.jsonl", texts[:2])
-    code, said = run(bulk(source, tmp_path / "out", "--ray"), RAY_ADDRESS="127.0.0.1:1")
-    assert code == 2
-    assert said[-1].startswith("dragoman bulk: ")
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Two nodes on loopback, each with raylet and workers of its own."""
+    for name, value in {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0", **_ON_LOOPBACK}.items():
+        monkeypatch.setenv(name, value)
+    with warnings.catch_warnings(action="ignore"):
+        from ray.cluster_utils import Cluster
+
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 3, "include_dashboard": False})
+    yield cluster
+    cluster.shutdown()
+
+
+def test_the_actors_of_a_lost_node_are_replaced(
+    cluster: Any, source: Path, tmp_path: Path, expected: list[str], marked: Marked
+) -> None:
+    node, out = cluster.add_node(num_cpus=2), tmp_path / "out"
+    arguments = bulk(source, out, "--part-rows", str(_PART_ROWS), "--ray")
+    environment = {"RAY_ADDRESS": cluster.address, **_ON_LOOPBACK, **marked.environment}
+    process = start(arguments, **environment)
+    wait_for(lambda: len(parts(out)) > 10, process)
+    cluster.remove_node(node, allow_graceful=False)
+    assert len(parts(out)) < _ROWS // _PART_ROWS
+    _, said = process.communicate(timeout=5 * PATIENCE_S)  # Ray itself tells of the node on standard output
+    assert process.returncode == 0
+    assert said.decode().splitlines()[-1].startswith(f"dragoman bulk: all {_ROWS} rows are in {out}")
+    assert_all_rows_once(out, expected)
+    assert marked.pids() == []

@@ -63,7 +63,7 @@ class Settings(BaseSettings):
     http_trusted_proxies: str = Field(
         "",
         description="networks of proxies, separated by commas, such as 10.0.0.0/8, whose X-Forwarded-For over HTTP "
-        "says who calls",
+        "says who calls, and X-Forwarded-Proto by which scheme",
     )
     metrics_address: str = Field(
         "127.0.0.1:9464", description="where Prometheus reads the metrics over HTTP, host:port (port 0: any free port)"

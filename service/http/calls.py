@@ -136,6 +136,12 @@ class Calls:
             if not message.get("more_body"):
                 return b"".join(parts)
 
+    def origin(self, request: Request) -> str:
+        """Give the scheme and the host that a client calls, such as "https://translate.example.com"."""
+        assert request.client is not None  # it is a socket of the internet
+        told = request.headers.get("x-forwarded-proto", "")
+        return f"{self._proxies.scheme(request.client.host, request.url.scheme, told)}://{request.url.netloc}"
+
     def _too_large(self, size: str) -> InvalidRequestError:
         return InvalidRequestError(
             f"a body must be at most {self._max_request_bytes} bytes, is {size}",

@@ -48,7 +48,7 @@ class LibreTranslateFiles:
             self._jobs.forget(job)
             raise
         path = f"{_FETCHED_AT}{job.id}.{quote(asked.name, safe='')}"
-        return {"translatedFileUrl": f"{request.url.scheme}://{request.url.netloc}{path}"}
+        return {"translatedFileUrl": self._calls.origin(request) + path}
 
     async def _fetch(self, request: Request) -> Response:
         job = self._jobs.find(request.path_params["name"].partition(".")[0])

@@ -67,6 +67,10 @@ class ParameterCalls:
             self._calls.refuse(head, error)
             raise
 
+    def origin(self, request: Request) -> str:
+        """Give the scheme and the host that a client calls."""
+        return self._calls.origin(request)
+
 
 def answered(
     serve: Callable[[Request], Awaitable[Any]], failed: Callable[[DragomanError], Response]

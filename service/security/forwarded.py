@@ -1,4 +1,4 @@
-"""The address of a client behind proxies: what X-Forwarded-For says is believed of a trusted proxy only."""
+"""Clients behind proxies: what X-Forwarded-For and X-Forwarded-Proto say is believed of a trusted proxy only."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -41,6 +41,17 @@ class TrustedProxies:
             if not self._trusts(address):
                 return client
         return client
+
+    def scheme(self, host: str, own: str, forwarded: str) -> str:
+        """Give the scheme by which a client calls: "http" or "https".
+
+        Args:
+            host: the numeric address that the connection comes from.
+            own: the scheme of that connection.
+            forwarded: the value of X-Forwarded-Proto; "": there is none.
+        """
+        told = forwarded.partition(",")[0].strip().lower()
+        return told if host in self and told in ("http", "https") else own
 
     def _trusts(self, address: _Address) -> bool:
         return any(address in network for network in self._networks)

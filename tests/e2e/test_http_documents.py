@@ -24,7 +24,7 @@ SRT_GERMAN = SRT.replace("Where is the <b>station</b>?", "Wo ist der <b>Bahnhof<
 
 @pytest.fixture(scope="module")
 def server(_bundle: None) -> Iterator[ServerProcess]:
-    with serving("--http-address=127.0.0.1:0") as process:
+    with serving("--http-address=127.0.0.1:0", "--http-trusted-proxies=127.0.0.1") as process:
         yield process
         assert not any("Traceback" in line for line in process.log)
 
@@ -81,16 +81,26 @@ def test_texts_come_in_multipart_forms(server) -> None:
         assert answer.json()["error"].startswith(field)
 
 
+def served(server: ServerProcess, method: str) -> float:
+    return server.metric("requests_total", method=method, code="OK", protocol="libretranslate")
+
+
 def test_files_as_clients_of_libretranslate_send_them(server) -> None:
+    before = served(server, "BatchTranslateText"), served(server, "DetectLanguage")
     document = docx.Document(io.BytesIO(translated(server, "Übung 1.docx", made.word())))
     assert document.paragraphs[1].text == GERMAN
     assert [run.text.strip() for run in document.paragraphs[1].runs if run.bold] == ["gelernt"]
     assert translated(server, "film.srt", SRT.encode(), source="auto").decode() == SRT_GERMAN
     assert translated(server, "a.md", b"# Good morning.\n").decode() == "# Guten Morgen!\n"
     assert translated(server, "empty.txt", b"12\n") == b"12\n"
-    count = server.metric("requests_total", method="BatchTranslateText", code="OK", protocol="libretranslate")
-    assert count == 4
-    assert server.metric("requests_total", method="DetectLanguage", code="OK", protocol="libretranslate") == 2
+    assert (served(server, "BatchTranslateText"), served(server, "DetectLanguage")) == (before[0] + 4, before[1] + 1)
+
+
+def test_a_file_is_fetched_by_the_scheme_of_the_proxy_that_is_trusted(server) -> None:
+    files = {"file": ("a.txt", b"Good morning."), "source": (None, "en"), "target": (None, "de")}
+    place, headers = f"http://{server.http_address}/translate_file", {"X-Forwarded-Proto": "https"}
+    answer = requests.post(place, files=files, headers=headers, timeout=PATIENCE_S)
+    assert answer.json()["translatedFileUrl"].startswith(f"https://{server.http_address}/download_file/")
 
 
 def test_a_translated_file_cannot_run_in_a_browser(server) -> None:

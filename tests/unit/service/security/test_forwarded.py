@@ -28,6 +28,20 @@ def test_the_last_address_that_is_no_proxy_is_the_client(host: str, forwarded: l
     assert PROXIES.client(host, forwarded) == client
 
 
+@pytest.mark.parametrize(
+    ("host", "forwarded", "scheme"),
+    [
+        ("10.0.0.1", "https", "https"),
+        ("10.0.0.1", "HTTPS, http", "https"),
+        ("10.0.0.1", "", "http"),
+        ("10.0.0.1", "javascript", "http"),
+        ("203.0.113.1", "https", "http"),  # not by a proxy of ours
+    ],
+)
+def test_a_proxy_says_by_which_scheme_it_was_called(host: str, forwarded: str, scheme: str) -> None:
+    assert PROXIES.scheme(host, "http", forwarded) == scheme
+
+
 @given(st.lists(st.text()))
 def test_nobody_is_believed_where_no_proxy_is_trusted(forwarded: list[str]) -> None:
     assert TrustedProxies([]).client("10.0.0.1", forwarded) == "10.0.0.1"

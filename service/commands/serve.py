@@ -3,16 +3,18 @@
 import argparse
 import json
 import resource
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from dragoman.arguments import Parser
-from dragoman.bundle import Manifest, find_bundles
+from dragoman.bundle import Bundle, Manifest, find_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
-from service.registry import capacity
+from service.registry import capacity, model_cost
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
 from service.telemetry.metrics import KV_CACHE_FORMULA
 
@@ -25,7 +27,8 @@ def serve(arguments: list[str]) -> int:
     print_config = flags.pop("print_config")
     settings = load(flags, other_variables={ADDRESS_VARIABLE})
     if print_config:
-        print(json.dumps({**settings.model_dump(mode="json"), "kv_cache": _kv_cache(settings)}, indent=2))
+        memory = {"kv_cache": _kv_cache(settings), "model_memory": _model_memory(settings)}
+        print(json.dumps({**settings.model_dump(mode="json"), **memory}, indent=2))
         return EXIT_OK
     _check_descriptors()
     _allow_descriptors(settings)
@@ -82,11 +85,30 @@ def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) ->
 
 def _kv_cache(settings: Settings) -> dict[str, Any]:
     """Compute how much memory the slots of each model will take, or say why it cannot be served."""
+
+    def describe(path: Path) -> tuple[str, dict[str, Any]]:
+        manifest = Manifest.read(path)
+        return manifest.name, capacity.describe(manifest, settings)
+
+    return {"formula": KV_CACHE_FORMULA, "models": _of_models(settings, describe)}
+
+
+def _model_memory(settings: Settings) -> dict[str, Any]:
+    """Estimate how much memory each model takes in all, or say why it cannot be served."""
+
+    def describe(path: Path) -> tuple[str, dict[str, Any]]:
+        bundle = Bundle.listed(path)
+        return bundle.manifest.name, {"bytes": model_cost.estimate(bundle, settings).total_bytes}
+
+    return {"formula": model_cost.FORMULA, "models": _of_models(settings, describe)}
+
+
+def _of_models(settings: Settings, describe: Callable[[Path], tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     models: dict[str, Any] = {}
     for path in find_bundles(settings.models):
         try:
-            manifest = Manifest.read(path)
-            models[manifest.name] = capacity.describe(manifest, settings)
+            name, description = describe(path)
+            models[name] = description
         except BundleError as error:
             models[path.name] = {"error": str(error)}
-    return {"formula": KV_CACHE_FORMULA, "models": models}
+    return models

@@ -24,8 +24,8 @@ _ANONYMOUS: Final = "RssAnon:"
 _KIB: Final = 1024
 
 FORMULA: Final = (
-    "4 MB + 1.75 * files + threads * (64 * d_model * max(512, max_source_tokens) + slots * (keys and values of a slot +"
-    " logits + attention of a token)) + encoder_cache_mb + result_cache_mb"
+    "4 MB + 1.75 * files + threads * (64 * d_model * max(512, max_source_tokens) + slots * (keys and values + logits + "
+    "attention)) + encoder_cache_mb + result_cache_mb"
 )
 
 

@@ -21,7 +21,8 @@ def test_every_setting_is_a_flag_and_is_printed(capsys: pytest.CaptureFixture[st
     flags = [_flag(name, field.default) for name, field in Settings.model_fields.items()]
     assert main(["serve", *flags, "--print-config"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed.pop("kv_cache")["models"]["en-de"]["bytes"] > 0
+    slots_bytes = printed.pop("kv_cache")["models"]["en-de"]["bytes"]
+    assert 0 < slots_bytes < printed.pop("model_memory")["models"]["en-de"]["bytes"]
     assert printed == json.loads(Settings.model_construct().model_dump_json())
 
 

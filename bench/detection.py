@@ -14,7 +14,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -87,17 +87,11 @@ def expected(detector: LanguageDetector, sentences: Sequence[Sentence]) -> list[
         weighted = [Guess(name, share * (factor if name == served else 1)) for name, share in ranking]
         return best(sorted(weighted, key=lambda guess: -guess.confidence)) == served
 
-    cases: list[tuple[str, Callable[[str, str], bool]]] = [
-        ("in the served language", lambda language, served: language == served),
-        ("in another one", lambda language, served: language != served),
-    ]
     rows = []
-    for name, belongs in cases:
-        some = [(served, *each) for served in languages for each in ranked if belongs(each[0], served)]
+    for name, is_own in (("in the served language", True), ("in another one", False)):
+        some = [(served, each) for served in languages for code, each in ranked if (code == served) is is_own]
         right = {
-            f"factor {factor}": sum(
-                taken(ranking, served, factor) is (language == served) for served, language, ranking in some
-            )
+            f"factor {factor}": sum(taken(ranking, served, factor) is is_own for served, ranking in some)
             for factor in _FACTORS
         }
         rows.append(Row(name, len(some), right))

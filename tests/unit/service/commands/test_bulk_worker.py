@@ -50,3 +50,9 @@ def test_a_text_that_is_too_large_has_an_error(tmp_path: Path, monkeypatch) -> N
     rows = read_rows(tmp_path)
     assert [row["error"] for row in rows] == [None, "must be at most 20 bytes, is 30"]
     assert [row["model_sha256"] for row in rows] == [IDENTITY["checkpoint_sha256"]] * 2
+
+
+def test_a_part_may_have_no_text_that_is_small_enough(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_MAX_TEXT_BYTES", "1")
+    [chunk] = planned([write_rows(tmp_path / "in.jsonl", ["It rains."])], Columns("id", "text"), 9)
+    assert opened(tmp_path)(chunk) == Done(1, 1)

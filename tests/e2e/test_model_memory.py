@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,25 @@ def test_a_model_larger_than_the_budget_ends_the_start(models: Path) -> None:
     assert ended.returncode == 2
     assert "model en-cs: takes " in ended.stderr.splitlines()[-1]
     assert "DRAGOMAN_MODEL_MEMORY_MB (--model-memory-mb) allows 9 MB" in ended.stderr.splitlines()[-1]
+
+
+def test_calls_over_a_pivot_language_get_two_models_each_in_the_memory_of_two(tmp_path: Path) -> None:
+    pairs = [("de", "en"), ("it", "en"), ("en", "fr"), ("en", "es")]
+    for number, (source, target) in enumerate(pairs):
+        name, languages = f"{source}-{target}", {"sources": [source], "targets": [target]}
+        own_weights(copy_bundle(BUNDLE, tmp_path / name, name=name, languages=languages), number)
+    own = (f"--model-memory-mb={FOUR_MODELS_MB // 2}", "--pivot-language=en")
+    server = ServerProcess((f"--models={tmp_path}", *SMALL, *own))
+    try:
+        server.wait_until_serving()
+        ways = [("de", "fr"), ("it", "es"), ("de", "es"), ("it", "fr")]
+        with Client(server.address, timeout_s=PATIENCE_S, retries=0) as client, ThreadPoolExecutor(len(ways)) as pool:
+            calls = [
+                pool.submit(client.translate, "Good morning.", source_language=source, target_language=target)
+                for source, target in ways
+            ]
+            made = [call.result() for call in calls]
+        assert [(each.pivot_model, each.model) for each in made] == [(f"{a}-en", f"en-{b}") for a, b in ways]
+        assert server.metric("model_evictions_total") > 0
+    finally:
+        server.close()

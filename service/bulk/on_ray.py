@@ -7,9 +7,10 @@ the files themselves, so no text passes through Ray.
 import logging
 import os
 import pickle
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, Final, NamedTuple
 
 from dragoman.errors import DragomanError, InternalError
@@ -68,7 +69,8 @@ def run(chunks: Sequence[Chunk], opening: Opening) -> Iterator[Done]:
         DragomanError: as the worker, or Ray failed.
         OSError: likewise, or there is no cluster at RAY_ADDRESS.
     """
-    with _connected(opening.threads) as cpus:
+    # Ray writes of a lost actor or node, on standard output.
+    with redirect_stdout(sys.stderr), _connected(opening.threads) as cpus:
         import ray.data
 
         actors = min(len(chunks), max(1, int(cpus - _SPARE_CPUS) // opening.threads))

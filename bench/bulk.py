@@ -22,9 +22,8 @@ from bench.load.texts import read_pairs
 from bench.log import log_with_time
 from bench.machine import machine, now
 from bench.server_process import NOTHING_FREE, running, serve_command
-from dragoman.exit_codes import EXIT_OK
+from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 
-EXIT_DIFFERENT: Final = 1
 _SCRAPE_TIMEOUT_S: Final = 60.0
 _SMALL_SHARE: Final = 0.1
 _DRAGOMAN: Final = (sys.executable, "-m", "dragoman.cli")
@@ -69,7 +68,7 @@ def main(argv: list[str]) -> int:
     print(pays_from(ways, len(lines), text_bytes))
     report = {"date": now(), "machine": machine(), "lines": len(lines), "text_bytes": text_bytes}
     write_json(arguments.json, report | {"ways": [way._asdict() for way in ways]})
-    return EXIT_DIFFERENT if any(way.different for way in ways) else EXIT_OK
+    return EXIT_FAILED if any(way.different for way in ways) else EXIT_OK
 
 
 def as_markdown(ways: Sequence[Way], lines: int) -> str:

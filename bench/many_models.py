@@ -28,11 +28,10 @@ from bench.server_process import ServerError, running, serve_command
 from dragoman.bundle import MANIFEST, WEIGHTS, Bundle, Manifest
 from dragoman.client import Client
 from dragoman.errors import BundleError, DragomanError
-from dragoman.exit_codes import EXIT_OK
+from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service.registry.model_cost import estimate
 from service.settings import MEGABYTE, Settings
 
-EXIT_FAILED: Final = 1
 _TIMEOUT_S: Final = 120.0
 _SETTINGS: Final = {"threads": 1, "slots": 8, "encoder_cache_mb": 4, "result_cache_mb": 1}
 _WAIT: Final = "model_wait_duration_seconds"

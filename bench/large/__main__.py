@@ -29,10 +29,9 @@ from bench.peers import ct2, ours, random_model
 from bench.peers.checkpoint import Checkpoint
 from bench.sentences import Sentences
 from bench.server_process import ServerError
-from dragoman.exit_codes import EXIT_OK
+from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from dragoman.tokenizer import Tokenizer
 
-EXIT_FAILED: Final = 1
 _TOKENS: Final = 25
 _SEED: Final = 0
 

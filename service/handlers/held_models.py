@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from typing import Protocol, TypeVar
 
+from google.protobuf.message import Message
+
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.registry.catalog import Catalog, ServedModel
@@ -35,13 +37,13 @@ class HeldModels:
 
     @asynccontextmanager
     async def held(
-        self, context: CallContext, size_bytes: int, choose: Callable[[Catalog], Sequence[_Chosen]]
+        self, context: CallContext, request: Message, choose: Callable[[Catalog], Sequence[_Chosen]]
     ) -> AsyncIterator[Sequence[_Chosen]]:
         """Hold the models of a call in memory.
 
         Args:
             context: of the call.
-            size_bytes: of its message.
+            request: its message, which is kept while it waits.
             choose: chooses among the models; asked again where one was replaced while the call waited for it.
 
         Yields:
@@ -59,6 +61,6 @@ class HeldModels:
                         held.enter_context(model.held())
                     break
                 async with self._gate.limited(context):
-                    if await self._memory.bring(models, held, size_bytes):
+                    if await self._memory.bring(models, held, request.ByteSize()):
                         break
             yield chosen

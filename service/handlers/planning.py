@@ -72,7 +72,7 @@ class Planner:
                 for source in spread.texts
             ]
 
-        async with self._held.held(context, request.ByteSize(), check) as checked:
+        async with self._held.held(context, request, check) as checked:
             parts = [
                 self._part(request, context, each, numbers, wants_deltas=wants_deltas)
                 for each, numbers in zip(checked, spread.texts.values(), strict=True)

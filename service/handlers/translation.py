@@ -190,7 +190,7 @@ class TranslationHandlers:
             def check(catalog: Catalog) -> list[Checked]:
                 return [validation.check_config(first, catalog)]
 
-            async with self._held.held(context, first.ByteSize(), check) as [checked]:
+            async with self._held.held(context, first, check) as [checked]:
                 order = validation.order(checked, self._settings, self._glossaries)
                 record.admitted = True
                 record.model = order.path
@@ -216,7 +216,7 @@ class TranslationHandlers:
             def check(catalog: Catalog) -> list[Order]:
                 return [validation.check_pairs(request, catalog, self._settings)]
 
-            async with self._held.held(context, request.ByteSize(), check) as [order]:
+            async with self._held.held(context, request, check) as [order]:
                 record.model = order.path
                 options = scoring_options_of(request, order, context)
                 pairs = pairs_of(request)

@@ -16,13 +16,12 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
 from service.http import errors, form
-from service.http.calls import Calls, while_client_stays
+from service.http.calls import while_client_stays
 from service.http.deepl_request import asked_of
 from service.http.json_messages import named
 from service.http.parameter_calls import ParameterCalls, answered
 from service.language_names import name_of
 from service.registry.catalog import Catalog
-from service.wire import Protocol
 
 _SCHEME: Final = "deepl-auth-key "
 # As DeepL has it where nothing is limited.
@@ -41,9 +40,9 @@ class DeepL:
         catalog: gives the models that are served; raises a DragomanError where there are none.
     """
 
-    def __init__(self, handlers: TranslationHandlers, calls: Calls, catalog: Callable[[], Catalog]) -> None:
+    def __init__(self, handlers: TranslationHandlers, calls: ParameterCalls, catalog: Callable[[], Catalog]) -> None:
         self._handlers = handlers
-        self._calls = ParameterCalls(calls, Protocol.DEEPL, "auth_key")
+        self._calls = calls
         self._catalog = catalog
 
     def routes(self) -> list[BaseRoute]:

@@ -69,15 +69,17 @@ class Door:
         proxies = TrustedProxies(settings.http_trusted_proxy_list)
         calls = Calls(handlers, settings.max_request_bytes, proxies)
         answers = Methods(handlers, calls)
-        libretranslate = LibreTranslate(handlers, calls, catalog, asks_for_keys=bool(settings.api_keys))
+        of_libretranslate = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")
+        of_deepl = ParameterCalls(calls, Protocol.DEEPL, "auth_key")
+        libretranslate = LibreTranslate(handlers, of_libretranslate, catalog, asks_for_keys=bool(settings.api_keys))
         routes = [
             *own.routes(handlers, answers, lambda: health.serving),
             *connect.routes(answers),
             *libretranslate.routes(),
-            *LibreTranslateFiles(documents, ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")).routes(),
+            *LibreTranslateFiles(documents, of_libretranslate).routes(),
             *page.routes(settings.max_text_bytes, settings.pivot_language),
-            *DeepLDocuments(handlers, documents, ParameterCalls(calls, Protocol.DEEPL, "auth_key")).routes(),
-            *DeepL(handlers, calls, catalog).routes(),
+            *DeepLDocuments(handlers, documents, of_deepl).routes(),
+            *DeepL(handlers, of_deepl, catalog).routes(),
         ]
         self._connections = Connections(
             application.make(routes, settings.http_origin_list),

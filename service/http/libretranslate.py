@@ -17,13 +17,12 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
 from service.http import errors, form
-from service.http.calls import Calls, while_client_stays
+from service.http.calls import while_client_stays
 from service.http.json_messages import named
 from service.http.parameter_calls import ParameterCalls, answered
 from service.language_names import name_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog
-from service.wire import Protocol
 
 _FORMATS: Final = {"": "text/plain", "text": "text/plain", "html": "text/html"}
 
@@ -39,10 +38,15 @@ class LibreTranslate:
     """
 
     def __init__(
-        self, handlers: TranslationHandlers, calls: Calls, catalog: Callable[[], Catalog], *, asks_for_keys: bool
+        self,
+        handlers: TranslationHandlers,
+        calls: ParameterCalls,
+        catalog: Callable[[], Catalog],
+        *,
+        asks_for_keys: bool,
     ) -> None:
         self._handlers = handlers
-        self._calls = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")
+        self._calls = calls
         self._catalog = catalog
         self._asks_for_keys = asks_for_keys
 

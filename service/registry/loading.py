@@ -147,7 +147,7 @@ class Loader:
             loaded = self._load(_checked(bundle), self._settings, self._metrics, loop)
             return loaded, anonymous_bytes() - before_bytes
         except Exception as error:  # of the runtime, whose exceptions share no base class of its own
-            failure = LoadFailure(bundle.manifest.name, line(error))
+            failure = LoadFailure(bundle.manifest.name, in_one_line(error))
         allocator.give_back()  # the error is forgotten, and with it what was loaded
         return failure
 
@@ -168,7 +168,7 @@ def _checked(bundle: Bundle) -> Bundle:
     return found
 
 
-def line(error: Exception) -> str:
+def in_one_line(error: Exception) -> str:
     """Say in one line what went wrong."""
     kind = "" if isinstance(error, DragomanError) else f"{type(error).__name__}: "
     return kind + " ".join(str(error).split())

@@ -21,7 +21,7 @@ from service.registry.capacity import slots_of
 from service.registry.catalog import ServedModel
 from service.registry.eviction import Resident
 from service.registry.health import Health
-from service.registry.loading import Loader, LoadFailure, line
+from service.registry.loading import Loader, LoadFailure, in_one_line
 from service.registry.model_budget import ModelBudget
 from service.registry.model_cost import Cost, estimate
 from service.registry.model_waits import ModelWaits, Waiter
@@ -185,7 +185,7 @@ class ModelMemory:
             try:
                 await self._bring(waiter)
             except Exception as error:  # else all that wait would wait in vain
-                _log.error("models could not be brought into memory", error=line(error))
+                _log.error("models could not be brought into memory", error=in_one_line(error))
                 self._waits.settle(waiter, InternalError("the server failed to load a model"))
 
     async def _bring(self, waiter: Waiter) -> None:

@@ -14,7 +14,7 @@ from service.aio import first_of
 from service.registry.bundle_watch import Snapshot, changed, look, taken_up
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
-from service.registry.loading import LoadFailure, line
+from service.registry.loading import LoadFailure, in_one_line
 from service.registry.model_memory import ModelMemory
 from service.registry.models import ModelRegistry
 from service.registry.reload_plan import Origin, gone, plan
@@ -96,7 +96,7 @@ class ModelReloader:
                 elif news := changed(self._seen, before, now):
                     await self._reload(now, news)
             except Exception as error:  # whatever it is, what is served stays, and the next reload may be better
-                _log.error("a reload failed", error=line(error), at=traceback.format_tb(error.__traceback__)[-1])
+                _log.error("a reload failed", error=in_one_line(error), at=traceback.format_tb(error.__traceback__)[-1])
             before = now
 
     def stop(self) -> None:
@@ -149,7 +149,7 @@ class ModelReloader:
         except DrainingError:  # what is being loaded will be stopped with the others
             return
         except Exception as error:  # whatever it is, what is served stays
-            self._broken[path] = LoadFailure(self._found.pop(path).manifest.name, line(error))
+            self._broken[path] = LoadFailure(self._found.pop(path).manifest.name, in_one_line(error))
         else:
             self._metrics.model_reloads_total.labels(self._found[path].manifest.name, LOADED).inc()
 
@@ -197,4 +197,4 @@ def _verified(path: Path) -> Bundle | LoadFailure:
         name = Manifest.read(path).name
         return Bundle.open(path)
     except Exception as error:  # a folder that is being written may show anything
-        return LoadFailure(name, line(error))
+        return LoadFailure(name, in_one_line(error))

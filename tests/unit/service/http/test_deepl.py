@@ -8,7 +8,9 @@ from starlette.applications import Starlette
 from service.http import application
 from service.http.calls import Calls
 from service.http.deepl import DeepL
+from service.http.parameter_calls import ParameterCalls
 from service.security.forwarded import TrustedProxies
+from service.wire import Protocol
 from tests.unit.service.http.asgi import call
 from tests.unit.service.played_engine import PlayedEngine
 
@@ -16,7 +18,7 @@ ASKED = {"text": ["tom"], "source_lang": "EN", "target_lang": "DE"}
 
 
 def app_of(played: PlayedEngine, max_request_bytes: int = 1_000_000) -> Starlette:
-    calls = Calls(played.handlers, max_request_bytes, TrustedProxies([]))
+    calls = ParameterCalls(Calls(played.handlers, max_request_bytes, TrustedProxies([])), Protocol.DEEPL, "auth_key")
     return application.make(DeepL(played.handlers, calls, played.gate.catalog).routes(), [])
 
 

@@ -8,7 +8,9 @@ from starlette.applications import Starlette
 from service.http import application
 from service.http.calls import Calls
 from service.http.libretranslate import LibreTranslate
+from service.http.parameter_calls import ParameterCalls
 from service.security.forwarded import TrustedProxies
+from service.wire import Protocol
 from tests.unit.service.http.asgi import call
 from tests.unit.service.played_engine import PlayedEngine
 
@@ -16,7 +18,7 @@ ASKED = {"q": "tom", "source": "en", "target": "de"}
 
 
 def app_of(played: PlayedEngine) -> Starlette:
-    calls = Calls(played.handlers, 1_000_000, TrustedProxies([]))
+    calls = ParameterCalls(Calls(played.handlers, 1_000_000, TrustedProxies([])), Protocol.LIBRETRANSLATE, "api_key")
     api = LibreTranslate(played.handlers, calls, played.gate.catalog, asks_for_keys=False)
     return application.make(api.routes(), [])
 

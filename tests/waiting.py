@@ -5,17 +5,21 @@ from collections.abc import Callable
 
 from tests.server_process import PATIENCE_S, ServerProcess
 
+_POLL_S = 0.02
 
-def until(condition: Callable[[], object]) -> None:
-    """Wait until a condition holds.
+
+def until(condition: Callable[[], object], what: str = "the condition", timeout_s: float = PATIENCE_S) -> float:
+    """Wait until a condition holds; gives the seconds that it took.
 
     Raises:
-        AssertionError: it never does.
+        TimeoutError: it never does.
     """
-    give_up_s = time.monotonic() + PATIENCE_S
+    began_s = time.monotonic()
     while not condition():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.02)
+        if time.monotonic() > began_s + timeout_s:
+            raise TimeoutError(f"not within {timeout_s:g} s: {what}")
+        time.sleep(_POLL_S)
+    return time.monotonic() - began_s
 
 
 def until_free(server: ServerProcess) -> None:

@@ -7,8 +7,9 @@ from random import Random
 
 from tests.faults import calls
 from tests.faults.books import Books
-from tests.faults.server import Server, until
+from tests.faults.server import Server
 from tests.faults.truth import Truth
+from tests.waiting import until
 
 CALLERS = 4
 _PAUSE_S = 0.02

@@ -5,8 +5,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -20,11 +18,11 @@ from bench.server_process import NOTHING_FREE, free_ports
 from tests.faults import calls
 from tests.faults.truth import BUNDLE
 from tests.server_process import LogReader, ServerProcess
+from tests.waiting import until
 
 PATIENCE_S = 60.0
 STEP_TIMEOUT_S = 2.0
 DRAIN_TIMEOUT_S = 2.0
-_POLL_S = 0.02
 _SCRAPE_S = 10.0
 _SERVICE = "dragoman.v1.Translation"
 _FLAGS = (
@@ -33,20 +31,6 @@ _FLAGS = (
     f"--step-timeout-s={STEP_TIMEOUT_S}",
     f"--drain-timeout-s={DRAIN_TIMEOUT_S}",
 )
-
-
-def until(condition: Callable[[], object], what: str, timeout_s: float = PATIENCE_S) -> float:
-    """Wait for something; gives the seconds that it took.
-
-    Raises:
-        TimeoutError: it did not come.
-    """
-    began_s = time.monotonic()
-    while not condition():
-        if time.monotonic() > began_s + timeout_s:
-            raise TimeoutError(f"not within {timeout_s:g} s: {what}")
-        time.sleep(_POLL_S)
-    return time.monotonic() - began_s
 
 
 class Server:

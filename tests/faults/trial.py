@@ -12,8 +12,9 @@ from tests.faults.arena import Arena
 from tests.faults.books import Figures
 from tests.faults.fault import Fault
 from tests.faults.load import Load
-from tests.faults.server import Server, until
+from tests.faults.server import Server
 from tests.faults.truth import Truth
+from tests.waiting import until
 
 _ANSWERS_BEFORE, _ANSWERS_AFTER = 20, 20
 _SETTLE_S = 10.0

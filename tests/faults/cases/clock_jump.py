@@ -17,8 +17,9 @@ from tests.faults import calls
 from tests.faults.arena import Arena
 from tests.faults.cases.failing_step import poison
 from tests.faults.fault import Fault
-from tests.faults.server import Server, until
+from tests.faults.server import Server
 from tests.faults.truth import NOVEL_SENTENCES
+from tests.waiting import until
 
 _SHIM = Path(__file__).parents[1] / "wall_clock.c"
 _COMPILER = shutil.which("cc")

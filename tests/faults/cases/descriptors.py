@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from tests.faults.arena import Arena
 from tests.faults.fault import Fault
-from tests.faults.server import until
+from tests.waiting import until
 
 _FREE = 4
 _CONNECTIONS = 40

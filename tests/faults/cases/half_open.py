@@ -7,8 +7,8 @@ from tests.faults.arena import Arena
 from tests.faults.fault import Fault
 from tests.faults.planted import PING_PERIOD_S, PING_TIMEOUT_S
 from tests.faults.proxy import Proxy
-from tests.faults.server import until
 from tests.faults.truth import NOVEL_SENTENCES
+from tests.waiting import until
 
 _CONNECTIONS = 4
 _NOT_YET_COUNTED = 100  # segments that are encoded ahead

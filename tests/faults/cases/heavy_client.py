@@ -4,7 +4,7 @@ from tests.e2e.relay import Relay
 from tests.faults import calls
 from tests.faults.arena import Arena
 from tests.faults.fault import Fault
-from tests.faults.server import until
+from tests.waiting import until
 
 _LIMIT_SOURCE_TOKENS = 200_000  # the default of a server
 _WAITING = 500  # segments: fewer than a call may have on their way

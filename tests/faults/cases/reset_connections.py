@@ -6,8 +6,8 @@ from tests.faults import calls
 from tests.faults.arena import Arena
 from tests.faults.fault import Fault
 from tests.faults.proxy import Proxy
-from tests.faults.server import until
 from tests.faults.truth import NOVEL_SENTENCES
+from tests.waiting import until
 
 _CONNECTIONS = 8
 _NOT_YET_COUNTED = 100

@@ -5,8 +5,8 @@ import time
 from tests.faults import calls
 from tests.faults.arena import Arena
 from tests.faults.fault import Fault
-from tests.faults.server import until
 from tests.faults.truth import NOVEL_SENTENCES
+from tests.waiting import until
 
 _READERS = 6
 _UNREAD_S = 1.0

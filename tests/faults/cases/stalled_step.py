@@ -6,7 +6,8 @@ from grpc_health.v1 import health_pb2
 
 from tests.faults.arena import Arena
 from tests.faults.fault import Fault
-from tests.faults.server import STEP_TIMEOUT_S, until
+from tests.faults.server import STEP_TIMEOUT_S
+from tests.waiting import until
 
 _STALLED_S = 1.0
 

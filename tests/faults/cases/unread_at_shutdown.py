@@ -3,8 +3,9 @@
 from tests.faults import calls
 from tests.faults.arena import Arena
 from tests.faults.fault import Fault
-from tests.faults.server import DRAIN_TIMEOUT_S, until
+from tests.faults.server import DRAIN_TIMEOUT_S
 from tests.faults.truth import NOVEL_SENTENCES
+from tests.waiting import until
 
 _READERS = 6
 

@@ -7,7 +7,7 @@ import termios
 from tests.faults.arena import Arena
 from tests.faults.cases.failing_step import hold_answers, poison
 from tests.faults.fault import Fault
-from tests.faults.server import until
+from tests.waiting import until
 
 _PIPE_BYTES = 4096  # of a pipe whose reader pauses
 _LINE_BYTES = 100  # at least: so many lines are more than the pipe takes

@@ -7,8 +7,8 @@ import sys
 
 from tests.faults.arena import Arena
 from tests.faults.fault import Fault
-from tests.faults.server import until
 from tests.faults.truth import NOVEL_SENTENCES, ROOT
+from tests.waiting import until
 
 _CALLS = 12
 _NOT_YET_COUNTED = 100  # segments that are encoded ahead

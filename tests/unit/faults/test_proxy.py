@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from tests.faults.proxy import Proxy
-from tests.faults.server import until
+from tests.waiting import until
 
 
 @pytest.fixture

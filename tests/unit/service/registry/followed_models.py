@@ -2,7 +2,6 @@
 
 import asyncio
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
 from tests.unit.service.played import Engine, intake_of
+from tests.unit.service.played_engine import until
 
 PATIENCE_S = 120
 
@@ -107,9 +107,3 @@ class FollowedModels:
     @property
     def errors(self) -> float:
         return self.metrics.total("bundle_errors")
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.001)

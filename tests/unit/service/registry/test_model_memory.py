@@ -22,7 +22,8 @@ from dragoman.errors import (
 from service.registry import model_memory
 from service.registry.catalog import ServedModel
 from service.settings import MEGABYTE, SettingsError
-from tests.unit.service.registry.followed_models import PATIENCE_S, FollowedModels, until
+from tests.unit.service.played_engine import until
+from tests.unit.service.registry.followed_models import PATIENCE_S, FollowedModels
 
 BUDGET_MB = 20  # three models of some 6.2 MB
 SMALL = {"threads": 1, "slots": 1, "encoder_cache_mb": 0, "result_cache_mb": 0}

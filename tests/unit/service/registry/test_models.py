@@ -1,7 +1,6 @@
 """Models that come and go; the tests play their engines."""
 
 import asyncio
-from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -18,6 +17,7 @@ from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
 from service.wire import SERVICE
 from tests.unit.service.played import Engine, intake_of
+from tests.unit.service.played_engine import until
 
 PATIENCE_S = 120
 
@@ -56,12 +56,6 @@ class PlayedRegistry:
 @pytest.fixture
 async def played(manifest, tokenizer) -> PlayedRegistry:
     return PlayedRegistry(manifest, tokenizer)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 async def test_nothing_is_shown_before_all_is_there(played: PlayedRegistry) -> None:

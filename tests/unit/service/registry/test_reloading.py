@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 from dragoman.bundle import MANIFEST, Bundle
 from dragoman.errors import BundleError
 from service.registry import allocator
-from tests.unit.service.registry.followed_models import PATIENCE_S, FollowedModels, until
+from tests.unit.service.played_engine import until
+from tests.unit.service.registry.followed_models import PATIENCE_S, FollowedModels
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Real gRPC servers that end by themselves, and the next one that takes the port."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import grpc.aio
 import pytest
@@ -14,6 +14,7 @@ from service.rpc import accept_loop
 from service.rpc.port import Port
 from service.rpc.standard_services import add_health
 from service.telemetry.metrics import Metrics
+from tests.unit.service.played_engine import until
 
 PATIENCE_S = 60
 ANY = Address("127.0.0.1", 0)
@@ -56,12 +57,6 @@ async def answers(address: Address) -> bool:
     async with grpc.aio.insecure_channel(str(address)) as channel:
         call = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=PATIENCE_S)
         return (await call).status == health_pb2.HealthCheckResponse.NOT_SERVING
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def test_the_port_that_was_chosen_is_told(port: Port) -> None:

@@ -53,6 +53,7 @@ class DecodeBatch:
         self._arrivals: list[Decode] = []  # taken, and perhaps not yet encoded
         self._ready = FairQueue()  # encoded, not yet in a slot ...
         self._memory_of: dict[Decode, Memory] = {}  # ... and what the encoder made of each
+        self._strangers = 0  # taken out of turn since the last that were taken in turn
         self._began_s: float | None = None  # when the current step did
         self._shown = 0  # active slots, as the metrics have them
         metrics.slots.inc(runner.slots)
@@ -141,14 +142,21 @@ class DecodeBatch:
         self._mailbox.deliver(failed)
 
     def _take(self, *, wait: bool) -> list[Decode] | None:
-        """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that."""
+        """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that.
+
+        Segments that were taken while one client waited delay no new client: of those that come meanwhile, one each is
+        taken at once. These are at most `AHEAD`, so that everybody's turns in the mailbox go on soon.
+        """
         free = self._scheduler.free - self._ready.slots
         ahead = AHEAD if self._mailbox.waiting_clients < 2 else AHEAD_OF_SEVERAL
         room = free + ahead if free > 0 else 0
         demand = max(0, min(free, HANDFUL - self.active - self._ready.slots))
         taken = self._mailbox.take(self._worker, room, wait=wait, demand=demand, source_tokens=RUN_TOKENS)
-        if not room and taken is not None and len(self._ready) > AHEAD_OF_SEVERAL:
-            return self._mailbox.take_new(self._scheduler.free, self._ready)
+        if room:
+            self._strangers = 0
+        elif taken is not None and len(self._ready) > AHEAD_OF_SEVERAL:
+            taken = self._mailbox.take_new(min(self._scheduler.free, AHEAD - self._strangers), self._ready)
+            self._strangers += len(taken)
         return taken
 
     def _encode(self, admitted: Sequence[Decode]) -> None:

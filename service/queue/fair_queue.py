@@ -223,7 +223,8 @@ class FairQueue:
     def take_new(self, count: int, other: "FairQueue") -> list[Decode]:
         """Remove segments of the first priority that waits: one each of clients who have none in another queue.
 
-        The client that waits longest for a turn comes first, and pays for it in the next.
+        The client that waits longest for a turn comes first, and pays for it in the next. What interactive ones get
+        counts for bulk's share.
         """
         if not self._length:
             return []
@@ -235,6 +236,7 @@ class FairQueue:
         for decode in taken:
             ring.pop(decode)
             self._slots -= decode.slots
+            self._settle(ring, decode.cost)
         self._length -= len(taken)
         return taken
 

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import Graphs
 from service.engine.invariants import violations
 from service.options import Decoding, Priority
+from service.queue.fair_queue import BULK_SHARE
 from service.queue.mailbox import Mailbox
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.telemetry.metrics import Metrics
@@ -209,6 +211,36 @@ def test_one_client_s_thousands_do_not_keep_another_s_single_segment(
         steps += 1
     # A client's turn of 32 source tokens is eleven of these segments, at two slots and two steps each.
     assert steps <= (2 + 2 if priority is Priority.BULK else 12 + 2)
+    driven.batch.fail(InternalError("enough"))
+    driven.mailbox.fail(InternalError("enough"))
+
+
+def test_bulk_gets_its_share_of_a_batch_that_was_full_of_it(sessions: Sessions, sources: list[list[int]]) -> None:
+    """What was encoded ahead while nobody else waited does not change the shares once others do."""
+    driven, got = sessions.driven(slots=4, room=1_000_000), Counter[Priority]()
+
+    def note(ended: Decode) -> None:
+        got[ended.priority] += ended.cost
+
+    def submit(client: str, count: int, priority: Priority) -> None:
+        driven.submit(
+            *(
+                Decode(sources[number % 4], 2, on_progress=note, client=client, priority=priority)
+                for number in range(count)
+            )
+        )
+
+    submit("bulk", 1_000, Priority.BULK)
+    for _ in range(5):
+        driven.step()
+    for number in range(40):
+        submit(f"{number}", 50, Priority.INTERACTIVE)
+    while got[Priority.INTERACTIVE] < 40 * 3 * 10:
+        driven.step()
+    got.clear()
+    while got.total() < 2_000:
+        driven.step()
+    assert 0.8 <= got[Priority.BULK] * BULK_SHARE / got.total() <= 1.3
     driven.batch.fail(InternalError("enough"))
     driven.mailbox.fail(InternalError("enough"))
 

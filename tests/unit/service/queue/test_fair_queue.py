@@ -146,6 +146,14 @@ def test_strangers_of_bulk_wait_while_anything_interactive_does() -> None:
     assert queue.take_new(5, held) == []
 
 
+def test_what_strangers_get_out_of_turn_is_owed_to_bulk() -> None:
+    crowd = [segments(f"{number}", 10, 10) for number in range(BULK_SHARE - 1)]
+    queue = filled(segments("bulk", 10, priority=BULK), *crowd)
+    assert len(queue.take_new(99, FairQueue())) == BULK_SHARE - 1
+    [next_taken] = queue.take(1)
+    assert next_taken.priority is BULK
+
+
 def test_a_segment_is_hastened_where_the_turn_of_another_client_comes_sooner() -> None:
     crowd = segments("a", *[10] * 100)
     queue = filled(crowd, segments("b", 10))

@@ -457,6 +457,7 @@ def test_text_with_terms_is_handed_out_once_it_is_whole(manifest, tokenizer) -> 
 
 
 @given(st.text(st.sampled_from("ab {x}.!Z,\n"), max_size=80))
+@example("{Z\n}")
 def test_what_is_not_kept_whole_is_named(manifest, tokenizer, text: str) -> None:
     named = Translator(manifest.model_copy(update={"stand_ins": ("tom",)}), tokenizer)
     options = terms_of(GlossaryEntry("a"), GlossaryEntry("b. Z"), GlossaryEntry("Z", ("b",)))

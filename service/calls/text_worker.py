@@ -89,7 +89,7 @@ class TextWorker:
         def made(number: int, text: str) -> Text:
             if number in bad:
                 return bad[number]
-            return _isolated(partial(make, text, options, partial(progress, number)))
+            return _isolated(partial(make, text, options, partial(progress, number), f"contents[{number}]"))
 
         def make_all(group: Iterable[tuple[int, str]]) -> dict[int, Text]:
             return {number: made(number, text) for number, text in group}

@@ -60,9 +60,17 @@ class Scheduler:
     of the slots' rows, one for each released slot.
     """
 
-    def __init__(self, slots: int, eos_id: int) -> None:
+    def __init__(self, slots: int, eos_id: int, on_failure: Callable[[Exception], None] = lambda error: None) -> None:
+        """Make slots without segments.
+
+        Args:
+            slots: how many.
+            eos_id: the end-of-sentence id.
+            on_failure: told of an error that ends one segment, and no other.
+        """
         self._slots = slots
         self._eos_id = eos_id
+        self._on_failure = on_failure
         self._scored: set[Decode] = set()  # those whose log-probabilities are added up token by token
         self._aligned: set[Decode] = set()  # those that want to know where the decoder looks
         self._searches: dict[Decode, Search] = {}
@@ -90,14 +98,17 @@ class Scheduler:
         return StepPlan(moves, admitted, ended)
 
     def admit(self, decode: Decode) -> int:
-        """Give a segment, whose memory is known, the next slot; returns the slot. It takes `decode.slots` free ones."""
-        decode.status = DecodeStatus.DECODING
+        """Give a segment, whose memory is known, the next slot; returns the slot. It takes `decode.slots` free ones.
+
+        Nothing has changed where that raises.
+        """
         slot = len(self.active)
-        self.active.append(decode)
         if decode.slots > 1:
             self._searches[decode] = Search(decode, slot, self._eos_id)
         elif (choose := chooser_of(decode)) is not None:
             self._choosers[decode] = choose
+        decode.status = DecodeStatus.DECODING
+        self.active.append(decode)
         # A search knows the log-probabilities of its hypotheses.
         if decode.decoding.wants_log_probability and decode.slots == 1:
             self._scored.add(decode)
@@ -105,7 +116,9 @@ class Scheduler:
             self._aligned.add(decode)
         return slot
 
-    def choose(self, ids: Sequence[int | None], logits_of: Callable[[int], NDArray[np.floating]]) -> Mapping[int, int]:
+    def choose(
+        self, ids: Sequence[int | None], logits_of: Callable[[int], NDArray[np.floating]]
+    ) -> Mapping[int, int | None]:
         """Choose tokens where that is not left to the decoder graph; to be asked once a step.
 
         Args:
@@ -113,12 +126,12 @@ class Scheduler:
             logits_of: gives the logits of a slot, [vocabulary_size].
 
         Returns:
-            The tokens by slot.
+            The tokens by slot; None where the choice fails.
         """
         if not self._choosers:
             return {}
         return {
-            slot: choose(partial(logits_of, slot))
+            slot: self._chosen(choose, partial(logits_of, slot))
             for slot, decode in enumerate(self.active)
             if (choose := self._choosers.get(decode)) is not None and ids[slot] is not None and not decode.forced_ids
         }
@@ -167,7 +180,7 @@ class Scheduler:
             now_s: the time of the step.
         """
         result, done, searches = StepResult(), [], self._searches
-        result.forced += selection.chosen.items()
+        result.forced += [(slot, token) for slot, token in selection.chosen.items() if token is not None]
         tokens = self._note(selection) if self._scored or self._aligned else selection.tokens
         for slot, (decode, token) in enumerate(zip(self.active, tokens, strict=True)):
             if searches and decode in searches:
@@ -195,9 +208,13 @@ class Scheduler:
             elif decode.wants_deltas:
                 result.progressed.append(decode)
         for decode, search in searches.items():
-            self._commit_search(decode, search, selection, now_s, result)
+            try:
+                self._commit_search(decode, search, selection, now_s, result)
+            except Exception as error:
+                self._on_failure(error)
+                decode.fail_alone(now_s)
             if decode.finished:
-                done += search.slots
+                done += [slot for slot, each in enumerate(self.active) if each is decode]
                 result.progressed.append(decode)
         result.moves = self._release(done)
         return result
@@ -228,6 +245,13 @@ class Scheduler:
             if is_text and decode.decoding.wants_attention:
                 decode.attention.append(selection.attention[slot])
         return tokens
+
+    def _chosen(self, choose: Choose, logits: Callable[[], NDArray[np.floating]]) -> int | None:
+        try:
+            return choose(logits)
+        except Exception as error:
+            self._on_failure(error)
+            return None
 
     def _commit_search(
         self, decode: Decode, search: Search, selection: Selection, now_s: float, result: StepResult

@@ -23,4 +23,4 @@ class Selection(NamedTuple):
     tokens: Sequence[int | None]
     best: Mapping[int, Best] = {}
     attention: Mapping[int, NDArray[np.float32]] = {}
-    chosen: Mapping[int, int] = {}
+    chosen: Mapping[int, int | None] = {}

@@ -49,7 +49,7 @@ class DecodeBatch:
         self._mailbox = mailbox
         self._metrics = metrics
         self._worker = mailbox.register_worker()
-        self._scheduler = Scheduler(runner.slots, manifest.eos_id)
+        self._scheduler = Scheduler(runner.slots, manifest.eos_id, runner.note_failure)
         self._arrivals: list[Decode] = []  # taken, and perhaps not yet encoded
         self._ready = FairQueue()  # encoded, not yet in a slot ...
         self._memory_of: dict[Decode, Memory] = {}  # ... and what the encoder made of each
@@ -86,8 +86,10 @@ class DecodeBatch:
     def _work(self, arrivals: list[Decode]) -> None:
         self._arrivals = arrivals
         plan = self._scheduler.plan(arrivals, time.monotonic())
-        self.runner.release(plan.moves)
-        self._mailbox.deliver(plan.ended)
+        try:
+            self.runner.release(plan.moves)
+        finally:
+            self._mailbox.deliver(plan.ended)
         self._encode(plan.admitted)
         self._arrivals = []
         self._admit()
@@ -195,8 +197,9 @@ class DecodeBatch:
             del self._memory_of[decode]
         self._mailbox.deliver(ended)
         for decode in self._ready.take(self._scheduler.free):
-            self.runner.admit(self._memory_of.pop(decode), decode.start_id)
-            self._scheduler.admit(decode)
+            decode_step.admit(self.runner, self._scheduler, decode, self._memory_of.pop(decode))
+            if decode.finished:
+                self._mailbox.deliver([decode])
 
     def _decode(self) -> None:
         rows = self.active
@@ -204,13 +207,15 @@ class DecodeBatch:
         selection = decode_step.run(self.runner, self._scheduler)
         now_s = time.monotonic()
         result = self._scheduler.commit(selection, now_s)
-        decode_step.apply(self.runner, result)
-        # Counted first: an answer is in the metrics when its caller has it.
-        self._metrics.decode_step_duration_seconds.observe(now_s - start_s)
-        self._metrics.decode_batch_slots.observe(rows)
-        self._metrics.target_tokens_total.inc(result.tokens)
-        self._show_active()
-        self._mailbox.deliver(result.progressed)
+        try:
+            decode_step.apply(self.runner, result)
+        finally:  # what has ended is told, whatever becomes of the slots
+            # Counted first: an answer is in the metrics when its caller has it.
+            self._metrics.decode_step_duration_seconds.observe(now_s - start_s)
+            self._metrics.decode_batch_slots.observe(rows)
+            self._metrics.target_tokens_total.inc(result.tokens)
+            self._show_active()
+            self._mailbox.deliver(result.progressed)
 
     def _show_active(self) -> None:
         if self.active != self._shown:

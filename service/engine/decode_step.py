@@ -1,8 +1,31 @@
 """One step of a decode batch, between its scheduler and its runner."""
 
+import time
+
+from service.decode import Decode
 from service.decoding.scheduler import Scheduler, StepResult
 from service.decoding.selection import Selection
 from service.engine.runner import Runner
+from service.runtime.interfaces import Memory
+
+
+def admit(runner: Runner, scheduler: Scheduler, decode: Decode, memory: Memory) -> None:
+    """Give a segment the next slots; it ends with an error where that fails, and nothing else has changed then.
+
+    Args:
+        runner: that decodes it.
+        scheduler: of the runner's slots.
+        decode: takes no more slots than are free.
+        memory: of its source.
+    """
+    slot = runner.active
+    try:
+        runner.admit(memory, decode.start_id)
+        scheduler.admit(decode)
+    except Exception as error:
+        runner.note_failure(error)
+        runner.release([(slot, slot)] * (runner.active - slot))
+        decode.fail_alone(time.monotonic())
 
 
 def run(runner: Runner, scheduler: Scheduler) -> Selection:

@@ -31,7 +31,7 @@ def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch:
     Raises:
         Exception: a graph fails whatever the segment.
     """
-    scheduler, coming = Scheduler(runner.slots, eos_id), iter(waves)
+    scheduler, coming = Scheduler(runner.slots, eos_id, runner.note_failure), iter(waves)
     ready: deque[tuple[Decode, Memory]] = deque()
     more = True
     while more or ready or scheduler.active:
@@ -41,8 +41,7 @@ def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch:
             ready.extend(_encoded(runner, wave or ()))
         while ready and scheduler.free >= ready[0][0].slots:
             decode, memory = ready.popleft()
-            runner.admit(memory, decode.start_id)
-            scheduler.admit(decode)
+            decode_step.admit(runner, scheduler, decode, memory)
         if scheduler.active:
             _step(runner, scheduler, watch)
 

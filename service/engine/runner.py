@@ -196,13 +196,15 @@ class Runner:
         """Take all segments out of their slots."""
         self.active = 0
 
+    def note_failure(self, error: Exception) -> None:
+        """Log an error that ends one segment: its class and where, since what it says may hold a caller's data."""
+        _log.error("a segment failed", error=type(error).__name__, at=_where(error))
+
     def _isolate(self, run: Callable[[int, int], None], count: int, graph: Graph, probe: Callable[[], None]) -> None:
         """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound."""
 
         def note(error: Exception) -> None:
-            # Not its message: what a runtime says may hold a caller's data.
-            where = traceback.format_tb(error.__traceback__)[-1]
-            _log.error("a run failed", graph=graph, error=type(error).__name__, at=where)
+            _log.error("a run failed", graph=graph, error=type(error).__name__, at=_where(error))
             self._on_failure(graph)
 
         if len(run_isolated(run, 0, count, note)) == count:
@@ -216,3 +218,8 @@ class Runner:
         [memory] = self._encoder.encode([self._probe_ids])
         self._slots.fill(0, memory)
         self._step.run(1)
+
+
+def _where(error: Exception) -> str:
+    # Not its message: what a runtime says may hold a caller's data.
+    return traceback.format_tb(error.__traceback__)[-1]

@@ -14,19 +14,22 @@ class SegmentEncoder:
     Args:
         tokenizer: of the model.
         max_tokens: that fit.
+
+    Attributes:
+        max_tokens: see above.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._tokenizer = tokenizer
-        self._max_tokens = max_tokens
+        self.max_tokens: Final = max_tokens
         self._last = ""
         self._ids: list[int] = []  # of the last piece
 
     def fits(self, piece: str) -> bool:
         """Tell whether a piece is short enough for the model."""
-        if len(piece) > self._max_tokens * CHARACTERS_PER_TOKEN:
+        if len(piece) > self.max_tokens * CHARACTERS_PER_TOKEN:
             return False
-        return len(self.ids(piece)) <= self._max_tokens
+        return len(self.ids(piece)) <= self.max_tokens
 
     def ids(self, piece: str) -> list[int]:
         """Give the ids of a piece, without the end-of-sentence id; none where the model sees nothing in it."""

@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 from typing import Final, NamedTuple, Protocol
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
-from dragoman.errors import InvalidRequestError
+from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
@@ -87,13 +87,17 @@ class Translator:
         text: str,
         options: RequestOptions = _DEFAULT_OPTIONS,
         on_progress: OnProgress = lambda segment: None,
+        field: str = "text",
     ) -> Document:
         """Make a document of a text, of which nothing has been read; HTML and XML are parsed at once.
+
+        Reading it raises InvalidRequestError where a part that cannot be cut is longer than the model takes.
 
         Args:
             text: any text, without lone surrogates.
             options: what the call asks for.
             on_progress: called on the event loop, see :class:`Segment`.
+            field: that holds the text, for errors.
         """
         decoding = options.decoding._replace(stops_at_repetition=self._limits.stop_repetition)
         options = options._replace(decoding=decoding)
@@ -112,7 +116,7 @@ class Translator:
             text_bytes = len(text.encode())
             pieces = split(text)
         return Document(
-            self._parts(pieces, encoder, planner, frame, options, on_progress),
+            self._parts(pieces, encoder, planner, frame, options, on_progress, field),
             self._tokenizer,
             text_bytes=text_bytes,
             characters=len(text),
@@ -127,9 +131,10 @@ class Translator:
         text: str,
         options: RequestOptions = _DEFAULT_OPTIONS,
         on_progress: OnProgress = lambda segment: None,
+        field: str = "text",
     ) -> Document:
-        """Make a document of a text, and read all of it; the arguments are those of :meth:`open`."""
-        document = self.open(text, options, on_progress)
+        """Make a document of a text, and read all of it; the arguments, and the error, are those of :meth:`open`."""
+        document = self.open(text, options, on_progress, field)
         document.read_all()
         return document
 
@@ -218,8 +223,13 @@ class Translator:
         frame: Frame,
         options: RequestOptions,
         on_progress: OnProgress,
+        field: str,
     ) -> Iterator[Part]:
-        """Make segments of the pieces of a text, one after the other; the first has the prefix."""
+        """Make segments of the pieces of a text, one after the other; the first has the prefix.
+
+        Raises:
+            InvalidRequestError: a piece that cannot be cut is longer than the model takes.
+        """
         prefix_ids, number, start = options.prefix_ids, 0, 0
         for kept, text, inside, protection in pieces:
             start += len(kept)
@@ -228,6 +238,8 @@ class Translator:
             if text and not (plan and plan.is_all) and (ids := encoder.ids(read)):
                 aligned = options.alignments or plan is not None or (protection is not None and protection.weight > 0)
                 asked = _of_segment(options, number, wants_attention=aligned)
+                if len(ids) > encoder.max_tokens:
+                    raise _uncuttable(field, len(ids), encoder.max_tokens)
                 segment = self._segment(text, ids, frame, asked, on_progress, prefix_ids, plan)
                 source = SegmentText(read, start, len(frame.prefix)) if aligned else None
                 yield Part(kept, segment, protection, inside, source, plan)
@@ -293,6 +305,11 @@ def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextR
     for segment in segments:
         segment.finished = True
     return [document.result() for document in documents]
+
+
+def _uncuttable(field: str, tokens: int, limit: int) -> InvalidRequestError:
+    most = f"a part that cannot be cut must be at most {limit} tokens of the model, one is {tokens}"
+    return InvalidRequestError(f"{field}: {most}", violations=[FieldViolation(field, most)])
 
 
 def _of_segment(options: RequestOptions, number: int, *, wants_attention: bool) -> RequestOptions:

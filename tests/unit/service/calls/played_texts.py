@@ -37,7 +37,11 @@ class CharacterTranslator:
         return document
 
     def open(
-        self, text: str, options: RequestOptions = DEFAULT_OPTIONS, on_progress: OnProgress = lambda _: None
+        self,
+        text: str,
+        options: RequestOptions = DEFAULT_OPTIONS,
+        on_progress: OnProgress = lambda _: None,
+        field: str = "text",
     ) -> Document:
         return Document(
             self._parts(text, options, on_progress),

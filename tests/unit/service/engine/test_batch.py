@@ -3,27 +3,31 @@
 import gc
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import pytest
 from structlog.testing import capture_logs
 
-from dragoman.errors import DeadlineExceededError, InternalError
+from dragoman.errors import DeadlineExceededError, InternalError, TextFailedError
 from service.decode import Decode, DecodeStatus, FinishReason
+from service.decoding import choice
+from service.decoding.beam import Beam
+from service.decoding.search import Search
 from service.engine import batch
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import Graphs
 from service.engine.invariants import violations
-from service.options import Decoding, Priority
+from service.engine.runner import Runner
+from service.options import Decoding, Priority, Sampling
 from service.queue.fair_queue import BULK_SHARE
 from service.queue.mailbox import Mailbox
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.telemetry.metrics import Metrics
 from tests.engine_harness import OpenBatch
-from tests.synthetic import MAX_TARGET_TOKENS, Synthetic
+from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
 
 EXPIRED_S = 0.0  # on the clock of time.monotonic, which is past it
 
@@ -449,6 +453,76 @@ def test_a_segment_that_no_run_of_the_decoder_bears_is_alone_no_proof_that_the_e
     driven.submit(sound)
     driven.exhaust()
     assert sound.target_ids == sessions.alone(sources[0])[:8]
+
+
+def test_a_source_that_no_slot_has_room_for_ends_alone(
+    sessions: Sessions, driven: DrivenBatch, sources: list[list[int]]
+) -> None:
+    told: list[Decode] = []
+    too_long = Decode([*range(5, 5 + MAX_SOURCE_TOKENS), 2], 8, on_progress=told.append)
+    sound = Decode(sources[0], 8)
+    driven.submit(too_long, sound)
+    with capture_logs() as log:
+        driven.exhaust()
+    assert told == [too_long]
+    assert isinstance(too_long.error, TextFailedError)
+    assert [(entry["event"], entry["error"]) for entry in log] == [("a segment failed", "ValueError")]
+    assert sound.target_ids == sessions.alone(sources[0])[:8]
+
+
+@pytest.mark.parametrize(
+    ("planted", "decoding"),
+    [
+        ((Search, "__init__"), Decoding(beam_size=2)),
+        ((Beam, "advance"), Decoding(beam_size=2)),
+        ((choice, "draw"), Decoding(sampling=Sampling(seed=1))),
+    ],
+    ids=["admission", "beam", "draw"],
+)
+def test_what_cannot_be_decided_for_one_segment_ends_that_one_alone(
+    sessions: Sessions,
+    driven: DrivenBatch,
+    sources: list[list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+    planted: tuple[object, str],
+    decoding: Decoding,
+) -> None:
+    def fail(*_: object) -> None:
+        raise PlantedError
+
+    monkeypatch.setattr(*planted, fail)
+    bad, sound = Decode(sources[1], 8, decoding=decoding), Decode(sources[0], 8)
+    driven.submit(bad, sound)
+    with capture_logs() as log:
+        driven.exhaust()
+    assert isinstance(bad.error, TextFailedError)
+    assert [entry["error"] for entry in log] == ["PlantedError"]
+    assert sound.target_ids == sessions.alone(sources[0])[:8]
+
+
+def test_who_has_ended_is_told_where_the_slots_then_fail(
+    driven: DrivenBatch, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Runner, moves: Sequence[object]) -> None:
+        if moves:
+            raise PlantedError
+
+    told: list[Decode] = []
+    ended, expired = Decode(sources[0], 1, on_progress=told.append), Decode(sources[1], 9, on_progress=told.append)
+    driven.submit(expired)
+    driven.step()
+    monkeypatch.setattr(Runner, "release", fail)
+    driven.submit(ended)
+    with pytest.raises(PlantedError):
+        driven.step()
+    assert told == [ended]
+    assert ended.finish_reason is FinishReason.LENGTH
+    expired.deadline_s = EXPIRED_S
+    with pytest.raises(PlantedError):
+        driven.step()
+    assert told == [ended, expired]
+    driven.batch.fail(InternalError("broken"))
+    assert driven.mailbox.unfinished == 0
 
 
 def log_probabilities_alone(sessions: Sessions, source: list[int], limit: int) -> list[float]:

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman.bundle import target_limit
-from dragoman.errors import InternalError
+from dragoman.bundle import Manifest, target_limit
+from dragoman.errors import InternalError, InvalidRequestError
 from dragoman.glossary import GlossaryEntry
 from dragoman.language_marks import LanguageMarks, Languages
+from dragoman.tokenizer import Tokenizer
 from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions, Sampling, XmlTags
 from service.segment import Segment
@@ -345,6 +346,19 @@ def test_pieces_without_a_token_are_counted(translator, monkeypatch, tokenizer, 
     monkeypatch.setattr(tokenizer, "encode", lambda text: [*encode(text), manifest.unknown_id, manifest.unknown_id])
     [result] = translator.translate_offline(Echo(), ["Tom. Where?"])
     assert result.unknown_pieces == 4
+
+
+def test_a_text_is_refused_where_a_single_character_is_longer_than_the_model_takes(
+    manifest: Manifest, tokenizer: Tokenizer
+) -> None:
+    short = Translator(manifest.model_copy(update={"max_source_tokens": 3}), tokenizer)
+    assert short.prepare("tom 你").segments
+    document = short.open("tom 𠮷", field="contents[1]")
+    with pytest.raises(
+        InvalidRequestError, match=r"^contents\[1\]: .* at most 2 tokens of the model, one is 5$"
+    ) as bad:
+        document.read_all()
+    assert [violation.field for violation in bad.value.violations] == ["contents[1]"]
 
 
 @pytest.mark.parametrize(("text", "split"), [("tom. " * 50, False), ("tom " * 50, True), ("", False)])

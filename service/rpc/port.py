@@ -60,8 +60,8 @@ class Port:
 
     async def _start(self, address: Address) -> Address:
         server, port = self._make_server(address)
+        self._servers.append(server)  # first: it has to be stopped, whatever becomes of its start
         await server.start()
-        self._servers.append(server)
         return address._replace(port=port)
 
     async def _watch(self, address: Address) -> None:

@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-import grpc.aio
 import onnxruntime
 import pytest
 
@@ -19,6 +18,7 @@ from service.runtime import cuda
 from service.security.callers import Callers
 from service.settings import Settings, SettingsError, load
 from service.telemetry.metrics import Metrics
+from tests.grpc_server import grpc_server
 
 PAGE = (Path(__file__).parents[3] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 
@@ -66,18 +66,15 @@ def test_the_client_alone(monkeypatch, capsys) -> None:
 
 
 async def test_loading_and_draining() -> None:
-    gate, metrics, server = Gate(), Metrics(), grpc.aio.server()
+    gate, metrics = Gate(), Metrics()
     handlers = TranslationHandlers(gate, Settings(), metrics, Callers(metrics))
-    Translation(handlers, Settings().max_request_bytes).add_to(server)
-    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-    await server.start()
-    async with AsyncClient(address, retries=0) as client:
+    service = Translation(handlers, Settings().max_request_bytes)
+    async with grpc_server(service.add_to) as address, AsyncClient(address, retries=0) as client:
         with pytest.raises(LoadingError) as loading:
             await client.translate("Good morning.", model="en-de")
         gate.close()
         with pytest.raises(DrainingError) as draining:
             await client.translate("Good morning.", model="en-de")
-    await server.stop(None)
     assert f"LoadingError: {loading.value}\n" in PAGE
     assert f"`{draining.value}` (`DrainingError`)" in PAGE
 

@@ -24,6 +24,7 @@ from service.settings import Settings
 from service.telemetry.access_log import AccessLog
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
+from tests.grpc_server import grpc_server
 from tests.unit.service.played import intake_of
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, ServedEngine
 
@@ -109,16 +110,13 @@ def played(closed_played: PlayedEngine, manifest: Manifest, tokenizer: Tokenizer
 @pytest.fixture
 async def closed_served(closed_played: PlayedEngine, server_settings: Settings) -> AsyncIterator[ServedEngine]:
     """A server that has not loaded its models."""
-    server = grpc.aio.server()
-    Translation(closed_played.handlers, server_settings.max_request_bytes).add_to(server)
-    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-    await server.start()
+    service = Translation(closed_played.handlers, server_settings.max_request_bytes)
     async with (
+        grpc_server(service.add_to) as address,
         AsyncClient(address, timeout_s=PATIENCE_S) as client,
         grpc.aio.insecure_channel(address) as channel,
     ):
         yield ServedEngine(**vars(closed_played), client=client, stub=TranslationStub(channel))
-    await server.stop(None)
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 import grpc.aio
 import pytest
 
 from service.rpc.answers import Answers
+from tests.grpc_server import grpc_server
 
 PATIENCE_S = 30
 WHY = "the server stops"
@@ -16,22 +18,17 @@ _Serve = Callable[[Any, grpc.aio.ServicerContext], Awaitable[None]]
 
 @pytest.fixture
 async def call_of() -> AsyncIterator[Callable[[_Serve], Awaitable[grpc.aio.UnaryStreamCall]]]:
-    servers, channels = [], []
+    async with AsyncExitStack() as opened:
 
-    async def start(serve: _Serve) -> grpc.aio.UnaryStreamCall:
-        server = grpc.aio.server()
-        server.add_registered_method_handlers("s", {"m": grpc.unary_stream_rpc_method_handler(serve)})
-        port = server.add_insecure_port("127.0.0.1:0")
-        await server.start()
-        servers.append(server)
-        channels.append(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))
-        return channels[-1].unary_stream("/s/m")(b"", timeout=PATIENCE_S)
+        async def start(serve: _Serve) -> grpc.aio.UnaryStreamCall:
+            def add_services(server: Any) -> None:
+                server.add_registered_method_handlers("s", {"m": grpc.unary_stream_rpc_method_handler(serve)})
 
-    yield start
-    for channel in channels:
-        await channel.close()
-    for server in servers:
-        await server.stop(None)
+            address = await opened.enter_async_context(grpc_server(add_services))
+            channel = await opened.enter_async_context(grpc.aio.insecure_channel(address))
+            return channel.unary_stream("/s/m")(b"", timeout=PATIENCE_S)
+
+        yield start
 
 
 @pytest.mark.parametrize("turns", range(6))

@@ -19,6 +19,7 @@ from service.settings import Settings
 from service.telemetry.access_log import AccessLog
 from service.telemetry.logs import Log
 from service.telemetry.metrics import Metrics
+from tests.grpc_server import grpc_server
 
 PATIENCE_S = 60
 SERVICE = "dragoman.v1.Translation"
@@ -58,12 +59,8 @@ async def address(metrics: Metrics, lines: list[str], looked_up: list[str]) -> A
     callers = Callers(metrics, lambda: ring)
     access_log = AccessLog(Log(lines.append, as_json=True), "all")
     handlers = TranslationHandlers(Gate(), Settings(), metrics, callers, access_log)
-    server = grpc.aio.server()
-    Translation(handlers, 1_000_000).add_to(server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    yield f"127.0.0.1:{port}"
-    await server.stop(None)
+    async with grpc_server(Translation(handlers, 1_000_000).add_to) as address:
+        yield address
 
 
 async def test_a_key_lets_in_under_its_name(address, lines) -> None:

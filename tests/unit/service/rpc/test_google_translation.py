@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 
 import grpc.aio
 import pytest
@@ -19,6 +20,7 @@ from service.security.api_keys import KeyStore
 from service.security.callers import Callers
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
+from tests.grpc_server import grpc_server
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, until
 
 SERVICE = "/google.cloud.translation.v3.TranslationService/"
@@ -33,22 +35,14 @@ FIELDS = {"parent": "projects/p", "contents": ["tom"], "source_language_code": "
 @pytest.fixture
 async def serve() -> AsyncIterator[Callable]:
     """Serves handlers; gives a channel."""
-    servers, channels = [], []
+    async with AsyncExitStack() as opened:
 
-    async def start(handlers: TranslationHandlers, max_request_bytes: int = 1_000_000) -> grpc.aio.Channel:
-        server = grpc.aio.server()
-        GoogleTranslation(handlers, max_request_bytes, 4_000_000).add_to(server)
-        port = server.add_insecure_port("127.0.0.1:0")
-        await server.start()
-        servers.append(server)
-        channels.append(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))
-        return channels[-1]
+        async def start(handlers: TranslationHandlers, max_request_bytes: int = 1_000_000) -> grpc.aio.Channel:
+            service = GoogleTranslation(handlers, max_request_bytes, 4_000_000)
+            address = await opened.enter_async_context(grpc_server(service.add_to))
+            return await opened.enter_async_context(grpc.aio.insecure_channel(address))
 
-    yield start
-    for channel in channels:
-        await channel.close()
-    for server in servers:
-        await server.stop(None)
+        yield start
 
 
 def call(channel: grpc.aio.Channel, name: str, request: bytes, **options: object) -> grpc.aio.UnaryUnaryCall:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import NamedTuple
 
 import grpc.aio
@@ -12,6 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from service.registry.health import BUNDLES, Health, name_of
 from service.rpc.standard_services import POOL, add_health
 from service.wire import SERVICE
+from tests.grpc_server import grpc_server
 
 PATIENCE_S = 120
 SERVING, NOT_SERVING, UNKNOWN = "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"
@@ -48,13 +50,12 @@ def status(answer: health_pb2.HealthCheckResponse) -> str:
 
 @pytest.fixture
 async def served() -> AsyncIterator[Served]:
-    health, server = Health(), grpc.aio.server()
-    add_health(health, server)
-    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-    await server.start()
-    async with grpc.aio.insecure_channel(address) as channel:
+    health = Health()
+    async with (
+        grpc_server(partial(add_health, health)) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
         yield Served(health, health_pb2_grpc.HealthStub(channel), channel)
-    await server.stop(None)
 
 
 def test_the_name_of_a_model() -> None:

@@ -1,6 +1,8 @@
 """Calls of health on a real gRPC server, from one host and another."""
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from functools import partial
 
 import grpc.aio
 import pytest
@@ -11,6 +13,7 @@ from service.rpc.open_calls import OpenCalls
 from service.rpc.standard_services import add_health
 from service.telemetry.metrics import Metrics
 from service.wire import SERVICE
+from tests.grpc_server import grpc_server
 
 LIMIT = 2
 PATIENCE_S = 60
@@ -25,22 +28,15 @@ def metrics() -> Metrics:
 @pytest.fixture
 async def serve(metrics: Metrics) -> AsyncIterator[Callable]:
     """Starts a server all of whose services but one are bounded; gives a channel to it."""
-    servers, channels = [], []
+    async with AsyncExitStack() as opened:
 
-    async def start(service: str = SERVICE) -> grpc.aio.Channel:
-        server = grpc.aio.server(interceptors=[OpenCalls([service], LIMIT, metrics)])
-        add_health(Health(), server)
-        port = server.add_insecure_port("127.0.0.1:0")
-        await server.start()
-        servers.append(server)
-        channels.append(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))
-        return channels[-1]
+        async def start(service: str = SERVICE) -> grpc.aio.Channel:
+            bounded = grpc_server(partial(add_health, Health()), [OpenCalls([service], LIMIT, metrics)])
+            return await opened.enter_async_context(
+                grpc.aio.insecure_channel(await opened.enter_async_context(bounded))
+            )
 
-    yield start
-    for channel in channels:
-        await channel.close()
-    for server in servers:
-        await server.stop(None)
+        yield start
 
 
 async def watched(channel: grpc.aio.Channel, count: int) -> list:

@@ -12,6 +12,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.rpc import request_parsing
 from service.rpc.translation import Translation
 from service.wire import SERVICE
+from tests.grpc_server import grpc_server
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine
 
 LIMIT_BYTES = 1000
@@ -22,13 +23,11 @@ GOOD = pb.TranslateTextRequest(contents=[" "], model="en-de").SerializeToString(
 
 @pytest.fixture
 async def channel(played: PlayedEngine) -> AsyncIterator[grpc.aio.Channel]:
-    server = grpc.aio.server()
-    Translation(played.handlers, LIMIT_BYTES).add_to(server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+    async with (
+        grpc_server(Translation(played.handlers, LIMIT_BYTES).add_to) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
         yield channel
-    await server.stop(None)
 
 
 async def outcome(channel: grpc.aio.Channel, method: str, *messages: bytes, ends: bool = True) -> list[bytes]:

@@ -40,6 +40,8 @@ def wrong_columns(names: list[str], columns: Columns) -> str:
     for name in columns:
         if name not in names:
             return f"has no column {name!r}; there are: {', '.join(names) or 'none'}"
+        if names.count(name) > 1:
+            return f"has {names.count(name)} columns {name!r}, must have one"
     return taken_column(names)
 
 

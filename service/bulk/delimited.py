@@ -15,6 +15,8 @@ from service.bulk.lines import lines_between
 from service.bulk.rows import Row
 
 _BLANKS: Final = str.maketrans("\t\r\n", "   ")
+# As the writer of rows is told: then it quotes fields that hold either character.
+_LINE_END: Final = "\r\n"
 
 
 class _Record(NamedTuple):
@@ -81,6 +83,14 @@ class Delimited:
             raise DataError(f"{path}: the row at byte {begin}: {error}") from error
 
 
+class _Lines(io.StringIO):
+    """Rows of a writer, each ended by a line feed alone."""
+
+    def write(self, row: str) -> int:
+        """Add one row."""
+        return super().write(row.removesuffix(_LINE_END) + "\n")
+
+
 class DelimitedRows:
     """Rows of a file."""
 
@@ -93,8 +103,8 @@ class DelimitedRows:
 
     def with_outcomes(self, outcomes: Sequence[Outcome]) -> bytes:
         """As `Rows.with_outcomes`."""
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n", **self._dialect)
+        stream = _Lines()
+        writer = csv.writer(stream, lineterminator=_LINE_END, **self._dialect)
         writer.writerow([*self._header, *Outcome._fields])
         for fields, outcome in zip(self._records, outcomes, strict=True):
             writer.writerow([*fields, *(self._field(value) for value in outcome)])

@@ -12,6 +12,10 @@ from service.bulk.lines import Line, lines_between
 from service.bulk.rows import Row
 
 
+class _RepeatedKeyError(ValueError):
+    """An object has a key twice, of which the reader would keep one."""
+
+
 class JsonLines:
     """Reads and writes them. Lines without anything in them are no rows."""
 
@@ -57,11 +61,22 @@ def _object(line: Line) -> dict[str, Any] | None:
     if not line.text.strip():
         return None
     try:
-        content = json.loads(line.text)
+        content = json.loads(line.text, object_pairs_hook=_unique)
+    except _RepeatedKeyError:
+        raise
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
         raise ValueError("is no JSON object")
+    return content
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in content:
+            raise _RepeatedKeyError(f"has the key {name!r} more than once")
+        content[name] = value
     return content
 
 

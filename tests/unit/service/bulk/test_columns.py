@@ -44,6 +44,13 @@ def test_a_missing_column_is_named_with_those_that_there_are() -> None:
     assert wrong_columns([], Columns("id", "text")) == "has no column 'id'; there are: none"
 
 
+def test_a_column_that_is_read_is_there_once() -> None:
+    columns = Columns("id", "text")
+    assert wrong_columns(["text", "id", "text"], columns) == "has 2 columns 'text', must have one"
+    assert wrong_columns(["id", "text", "id", "id"], columns) == "has 3 columns 'id', must have one"
+    assert wrong_columns(["id", "text", "", ""], columns) == ""
+
+
 @pytest.mark.parametrize("name", Outcome._fields)
 def test_a_column_of_the_output_is_taken(name: str) -> None:
     wrong = wrong_columns(["id", "text", name], Columns("id", "text"))

@@ -49,6 +49,8 @@ def test_bytes_that_are_no_text_neither_end_the_file_nor_get_lost(file: Path) ->
         ("[" * 100_000, "is no JSON object"),
         ('{"text": "a"}', "has no 'id'"),
         ('{"id": null, "text": "a"}', "'id' must be a string or a whole number, is null"),
+        ('{"id": 2, "text": "a", "text": "b"}', "has the key 'text' more than once"),
+        ('{"id": 2, "text": "a", "x": [{"y": 1, "y": 1}]}', "has the key 'y' more than once"),
         ('{"id": 2, "error": ""}', "has a column 'error', which is the name of a column of the output"),
     ],
 )

@@ -82,6 +82,14 @@ def test_a_file_that_cannot_be_used_is_refused(file: Path, columns: dict[str, An
     assert str(error.value) == f"{file}: {why}"
 
 
+def test_a_text_of_two_columns_is_refused(file: Path) -> None:
+    pq.write_table(
+        pa.Table.from_arrays([pa.array(["1"]), pa.array(["a"]), pa.array(["b"])], ["id", "text", "text"]), file
+    )
+    with pytest.raises(DataError, match=rf"^{file}: has 2 columns 'text', must have one$"):
+        scan(file)
+
+
 def test_what_is_no_parquet_is_refused(file: Path) -> None:
     file.write_bytes(b"PAR1 not really")
     with pytest.raises(DataError, match=rf"^{file}: "):

@@ -11,6 +11,7 @@ from service.calls.text_worker import unexpected
 from service.handlers.context import CallContext
 from service.handlers.documents import METHOD, AskedDocument, Documents
 from service.handlers.translation import TranslationHandlers
+from service.wire import Protocol
 
 KEEP_S: Final = 600.0  # a document that nobody fetches
 # Of all clients; one client may have half of each.
@@ -26,6 +27,7 @@ class DocumentJob:
     """A document on its way.
 
     Attributes:
+        protocol: by what it came, and by what alone it is found.
         client: who sent it.
         file_name: as the client calls it.
         size: of what is kept of it, in bytes.
@@ -34,6 +36,7 @@ class DocumentJob:
         task: gives the content of the translated document, or raises a DragomanError.
     """
 
+    protocol: Protocol
     client: str
     file_name: str
     size: int
@@ -66,7 +69,7 @@ class DocumentJobs:
             ConcurrencyLimitedError: there are too many of the client.
             QueueFullError: there are too many of all.
         """
-        job = DocumentJob(context.caller.name, asked.name, len(asked.content))
+        job = DocumentJob(context.protocol, context.caller.name, asked.name, len(asked.content))
         try:
             self._let_in(job)
         except (ConcurrencyLimitedError, QueueFullError) as error:
@@ -76,9 +79,10 @@ class DocumentJobs:
         self._jobs[job.id] = job
         return job
 
-    def find(self, job_id: str) -> DocumentJob | None:
-        """Give a job; None where there is none, or none any more."""
-        return self._jobs.get(job_id)
+    def find(self, protocol: Protocol, job_id: str) -> DocumentJob | None:
+        """Give a job of a protocol; None where it has none of this name, or none any more."""
+        job = self._jobs.get(job_id)
+        return job if job and job.protocol is protocol else None
 
     def forget(self, job: DocumentJob) -> None:
         """Keep nothing of a job any more; one that runs is cancelled."""

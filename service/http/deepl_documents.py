@@ -20,6 +20,7 @@ from service.http.deepl import failed, key_of
 from service.http.deepl_request import document_of
 from service.http.download import download
 from service.http.parameter_calls import ParameterCalls, answered
+from service.wire import Protocol
 
 # Of a document: nobody waits at the other end of the connection for it.
 _TIMEOUT_S: Final = 3600.0
@@ -82,7 +83,7 @@ class DeepLDocuments:
         """Give the job of the caller's own document; None where it has none of this name and key."""
         key, context = await self._calls.read("ListModels", request, _document_key, key_of(request))
         await self._handlers.list_models(pb.ListModelsRequest(), context)  # counts as such a call
-        job = self._jobs.find(request.path_params["document_id"])
+        job = self._jobs.find(Protocol.DEEPL, request.path_params["document_id"])
         if job is None or job.client != context.caller.name:
             return None
         return job if secrets.compare_digest(job.key.encode(), key.encode()) else None

@@ -15,6 +15,7 @@ from service.http.calls import while_client_stays
 from service.http.download import download
 from service.http.libretranslate import failed
 from service.http.parameter_calls import ParameterCalls, answered
+from service.wire import Protocol
 
 _FETCHED_AT: Final = "/download_file/"
 
@@ -51,7 +52,7 @@ class LibreTranslateFiles:
         return {"translatedFileUrl": self._calls.origin(request) + path}
 
     async def _fetch(self, request: Request) -> Response:
-        job = self._jobs.find(request.path_params["name"].partition(".")[0])
+        job = self._jobs.find(Protocol.LIBRETRANSLATE, request.path_params["name"].partition(".")[0])
         if job is None or not job.task.done():
             return errors.json_response({"error": "there is no such file, or it is no longer kept"}, 404)
         try:

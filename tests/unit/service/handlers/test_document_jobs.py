@@ -20,6 +20,7 @@ from service.handlers.context import CallContext
 from service.handlers.document_jobs import DocumentJob, DocumentJobs
 from service.handlers.documents import AskedDocument, Documents
 from service.security.callers import Caller
+from service.wire import Protocol
 from tests.unit.service.played_engine import PlayedEngine, until
 
 
@@ -28,7 +29,7 @@ def asked(content: bytes = b"tom\n", name: str = "a.txt") -> AskedDocument:
 
 
 def context(client: str = "alice", timeout_s: float = 100.0) -> CallContext:
-    return CallContext(Caller(client), time.monotonic() + timeout_s)
+    return CallContext(Caller(client), time.monotonic() + timeout_s, protocol=Protocol.DEEPL)
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ async def test_texts_go_through_one_call(jobs: DocumentJobs, played: PlayedEngin
     assert [(record.method, record.texts, record.caller) for record in played.records] == [
         ("BatchTranslateText", 1, "alice")
     ]
-    assert jobs.find(job.id) is job
+    assert jobs.find(Protocol.DEEPL, job.id) is job
 
 
 async def test_each_client_has_half_of_the_places(jobs: DocumentJobs, played: PlayedEngine) -> None:
@@ -70,10 +71,10 @@ async def test_the_oldest_that_nobody_fetched_makes_room(jobs: DocumentJobs, pla
     await finish(played, first)
     second = jobs.begin(asked(), context())
     await finish(played, second)
-    assert jobs.find(first.id) is first
+    assert jobs.find(Protocol.DEEPL, first.id) is first
     third = jobs.begin(asked(), context())
-    assert jobs.find(first.id) is None
-    assert jobs.find(second.id) is second
+    assert jobs.find(Protocol.DEEPL, first.id) is None
+    assert jobs.find(Protocol.DEEPL, second.id) is second
     with pytest.raises(ConcurrencyLimitedError, match="documents of one client may take 8 bytes together"):
         jobs.begin(asked(b"12345"), context())
     jobs.forget(third)
@@ -83,7 +84,7 @@ async def test_what_nobody_fetches_is_forgotten(jobs: DocumentJobs, played, monk
     monkeypatch.setattr(document_jobs, "KEEP_S", 0.01)
     job = jobs.begin(asked(), context())
     await finish(played, job)
-    await until(lambda: jobs.find(job.id) is None)
+    await until(lambda: jobs.find(Protocol.DEEPL, job.id) is None)
 
 
 async def test_nothing_keeps_a_document_that_was_fetched(jobs: DocumentJobs, played) -> None:

@@ -11,6 +11,7 @@ from service.handlers.documents import AskedDocument, Documents
 from service.http import application
 from service.http.calls import Calls
 from service.http.deepl_documents import DeepLDocuments
+from service.http.libretranslate_files import LibreTranslateFiles
 from service.http.parameter_calls import ParameterCalls
 from service.security.callers import Caller
 from service.security.forwarded import TrustedProxies
@@ -26,13 +27,19 @@ def jobs(played: PlayedEngine) -> DocumentJobs:
 
 @pytest.fixture
 def app(played: PlayedEngine, jobs: DocumentJobs) -> Starlette:
-    calls = ParameterCalls(Calls(played.handlers, 1_000_000, TrustedProxies([])), Protocol.DEEPL, "auth_key")
-    return application.make(DeepLDocuments(played.handlers, jobs, calls).routes(), [])
+    calls = Calls(played.handlers, 1_000_000, TrustedProxies([]))
+    of_deepl = ParameterCalls(calls, Protocol.DEEPL, "auth_key")
+    of_libretranslate = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")
+    routes = [
+        *DeepLDocuments(played.handlers, jobs, of_deepl).routes(),
+        *LibreTranslateFiles(jobs, of_libretranslate).routes(),
+    ]
+    return application.make(routes, [])
 
 
 @pytest.mark.parametrize(("client", "status"), [("ipv4:127.0.0.1", 200), ("ipv4:192.0.2.1", 404)])
 async def test_a_document_is_shown_to_the_client_that_sent_it(app, jobs, client: str, status: int) -> None:
-    context = CallContext(Caller(client), time.monotonic() + 100)
+    context = CallContext(Caller(client), time.monotonic() + 100, protocol=Protocol.DEEPL)
     job = jobs.begin(AskedDocument("a.txt", b"tom", "en", "de"), context)
     answer = await call(app, "POST", f"/v2/document/{job.id}", {"document_key": job.key})
     assert answer.status == status
@@ -42,6 +49,15 @@ async def test_a_document_is_shown_to_the_client_that_sent_it(app, jobs, client:
     assert early.status == (503 if status == 200 else status)
     assert list(early.json) == ["message"]
     jobs.forget(job)
+
+
+async def test_a_document_is_not_given_out_by_the_address_of_another_protocol(app, jobs, played) -> None:
+    context = CallContext(Caller("ipv4:127.0.0.1"), time.monotonic() + 100, protocol=Protocol.DEEPL)
+    job = jobs.begin(AskedDocument("a.txt", b"12", "en", "de"), context)
+    await job.task
+    assert (await call(app, "GET", f"/download_file/{job.id}.a.txt")).status == 404
+    answer = await call(app, "POST", f"/v2/document/{job.id}/result", {"document_key": job.key})
+    assert (answer.status, answer.json) == (200, 12)
 
 
 @pytest.mark.parametrize(

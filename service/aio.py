@@ -13,9 +13,11 @@ _T = TypeVar("_T")
 async def first_of(*events: asyncio.Event, timeout_s: float | None = None) -> None:
     """Wait until one of them is set, or for so long."""
     waits = [asyncio.create_task(event.wait()) for event in events]
-    await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
+    try:
+        await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 async def converted(size: int, convert: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -108,7 +108,9 @@ class _Server:
         loader = Loader(settings, metrics, load)
         self._memory = ModelMemory(settings, metrics, self._registry, self._health, loader)
         glossaries, callers = Glossaries(settings.glossaries), self._listener.callers
-        handlers = TranslationHandlers(self._gate, settings, metrics, callers, access_log, glossaries, self._memory)
+        self._handlers = handlers = TranslationHandlers(
+            self._gate, settings, metrics, callers, access_log, glossaries, self._memory
+        )
         self._translation = Translation(handlers, settings.max_request_bytes)
         self._google = GoogleTranslation(handlers, settings.max_request_bytes, settings.max_answer_bytes)
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
@@ -127,6 +129,7 @@ class _Server:
         self._failures = (self._registry.failed, self._listener.lost, self._door.lost)
         self._reloading = ModelReloader(settings, metrics, self._registry, self._health, self._memory, glossaries)
         self._following: asyncio.Task[None] | None = None
+        self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly
 
     async def run(self) -> int:
         async with self._metrics_server(), self._listener.listening(), self._door.listening():
@@ -147,6 +150,8 @@ class _Server:
         _log.info("serving", models=self._registry.names)
         _suggest(self._settings)
         self._following = asyncio.create_task(self._reloading.follow(self._signals.reload))
+        if self._settings.http_address:  # its protocols, and the page, detect languages by themselves
+            self._detection = asyncio.create_task(self._handlers.load_detection())
         async with self._watched():
             await first_of(self._signals.stop, *self._failures)
             self._reloading.stop()
@@ -211,9 +216,11 @@ class _Server:
         # A caller that does not read takes no answer either: its call ends with the connection.
         await asyncio.wait([idle], timeout=_ANSWER_GRACE_S)
         idle.cancel()
-        if self._following is not None:
-            await self._following
-        await self._memory.closed()  # what is being loaded is, to be stopped with the others
-        await self._registry.stop()
-        self._health.end()
+        try:
+            if self._following is not None:
+                await self._following
+            await self._memory.closed()  # what is being loaded is, to be stopped with the others
+        finally:
+            await self._registry.stop()
+            self._health.end()
         _log.info("stopped")

@@ -141,6 +141,7 @@ class Call:
         """
         while not self._ended:
             await self.moved()
+        self._segments.check()
 
     async def moved(self) -> set[int]:
         """Wait for progress, and say which texts have new tokens or finished segments.

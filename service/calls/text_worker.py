@@ -115,10 +115,15 @@ class TextWorker:
             texts[number] = document if error is None else error
         return texts
 
+    async def load_detector(self) -> None:
+        """Read what languages are detected with; nothing happens where it has been read."""
+        if not self._detector.is_loaded:
+            await asyncio.to_thread(self._detector.load)  # not on the thread that others wait for
+
     async def languages(
         self, client: str, contents: Sequence[str], tongues: Tongues, *, html: bool
     ) -> list[list[Guess]]:
-        """Say in which languages texts may be, each by itself; the first time, this takes a second.
+        """Say in which languages texts may be, each by itself.
 
         Args:
             client: whose texts they are.
@@ -133,8 +138,7 @@ class TextWorker:
         def ranked(group: Iterable[tuple[int, str]]) -> list[list[Guess]]:
             return [self._detector.rank(text, tongues, html=html) for _, text in group]
 
-        if not self._detector.is_loaded:
-            await asyncio.to_thread(self._detector.load)  # not on the thread that others wait for
+        await self.load_detector()
         numbered = enumerate(contents)
         if sum(map(_work_of_detection, contents)) <= _SMALL:
             return ranked(numbered)

@@ -61,6 +61,6 @@ class HeldModels:
                         held.enter_context(model.held())
                     break
                 async with self._gate.limited(context):
-                    if await self._memory.bring(models, held, request.ByteSize()):
+                    if await self._memory.bring(models, held, request.ByteSize(), context.caller.name):
                         break
             yield chosen

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
+import structlog
+
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_texts, refuse_any
@@ -15,6 +17,8 @@ from service.registry.catalog import Catalog
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess, Tongues
+
+_log = structlog.get_logger()
 
 _OTHER: Final = "other"  # of a label: a language that no model has
 
@@ -32,6 +36,11 @@ class Detection:
         self._settings = settings
         self._counts = cache(metrics.detected_texts_total.labels)
         self._worker = worker
+
+    async def load(self) -> None:
+        """Read what languages are detected with, so that no call waits for it."""
+        await self._worker.load_detector()
+        _log.info("language detection loaded")
 
     async def ranked(self, request: pb.DetectLanguageRequest, client: str, catalog: Catalog) -> list[list[Guess]]:
         """Say in which languages the texts of a request may be, each by itself."""

@@ -79,6 +79,10 @@ class TranslationHandlers:
         self._planner = Planner(gate, self._held, settings, self._glossaries, self._languages)
         self._runs = Runs(gate, settings, metrics, worker)
 
+    async def load_detection(self) -> None:
+        """Read what languages are detected with; a call that needs it before waits for it."""
+        await self._languages.load()
+
     def identify(self, method: str, peer: str, metadata: Metadata, protocol: Protocol = Protocol.GRPC) -> Caller:
         """Tell who calls, by the headers of the call: before any message is read, and once.
 

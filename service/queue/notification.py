@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TypeVar
 
 from service.decode import Decode
@@ -26,8 +25,11 @@ class Notifier:
         if self._loop is None:
             notify(progressed)
         else:
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            try:
                 self._loop.call_soon_threadsafe(notify, progressed)
+            except RuntimeError:
+                if not self._loop.is_closed():  # else nobody waits any more
+                    raise
 
 
 def notify(news: Sequence[_News]) -> None:

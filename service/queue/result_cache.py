@@ -31,7 +31,7 @@ class Key(NamedTuple):
 
     source_ids: bytes
     start_ids: tuple[int, ...]
-    prefix_ids: tuple[int, ...]
+    prefix_ids: bytes
     scored_ids: bytes
     max_target_tokens: int
     decoding: Decoding
@@ -41,13 +41,12 @@ class Key(NamedTuple):
     @classmethod
     def of(cls, segment: Segment) -> "Key":
         """Make the key of what a segment asks for."""
-        ids, constraints = array("i", segment.source_ids).tobytes(), segment.constraints
-        scored_ids = array("i", segment.scored_ids).tobytes() if segment.scored_ids else b""
+        constraints = segment.constraints
         return cls(
-            ids,
+            _bytes(segment.source_ids),
             segment.start_ids,
-            segment.prefix_ids,
-            scored_ids,
+            _bytes(segment.prefix_ids),
+            _bytes(segment.scored_ids),
             segment.max_target_tokens,
             segment.options.decoding,
             constraints.terms if constraints else (),
@@ -58,7 +57,7 @@ class Key(NamedTuple):
     def size_bytes(self) -> int:
         """Bytes of its ids, and of the forms of its constraints."""
         forms = [*(form for term in self.terms for form in term), *(form for form, _ in self.at_most)]
-        ids_bytes = len(self.source_ids) + len(self.scored_ids)
+        ids_bytes = len(self.source_ids) + len(self.prefix_ids) + len(self.scored_ids)
         return ids_bytes + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
 
     @property
@@ -188,6 +187,11 @@ class ResultCache:
         """Forget all results."""
         self._metrics.result_cache_bytes.dec(self._store.size_bytes)
         self._store = LruStore(self._store.limit_bytes)
+
+
+def _bytes(ids: Sequence[int]) -> bytes:
+    """Keep ids in 4 bytes each: an int of its own takes 36."""
+    return array("i", ids).tobytes() if ids else b""
 
 
 def engine_s(decode: Decode) -> float:

@@ -1,7 +1,7 @@
 """Which models are in memory: all of them, or as many as a budget pays for; lives on the event loop.
 
 With a budget, a model is loaded when a call first needs it, and the one that was used least recently leaves where there
-is no room. The first in the queue gets all of its models together, and no call that runs waits for another model: so
+is no room. The call whose turn it is gets all of its models together, and no call that runs waits for another model: so
 no two calls wait for each other.
 """
 
@@ -121,19 +121,27 @@ class ModelMemory:
         with ExitStack() as held:
             await self._wait(Waiter([model], held, is_reload=True))
 
+    def try_again(self, name: str) -> None:
+        """Load a model at the next call, though it could not be loaded before: its files have been looked through."""
+        model = self._registry.find(name)
+        if model is not None and model in self._failures:
+            del self._failures[model]
+            self._tell_health()
+
     def note_moved(self, bundle: Bundle) -> None:
         """Note where the bundle of a served model lies now."""
         model = self._registry.find(bundle.manifest.name)
         if model is not None:
             self._sources[model] = self._sources[model]._replace(bundle=bundle)
 
-    async def bring(self, models: Sequence[ServedModel], held: ExitStack, size_bytes: int) -> bool:
+    async def bring(self, models: Sequence[ServedModel], held: ExitStack, size_bytes: int, client: str) -> bool:
         """Wait until all of these models are in memory, and hold them.
 
         Args:
             models: that a call needs.
             held: keeps them for the call.
             size_bytes: of its message.
+            client: whose call it is.
 
         Returns:
             Whether they are held; False: one was replaced meanwhile, and the call has to choose again.
@@ -152,7 +160,7 @@ class ModelMemory:
         limit_s, began_s = self._settings.max_model_wait_s, time.monotonic()
         try:
             async with asyncio.timeout(limit_s):
-                return await self._wait(Waiter(models, held, size_bytes))
+                return await self._wait(Waiter(models, held, size_bytes, client=client))
         except TimeoutError:
             names = ", ".join(model.name for model in models)
             raise LoadingError(

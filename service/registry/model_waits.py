@@ -1,6 +1,7 @@
-"""The calls, and reloads, that wait for models: in one queue, let in as soon as all that they need is in memory."""
+"""The calls, and reloads, that wait for models: by turns of clients, let in once all that they need is in memory."""
 
 import asyncio
+from bisect import insort
 from collections.abc import Sequence
 from contextlib import ExitStack
 from copy import copy
@@ -22,6 +23,8 @@ class Waiter:
         held: keeps them for it, from the moment that all are there.
         size_bytes: of its message.
         is_reload: its model is new, and will be served once it is loaded.
+        client: whose call it is; "": of a reload.
+        round: when its turn comes: a client has one turn in each round.
         done: True: the models are held; False: one is not served any more.
     """
 
@@ -29,6 +32,8 @@ class Waiter:
     held: ExitStack
     size_bytes: int = 0
     is_reload: bool = False
+    client: str = ""
+    round: int = field(default=0, init=False)
     done: "asyncio.Future[bool]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -41,7 +46,7 @@ class ModelWaits:
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
-        self._queue: list[Waiter] = []
+        self._queue: list[Waiter] = []  # by their rounds
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -64,8 +69,15 @@ class ModelWaits:
             )
 
     async def wait(self, waiter: Waiter) -> bool:
-        """Wait at the end of the queue, and give how that ended; raises what it was refused with."""
-        self._queue.append(waiter)
+        """Wait for the turn of a client, and give how that ended; raises what it was refused with.
+
+        A new client has its turn in the round that has begun, so one that waits for many models delays it by one. This
+        is start-time fair queueing (Goyal et al., SIGCOMM 1996) with turns of one size.
+        """
+        own = [each.round for each in self._queue if each.client == waiter.client]
+        begun = self._queue[0].round if self._queue else 0
+        waiter.round = own[-1] + 1 if own else begun
+        insort(self._queue, waiter, key=lambda each: each.round)
         try:
             return await waiter.done
         finally:

@@ -118,6 +118,8 @@ class ModelReloader:
             if path not in todo.load:
                 self._origins[name] = path
                 self._memory.note_moved(self._found[path])
+            if path in paths:
+                self._memory.try_again(name)
         for path in todo.load:
             if self._stopped.is_set():
                 return

@@ -1,6 +1,7 @@
 """Before a server says that it serves: each thread decodes a few sentences together as it decodes each alone."""
 
 import hashlib
+import math
 import random
 from collections import defaultdict, deque
 from collections.abc import Sequence
@@ -29,8 +30,8 @@ _FIRST_ID: Final = 4  # what comes before it stands for no piece of text
 _EXACT_PRECISIONS: Final = ("fp32", "int8")
 # By how much the attention of a token may miss 1: it is a sum of fp32 shares.
 _SUM_ROUNDING: Final = 1e-3
-# Of an encoder memory, as a share of its length as a vector: far above the rounding of fp16, and far below what a
-# source becomes that attends the padding beside it.
+# Of an encoder memory, as a share of its length as a vector, and of the log-probability that a search finds: far above
+# the rounding of fp16, and far below what a source becomes that attends the padding beside it.
 _ROUNDING: Final = 0.05
 
 
@@ -45,15 +46,23 @@ class Decoded(NamedTuple):
     """What became of a sentence.
 
     Attributes:
-        target_ids: of its translation.
+        target_ids: of its translation; none of a search where the precision is not exact: two hypotheses may be equally
+            probable but for rounding.
+        log_probability: of its translation, 0 where it is not computed.
         hypotheses: of a search, with every bit of their scores; none where the precision is not exact.
         scores_sha256: of all that they were chosen from, and of the attention, bit for bit; of nothing where the
             precision is not exact.
     """
 
     target_ids: list[int]
+    log_probability: float
     hypotheses: Sequence[Hypothesis]
     scores_sha256: str
+
+    def agrees(self, other: "Decoded") -> bool:
+        """Tell whether both are the same, but for the rounding of a log-probability; exact ones are in the hash."""
+        rounded = math.isclose(self.log_probability, other.log_probability, rel_tol=_ROUNDING)
+        return rounded and self._replace(log_probability=0.0) == other._replace(log_probability=0.0)
 
 
 def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
@@ -87,7 +96,7 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
         raise BundleError(f"model {manifest.name}: cannot be run: {_line(error)}") from error
     expected = alone[::-1] + alone + alone[1::2]
     for thread, decoded in enumerate(together):
-        if decoded != expected:
+        if not all(map(Decoded.agrees, decoded, expected)):
             raise BundleError(
                 f"model {manifest.name}: on thread {thread} a sentence is decoded differently alone and in a batch; "
                 "what a caller gets would depend on the others"
@@ -148,7 +157,12 @@ def _decode(runner: Runner, waves: Sequence[Sequence[Golden]], manifest: Manifes
             for weights in decode.attention:
                 hashes[decode].update(weights)
     return [
-        Decoded(decode.target_ids, _without_attention(decode) if is_exact else (), hashes[decode].hexdigest())
+        Decoded(
+            decode.target_ids if is_exact or decode.slots == 1 else [],
+            decode.log_probability,
+            _without_attention(decode) if is_exact else (),
+            hashes[decode].hexdigest(),
+        )
         for decode in flat
     ]
 

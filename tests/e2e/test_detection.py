@@ -128,3 +128,8 @@ def test_calls_are_limited_counted_and_written_down(launch, models: Path, tmp_pa
         "slow",
         3,
     )
+
+
+def test_a_server_with_http_reads_what_it_detects_with_before_anybody_asks(models: Path) -> None:
+    with serving(f"--models={models}", "--threads=1", "--http-address=127.0.0.1:0") as server:
+        server.wait_for("language detection loaded")

@@ -20,3 +20,12 @@ async def test_one_event_is_enough_and_without_any_it_is_the_time() -> None:
 async def test_only_what_is_large_is_converted_on_another_thread(size: int, is_here: bool) -> None:
     thread = await converted(size, threading.current_thread)
     assert (thread is threading.current_thread()) == is_here
+
+
+async def test_who_stops_waiting_leaves_no_wait_behind() -> None:
+    waiting = asyncio.create_task(first_of(asyncio.Event(), asyncio.Event()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from dragoman import DrainingError, QueueFullError
-from dragoman.errors import InvalidRequestError, TextFailedError
+from dragoman.errors import InternalError, InvalidRequestError, TextFailedError
 from service.calls.call import Call
 from service.calls.text_worker import TextWorker
 from service.calls.window import Window
@@ -277,6 +277,17 @@ async def test_an_error_of_a_segment_ends_the_submission(mailbox, intake) -> Non
             await submission
     assert mailbox.unfinished == 0
     assert record.admitted  # it was no refusal
+
+
+async def test_a_call_whose_segments_have_all_ended_before_anybody_waits_still_has_its_error(mailbox, intake) -> None:
+    async with call_of(intake) as call:
+        await call.add(["a"])
+        [taken] = mailbox.take(0, 1, wait=False) or []
+        taken.fail(InternalError("the engine ended"), 0.0)
+        mailbox.deliver([taken])
+        await until(lambda: mailbox.unfinished == 0 and call.finished(0))
+        with pytest.raises(InternalError, match="the engine ended"):
+            await call.done()
 
 
 async def test_a_server_that_closes_ends_a_call_that_is_being_fed(mailbox, intake) -> None:

@@ -58,3 +58,17 @@ def test_a_loop_that_is_closed_waits_for_nothing() -> None:
     loop.close()
     notifier.tell([decode_of(heard)])
     assert heard == []
+
+
+async def test_news_that_the_loop_refuses_is_an_error() -> None:
+    class Refusing(asyncio.SelectorEventLoop):
+        def call_soon_threadsafe(self, *_: object, **__: object) -> asyncio.Handle:
+            raise RuntimeError("planted")
+
+    notifier, loop = Notifier(), Refusing()
+    notifier.bind(loop)
+    try:
+        with pytest.raises(RuntimeError, match="planted"):
+            notifier.tell([decode_of([])])
+    finally:
+        loop.close()

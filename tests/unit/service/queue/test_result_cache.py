@@ -1,5 +1,7 @@
 """Results that are kept under all that they depend on; calls that share them are in test_intake.py."""
 
+import sys
+
 import pytest
 
 from dragoman.errors import InternalError
@@ -66,6 +68,7 @@ def test_the_hypotheses_of_a_beam_are_found_again_as_they_were(metrics: Metrics)
         segment_of([5, 2], decoding=Decoding.of(beam_size=2)),
         segment_of([5, 2], decoding=Decoding.of(sampling=Sampling(3))),
         Segment([5, 2], 9, start_ids=(1, 7)),  # into another language
+        Segment([5, 2], 9, prefix_ids=(7,)),
         Segment([5, 2], 9, constraints=Constraints((((7, 8),),), {9})),
     ],
 )
@@ -186,3 +189,8 @@ def test_a_decode_that_was_never_taken_took_no_time_of_an_engine() -> None:
     decode = Decode([2], 9)
     decode.finish(FinishReason.EOS, 5.0)
     assert engine_s(decode) == 0.0
+
+
+def test_the_prefix_of_a_key_takes_what_is_counted() -> None:
+    plain, prefixed = (Key.of(Segment([5, 2], 9, prefix_ids=ids)) for ids in ((), tuple(range(1_000, 1_200))))
+    assert prefixed.size_bytes - plain.size_bytes == 200 * 4 >= sys.getsizeof(prefixed.prefix_ids) - sys.getsizeof(b"")

@@ -33,14 +33,14 @@ NAMES = ("a", "b", "c", "d", "e")
 class BoundedModels(FollowedModels):
     """Models of which three have room."""
 
-    async def hold(self, *names: str, size_bytes: int = 0) -> ExitStack:
+    async def hold(self, *names: str, size_bytes: int = 0, client: str = "a client") -> ExitStack:
         """Holds models as a call does, and gives what lets them go."""
         held = ExitStack()
         models = self.named(*names)
         if all(model.takes_calls for model in models):
             for model in models:
                 held.enter_context(model.held())
-        elif not await self.memory.bring(models, held, size_bytes):
+        elif not await self.memory.bring(models, held, size_bytes, client):
             raise AssertionError("replaced")
         assert all(model.pipeline is not None for model in models)
         return held
@@ -139,6 +139,23 @@ async def test_calls_that_need_two_models_each_do_not_wait_for_each_other(bounde
     assert bounded.metrics.total("model_waiting_calls") == 0
 
 
+@pytest.mark.parametrize("bounded", [{"model_memory_mb": 7}], indirect=True)  # of one model
+async def test_clients_that_wait_for_models_take_turns(bounded: BoundedModels) -> None:
+    await bounded.start()
+    held = await bounded.hold("a")
+
+    async def use(client: str, name: str) -> None:
+        (await bounded.hold(name, client=client)).close()
+
+    waiting = []
+    for client, name in [("flood", "b"), ("flood", "c"), ("flood", "d"), ("another", "e")]:
+        waiting.append(asyncio.create_task(use(client, name)))
+        await asyncio.sleep(0)
+    held.close()
+    await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE_S)
+    assert bounded.loads == ["a 1", "b 1", "e 1", "c 1", "d 1"]
+
+
 async def test_models_that_are_too_large_together_are_refused(bounded: BoundedModels) -> None:
     await bounded.start()
     with pytest.raises(InvalidRequestError, match=r"needs 4 models at once \(a, b, c, d\), which take 25 MB .* 20 MB"):
@@ -164,6 +181,17 @@ async def test_a_load_that_fails_fails_its_calls_and_is_tried_again_later(bounde
     await bounded.use("a")
     assert bounded.serves("a")
     assert bounded.metrics.total("model_loads_total", model="a", outcome="failed") == 1
+
+
+async def test_a_model_that_could_not_be_loaded_is_tried_again_after_a_reload(bounded: BoundedModels) -> None:
+    await bounded.start()
+    bounded.unloadable.add("1")
+    with pytest.raises(ModelUnavailableError):
+        await bounded.hold("a")
+    bounded.unloadable.clear()
+    assert await bounded.reload() == []
+    assert bounded.serves("a")
+    await bounded.use("a")
 
 
 async def test_a_file_that_is_damaged_later_is_found_when_the_model_is_loaded(bounded: BoundedModels) -> None:
@@ -212,7 +240,7 @@ async def test_a_call_chooses_again_where_its_model_is_withdrawn(bounded: Bounde
     helds = [await bounded.hold(name) for name in ("a", "b", "c")]
     [model] = bounded.named("d")
     with ExitStack() as held:
-        waiting = asyncio.create_task(bounded.memory.bring([model], held, 0))
+        waiting = asyncio.create_task(bounded.memory.bring([model], held, 0, "a client"))
         await until(lambda: bounded.metrics.total("model_waiting_calls") == 1)
         bounded.registry.withdraw("d")
         for each in helds:

@@ -12,7 +12,7 @@ from dragoman.errors import BundleError
 from service.decode import Decode
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
-from service.registry.self_check import LENGTHS, check, golden_sources
+from service.registry.self_check import BEAM_SIZE, LENGTHS, Decoded, Golden, _decode, check, golden_sources
 from service.runtime.device import DeviceStep
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.slots import SlotTable
@@ -175,6 +175,24 @@ def test_where_scores_are_not_exact_a_difference_in_them_alone_is_none(
     with_other_scores(monkeypatch, range(VOCABULARY))
     half = fp32.bundle.manifest.model_copy(update={"precision": "fp16"})
     check(make(), half, VOCABULARY)
+
+
+def test_of_a_search_that_is_not_exact_the_probability_counts_since_two_may_tie() -> None:
+    alone = Decoded([], -12.5, (), "")
+    assert alone.agrees(alone._replace(log_probability=-12.51))
+    assert not alone.agrees(alone._replace(log_probability=-14.0))
+    assert not alone.agrees(alone._replace(target_ids=[7]))
+
+
+@pytest.mark.parametrize(("precision", "compared"), [("fp32", True), ("fp16", False)])
+def test_the_ids_of_a_search_are_compared_where_the_precision_is_exact(
+    make: Make, fp32: Synthetic, precision: str, compared: bool
+) -> None:
+    manifest = fp32.bundle.manifest.model_copy(update={"precision": precision})
+    golden = Golden(golden_sources(manifest, VOCABULARY)[2], BEAM_SIZE)
+    [[found]] = make(threads=1).on_each_thread(lambda runner: _decode(runner, [[golden]], manifest))
+    assert bool(found.target_ids) == compared
+    assert found.log_probability < 0
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])

@@ -1,8 +1,8 @@
 """In which language a text is, among those that may be meant.
 
 py3langid (a naive Bayes classifier over sequences of bytes, see Lui and Baldwin, langid.py, ACL 2012) says how probable
-each language is. Its model takes some 80 MB of memory, and half a second to read, so it is read when it is first used, or
-once a server with HTTP serves.
+each language is. Its model takes some 80 MB of memory, and half a second to read, so it is read when it is first used,
+or once a server with HTTP serves.
 """
 
 import io

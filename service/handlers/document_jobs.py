@@ -58,7 +58,7 @@ class DocumentJobs:
         self._handlers = handlers
         self._jobs: dict[str, DocumentJob] = {}
 
-    def begin(self, asked: AskedDocument, context: CallContext) -> DocumentJob:
+    async def begin(self, asked: AskedDocument, context: CallContext) -> DocumentJob:
         """Begin to translate a document.
 
         Args:
@@ -68,6 +68,7 @@ class DocumentJobs:
         Raises:
             ConcurrencyLimitedError: there are too many of the client.
             QueueFullError: there are too many of all.
+            DragomanError: no call of the client is let in now.
         """
         job = DocumentJob(context.protocol, context.caller.name, asked.name, len(asked.content))
         try:
@@ -77,6 +78,10 @@ class DocumentJobs:
         job.task = asyncio.create_task(self._run(job, asked, context))
         job.task.add_done_callback(lambda _: self._end(job))
         self._jobs[job.id] = job
+        await asyncio.sleep(0)  # its call begins, and is let in or refused before it waits for anything
+        if job.task.done():
+            self.forget(job)
+            job.task.result()
         return job
 
     def find(self, protocol: Protocol, job_id: str) -> DocumentJob | None:

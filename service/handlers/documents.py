@@ -1,17 +1,15 @@
 """Documents: their texts are translated by one call of BatchTranslateText, and each gets its translation back."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Final, NamedTuple
 
-from dragoman.documents.document import Document, DocumentText
-from dragoman.documents.formats import format_of, read_document
-from dragoman.errors import DragomanError, InvalidRequestError, from_text_error
+from dragoman.documents.document import DocumentText
+from dragoman.documents.formats import format_of
+from dragoman.errors import DragomanError, from_text_error
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.text_worker import unexpected
+from service.documents.process import DocumentProcess, invalid
 from service.handlers.context import CallContext
 from service.handlers.delivery import deliver
 from service.handlers.gate import Gate
@@ -22,9 +20,6 @@ METHOD: Final = "BatchTranslateText"
 _MESSAGE_TEXTS: Final = 64
 _SHOWN: Final = 100  # characters of a name
 _LOOKED_AT: Final = 2_000  # characters of a document whose language is detected
-_EXTRA: Final = 'pip install "dragoman-server[documents]"'
-
-_T = TypeVar("_T")
 
 
 class AskedDocument(NamedTuple):
@@ -54,12 +49,12 @@ def check_name(name: str) -> str:
     try:
         format_of(name[-_SHOWN:])
     except ValueError as error:
-        raise _invalid(error) from None
+        raise invalid(str(error)) from None
     return name
 
 
 class Documents:
-    """Translates documents; they are read and written on a thread of their own, one at a time.
+    """Translates documents, each read and written in a process of its own.
 
     Args:
         handlers: of the methods.
@@ -71,10 +66,9 @@ class Documents:
         self._handlers = handlers
         self._gate = gate
         self._message_texts = min(_MESSAGE_TEXTS, max_contents)
-        self._thread = ThreadPoolExecutor(1, "documents")
 
     async def translate(self, asked: AskedDocument, context: CallContext) -> bytes:
-        """Translate a document.
+        """Translate a document, which is read only once the limits of its client let the call in.
 
         Args:
             asked: the document.
@@ -86,51 +80,51 @@ class Documents:
         Raises:
             DragomanError: why there is none; of a text that cannot be translated, its place is named.
         """
-        try:
-            document = await self._converted(context, _read, asked)
-        except Exception as error:
-            self._handlers.refuse(METHOD, context, error if isinstance(error, DragomanError) else unexpected(error))
-        source = asked.source_language
-        if source.lower() == AUTO:
-            source = await self._detected(document.texts, context)
-        config = pb.BatchTranslateTextConfig(
-            source_language_code=source,
-            target_language_code=asked.target_language,
-            mime_type=HTML,
-            options=pb.TranslateOptions(
-                protect_placeholders=document.protects_placeholders,
-                glossary=pb.Glossary(names=asked.glossaries) if asked.glossaries else None,
-            ),
-        )
-        translations = await self._translations(document.texts, config, context)
-        try:
-            return await self._converted(context, document.write, translations)
-        except DragomanError:
-            raise
-        except Exception as error:
-            raise unexpected(error) from None
+        with self._gate.counting():  # the call ends before the document is written
+            async with DocumentProcess() as document:
+                await self._translate(asked, document, context)
+                async with self._gate.limited(context):
+                    return await document.write()
 
-    async def _translations(
-        self, texts: Sequence[DocumentText], config: pb.BatchTranslateTextConfig, context: CallContext
-    ) -> list[str | None]:
-        translations: list[str | None] = [None] * len(texts)
+    async def _translate(self, asked: AskedDocument, document: DocumentProcess, context: CallContext) -> None:
+        places: dict[int, str] = {}  # of the texts that are on their way
 
         async def take(message: pb.BatchTranslateTextResponse) -> None:
             for each in message.translations:
+                place = places.pop(each.content_index)
                 if each.translation.HasField("text_error"):
-                    raise _at(texts[each.content_index], from_text_error(each.translation.text_error))
-                translations[each.content_index] = each.translation.translated_text
+                    raise _at(place, from_text_error(each.translation.text_error))
+            await document.take({each.content_index: each.translation.translated_text for each in message.translations})
 
-        await deliver(self._handlers.batch(self._messages(texts, config), context), take)
-        return translations
+        async with aclosing(self._messages(asked, document, places, context)) as messages:
+            await deliver(self._handlers.batch(messages, context), take)
 
     async def _messages(
-        self, texts: Sequence[DocumentText], config: pb.BatchTranslateTextConfig
-    ) -> AsyncIterator[pb.BatchTranslateTextRequest]:
-        yield pb.BatchTranslateTextRequest(config=config)
-        waiting = (text.html for text in texts)
-        while contents := list(islice(waiting, self._message_texts)):
-            yield pb.BatchTranslateTextRequest(contents=contents)
+        self, asked: AskedDocument, document: DocumentProcess, places: dict[int, str], context: CallContext
+    ) -> AsyncGenerator[pb.BatchTranslateTextRequest, None]:
+        """Read the document, and make the messages of a call that translates it."""
+        await document.read(asked.name, asked.content)
+        texts = await document.texts(self._message_texts)
+        source = asked.source_language
+        if source.lower() == AUTO:
+            source = await self._detected(texts, context)
+        yield pb.BatchTranslateTextRequest(
+            config=pb.BatchTranslateTextConfig(
+                source_language_code=source,
+                target_language_code=asked.target_language,
+                mime_type=HTML,
+                options=pb.TranslateOptions(
+                    protect_placeholders=document.protects_placeholders,
+                    glossary=pb.Glossary(names=asked.glossaries) if asked.glossaries else None,
+                ),
+            )
+        )
+        count = 0
+        while texts:
+            places.update((number, text.place) for number, text in enumerate(texts, count))
+            count += len(texts)
+            yield pb.BatchTranslateTextRequest(contents=[text.html for text in texts])
+            texts = await document.texts(self._message_texts)
 
     async def _detected(self, texts: Sequence[DocumentText], context: CallContext) -> str:
         """Detect the language of the texts that come first; the first that is served where they do not say it."""
@@ -139,38 +133,13 @@ class Documents:
             sample += f"<p>{text.html}</p>"
             if len(sample) > _LOOKED_AT:
                 break
-        answer = await self._handlers.detect(pb.DetectLanguageRequest(contents=[sample], mime_type=HTML), context)
-        languages = answer.detections[0].languages
-        return languages[0].language_code if languages else self._gate.catalog().first_source
-
-    async def _converted(self, context: CallContext, convert: Callable[..., _T], *args: object) -> _T:
-        """Call a function on the thread.
-
-        Raises:
-            DragomanError: the deadline of the call passed meanwhile, or the server ends; or as the function.
-        """
-        async with self._gate.limited(context):
-            return await asyncio.get_running_loop().run_in_executor(self._thread, convert, *args)
+        request = pb.DetectLanguageRequest(contents=[sample], mime_type=HTML)
+        [languages] = await self._handlers.rankings(request, context)
+        return languages[0].language if languages else self._gate.catalog().first_source
 
 
-def _read(asked: AskedDocument) -> Document:
-    try:
-        return read_document(asked.name, asked.content)
-    except ModuleNotFoundError as error:
-        raise InvalidRequestError(
-            f'file: {asked.name[-_SHOWN:]!r} needs the extra "documents" of dragoman-server, which is not installed '
-            f"(no module {error.name!r}): {_EXTRA}"
-        ) from None
-    except ValueError as error:
-        raise _invalid(error) from None
-
-
-def _invalid(error: ValueError) -> InvalidRequestError:
-    return InvalidRequestError(f"file: {error}", violations=[("file", str(error))])
-
-
-def _at(text: DocumentText, error: DragomanError) -> DragomanError:
+def _at(place: str, error: DragomanError) -> DragomanError:
     """Name the place of a text in its error."""
     reason = "; ".join(violation.description for violation in error.violations) or error.message
-    error.message = f"{text.place}: {reason}"
+    error.message = f"{place}: {reason}"
     return error

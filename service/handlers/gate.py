@@ -73,6 +73,15 @@ class Gate:
             self._idle.set()
 
     @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count work for a client as a call that runs."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    @contextmanager
     def closing(self, stop_reading: Callable[[], None]) -> Iterator[None]:
         """Have a call that reads on and on told, once the gate is closed."""
         self._on_close.add(stop_reading)

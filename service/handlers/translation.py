@@ -36,6 +36,7 @@ from service.settings import Settings
 from service.telemetry.access_log import AccessLog
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
+from service.text.detection import Guess
 from service.wire import Protocol
 
 
@@ -239,13 +240,20 @@ class TranslationHandlers:
             DragomanError: why there is no answer.
         """
         with self._opened("DetectLanguage", context, request.request_id) as record:
-            catalog = self._gate.catalog()
+            self._gate.catalog()
             record.texts = len(request.contents)
             validation.check_detection(request, self._settings)
             record.admitted = True
-            async with self._gate.limited(context):
-                rankings = await self._languages.ranked(request, context.caller.name, catalog)
-            return detections(rankings, record.request_id)
+            return detections(await self.rankings(request, context), record.request_id)
+
+    async def rankings(self, request: pb.DetectLanguageRequest, context: CallContext) -> list[list[Guess]]:
+        """Say in which languages texts of a call that runs may be, the likeliest first.
+
+        Raises:
+            DragomanError: why nothing can be said.
+        """
+        async with self._gate.limited(context):
+            return await self._languages.ranked(request, context.caller.name, self._gate.catalog())
 
     async def list_models(self, request: pb.ListModelsRequest, context: CallContext) -> pb.ListModelsResponse:
         """List the models and their limits.

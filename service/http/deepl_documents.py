@@ -50,7 +50,7 @@ class DeepLDocuments:
 
     async def _send(self, request: Request) -> Any:
         asked, context = await self._calls.read(METHOD, request, document_of, key_of(request), timeout_s=_TIMEOUT_S)
-        job = self._jobs.begin(asked, context)
+        job = await self._jobs.begin(asked, context)
         return {"document_id": job.id, "document_key": job.key}
 
     async def _status(self, request: Request) -> Any:

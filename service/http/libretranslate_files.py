@@ -41,7 +41,7 @@ class LibreTranslateFiles:
 
     async def _translate(self, request: Request) -> Any:
         asked, context = await self._calls.read(METHOD, request, _asked)
-        job = self._jobs.begin(asked, context)
+        job = await self._jobs.begin(asked, context)
         try:
             async with while_client_stays(request.receive):
                 await job.task

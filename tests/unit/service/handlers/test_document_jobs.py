@@ -2,9 +2,9 @@
 
 import asyncio
 import gc
-import sys
 import time
 import weakref
+from pathlib import Path
 
 import pytest
 
@@ -14,14 +14,21 @@ from dragoman.errors import (
     DrainingError,
     InvalidRequestError,
     QueueFullError,
+    RateLimitedError,
 )
+from service.documents.process import DocumentProcess
 from service.handlers import document_jobs
 from service.handlers.context import CallContext
 from service.handlers.document_jobs import DocumentJob, DocumentJobs
 from service.handlers.documents import AskedDocument, Documents
+from service.security.api_keys import KeyEntry
 from service.security.callers import Caller
 from service.wire import Protocol
+from tests.unit.dragoman.documents import made
 from tests.unit.service.played_engine import PlayedEngine, until
+
+# A document that takes seconds to read.
+SLOW = made.odt(made.ODT_CONTENT.replace("<text:p>12</text:p>", "<text:p>a</text:p>" * 500_000))
 
 
 def asked(content: bytes = b"tom\n", name: str = "a.txt") -> AskedDocument:
@@ -44,7 +51,7 @@ async def finish(played: PlayedEngine, job: DocumentJob) -> bytes:
 
 
 async def test_texts_go_through_one_call(jobs: DocumentJobs, played: PlayedEngine) -> None:
-    job = jobs.begin(asked(b"tom\r\n\r\n12\n"), context())
+    job = await jobs.begin(asked(b"tom\r\n\r\n12\n"), context())
     assert await finish(played, job) == b"tom\r\n\r\n12\n"
     assert [(record.method, record.texts, record.caller) for record in played.records] == [
         ("BatchTranslateText", 1, "alice")
@@ -53,42 +60,42 @@ async def test_texts_go_through_one_call(jobs: DocumentJobs, played: PlayedEngin
 
 
 async def test_each_client_has_half_of_the_places(jobs: DocumentJobs, played: PlayedEngine) -> None:
-    begun = [jobs.begin(asked(), context(client)) for client in ("alice", "alice", "bob", "bob")]
+    begun = [await jobs.begin(asked(), context(client)) for client in ("alice", "alice", "bob", "bob")]
     with pytest.raises(ConcurrencyLimitedError, match="at most 2 documents of one client") as caught:
-        jobs.begin(asked(), context())
+        await jobs.begin(asked(), context())
     assert caught.value.retry_delay_s == 5
     with pytest.raises(QueueFullError, match="at most 4 documents together"):
-        jobs.begin(asked(), context("carol"))
+        await jobs.begin(asked(), context("carol"))
     assert [record.reason for record in played.records] == ["CONCURRENCY_LIMITED", "QUEUE_FULL"]
     jobs.forget(begun[0])
     await until(lambda: begun[0].task.done())
-    assert jobs.begin(asked(), context()).id != begun[0].id
+    assert (await jobs.begin(asked(), context())).id != begun[0].id
 
 
 async def test_the_oldest_that_nobody_fetched_makes_room(jobs: DocumentJobs, played, monkeypatch) -> None:
     monkeypatch.setattr(document_jobs, "MAX_BYTES", 16)
-    first = jobs.begin(asked(), context())
+    first = await jobs.begin(asked(), context())
     await finish(played, first)
-    second = jobs.begin(asked(), context())
+    second = await jobs.begin(asked(), context())
     await finish(played, second)
     assert jobs.find(Protocol.DEEPL, first.id) is first
-    third = jobs.begin(asked(), context())
+    third = await jobs.begin(asked(), context())
     assert jobs.find(Protocol.DEEPL, first.id) is None
     assert jobs.find(Protocol.DEEPL, second.id) is second
     with pytest.raises(ConcurrencyLimitedError, match="documents of one client may take 8 bytes together"):
-        jobs.begin(asked(b"12345"), context())
+        await jobs.begin(asked(b"12345"), context())
     jobs.forget(third)
 
 
 async def test_what_nobody_fetches_is_forgotten(jobs: DocumentJobs, played, monkeypatch) -> None:
     monkeypatch.setattr(document_jobs, "KEEP_S", 0.01)
-    job = jobs.begin(asked(), context())
+    job = await jobs.begin(asked(), context())
     await finish(played, job)
     await until(lambda: jobs.find(Protocol.DEEPL, job.id) is None)
 
 
 async def test_nothing_keeps_a_document_that_was_fetched(jobs: DocumentJobs, played) -> None:
-    job = jobs.begin(asked(), context())
+    job = await jobs.begin(asked(), context())
     await finish(played, job)
     kept = weakref.ref(job.task)
     jobs.forget(job)
@@ -99,7 +106,7 @@ async def test_nothing_keeps_a_document_that_was_fetched(jobs: DocumentJobs, pla
 
 
 async def test_a_document_that_is_forgotten_ends_its_call(jobs: DocumentJobs, played: PlayedEngine) -> None:
-    job = jobs.begin(asked(), context())
+    job = await jobs.begin(asked(), context())
     await played.taken(1)
     jobs.forget(job)
     await until(lambda: job.task.done())
@@ -109,21 +116,65 @@ async def test_a_document_that_is_forgotten_ends_its_call(jobs: DocumentJobs, pl
 
 async def test_a_deadline_holds(jobs: DocumentJobs, played: PlayedEngine) -> None:
     with pytest.raises(DeadlineExceededError):
-        await jobs.begin(asked(), context(timeout_s=0.0)).task
+        await (await jobs.begin(asked(), context(timeout_s=0.0))).task
     assert [record.code.name for record in played.records] == ["DEADLINE_EXCEEDED"]
 
 
 async def test_a_server_that_ends_takes_no_document(jobs: DocumentJobs, played: PlayedEngine) -> None:
     played.gate.close()
     with pytest.raises(DrainingError):
-        await jobs.begin(asked(), context()).task
+        await jobs.begin(asked(), context())
+
+
+async def test_a_call_is_let_in_before_its_document_is_read(jobs: DocumentJobs, played: PlayedEngine) -> None:
+    caller = Caller("alice", KeyEntry(sha256="0" * 64, requests_per_s=0.01, burst=1))
+    slow = CallContext(caller, time.monotonic() + 100, protocol=Protocol.DEEPL)
+    first = await jobs.begin(asked(), slow)
+    with pytest.raises(RateLimitedError):
+        await jobs.begin(asked(b"\xff"), slow)
+    assert await finish(played, first) == b"tom\n"
+
+
+async def test_a_language_is_detected_within_the_call(jobs: DocumentJobs, played: PlayedEngine) -> None:
+    job = await jobs.begin(asked()._replace(source_language="auto"), context())
+    await finish(played, job)
+    assert [record.method for record in played.records] == ["BatchTranslateText"]
+
+
+async def test_documents_are_read_beside_each_other(jobs: DocumentJobs, played: PlayedEngine) -> None:
+    slow = [await jobs.begin(asked(SLOW, "a.odt"), context()) for _ in range(2)]
+    await finish(played, await jobs.begin(asked(), context("bob")))
+    assert not any(job.task.done() for job in slow)
+    for job in slow:
+        jobs.forget(job)
+
+
+async def test_a_stop_does_not_wait_for_a_reading(jobs: DocumentJobs, played: PlayedEngine) -> None:
+    job = await jobs.begin(asked(SLOW, "a.odt"), context())
+    played.gate.close()
+    with pytest.raises(DrainingError):
+        await job.task
+    await played.gate.idle()
+
+
+async def test_a_document_that_is_written_counts_as_a_call(jobs: DocumentJobs, played, monkeypatch) -> None:
+    running = []
+
+    async def write(document: DocumentProcess) -> bytes:
+        running.append((len(played.records), played.gate.running))
+        return b""
+
+    monkeypatch.setattr(DocumentProcess, "write", write)
+    await finish(played, await jobs.begin(asked(), context()))
+    assert running == [(1, 1)]
 
 
 @pytest.mark.parametrize(("name", "module"), [("a.docx", "lxml"), ("a.po", "polib"), ("a.md", "markdown_it")])
-async def test_a_missing_extra_is_one_clear_error(jobs: DocumentJobs, monkeypatch, name: str, module: str) -> None:
-    for known in list(sys.modules):
-        if known.startswith(("dragoman.documents.", module)):
-            monkeypatch.delitem(sys.modules, known)
-    monkeypatch.setitem(sys.modules, module, None)
+async def test_a_missing_extra_is_one_clear_error(
+    jobs: DocumentJobs, monkeypatch, tmp_path: Path, name: str, module: str
+) -> None:
+    (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError(name={module!r})")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    job = await jobs.begin(asked(name=name), context())
     with pytest.raises(InvalidRequestError, match=f'{name}. needs the extra "documents".*no module .{module}'):
-        await asyncio.wait_for(jobs.begin(asked(name=name), context()).task, 100)
+        await asyncio.wait_for(job.task, 100)

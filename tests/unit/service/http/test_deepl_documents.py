@@ -40,7 +40,7 @@ def app(played: PlayedEngine, jobs: DocumentJobs) -> Starlette:
 @pytest.mark.parametrize(("client", "status"), [("ipv4:127.0.0.1", 200), ("ipv4:192.0.2.1", 404)])
 async def test_a_document_is_shown_to_the_client_that_sent_it(app, jobs, client: str, status: int) -> None:
     context = CallContext(Caller(client), time.monotonic() + 100, protocol=Protocol.DEEPL)
-    job = jobs.begin(AskedDocument("a.txt", b"tom", "en", "de"), context)
+    job = await jobs.begin(AskedDocument("a.txt", b"tom", "en", "de"), context)
     answer = await call(app, "POST", f"/v2/document/{job.id}", {"document_key": job.key})
     assert answer.status == status
     wrong = await call(app, "POST", f"/v2/document/{job.id}", {"document_key": "é"})
@@ -53,7 +53,7 @@ async def test_a_document_is_shown_to_the_client_that_sent_it(app, jobs, client:
 
 async def test_a_document_is_not_given_out_by_the_address_of_another_protocol(app, jobs, played) -> None:
     context = CallContext(Caller("ipv4:127.0.0.1"), time.monotonic() + 100, protocol=Protocol.DEEPL)
-    job = jobs.begin(AskedDocument("a.txt", b"12", "en", "de"), context)
+    job = await jobs.begin(AskedDocument("a.txt", b"12", "en", "de"), context)
     await job.task
     assert (await call(app, "GET", f"/download_file/{job.id}.a.txt")).status == 404
     answer = await call(app, "POST", f"/v2/document/{job.id}/result", {"document_key": job.key})

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from model.muon import Muon
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -36,12 +38,7 @@ class Optimizers:
         named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
         self._matrices = [(n, p) for n, p in named if p.dim() == 2 and not _is_table(n)]
         self._others = [(n, p) for n, p in named if p.dim() != 2 or _is_table(n)]
-        self._muon = torch.optim.Muon(
-            [p for _, p in self._matrices],
-            lr=rate,
-            weight_decay=weight_decay,
-            adjust_lr_fn="match_rms_adamw",
-        )
+        self._muon = Muon([p for _, p in self._matrices], rate=rate, weight_decay=weight_decay)
         self._adam = torch.optim.AdamW(
             [p for _, p in self._others],
             lr=adam_rate,
@@ -54,10 +51,14 @@ class Optimizers:
 
     def step(self, rate: float) -> None:
         """Apply the gradients at a learning rate and clear them."""
-        for optimizer, share in ((self._muon, 1.0), (self._adam, self._adam_share)):
+        optimizers: tuple[tuple[torch.optim.Optimizer, float], ...] = (
+            (self._muon, 1.0),
+            (self._adam, self._adam_share),
+        )
+        for optimizer, share in optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = rate * share
-            optimizer.step()  # type: ignore[no-untyped-call]
+            optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 
     def state(self) -> dict[str, torch.Tensor]:

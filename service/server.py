@@ -14,6 +14,7 @@ from dragoman.address import Address
 from dragoman.errors import DrainingError
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service.aio import first_of
+from service.documents.folder import SharedFolder
 from service.handlers.document_jobs import DocumentJobs
 from service.handlers.documents import Documents
 from service.handlers.gate import Gate
@@ -115,7 +116,8 @@ class _Server:
         self._google = GoogleTranslation(handlers, settings.max_request_bytes, settings.max_answer_bytes)
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
         catalog = self._gate.catalog
-        documents = DocumentJobs(Documents(handlers, self._gate, settings.max_contents), handlers)
+        folder = SharedFolder(Path(settings.documents)) if settings.documents else None
+        documents = DocumentJobs(Documents(handlers, self._gate, settings.max_contents), handlers, folder)
         self._door = Door(
             settings,
             metrics,

@@ -109,6 +109,11 @@ class Settings(BaseSettings):
         "",
         description="folder with glossaries (CSV, TSV, TMX) that calls may name; read anew when the models are",
     )
+    documents: str = Field(
+        "",
+        description="folder that servers behind one balancer share, in which they keep translated documents for 10 "
+        "minutes, so that each gives out those of all (none: in memory)",
+    )
     device: Literal["cpu", "cuda"] = Field("cpu", description="device that the models run on")
     threads: int = Field(
         0,

@@ -1,13 +1,15 @@
-"""Documents that are being translated, and those that wait to be fetched: in memory only, and only for a while."""
+"""Documents that are being translated, and those that wait to be fetched: in memory or a folder, and for a while."""
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from dragoman.errors import ConcurrencyLimitedError, DragomanError, QueueFullError
+from dragoman.errors import ConcurrencyLimitedError, DragomanError, QueueFullError, from_text_error, to_text_error
+from dragoman.v1 import translation_pb2 as pb
 from service.calls.text_worker import unexpected
+from service.documents.folder import BEAT_S, Entry, SharedFolder
 from service.handlers.context import CallContext
 from service.handlers.documents import METHOD, AskedDocument, Documents
 from service.handlers.translation import TranslationHandlers
@@ -33,7 +35,8 @@ class DocumentJob:
         size: of what is kept of it, in bytes.
         id: its name; nobody guesses it.
         key: a second secret, for protocols that have one.
-        task: gives the content of the translated document, or raises a DragomanError.
+        task: gives the content of the translated document, or raises a DragomanError; of one that is kept in a folder,
+            only :meth:`DocumentJobs.find` gives the content.
     """
 
     protocol: Protocol
@@ -42,7 +45,7 @@ class DocumentJob:
     size: int
     id: str = field(default_factory=lambda: secrets.token_hex(_NAME_BYTES))
     key: str = field(default_factory=lambda: secrets.token_hex(_NAME_BYTES))
-    task: asyncio.Task[bytes] = field(init=False)
+    task: asyncio.Future[bytes] = field(init=False)
 
 
 class DocumentJobs:
@@ -51,11 +54,13 @@ class DocumentJobs:
     Args:
         documents: translates them.
         handlers: are told of those that are refused.
+        folder: where servers keep those that are translated; None: this one does, in memory.
     """
 
-    def __init__(self, documents: Documents, handlers: TranslationHandlers) -> None:
+    def __init__(self, documents: Documents, handlers: TranslationHandlers, folder: SharedFolder | None = None) -> None:
         self._documents = documents
         self._handlers = handlers
+        self._folder = folder
         self._jobs: dict[str, DocumentJob] = {}
 
     async def begin(self, asked: AskedDocument, context: CallContext) -> DocumentJob:
@@ -71,38 +76,89 @@ class DocumentJobs:
             DragomanError: no call of the client is let in now.
         """
         job = DocumentJob(context.protocol, context.caller.name, asked.name, len(asked.content))
+        if self._folder is not None:
+            self._forget_others(await asyncio.to_thread(self._folder.sweep, KEEP_S))
         try:
-            self._let_in(job)
+            dropped = self._let_in(job)
         except (ConcurrencyLimitedError, QueueFullError) as error:
             self._handlers.refuse(METHOD, context, error)
-        job.task = asyncio.create_task(self._run(job, asked, context))
+        translating = asyncio.create_task(self._translate(asked, context))
+        job.task = asyncio.create_task(self._run(job, translating))
         job.task.add_done_callback(lambda _: self._end(job))
         self._jobs[job.id] = job
+        for old in dropped:
+            await self.forget(old)
         await asyncio.sleep(0)  # its call begins, and is let in or refused before it waits for anything
-        if job.task.done():
-            self.forget(job)
-            job.task.result()
+        if translating.done():
+            await self.forget(job)
+            translating.result()
+        if self._folder is not None:
+            await asyncio.to_thread(self._folder.announce, job.id, _entry(job))
         return job
 
-    def find(self, protocol: Protocol, job_id: str) -> DocumentJob | None:
+    async def find(self, protocol: Protocol, job_id: str) -> DocumentJob | None:
         """Give a job of a protocol; None where it has none of this name, or none any more."""
         job = self._jobs.get(job_id)
+        if self._folder is not None and (job is None or job.task.done()):
+            found = await asyncio.to_thread(self._folder.read, job_id)
+            job = None if found is None else _kept(job_id, *found)
         return job if job and job.protocol is protocol else None
 
-    def forget(self, job: DocumentJob) -> None:
+    async def forget(self, job: DocumentJob) -> None:
         """Keep nothing of a job any more; one that runs is cancelled."""
-        if self._jobs.pop(job.id, None):
-            job.task.cancel()
+        if known := self._jobs.pop(job.id, None):
+            known.task.cancel()
+        if self._folder is not None:
+            await asyncio.to_thread(self._folder.remove, job.id)
 
-    async def _run(self, job: DocumentJob, asked: AskedDocument, context: CallContext) -> bytes:
+    async def _translate(self, asked: AskedDocument, context: CallContext) -> bytes:
         try:
-            content = await self._documents.translate(asked, context)
+            return await self._documents.translate(asked, context)
         except DragomanError:
             raise
         except Exception as error:
             raise unexpected(error) from None
+
+    async def _run(self, job: DocumentJob, translating: Awaitable[bytes]) -> bytes:
+        """Wait for a translation, and keep what became of it where others find it."""
+        beating = asyncio.create_task(self._beat(job.id))
+        try:
+            content = await translating
+        except DragomanError as error:
+            await self._keep(job, b"", error)
+            raise
+        finally:
+            beating.cancel()
         job.size = len(content)
-        return content
+        return await self._keep(job, content)
+
+    async def _keep(self, job: DocumentJob, content: bytes, error: DragomanError | None = None) -> bytes:
+        """Give what is kept of a job in memory.
+
+        Raises:
+            InternalError: it cannot be kept in the folder.
+        """
+        if self._folder is None:
+            return content
+        written = "" if error is None else to_text_error(error).SerializeToString().hex()
+        entry = _entry(job)._replace(is_done=True, error=written)
+        try:
+            await asyncio.to_thread(self._folder.keep, job.id, entry, content)
+        except OSError as failure:
+            raise unexpected(failure) from None
+        return b""
+
+    async def _beat(self, job_id: str) -> None:
+        """Say again and again that a job is not given up."""
+        while self._folder is not None:
+            await asyncio.sleep(BEAT_S)
+            await asyncio.to_thread(self._folder.touch, job_id)
+
+    def _forget_others(self, kept: Container[str]) -> None:
+        """Forget the jobs that are done, and were fetched of another server."""
+        for job in self._of():
+            if job.task.done() and job.id not in kept:
+                del self._jobs[job.id]
 
     def _end(self, job: DocumentJob) -> None:
         if job.task.cancelled():
@@ -110,10 +166,15 @@ class DocumentJobs:
             return
         if job.task.exception() is not None:  # asked, so that asyncio does not log what nobody fetches
             job.size = 0
-        asyncio.get_running_loop().call_later(KEEP_S, self._jobs.pop, job.id, None)  # the timer keeps no document
+        asyncio.get_running_loop().call_later(KEEP_S, self._expire, job.id)  # the timer keeps no document
 
-    def _let_in(self, new: DocumentJob) -> None:
-        """Make room for a document: the client's oldest ones that it has not fetched are forgotten, if need be.
+    def _expire(self, job_id: str) -> None:
+        self._jobs.pop(job_id, None)
+        if self._folder is not None:
+            asyncio.get_running_loop().run_in_executor(None, self._folder.sweep, KEEP_S)
+
+    def _let_in(self, new: DocumentJob) -> list[DocumentJob]:
+        """Make room for a document: drop the client's oldest ones that it has not fetched, if need be, and give them.
 
         Raises:
             ConcurrencyLimitedError: the client has too many on their way, or too large ones.
@@ -121,19 +182,37 @@ class DocumentJobs:
         """
         _refuse_running(self._of(new.client), MAX_RUNNING // 2, ConcurrencyLimitedError, "of one client")
         _refuse_running(self._of(), MAX_RUNNING, QueueFullError, "together")
+        dropped: list[DocumentJob] = []
         for job in filter(lambda job: job.task.done(), self._of(new.client)):
             if _fits(new, self._of(new.client), 2) and _fits(new, self._of(), 1):
-                return
-            self.forget(job)
+                return dropped
+            dropped.append(self._jobs.pop(job.id))
         if not _fits(new, self._of(new.client), 2):
             message = f"documents of one client may take {MAX_BYTES // 2} bytes together"
             raise ConcurrencyLimitedError(message, retry_delay_s=_RETRY_S)
         if not _fits(new, self._of(), 1):
             raise QueueFullError(f"documents may take {MAX_BYTES} bytes together", retry_delay_s=_RETRY_S)
+        return dropped
 
     def _of(self, client: str | None = None) -> list[DocumentJob]:
         """Give the jobs of a client, or of all, the oldest first."""
         return [job for job in self._jobs.values() if client in (None, job.client)]
+
+
+def _entry(job: DocumentJob) -> Entry:
+    return Entry(job.protocol, job.client, job.file_name, job.key)
+
+
+def _kept(job_id: str, entry: Entry, content: bytes) -> DocumentJob:
+    """Make a job of what the folder has of it."""
+    job = DocumentJob(Protocol(entry.protocol), entry.client, entry.file_name, len(content), job_id, entry.key)
+    job.task = asyncio.get_running_loop().create_future()
+    if entry.error:
+        job.task.set_exception(from_text_error(pb.TextError.FromString(bytes.fromhex(entry.error))))
+        job.task.exception()  # asked, so that asyncio does not log it
+    elif entry.is_done:
+        job.task.set_result(content)
+    return job
 
 
 def _refuse_running(jobs: Sequence[DocumentJob], limit: int, error: type[DragomanError], whose: str) -> None:

@@ -76,14 +76,14 @@ class DeepLDocuments:
             content = job.task.result()
         except DragomanError as error:
             return failed(error)
-        self._jobs.forget(job)
+        await self._jobs.forget(job)
         return download(job.file_name, content)
 
     async def _job(self, request: Request) -> DocumentJob | None:
         """Give the job of the caller's own document; None where it has none of this name and key."""
         key, context = await self._calls.read("ListModels", request, _document_key, key_of(request))
         await self._handlers.list_models(pb.ListModelsRequest(), context)  # counts as such a call
-        job = self._jobs.find(Protocol.DEEPL, request.path_params["document_id"])
+        job = await self._jobs.find(Protocol.DEEPL, request.path_params["document_id"])
         if job is None or job.client != context.caller.name:
             return None
         return job if secrets.compare_digest(job.key.encode(), key.encode()) else None

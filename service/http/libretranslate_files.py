@@ -46,13 +46,13 @@ class LibreTranslateFiles:
             async with while_client_stays(request.receive):
                 await job.task
         except BaseException:  # the client has gone, too
-            self._jobs.forget(job)
+            await self._jobs.forget(job)
             raise
         path = f"{_FETCHED_AT}{job.id}.{quote(asked.name, safe='')}"
         return {"translatedFileUrl": self._calls.origin(request) + path}
 
     async def _fetch(self, request: Request) -> Response:
-        job = self._jobs.find(Protocol.LIBRETRANSLATE, request.path_params["name"].partition(".")[0])
+        job = await self._jobs.find(Protocol.LIBRETRANSLATE, request.path_params["name"].partition(".")[0])
         if job is None or not job.task.done():
             return errors.json_response({"error": "there is no such file, or it is no longer kept"}, 404)
         try:

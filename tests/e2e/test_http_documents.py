@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import deepl
@@ -192,3 +193,25 @@ def test_a_client_that_leaves_cancels_its_document(server) -> None:
         until(lambda: server.metric("slots_active") > 0)
     until(lambda: server.metric("requests_total", method="BatchTranslateText", code="CANCELLED") == 1)
     until_free(server)
+
+
+@pytest.fixture
+def shared(_bundle: None, tmp_path: Path) -> Iterator[list[ServerProcess]]:
+    """Two servers that share a folder."""
+    flags = "--http-address=127.0.0.1:0", f"--documents={tmp_path}"
+    with serving(*flags) as first, serving(*flags) as second:
+        yield [first, second]
+
+
+def test_either_of_two_servers_answers_for_a_document(shared: list[ServerProcess], tmp_path: Path) -> None:
+    url = post(shared[0], "/translate_file", "a.txt", ENGLISH.encode(), source="en", target="de").json()
+    for server in shared:
+        address = url["translatedFileUrl"].replace(shared[0].http_address, server.http_address)
+        assert requests.get(address, timeout=PATIENCE_S).text == GERMAN
+    sent = post(shared[0], "/v2/document", "a.txt", ENGLISH.encode(), target_lang="DE").json()
+    place, key = f"/v2/document/{sent['document_id']}", sent["document_key"]
+    until(lambda: [post(server, place, document_key=key).json()["status"] for server in shared] == ["done", "done"])
+    assert post(shared[1], place, document_key="0" * 48).status_code == 404
+    assert post(shared[1], f"{place}/result", document_key=key).text == GERMAN
+    assert [post(server, place, document_key=key).status_code for server in shared] == [404, 404]
+    assert len(list(tmp_path.iterdir())) == 1  # that of LibreTranslate, which may be fetched again

@@ -12,10 +12,12 @@ from dragoman.errors import (
     ConcurrencyLimitedError,
     DeadlineExceededError,
     DrainingError,
+    InternalError,
     InvalidRequestError,
     QueueFullError,
     RateLimitedError,
 )
+from service.documents.folder import SharedFolder
 from service.documents.process import DocumentProcess
 from service.handlers import document_jobs
 from service.handlers.context import CallContext
@@ -25,7 +27,7 @@ from service.security.api_keys import KeyEntry
 from service.security.callers import Caller
 from service.wire import Protocol
 from tests.unit.dragoman.documents import made
-from tests.unit.service.played_engine import PlayedEngine, until
+from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, until
 
 # A document that takes seconds to read.
 SLOW = made.odt(made.ODT_CONTENT.replace("<text:p>12</text:p>", "<text:p>a</text:p>" * 500_000))
@@ -56,7 +58,7 @@ async def test_texts_go_through_one_call(jobs: DocumentJobs, played: PlayedEngin
     assert [(record.method, record.texts, record.caller) for record in played.records] == [
         ("BatchTranslateText", 1, "alice")
     ]
-    assert jobs.find(Protocol.DEEPL, job.id) is job
+    assert await jobs.find(Protocol.DEEPL, job.id) is job
 
 
 async def test_each_client_has_half_of_the_places(jobs: DocumentJobs, played: PlayedEngine) -> None:
@@ -67,7 +69,7 @@ async def test_each_client_has_half_of_the_places(jobs: DocumentJobs, played: Pl
     with pytest.raises(QueueFullError, match="at most 4 documents together"):
         await jobs.begin(asked(), context("carol"))
     assert [record.reason for record in played.records] == ["CONCURRENCY_LIMITED", "QUEUE_FULL"]
-    jobs.forget(begun[0])
+    await jobs.forget(begun[0])
     await until(lambda: begun[0].task.done())
     assert (await jobs.begin(asked(), context())).id != begun[0].id
 
@@ -78,27 +80,29 @@ async def test_the_oldest_that_nobody_fetched_makes_room(jobs: DocumentJobs, pla
     await finish(played, first)
     second = await jobs.begin(asked(), context())
     await finish(played, second)
-    assert jobs.find(Protocol.DEEPL, first.id) is first
+    assert await jobs.find(Protocol.DEEPL, first.id) is first
     third = await jobs.begin(asked(), context())
-    assert jobs.find(Protocol.DEEPL, first.id) is None
-    assert jobs.find(Protocol.DEEPL, second.id) is second
+    assert await jobs.find(Protocol.DEEPL, first.id) is None
+    assert await jobs.find(Protocol.DEEPL, second.id) is second
     with pytest.raises(ConcurrencyLimitedError, match="documents of one client may take 8 bytes together"):
         await jobs.begin(asked(b"12345"), context())
-    jobs.forget(third)
+    await jobs.forget(third)
 
 
 async def test_what_nobody_fetches_is_forgotten(jobs: DocumentJobs, played, monkeypatch) -> None:
     monkeypatch.setattr(document_jobs, "KEEP_S", 0.01)
     job = await jobs.begin(asked(), context())
     await finish(played, job)
-    await until(lambda: jobs.find(Protocol.DEEPL, job.id) is None)
+    async with asyncio.timeout(PATIENCE_S):
+        while await jobs.find(Protocol.DEEPL, job.id):
+            await asyncio.sleep(0.01)
 
 
 async def test_nothing_keeps_a_document_that_was_fetched(jobs: DocumentJobs, played) -> None:
     job = await jobs.begin(asked(), context())
     await finish(played, job)
     kept = weakref.ref(job.task)
-    jobs.forget(job)
+    await jobs.forget(job)
     del job
     await asyncio.sleep(0)  # the event loop itself still has it
     gc.collect()
@@ -108,7 +112,7 @@ async def test_nothing_keeps_a_document_that_was_fetched(jobs: DocumentJobs, pla
 async def test_a_document_that_is_forgotten_ends_its_call(jobs: DocumentJobs, played: PlayedEngine) -> None:
     job = await jobs.begin(asked(), context())
     await played.taken(1)
-    jobs.forget(job)
+    await jobs.forget(job)
     await until(lambda: job.task.done())
     assert job.task.cancelled()
     assert [record.code.name for record in played.records] == ["CANCELLED"]
@@ -146,7 +150,7 @@ async def test_documents_are_read_beside_each_other(jobs: DocumentJobs, played: 
     await finish(played, await jobs.begin(asked(), context("bob")))
     assert not any(job.task.done() for job in slow)
     for job in slow:
-        jobs.forget(job)
+        await jobs.forget(job)
 
 
 async def test_a_stop_does_not_wait_for_a_reading(jobs: DocumentJobs, played: PlayedEngine) -> None:
@@ -167,6 +171,58 @@ async def test_a_document_that_is_written_counts_as_a_call(jobs: DocumentJobs, p
     monkeypatch.setattr(DocumentProcess, "write", write)
     await finish(played, await jobs.begin(asked(), context()))
     assert running == [(1, 1)]
+
+
+@pytest.fixture
+def two(played: PlayedEngine, tmp_path: Path) -> tuple[DocumentJobs, DocumentJobs]:
+    """Two servers that share a folder."""
+    documents = Documents(played.handlers, played.gate, 1024)
+    first, second = (DocumentJobs(documents, played.handlers, SharedFolder(tmp_path)) for _ in range(2))
+    return first, second
+
+
+async def test_servers_that_share_a_folder_answer_for_each_other(two, played: PlayedEngine) -> None:
+    mine, yours = two
+    job = await mine.begin(asked(), context())
+    found = await yours.find(Protocol.DEEPL, job.id)
+    assert (found.client, found.key, found.file_name, found.task.done()) == ("alice", job.key, "a.txt", False)
+    assert await yours.find(Protocol.LIBRETRANSLATE, job.id) is None
+    await finish(played, job)
+    for server in two:
+        assert (await server.find(Protocol.DEEPL, job.id)).task.result() == b"tom\n"
+    await yours.forget(found)
+    for server in two:
+        assert await server.find(Protocol.DEEPL, job.id) is None
+
+
+async def test_a_shared_document_that_failed_says_why(two) -> None:
+    job = await two[0].begin(asked(b"\xff"), context())
+    await asyncio.wait([job.task])
+    found = await two[1].find(Protocol.DEEPL, job.id)
+    with pytest.raises(InvalidRequestError, match="file: is not UTF-8"):
+        found.task.result()
+
+
+async def test_what_another_server_gave_out_takes_no_room(two, played: PlayedEngine, monkeypatch) -> None:
+    monkeypatch.setattr(document_jobs, "MAX_JOBS", 4)
+    first = await two[0].begin(asked(), context())
+    await finish(played, first)
+    second = await two[0].begin(asked(), context())
+    await finish(played, second)
+    await two[1].forget(second)
+    third = await two[0].begin(asked(), context())
+    assert (await two[0].find(Protocol.DEEPL, first.id)).task.result() == b"tom\n"
+    await two[0].forget(third)
+
+
+async def test_a_folder_that_takes_no_file_fails_the_document(two, tmp_path: Path, monkeypatch) -> None:
+    def keep(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(SharedFolder, "keep", keep)
+    job = await two[0].begin(asked(b"12"), context())
+    with pytest.raises(InternalError):
+        await job.task
 
 
 @pytest.mark.parametrize(("name", "module"), [("a.docx", "lxml"), ("a.po", "polib"), ("a.md", "markdown_it")])

@@ -48,7 +48,7 @@ async def test_a_document_is_shown_to_the_client_that_sent_it(app, jobs, client:
     early = await call(app, "POST", f"/v2/document/{job.id}/result", {"document_key": job.key})
     assert early.status == (503 if status == 200 else status)
     assert list(early.json) == ["message"]
-    jobs.forget(job)
+    await jobs.forget(job)
 
 
 async def test_a_document_is_not_given_out_by_the_address_of_another_protocol(app, jobs, played) -> None:

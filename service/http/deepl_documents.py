@@ -3,6 +3,7 @@
 https://developers.deepl.com/api-reference/document
 """
 
+import asyncio
 import secrets
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ from service.wire import Protocol
 
 # Of a document: nobody waits at the other end of the connection for it.
 _TIMEOUT_S: Final = 3600.0
+# A question for its state is held so long: the vendor's client asks at once, and then only after 5 s.
+HELD_S: Final = 1.0
 
 
 class DeepLDocuments:
@@ -57,6 +60,9 @@ class DeepLDocuments:
         job = await self._job(request)
         if job is None:
             return _not_found(request)
+        if not job.task.done():
+            await asyncio.wait([job.task], timeout=HELD_S)
+            job = await self._jobs.find(Protocol.DEEPL, job.id) or job  # anew: another server may translate it
         status: dict[str, Any] = {"document_id": job.id, "status": "translating"}
         if not job.task.done():
             return status

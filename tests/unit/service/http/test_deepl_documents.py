@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from service.handlers.context import CallContext
 from service.handlers.document_jobs import DocumentJobs
 from service.handlers.documents import AskedDocument, Documents
-from service.http import application
+from service.http import application, deepl_documents
 from service.http.calls import Calls
 from service.http.deepl_documents import DeepLDocuments
 from service.http.libretranslate_files import LibreTranslateFiles
@@ -17,7 +17,7 @@ from service.security.callers import Caller
 from service.security.forwarded import TrustedProxies
 from service.wire import Protocol
 from tests.unit.service.http.asgi import call
-from tests.unit.service.played_engine import PlayedEngine
+from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine
 
 
 @pytest.fixture
@@ -58,6 +58,15 @@ async def test_a_document_is_not_given_out_by_the_address_of_another_protocol(ap
     assert (await call(app, "GET", f"/download_file/{job.id}.a.txt")).status == 404
     answer = await call(app, "POST", f"/v2/document/{job.id}/result", {"document_key": job.key})
     assert (answer.status, answer.json) == (200, 12)
+
+
+async def test_the_first_question_waits_for_a_small_document(app, jobs, monkeypatch) -> None:
+    monkeypatch.setattr(deepl_documents, "HELD_S", PATIENCE_S)
+    context = CallContext(Caller("ipv4:127.0.0.1"), time.monotonic() + 100, protocol=Protocol.DEEPL)
+    job = await jobs.begin(AskedDocument("a.txt", b"12", "en", "de"), context)
+    assert not job.task.done()
+    answer = await call(app, "POST", f"/v2/document/{job.id}", {"document_key": job.key})
+    assert answer.json["status"] == "done"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -15,13 +15,20 @@ from tests.unit.dragoman.documents import made
 
 
 @pytest.fixture
-async def document() -> AsyncIterator[DocumentProcess]:
+def children() -> Callable[[], list[int]]:
+    """Processes that a test started: the tests before it may have left some, as multiprocessing's."""
+    before = set(child_processes())
+    return lambda: [pid for pid in child_processes() if pid not in before]
+
+
+@pytest.fixture
+async def document(children: Callable[[], list[int]]) -> AsyncIterator[DocumentProcess]:
     async with DocumentProcess() as process:
         yield process
     assert children() == []
 
 
-def children() -> list[int]:
+def child_processes() -> list[int]:
     return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
 
 
@@ -36,7 +43,7 @@ async def test_texts_go_out_in_portions_and_come_back(document: DocumentProcess)
     assert (await document.write()).decode() == "Tom & Co\n12\näpples\nlast\n"
 
 
-async def test_the_system_bounds_what_a_document_takes(document: DocumentProcess) -> None:
+async def test_the_system_bounds_what_a_document_takes(document: DocumentProcess, children) -> None:
     await document.read("a.docx", made.word())
     [pid] = children()
     limits = Path(f"/proc/{pid}/limits").read_text()
@@ -62,7 +69,9 @@ async def test_a_document_that_takes_too_much_memory_is_one_clear_error(document
         (signal.SIGSEGV, InternalError, "the server failed; its log says more"),
     ],
 )
-async def test_a_process_that_ends_says_why(document: DocumentProcess, number: int, error: type, message: str) -> None:
+async def test_a_process_that_ends_says_why(
+    document: DocumentProcess, children, number: int, error: type, message: str
+) -> None:
     await document.read("a.txt", b"tom")
     os.kill(*children(), number)
     with pytest.raises(error, match=message):
@@ -90,7 +99,7 @@ async def test_a_failure_of_ours_is_logged(document: DocumentProcess, capsys) ->
     assert "a translation has a tag that its text has not" in capsys.readouterr().out
 
 
-async def test_signals_of_a_terminal_do_not_end_a_document(document: DocumentProcess) -> None:
+async def test_signals_of_a_terminal_do_not_end_a_document(document: DocumentProcess, children) -> None:
     await document.read("a.txt", b"tom")
     for number in (signal.SIGINT, signal.SIGTERM):
         os.kill(*children(), number)

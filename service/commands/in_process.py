@@ -20,6 +20,7 @@ from service.calls.spread import spread
 from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, RequestOptions, Sampling, beam_size_of
 from service.registry import capacity
 from service.registry.glossaries import Glossaries
+from service.registry.reload_plan import check_names
 from service.settings import DEFAULT_MODELS, PREFIX, Settings, load
 from service.terms import Index, Terms
 from service.text.detection import MOST_GUESSES, LanguageDetector, Tongues, agree
@@ -239,6 +240,7 @@ def read_settings() -> Settings:
 def _chosen(folder: Path | None, model: str, source: str, target: str) -> Bundle:
     """Open the bundle that is meant."""
     bundles = manifests(folder)
+    check_names(dict(bundles))
     manifest = choose([manifest for _, manifest in bundles], model, source, target)
     return Bundle.open(next(path for path, other in bundles if other is manifest))
 

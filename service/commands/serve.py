@@ -3,6 +3,7 @@
 import argparse
 import json
 import resource
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
@@ -15,6 +16,7 @@ from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
 from service.registry import capacity, model_cost
+from service.registry.reload_plan import one_name
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
 from service.telemetry.metrics import KV_CACHE_FORMULA
 
@@ -105,10 +107,12 @@ def _model_memory(settings: Settings) -> dict[str, Any]:
 
 def _of_models(settings: Settings, describe: Callable[[Path], tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     models: dict[str, Any] = {}
+    paths: defaultdict[str, list[Path]] = defaultdict(list)
     for path in find_bundles(settings.models):
         try:
             name, description = describe(path)
-            models[name] = description
+            paths[name].append(path)
+            models[name] = {"error": one_name(name, paths[name])} if paths[name][1:] else description
         except BundleError as error:
             models[path.name] = {"error": str(error)}
     return models

@@ -1,11 +1,12 @@
 """What a reload has to do: decided from what is served and what lies on disk; pure."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from dragoman.bundle import Manifest
+from dragoman.errors import BundleError
 
 
 class Origin(NamedTuple):
@@ -43,10 +44,24 @@ def plan(served: Mapping[str, Origin], found: Mapping[Path, Manifest]) -> Plan:
         chosen = own.path if own is not None and own.path in paths else paths[0] if len(paths) == 1 else None
         if chosen is not None:
             origins[name] = chosen
-        why = f"{len(paths)} bundles are called {name!r}; keep one of them"
-        refuse |= {path: why for path in paths if path != chosen}
+        refuse |= {path: one_name(name, paths) for path in paths if path != chosen}
     load = [path for name, path in origins.items() if name not in served or served[name].manifest != found[path]]
     return Plan(refuse, load, origins)
+
+
+def check_names(found: Mapping[Path, Manifest]) -> None:
+    """Raise BundleError where several bundles have one name."""
+    for name, paths in _by_name(found).items():
+        if len(paths) > 1:
+            raise BundleError(one_name(name, paths))
+
+
+def one_name(name: str, paths: Sequence[Path]) -> str:
+    """Say which bundles have one name, and what to do."""
+    return (
+        f"{len(paths)} bundles are called {name!r}: {', '.join(map(str, paths))}; "
+        "export one of them with another --name, or give the folder of one with --models"
+    )
 
 
 def gone(served: Mapping[str, Origin], found: Mapping[Path, Manifest], refused: Collection[Path]) -> set[str]:

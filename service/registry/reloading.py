@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from dragoman.bundle import Bundle, Manifest, no_bundles
-from dragoman.errors import BundleError, DrainingError
+from dragoman.errors import DrainingError
 from service.aio import first_of
 from service.registry.bundle_watch import Snapshot, changed, look, taken_up
 from service.registry.glossaries import Glossaries
@@ -17,7 +17,7 @@ from service.registry.health import Health
 from service.registry.loading import LoadFailure, in_one_line
 from service.registry.model_memory import ModelMemory
 from service.registry.models import ModelRegistry
-from service.registry.reload_plan import Origin, gone, plan
+from service.registry.reload_plan import Origin, check_names, gone, plan
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
@@ -73,9 +73,8 @@ class ModelReloader:
             if stop.is_set():
                 return
             self._found[path] = await asyncio.to_thread(Bundle.listed if self._memory.bounded else Bundle.open, path)
+        check_names(self._manifests())
         todo = plan({}, self._manifests())
-        for why in todo.refuse.values():
-            raise BundleError(why)
         await asyncio.to_thread(self._memory.check, list(self._found.values()))
         for path in todo.load:
             if stop.is_set():

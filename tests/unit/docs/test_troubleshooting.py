@@ -13,6 +13,7 @@ from dragoman.cli import main
 from dragoman.errors import DrainingError, LoadingError
 from service.handlers.gate import Gate, too_late
 from service.handlers.translation import TranslationHandlers
+from service.registry.reload_plan import one_name
 from service.rpc.translation import Translation
 from service.runtime import cuda
 from service.security.callers import Callers
@@ -27,6 +28,11 @@ def test_no_model() -> None:
     assert f"dragoman serve: {no_bundles(Path('/home/me/models'))}\n" in PAGE
     assert "there is no bundle (no bundle.json in or below it)" in str(no_bundles(Path(__file__).parent))
     assert "`there is no bundle (no bundle.json in or below it)`" in PAGE
+
+
+def test_two_models_of_one_name() -> None:
+    why = one_name("en-de", [Path("models/en-de/bundle"), Path("models/opus/bundle")])
+    assert f"dragoman serve: {why}\n" in PAGE
 
 
 def test_wrong_settings(monkeypatch) -> None:

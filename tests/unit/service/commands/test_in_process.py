@@ -51,6 +51,13 @@ def test_no_bundle_is_an_error(tmp_path: Path) -> None:
         manifests(tmp_path)
 
 
+def test_two_bundles_of_one_name_are_an_error_that_says_where_they_are(folder: Path, manifest: Manifest) -> None:
+    for place in ("a", "b/c"):
+        (folder / place / "bundle.json").write_text(manifest.model_dump_json())
+    with pytest.raises(BundleError, match=f"'en-de': {folder}/a, {folder}/b/c; export one of them with another --name"):
+        translator(folder, model="", source="", target="", html=False)
+
+
 @pytest.fixture
 def two_models(tmp_path: Path) -> Path:
     """The default model, as one that reads English, and as one that reads German."""

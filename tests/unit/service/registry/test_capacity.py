@@ -11,6 +11,7 @@ from dragoman.bundle import Manifest
 from dragoman.cli import main
 from dragoman.errors import BundleError
 from service.registry.capacity import describe, slot_bytes, slots_of
+from service.registry.reload_plan import one_name
 from service.runtime.slots import SlotTable
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import KV_CACHE_FORMULA
@@ -69,3 +70,14 @@ def test_the_configuration_tells_of_every_model_and_of_what_is_wrong(
     assert printed["formula"] == KV_CACHE_FORMULA
     assert printed["models"]["en-de"]["bytes"] == 3 * 32 * slot_bytes(manifest)
     assert "broken/bundle.json" in printed["models"]["broken"]["error"]
+
+
+def test_the_configuration_tells_of_two_models_of_one_name(
+    manifest: Manifest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in "ab":
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "bundle.json").write_text(manifest.model_dump_json())
+    assert main(["serve", "--print-config", f"--models={tmp_path}"]) == 0
+    printed = json.loads(capsys.readouterr().out)["kv_cache"]["models"]
+    assert printed == {"en-de": {"error": one_name("en-de", [tmp_path / "a", tmp_path / "b"])}}

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bundle import AlignmentHeads, Manifest, Provenance
+from dragoman.errors import BundleError
 from dragoman.language_marks import Languages
-from service.registry.reload_plan import Origin, gone, plan
+from service.registry.reload_plan import Origin, check_names, gone, one_name, plan
 
 A, B, C = (Path("models") / name for name in "abc")
 
@@ -64,7 +65,16 @@ def test_a_bundle_that_moved_needs_no_load() -> None:
 def test_of_two_bundles_of_a_name_the_one_that_is_served_goes_on_being() -> None:
     todo = plan(SERVED, {A: manifest("x", 2), B: manifest("x", 3)})
     assert (todo.load, todo.origins) == ([A], {"x": A})
-    assert todo.refuse == {B: "2 bundles are called 'x'; keep one of them"}
+    assert todo.refuse == {B: one_name("x", [A, B])}
+
+
+def test_what_is_said_of_two_bundles_of_a_name_says_where_they_are_and_what_to_do() -> None:
+    expected = (
+        "2 bundles are called 'x': models/a, models/b; export one of them with another --name, or give .* --models"
+    )
+    with pytest.raises(BundleError, match=expected):
+        check_names({B: manifest("x", 2), C: manifest("y"), A: manifest("x", 3)})
+    check_names({A: manifest("x"), B: manifest("y")})
 
 
 def test_of_two_new_bundles_of_a_name_none_is_loaded() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BUNDLE: Final = "bundle"  # folder of the bundle, in that of the checkpoint
 _HUB_NAME: Final = re.compile(r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
+_OPUS: Final = "Helsinki-NLP"  # whose the models of OPUS-MT are on the hub
 _MOST_SHOWN: Final = 12
 _LIMITS: Final = {"source": 128, "target": 256}  # as dragoman export; fewer where the model has fewer positions
 
@@ -111,9 +112,16 @@ def _import(arguments: argparse.Namespace) -> "Imported":
 
 
 def _folder(source: str) -> tuple[Path, str]:
-    """Find the folder of a model, from the hub where there is none of this name here; and the name of the model."""
-    if Path(source).exists() or not _HUB_NAME.fullmatch(source):
+    """Find the folder of a model, from the hub where there is none of this name here; and the name of the model.
+
+    Raises:
+        DataError: there is none of this name, and the hub has none either, or cannot be reached.
+    """
+    if Path(source).exists():
         return Path(source), ""
+    if not _HUB_NAME.fullmatch(source):
+        hint = f"; did you mean {_OPUS}/{source}?" if source.startswith("opus-mt-") else ""
+        raise DataError(f"{source}: no such folder{hint}")
     say(f"no folder {source} here; fetching it from the hub")
     return _fetched(source), source.rsplit("/", 1)[-1]
 

@@ -92,7 +92,8 @@ def test_the_bundle_leaves_room_for_tokens_that_translations_begin_with(
         (["x", "--out", "y", "--languages", "de,,fr"], "codes of languages with commas between, is 'de,,fr'"),
         (["x", "--out", "y", "--bundle", "int4"], "invalid choice: 'int4'"),
         (["x", "--out", "y", "--bundle", "int8", "--data", "nowhere.tsv"], "nowhere.tsv: no such file"),
-        (["nowhere", "--out", "y"], "nowhere: no such folder"),
+        (["nowhere", "--out", "y"], "nowhere: no such folder\n"),
+        (["opus-mt-en-de", "--out", "y"], "opus-mt-en-de: no such folder; did you mean Helsinki-NLP/opus-mt-en-de?"),
     ],
 )
 def test_arguments(arguments: list[str], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,12 +114,20 @@ def test_a_hub_that_cannot_be_reached(tmp_path: Path) -> None:
     assert "someone/opus-mt-en-de: no such folder, and the hub cannot be reached" in done.stderr
 
 
-def test_help_and_bad_arguments_need_no_torch() -> None:
+def without_torch(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command where torch is not installed."""
     code = (
         "import sys; sys.modules['torch'] = sys.modules['langcodes'] = None\n"
         "from dragoman.cli import main\n"
-        "sys.exit(main(['import', '--help']))"
+        f"sys.exit(main(['import', *{arguments}]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+
+
+def test_help_and_bad_arguments_need_no_torch(tmp_path: Path) -> None:
+    done = without_torch("--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "--bundle" in done.stdout
+    done = without_torch("opus-mt-en-de", "--out", str(tmp_path / "out"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean Helsinki-NLP/opus-mt-en-de?" in done.stderr

@@ -13,6 +13,7 @@ import polib
 
 from dragoman.documents.document import DocumentText
 from dragoman.documents.inline import Tagged, from_html, has_words, to_html
+from dragoman.documents.mnemonics import Label
 
 _TAG: Final = re.compile(
     r"(?P<stop>[\n\t]|</?(?:br|p|div|li|ul|ol|h[1-6]|hr|table|tr|td|th)(?:\s[^<>]*)?/?>)"
@@ -21,6 +22,7 @@ _TAG: Final = re.compile(
 )
 _CHARSET: Final = re.compile(rb'"Content-Type:[^"\n]*charset=([\w.:-]+)', re.IGNORECASE)
 _PLURALS: Final = re.compile(r"nplurals\s*=\s*([1-9])\s*;\s*plural\s*=\s*([^;]+)")
+_OF_QT: Final = "X-Qt-Contexts"  # in the header
 _COUNTS: Final = range(101)
 _WIDTH: Final = 78  # of a line that polib writes; gettext's own
 
@@ -31,12 +33,14 @@ class _Gap(NamedTuple):
     Attributes:
         entry: of the file.
         forms: of the plural that the text is for; none: the entry has no plural.
-        text: to be translated.
+        text: of its source.
+        label: that text, to be translated.
     """
 
     entry: polib.POEntry
     forms: Sequence[int]
     text: Tagged
+    label: Label
 
 
 class PoDocument:
@@ -60,15 +64,15 @@ class PoDocument:
             ValueError: an entry has a plural, and the header does not say which forms there are.
         """
         self._file, self._newline = file, newline
-        self._gaps = [gap for gap in _gaps(file) if has_words(gap.text.tokens)]
-        self.texts = [DocumentText(to_html(gap.text.tokens), _place(gap.entry)) for gap in self._gaps]
+        self._gaps = [gap for gap in _gaps(file) if has_words(gap.label.tokens)]
+        self.texts = [DocumentText(to_html(gap.label.tokens), _place(gap.entry)) for gap in self._gaps]
 
     def write(self, translations: Sequence[str | None]) -> bytes:
         """Give the content of the file, in UTF-8; see `Document`."""
         for gap, translation in zip(self._gaps, translations, strict=True):
             if translation is None:
                 continue
-            text = gap.text.source(from_html(translation, gap.text.tokens))
+            text = gap.text.source(gap.label.written(from_html(translation, gap.label.tokens)))
             if gap.forms:
                 gap.entry.msgstr_plural.update(dict.fromkeys(gap.forms, text))
             else:
@@ -104,16 +108,24 @@ def read_po(content: bytes) -> PoDocument:
 
 def _gaps(file: polib.POFile) -> Iterator[_Gap]:
     """Find what is missing in a file."""
+    marks = "&" if _OF_QT in file.metadata else "&_"
     for entry in file:
         if entry.obsolete or entry.fuzzy:
             continue
-        if entry.msgid_plural:
-            yield from _gaps_of_plural(entry, file.metadata.get("Plural-Forms", ""))
-        elif not entry.msgstr:
-            yield _Gap(entry, (), Tagged.read(entry.msgid, _TAG))
+        for text, forms in _missing(entry, file.metadata.get("Plural-Forms", "")):
+            tagged = Tagged.read(text, _TAG)
+            yield _Gap(entry, forms, tagged, Label.read(tagged.tokens, marks))
 
 
-def _gaps_of_plural(entry: polib.POEntry, header: str) -> Iterator[_Gap]:
+def _missing(entry: polib.POEntry, header: str) -> Iterator[tuple[str, Sequence[int]]]:
+    """Give the texts of an entry that have no translation, and for which forms of the plural each is."""
+    if entry.msgid_plural:
+        yield from _missing_forms(entry, header)
+    elif not entry.msgstr:
+        yield entry.msgid, ()
+
+
+def _missing_forms(entry: polib.POEntry, header: str) -> Iterator[tuple[str, Sequence[int]]]:
     count, singular = _plural_forms(header, entry)
     missing = [form for form in range(count) if not entry.msgstr_plural.get(form)]
     for form in missing:
@@ -122,7 +134,7 @@ def _gaps_of_plural(entry: polib.POEntry, header: str) -> Iterator[_Gap]:
     others = [form for form in missing if form != singular]
     for text, forms in ((entry.msgid, of_one), (entry.msgid_plural, others)):
         if forms:
-            yield _Gap(entry, forms, Tagged.read(text, _TAG))
+            yield text, forms
 
 
 def _plural_forms(header: str, entry: polib.POEntry) -> tuple[int, int | None]:

@@ -13,8 +13,10 @@ from dragoman.documents import safe_xml
 from dragoman.documents.document import DocumentText
 from dragoman.documents.inline import from_html, has_words, to_html
 from dragoman.documents.mixed import MixedText, Vocabulary
+from dragoman.documents.mnemonics import Label
 
 _STATE: Final = "translated"
+_OF_QT: Final = "urn:trolltech:names:ts:document:1.0"  # a namespace that Qt's lconvert declares
 _UNTRANSLATED: Final = ("new", "needs-translation", "initial")
 
 
@@ -57,12 +59,14 @@ class _Unit(NamedTuple):
         source: of it.
         target: a copy of the source that becomes its target.
         text: of the target.
+        label: that text, to be translated.
     """
 
     element: "etree._Element"
     source: "etree._Element"
     target: "etree._Element"
     text: MixedText
+    label: Label
 
 
 class XliffDocument:
@@ -90,28 +94,32 @@ class XliffDocument:
         if version is None or root.localname != "xliff":
             raise ValueError(f"is no XLIFF 1.2 or 2: its first element is {self._tree.getroot().tag!r:.120}")
         self._version, self._space = version, f"{{{root.namespace}}}"
-        self._units = [unit for unit in self._find() if has_words(unit.text.tokens)]
+        self._units = [unit for unit in self._find() if has_words(unit.label.tokens)]
         self.texts = [
-            DocumentText(to_html(unit.text.tokens), f"line {unit.element.sourceline}") for unit in self._units
+            DocumentText(to_html(unit.label.tokens), f"line {unit.element.sourceline}") for unit in self._units
         ]
 
     def write(self, translations: Sequence[str | None]) -> bytes:
         """Give the content of the file; see `Document`."""
         for unit, translation in zip(self._units, translations, strict=True):
             if translation is not None:
-                unit.text.rewrite(from_html(safe_xml.allowed(translation), unit.text.tokens))
+                tokens = from_html(safe_xml.allowed(translation), unit.label.tokens)
+                unit.text.rewrite(unit.label.written(tokens))
                 self._put(unit)
         return safe_xml.serialized(self._tree)
 
     def _find(self) -> Iterator[_Unit]:
-        for element in self._tree.getroot().iter(f"{self._space}{self._version.units}"):
+        root = self._tree.getroot()
+        marks = "&" if _OF_QT in root.nsmap.values() else ""
+        for element in root.iter(f"{self._space}{self._version.units}"):
             source, target = element.find(f"{self._space}source"), element.find(f"{self._space}target")
             if source is None or not _is_translated(element) or self._is_done(element, target):
                 continue
             new = deepcopy(source)
             new.tag, new.tail = f"{self._space}target", None
             new.attrib.clear()
-            yield _Unit(element, source, new, MixedText(new, _VOCABULARY, keeps_lines=_keeps_space(source)))
+            text = MixedText(new, _VOCABULARY, keeps_lines=_keeps_space(source))
+            yield _Unit(element, source, new, text, Label.read(text.tokens, marks))
 
     def _is_done(self, element: "etree._Element", target: "etree._Element | None") -> bool:
         """Tell whether a unit has a translation."""

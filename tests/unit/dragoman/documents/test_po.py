@@ -99,6 +99,22 @@ def test_only_the_missing_forms_of_a_plural_are_translated() -> None:
     assert 'msgstr[0] "eins"\nmsgstr[1] "MANY"' in translated(read_po(content.encode())).decode()
 
 
+@pytest.mark.parametrize(
+    ("header", "message", "shown", "translation"),
+    [
+        ("", "_Open && &Quit", "_Open &amp; Quit", "_OPEN && &QUIT"),
+        ("", "Save _As", "Save As", "SAVE _AS"),
+        ("X-Qt-Contexts: true\\n", "_Open", "_Open", "_OPEN"),
+    ],
+)
+def test_mnemonics_are_those_of_labels(header: str, message: str, shown: str, translation: str) -> None:
+    content = HEADER.format("nplurals=2; plural=n != 1;\\n" + header) + f'\nmsgid "{message}"\nmsgstr ""\n'
+    document = read_po(content.encode())
+    assert [text.html for text in document.texts] == [shown]
+    [entry] = polib.pofile(document.write([shown.upper().replace("&AMP;", "&amp;")]).decode())
+    assert entry.msgstr == translation
+
+
 def test_another_charset_becomes_utf8_and_ends_of_lines_stay() -> None:
     content = PO.replace("UTF-8", "ISO-8859-1").replace("Open", "Öffne").replace("\n", "\r\n").encode("latin-1")
     written = translated(read_po(content)).decode()

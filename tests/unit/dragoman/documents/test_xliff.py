@@ -74,6 +74,14 @@ def test_what_is_marked_as_protected_is_kept_whole() -> None:
     assert '>THE <mrk mtype="protected">name</mrk> <mrk mtype="term">IS</mrk><ph id="1">code</ph></target>' in target
 
 
+def test_mnemonics_are_those_of_qt() -> None:
+    unit = "<trans-unit><source>Save &amp;As _x</source></trans-unit>"
+    assert texts(read_xliff(one(unit))) == ["Save &amp;As _x"]
+    of_qt = read_xliff(one(unit).replace(b' version="1.2"', b' xmlns:trolltech="urn:trolltech:names:ts:document:1.0"'))
+    assert texts(of_qt) == ["Save As _x"]
+    assert b">SAVE &amp;AS _X</target>" in translated(of_qt)
+
+
 def test_lines_are_kept_where_blanks_are() -> None:
     unit = '<trans-unit xml:space="preserve"><source>one\ntwo<x id="1" ctype="lb"/>three</source></trans-unit>'
     document = read_xliff(one(unit))

@@ -1,0 +1,147 @@
+"""Mnemonics of labels, as the F of "&File" (Qt, Windows) and "_File" (GTK): taken out of a text, put into another.
+
+A mark stands before the first letter or digit of a word, or before a small letter inside one, as in "E&xit". "R&D",
+"a & b", "&amp;" and "file_name" have no mark; a text with several has no mnemonic.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from dragoman.documents.inline import Token
+
+_OPENING: Final = "\"'“‘«(&"  # may stand before a mark, the & as the second one of "&&"
+# Placeholders, addresses and references of characters have neither marks nor letters.
+_CODE: Final = r"%\([^()]*\)\w|%[-+#.*\d$]*[a-zA-Z]{0,2}|\$?\{[^{}]*\}|\$\w+|\w+://\S+|&(?:#?\w+;|\w+=)"
+_MARKS: Final = re.compile(rf"{_CODE}|&&|(?P<mark>[&_])")
+_LETTERS: Final = re.compile(rf"{_CODE}|(?P<letter>[^\W_])")
+_WORD_BEFORE: Final = re.compile(r"[^\W_]*\Z")
+# In languages without small letters, a Latin letter stands behind the text: "文件(&F)".
+_APPENDED: Final = re.compile(r"\s?\([&_][^\W_]\)")
+_IDEOGRAPH: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_END: Final = re.compile(r"[\s.…:：]*\Z")
+
+
+class _Place(NamedTuple):
+    """A place in tokens.
+
+    Attributes:
+        number: of the token.
+        start: in its text.
+        text: of the token.
+    """
+
+    number: int
+    start: int
+    text: str
+
+    @property
+    def word_before(self) -> str:
+        """The letters and digits right before it."""
+        found = _WORD_BEFORE.search(self.text[: self.start])
+        return found[0] if found else ""
+
+
+class Label(NamedTuple):
+    """A text of an interface.
+
+    Attributes:
+        tokens: of its text, without its mark.
+        mark: of its mnemonic; "": it has none.
+        letter: the mnemonic.
+        doubles: whether an & of its text is written as two.
+    """
+
+    tokens: list[Token]
+    mark: str = ""
+    letter: str = ""
+    doubles: bool = False
+
+    @classmethod
+    def read(cls, tokens: Sequence[Token], marks: str) -> "Label":
+        """Take the mark out of a text.
+
+        Args:
+            tokens: of the text.
+            marks: what may be one: "&", or "&_".
+        """
+        label = cls(list(tokens))
+        for mark in marks:
+            places = list(_places(tokens, mark))
+            real = [place for place in places if _is_mark(place)]
+            # A second underscore belongs to a name or to emphasis; a second & is "and".
+            if len(real) == 1 and (mark == "&" or len(places) == 1):
+                label = cls(_without(tokens, real[0]), mark, real[0].text[real[0].start + 1])
+                break
+        source = "".join(token.text for token in label.tokens)
+        if "&" in marks and "&&" in source and source.count("&") == 2 * source.count("&&"):
+            single = [token._replace(text=token.text.replace("&&", "&")) for token in label.tokens]
+            label = label._replace(tokens=single, doubles=True)
+        return label
+
+    def written(self, tokens: Sequence[Token]) -> list[Token]:
+        """Put the mark into a translation: before the same letter, if there is one, else before the first letter."""
+        written = list(tokens)
+        if self.doubles:
+            written = [token._replace(text=token.text.replace("&", "&&")) for token in tokens]
+        letters = list(_letters(written)) if self.mark else []
+        if letters:
+            best = min(letters, key=self._rank)
+            appends = not self._is_same(best) and _IDEOGRAPH.match(best.text, best.start)
+            _insert(written, *(_appended(letters[-1], self) if appends else (best, self.mark)))
+        return written
+
+    def _rank(self, place: _Place) -> tuple[bool, bool]:
+        """Say how bad a letter is: other letters, and among the same ones those inside words, are worse."""
+        if self._is_same(place):
+            return False, bool(place.word_before)
+        return True, place.text[place.start].isdigit()
+
+    def _is_same(self, place: _Place) -> bool:
+        return place.text[place.start].casefold() == self.letter.casefold()
+
+
+def _places(tokens: Sequence[Token], mark: str) -> Iterator[_Place]:
+    for number, token in enumerate(tokens):
+        for found in _MARKS.finditer(token.text):
+            if found["mark"] == mark:
+                yield _Place(number, found.start(), token.text)
+
+
+def _letters(tokens: Sequence[Token]) -> Iterator[_Place]:
+    for number, token in enumerate(tokens):
+        for found in _LETTERS.finditer(token.text):
+            if found["letter"]:
+                yield _Place(number, found.start(), token.text)
+
+
+def _is_mark(place: _Place) -> bool:
+    text, start = place.text, place.start
+    behind, word = text[start + 1 : start + 2], place.word_before
+    if not word:
+        before = text[start - 1 : start] if start else " "
+        return behind.isalnum() and (before.isspace() or before in _OPENING)
+    # Names of programs rarely begin with a capital letter: "Cu_t" has a mark, "file_name" has none.
+    return word[-1].isalpha() and behind.islower() and (text[start] == "&" or word[0].isupper())
+
+
+def _without(tokens: Sequence[Token], place: _Place) -> list[Token]:
+    """Take out a mark, with its letter where that stands in brackets behind the text."""
+    text = place.text
+    whole = next((each.span() for each in _APPENDED.finditer(text) if place.start in range(*each.span())), None)
+    start, stop = whole or (place.start, place.start + 1)
+    left = list(tokens)
+    left[place.number] = tokens[place.number]._replace(text=text[:start] + text[stop:])
+    return left
+
+
+def _appended(last: _Place, label: Label) -> tuple[_Place, str]:
+    """Say where a letter in brackets stands, and how it is written."""
+    end = _END.search(last.text)
+    return last._replace(start=end.start() if end else len(last.text)), f"({label.mark}{label.letter.upper()})"
+
+
+def _insert(tokens: list[Token], place: _Place, text: str) -> None:
+    tokens[place.number] = tokens[place.number]._replace(
+        text=place.text[: place.start] + text + place.text[place.start :]
+    )

@@ -1,0 +1,101 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.documents.inline import Kind, Token
+from dragoman.documents.mnemonics import Label
+
+
+def label(text: str, marks: str = "&_") -> Label:
+    return Label.read([Token(Kind.TEXT, text)], marks)
+
+
+def source(tokens: list[Token]) -> str:
+    return "".join(token.text for token in tokens)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("&File", "File"),
+        ("Save &As...", "Save As..."),
+        ("_Open", "Open"),
+        ("E&xit", "Exit"),
+        ("Cu_t", "Cut"),
+        ("&1 of %s", "1 of %s"),
+        ("_Open %(file_name)s", "Open %(file_name)s"),
+        ("Find && &Replace", "Find & Replace"),
+        ("&&&File", "&File"),
+        ("Drag && Drop", "Drag & Drop"),
+        ("R&D of &Tom", "R&D of Tom"),
+        ("文件(&F)...", "文件..."),
+    ],
+)
+def test_a_mark_does_not_reach_the_model(text: str, shown: str) -> None:
+    read = label(text)
+    assert source(read.tokens) == shown
+    assert source(read.written(read.tokens)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AT&T, R&D, Q & A, Drag&Drop",
+        "Tom &amp; I",
+        "https://example.com/?a=b&c=d and ?a=b&c=d",
+        "a file_name",
+        "_this_ and _so is that_",
+        "{_name} %(_name)s $_name",
+        "_Open or _Close",
+        "&Open or &Close",
+        "a & b && c",
+        "100 %",
+    ],
+)
+def test_a_text_without_one_mark_stays(text: str) -> None:
+    read = label(text)
+    assert source(read.tokens) == text
+    assert source(read.written(read.tokens)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "expected"),
+    [
+        ("&File", "Datei", "&Datei"),
+        ("Save &As", "Speichern als", "Speichern &als"),
+        ("_Quit", "Antiquiert quittieren", "Antiquiert _quittieren"),
+        ("E&xit", "Text", "Te&xt"),
+        ("&Size of %s", "%s: Größe", "%s: &Größe"),
+        ("&Name", "{name} 12 Titel", "{name} 12 &Titel"),
+        ("&1 file", "Datei", "&Datei"),
+        ("&File", "12", "&12"),
+        ("&File", "…", "…"),
+        ("&Find && Replace", "Suchen & Ersetzen", "&Suchen && Ersetzen"),
+        ("&Open...", "打开...", "打开(&O)..."),
+        ("文件(&F)", "Datei", "&Datei"),
+    ],
+)
+def test_a_translation_has_a_mark_again(text: str, translation: str, expected: str) -> None:
+    assert source(label(text).written([Token(Kind.TEXT, translation)])) == expected
+
+
+def test_an_underscore_is_no_mark_of_qt() -> None:
+    assert source(label("_Open", "&").tokens) == "_Open"
+    assert source(label("Drag && Drop", "").tokens) == "Drag && Drop"
+
+
+def test_a_mark_stands_in_one_of_several_tokens() -> None:
+    tokens = [Token(Kind.TEXT, "Click "), Token(Kind.BEGIN, tag=0), Token(Kind.TEXT, "&here"), Token(Kind.END, tag=0)]
+    read = Label.read(tokens, "&")
+    assert [token.text for token in read.tokens] == ["Click ", "", "here", ""]
+    assert [token.text for token in read.written(read.tokens)] == ["Click ", "", "&here", ""]
+
+
+@given(st.text(alphabet="aB &_%{}();1"))
+def test_any_text_has_its_mark_once_again(text: str) -> None:
+    read = label(text)
+    written = source(read.written(read.tokens))
+    assert (written.replace("&", "").replace("_", ""), len(written)) == (
+        text.replace("&", "").replace("_", ""),
+        len(text),
+    )

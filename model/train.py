@@ -74,8 +74,7 @@ class Trainer:
         if init and start:
             copy_tokenizer(init, out / "tokenizer")
         elif not resume:
-            report(f"training a tokenizer on {len(corpus):,} pairs")
-            train_tokenizer(corpus, out / "tokenizer", vocabulary_size=options.vocabulary_size, joint=options.joint)
+            new_tokenizer(corpus, out / "tokenizer", options, report)
         self.tokenizer = Tokenizer.open(out / "tokenizer")
         torch.manual_seed(options.seed)
         config = options.transformer(self.tokenizer.vocabulary_sizes)
@@ -100,7 +99,7 @@ class Trainer:
             "dev": {"file": dev_file.name, "sha256": sha256(dev_file), "pairs": len(self.dev)},
             "left_out": {"broken_lines": len(corpus.broken_lines), "too_long": self.dataset.too_long},
             "init": init and {"sha256": sha256(init / WEIGHTS)},
-            "options": options.model_dump(),
+            "options": options.model_dump() | {"vocabulary_size": max(self.tokenizer.vocabulary_sizes)},
             "versions": {"torch": torch.__version__, "python": platform.python_version()},
         }
         loss = _loss(self.model, options.label_smoothing)
@@ -254,6 +253,20 @@ def torch_device(options: TrainingOptions) -> torch.device:
     if options.device == "cuda" and not available:
         raise DataError("device cuda: torch finds no GPU here; --device auto or --device cpu trains without one")
     return torch.device("cuda" if available and options.device != "cpu" else "cpu")
+
+
+def new_tokenizer(corpus: Corpus, folder: Path, options: TrainingOptions, report: Report) -> None:
+    """Train the tokenizer of a run, and say where it has fewer pieces than were asked for.
+
+    Raises:
+        DataError: see `train_tokenizer`.
+    """
+    asked = options.vocabulary_size
+    report(f"training a tokenizer on {len(corpus):,} pairs")
+    sizes = train_tokenizer(corpus, folder, vocabulary_size=asked, joint=options.joint)
+    if min(sizes) < asked:
+        had = " and ".join(f"{size:,}" for size in sizes)
+        report(f"the corpus is too small for {asked:,} pieces (--vocabulary-size): the tokenizer has {had}")
 
 
 def initial_model(init: Path, options: TrainingOptions) -> Transformer:

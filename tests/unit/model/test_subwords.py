@@ -53,9 +53,29 @@ def test_special_ids_are_never_encoded(tokenizer: Tokenizer, corpus: Corpus) -> 
     assert min(min(tokenizer.encode(text)) for text in [*corpus.sources, *UNSEEN, "<s></s><pad><unk>"]) > 3
 
 
-def test_too_small_a_corpus(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot train a tokenizer of 9000 pieces"):
-        train_tokenizer(Corpus(["a b"], ["c d"], []), tmp_path / "tokenizer", vocabulary_size=9000, joint=True)
+@pytest.mark.parametrize(("joint", "sizes"), [(True, (266,)), (False, (263, 264))])
+def test_a_small_corpus_gives_a_smaller_vocabulary(tmp_path: Path, joint: bool, sizes: tuple[int, ...]) -> None:
+    corpus = Corpus(["a b"], ["c d e"], [])
+    assert train_tokenizer(corpus, tmp_path, vocabulary_size=9000, joint=joint) == sizes
+    assert Tokenizer.open(tmp_path).vocabulary_sizes == (sizes[0], sizes[-1])
+
+
+@pytest.mark.parametrize(
+    ("corpus", "size", "why"),
+    [
+        (
+            Corpus(["a b"], ["c d"], []),
+            261,
+            "the characters of the corpus alone need 265; give --vocabulary-size 265 or more",
+        ),
+        (Corpus(["a" * 4193], ["b" * 4193], []), 400, "no sentence of the corpus has text of at most 4,192 bytes"),
+        (Corpus([" "], ["\u3000"], []), 400, "no sentence of the corpus has text of at most 4,192 bytes"),
+    ],
+)
+def test_a_corpus_of_which_no_tokenizer_can_be_made(tmp_path: Path, corpus: Corpus, size: int, why: str) -> None:
+    with pytest.raises(DataError) as error:
+        train_tokenizer(corpus, tmp_path / "tokenizer", vocabulary_size=size, joint=True)
+    assert str(error.value) == f"cannot train a tokenizer of {size} pieces: {why}"
 
 
 def test_same_corpus_same_tokenizer(corpus: Corpus, tokenizer_folder: Path, tmp_path: Path) -> None:

@@ -205,6 +205,24 @@ def test_vocabularies_apart(trainer: NewTrainer, tmp_path: Path) -> None:
     assert not load_checkpoint(tmp_path / "out" / "checkpoint")[0].config.share_embeddings
 
 
+def test_a_corpus_too_small_for_the_vocabulary(files: tuple[Path, Path], tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def run(asked: int, *, resume: bool) -> int:
+        options = TrainingOptions(**TINY | {"vocabulary_size": asked})
+        return Trainer(*files, tmp_path / "out", options, resume=resume, report=said.append).run().step
+
+    assert run(5000, resume=False) == 12
+    size = load_checkpoint(tmp_path / "out" / "checkpoint")[0].config.source_vocabulary_size
+    assert 350 < size < 5000
+    assert f"the corpus is too small for 5,000 pieces (--vocabulary-size): the tokenizer has {size:,}" in said
+    report = json.loads((tmp_path / "out" / "checkpoint" / "training.json").read_text())
+    assert report["options"]["vocabulary_size"] == size
+    assert run(5000, resume=True) == 12
+    with pytest.raises(DataError, match="vocabulary_size was 5000, is 400"):
+        run(400, resume=True)
+
+
 def test_broken_lines_are_reported(
     trainer: NewTrainer, files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, takewhile
 from typing import Final, NamedTuple
 
+from dragoman.documents.captions import is_sound
 from dragoman.documents.inline import Kind, Token
 
 _PAUSE_S: Final = 3.0  # between cues; behind a longer one nobody goes on with a sentence
 _MOST_PARTS: Final = 6
 # Another speaker: a dash in front of a line, or a voice of WebVTT.
 _SPEAKER: Final = re.compile(
-    r"(?:<(?!v)[^<>]*>|\{\\[^{}]*\}|\s)*[-\u2010-\u2015]\s*(?=[^\W\d]|[<\"'“„«¿¡])|\s*<v[\s.][^<>]*>"
+    r"(?:<(?!v)[^<>]*>|\{\\[^{}]*\}|\s)*[-\u2010-\u2015]\s*(?=[^\W\d]|[<\[(\"'“„«¿¡])|\s*<v[\s.][^<>]*>"
 )
 _QUOTES: Final = " \t\"'”’»"
 _ENDS: Final = (*".!?…。！？])）",)
@@ -40,7 +41,7 @@ class Cue(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one speaker says in one cue.
+    """What one speaker says in one cue, or a sound in brackets that has lines of its own.
 
     Attributes:
         cue: the index of the cue.
@@ -115,9 +116,10 @@ def _parts(cues: Sequence[Cue]) -> Iterator[Part]:
         lines: list[str] = []
         for number, line in enumerate(cue.lines):
             found = _SPEAKER.match(line)
-            if found and lines:
+            begins = found or is_sound(line) or (lines and is_sound(lines[-1]))
+            if begins and lines:
                 yield Part(index, first, prefix, lines)
-            if found or not lines:
+            if begins or not lines:
                 prefix, first, lines = found[0] if found else "", number, []
             lines.append(line[len(prefix) :] if found else line)
         if lines:

@@ -125,14 +125,8 @@ class Tagged(NamedTuple):
 
     @classmethod
     def read(cls, text: str, pattern: re.Pattern[str]) -> "Tagged":
-        """Find tags by a pattern.
-
-        Args:
-            text: any.
-            pattern: of a tag. Its groups say what it is: `name`, where it may be one of a pair, and `end`, where it is
-                the second one; or `stop`, where it ends a sentence; else it stands alone.
-        """
-        return cls.of(text, list(map(_found, pattern.finditer(text))))
+        """Find tags by a pattern, see `tags_of`."""
+        return cls.of(text, tags_of(text, pattern))
 
     @classmethod
     def of(cls, text: str, tags: Sequence[Tag]) -> "Tagged":
@@ -176,6 +170,17 @@ class Tagged(NamedTuple):
             token.text if token.kind is Kind.TEXT else self.sources[token.tag][token.kind is Kind.END]
             for token in tokens
         )
+
+
+def tags_of(text: str, pattern: re.Pattern[str]) -> list[Tag]:
+    """Find tags in a text.
+
+    Args:
+        text: any.
+        pattern: of a tag. Its groups say what it is: `name`, where it may be one of a pair, and `end`, where it is the
+            second one; or `stop`, where it ends a sentence; else it stands alone.
+    """
+    return list(map(_found, pattern.finditer(text)))
 
 
 def _written(token: Token) -> str:

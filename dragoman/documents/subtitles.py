@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from dragoman.documents.cues import Cue, speeches
+from dragoman.documents.captions import in_capitals, in_small_letters, is_in_capitals, read_caption
+from dragoman.documents.cues import Cue, Speech, speeches
 from dragoman.documents.document import DocumentText, lines_of
 from dragoman.documents.inline import Tagged, Token, from_html, has_words, to_html
 
@@ -32,13 +33,42 @@ class _Syntax(NamedTuple):
 
 
 _SRT: Final = _Syntax(
-    re.compile(r"<(?P<end>/)?(?P<name>b|i|u|s|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|[♪♫]+", re.IGNORECASE), str, str
+    re.compile(r"<(?P<end>/)?(?P<name>b|i|u|s|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|(?P<stop>[♪♫]+)", re.IGNORECASE),
+    str,
+    str,
 )
 _VTT: Final = _Syntax(
-    re.compile(r"<(?P<end>/)?(?P<name>c|i|b|u|lang|ruby|rt)(?:[\s.][^<>]*)?>|<[^<>]*>|[♪♫]+"),
+    re.compile(r"<(?P<end>/)?(?P<name>c|i|b|u|lang|ruby|rt)(?:[\s.][^<>]*)?>|<[^<>]*>|(?P<stop>[♪♫]+)"),
     html.unescape,
     lambda text: "".join(_ENTITIES.get(character, character) for character in text),
 )
+
+
+class _Spoken(NamedTuple):
+    """What is said.
+
+    Attributes:
+        speech: in the file.
+        text: of it; in small letters if it is in capitals.
+        in_capitals: whether it is.
+    """
+
+    speech: Speech
+    text: Tagged
+    in_capitals: bool
+
+    @classmethod
+    def read(cls, speech: Speech, syntax: _Syntax) -> "_Spoken":
+        """Read a speech."""
+        text = read_caption(speech.text, syntax.tag)
+        tokens = [token._replace(text=syntax.read(token.text)) for token in text.tokens]
+        capitals = is_in_capitals(tokens)
+        return cls(speech, Tagged(list(in_small_letters(tokens)) if capitals else tokens, text.sources), capitals)
+
+    def translated(self, translation: str) -> list[Token]:
+        """Read its translation."""
+        tokens = from_html(translation, self.text.tokens)
+        return list(in_capitals(tokens)) if self.in_capitals else tokens
 
 
 class Subtitles:
@@ -60,25 +90,25 @@ class Subtitles:
         """
         self._lines, self._syntax = lines, syntax
         self._cues = list(_cues(lines))
-        self._speeches = [(speech, self._tagged(speech.text)) for speech in speeches(self._cues, syntax.tag)]
+        self._spoken = [_Spoken.read(speech, syntax) for speech in speeches(self._cues, syntax.tag)]
         self.texts = [
-            DocumentText(to_html(tagged.tokens), f"cue {speech.parts[0].cue + 1}")
-            for speech, tagged in self._speeches
-            if has_words(tagged.tokens)
+            DocumentText(to_html(spoken.text.tokens), f"cue {spoken.speech.parts[0].cue + 1}")
+            for spoken in self._spoken
+            if has_words(spoken.text.tokens)
         ]
 
     def write(self, translations: Sequence[str | None]) -> bytes:
         """Give the content of the file; see `Document`."""
         left = iter(translations)
         written: list[list[str]] = [[] for _ in self._cues]
-        for speech, tagged in self._speeches:
-            translation = next(left) if has_words(tagged.tokens) else None
+        for spoken in self._spoken:
+            translation = next(left) if has_words(spoken.text.tokens) else None
             if translation is None:
-                for part in speech.parts:
+                for part in spoken.speech.parts:
                     written[part.cue] += [part.prefix + part.lines[0], *part.lines[1:]]
                 continue
-            for part, divided in speech.divide(from_html(translation, tagged.tokens)):
-                lines = [self._source(tagged, tokens).strip() for tokens in divided]
+            for part, divided in spoken.speech.divide(spoken.translated(translation)):
+                lines = [self._source(spoken.text, tokens).strip() for tokens in divided]
                 written[part.cue] += [part.prefix + lines[0], *lines[1:]]
         return "".join(self._replaced(written)).encode()
 
@@ -93,10 +123,6 @@ class Subtitles:
                 last = self._lines[done - 1]
                 yield between.join(lines) + last[len(last.rstrip("\r\n")) :]
         yield from self._lines[done:]
-
-    def _tagged(self, text: str) -> Tagged:
-        tokens, sources = Tagged.read(text, self._syntax.tag)
-        return Tagged([token._replace(text=self._syntax.read(token.text)) for token in tokens], sources)
 
     def _source(self, tagged: Tagged, tokens: Sequence[Token]) -> str:
         return tagged.source([token._replace(text=self._syntax.write(token.text)) for token in tokens])

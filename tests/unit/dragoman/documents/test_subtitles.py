@@ -120,6 +120,34 @@ def test_text_without_full_stops_is_joined_up_to_a_bound() -> None:
     assert len(texts(srt(*["words"] * 13))) == 3
 
 
+@pytest.mark.parametrize(
+    ("cue", "shown", "written"),
+    [
+        ("[LAUGHS]", [], "[LAUGHS]"),
+        ("- (DOOR SLAMS)\n- ♪ ♪", [], "- (DOOR SLAMS)\n- ♪ ♪"),
+        ("(door slams)", ['<br id="0">door slams<br id="1">'], "(DOOR SLAMS)"),
+        ("[LAUGHS] I know.", ['<br id="0">I know.'], "[LAUGHS] I KNOW."),
+        ("[<i>LAUGHS</i>] I know.", ['<br id="0">I know.'], "[<i>LAUGHS</i>] I KNOW."),
+        ("[LAUGHS]\nI know\nit.", ["I know it."], "[LAUGHS]\nI KNOW\nIT."),
+        ("I [Tom (left)] know.", ['I<br id="0">Tom (left)<br id="1">know.'], "I [TOM (LEFT)] KNOW."),
+        ("I know (of him) enough.", ["I know (of him) enough."], "I KNOW (OF HIM) ENOUGH."),
+        ("♪ I know ♪", ['<br id="0">I know<br id="1">'], "♪ I KNOW ♪"),
+    ],
+)
+def test_sounds_and_notes_stay_around_their_texts(cue: str, shown: list[str], written: str) -> None:
+    document = read_srt(srt(cue))
+    assert [text.html for text in document.texts] == shown
+    assert translated(document) == srt(written)
+
+
+def test_capitals_are_shown_to_the_model_as_small_letters() -> None:
+    content = srt('WHERE IS <i>TOM</i>? "HE KNOWS." [SIGHS] GO & SEE.')
+    document = read_srt(content)
+    html = 'Where is <span id="0">tom</span>? "He knows."<br id="1">Go &amp; see.'
+    assert [text.html for text in document.texts] == [html]
+    assert document.write([html]) == content
+
+
 def test_where_there_is_no_translation_the_lines_stay() -> None:
     document = read_srt(SRT.encode())
     assert document.write([None] * len(document.texts)) == SRT.encode()
@@ -155,7 +183,10 @@ def test_a_file_without_cues_has_no_texts() -> None:
     assert read_vtt(b"WEBVTT").write([]) == b"WEBVTT"
 
 
-LINES = st.lists(st.sampled_from(["<i>", "</i>", "- ", "one", " two", ".", "&", "♪", "{\\an8}", "3"]), max_size=6)
+LINES = st.lists(
+    st.sampled_from(["<i>", "</i>", "- ", "one", " two", ".", "&", "♪", "{\\an8}", "3", "[", "]", "(A", ")"]),
+    max_size=6,
+)
 
 
 @given(st.lists(LINES.map("".join), max_size=8))

@@ -20,6 +20,11 @@ async def first_of(*events: asyncio.Event, timeout_s: float | None = None) -> No
             wait.cancel()
 
 
+def is_large(size: int) -> bool:
+    """Tell whether to convert an input of so many bytes keeps the event loop for too long."""
+    return size > _LARGE_BYTES
+
+
 async def converted(size: int, convert: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call a function: on another thread where its input is large, so that other calls go on meanwhile.
 
@@ -29,6 +34,6 @@ async def converted(size: int, convert: Callable[_P, _T], *args: _P.args, **kwar
         *args: of the function.
         **kwargs: of the function.
     """
-    if size > _LARGE_BYTES:
+    if is_large(size):
         return await asyncio.to_thread(convert, *args, **kwargs)
     return convert(*args, **kwargs)

@@ -103,6 +103,19 @@ class TranslationHandlers:
             self._reports.unauthenticated(record, metadata, error)
             raise
 
+    def knows(self, peer: str, metadata: Metadata) -> bool:
+        """Tell whether :meth:`identify` would find a caller, and write nothing down.
+
+        Args:
+            peer: where the call comes from, as gRPC writes it.
+            metadata: what came with it, keys in lower case.
+        """
+        try:
+            self._callers.identify(peer, metadata)
+        except UnauthenticatedError:
+            return False
+        return True
+
     def refuse(self, method: str, context: CallContext, error: DragomanError) -> NoReturn:
         """End a call that came without a valid request.
 

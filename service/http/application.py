@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from service.http import errors
-from service.http.calls import ClientLeftError
+from service.http.body import ClientLeftError
 
 _CLIENT_LEFT = 499  # nginx's, which google.rpc.Code has for CANCELLED; nobody reads it
 

@@ -9,24 +9,19 @@ from typing import Final, NamedTuple
 from starlette.requests import Request
 from starlette.types import Receive
 
-from dragoman.errors import DeadlineExceededError, DragomanError, InvalidRequestError
+from dragoman.errors import DragomanError, InvalidRequestError
 from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
+from service.http.body import Body, ClientLeftError
 from service.http.json_messages import named
 from service.security.callers import Caller, Metadata
 from service.security.forwarded import TrustedProxies
 from service.wire import Protocol
 
-# 8 MiB over a line of 1 Mbit/s, as a message of gRPC.
-ARRIVAL_TIMEOUT_S: Final = 60.0
 # A client of HTTP tells no deadline, as a rule, and a proxy before it may have forgotten the call.
 DEFAULT_TIMEOUT_S: Final = 300.0
 TIMEOUT_HEADER: Final = "connect-timeout-ms"  # https://connectrpc.com/docs/protocol#unary-request
 _TIMEOUT_DIGITS: Final = 10
-
-
-class ClientLeftError(Exception):
-    """The client has gone: there is nobody to answer."""
 
 
 class Head(NamedTuple):
@@ -54,12 +49,20 @@ class Calls:
         handlers: of the methods.
         max_request_bytes: of one body.
         proxies: that say who calls.
+
+    Attributes:
+        turn: of one large body at a time to be read as parameters.
     """
 
     def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, proxies: TrustedProxies) -> None:
         self._handlers = handlers
         self._max_request_bytes = max_request_bytes
         self._proxies = proxies
+        self.turn = asyncio.Lock()
+
+    def knows(self, request: Request) -> bool:
+        """Tell whether the headers of a call say who calls; where nobody needs a key, all do."""
+        return self._handlers.knows(self._peer(request), request.headers.items())
 
     def begin(self, method: str, protocol: Protocol, request: Request, key: str = "") -> Head:
         """Tell who calls, by the headers: before any of the body is read, unless the protocol has keys there.
@@ -104,49 +107,15 @@ class Calls:
         context = CallContext(head.caller, None, head.metadata, began_s=head.began_s, protocol=head.protocol)
         self._handlers.refuse(head.method, context, error)
 
-    async def body(self, request: Request) -> bytes:
-        """Wait for the body of a call.
-
-        Raises:
-            InvalidRequestError: it is too large, or encoded.
-            DeadlineExceededError: it does not come.
-            ClientLeftError: the client has gone.
-        """
-        if request.headers.get("content-encoding", "identity") != "identity":
-            raise InvalidRequestError(named("content-encoding", "no body may be compressed"))
-        declared = request.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > self._max_request_bytes:
-            raise self._too_large(declared)
-        try:
-            async with asyncio.timeout(ARRIVAL_TIMEOUT_S):
-                return await self._read(request.receive)
-        except TimeoutError:
-            raise DeadlineExceededError(f"no complete body within {ARRIVAL_TIMEOUT_S:g} s of the headers") from None
-
-    async def _read(self, receive: Receive) -> bytes:
-        parts, size = [], 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientLeftError
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self._max_request_bytes:
-                raise self._too_large(f"more than {self._max_request_bytes}")
-            if not message.get("more_body"):
-                return b"".join(parts)
+    def body(self, request: Request) -> Body:
+        """Give the body of a call, of which nothing is read yet."""
+        return Body(request, self._max_request_bytes)
 
     def origin(self, request: Request) -> str:
         """Give the scheme and the host that a client calls, such as "https://translate.example.com"."""
         assert request.client is not None  # it is a socket of the internet
         told = request.headers.get("x-forwarded-proto", "")
         return f"{self._proxies.scheme(request.client.host, request.url.scheme, told)}://{request.url.netloc}"
-
-    def _too_large(self, size: str) -> InvalidRequestError:
-        return InvalidRequestError(
-            f"a body must be at most {self._max_request_bytes} bytes, is {size}",
-            metadata={"max_request_bytes": str(self._max_request_bytes)},
-        )
 
     def _peer(self, request: Request) -> str:
         """Name where a call comes from, as gRPC does."""

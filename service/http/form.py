@@ -1,29 +1,29 @@
 """Parameters of protocols that take them as JSON, as a form, or in the query of the URL."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError
-from service.aio import converted
-from service.http import json_messages, multipart
+from service.aio import is_large
+from service.http import json_messages, multipart, urlencoded
 from service.http.methods import JSON, kind_of
 from service.http.multipart import File
 
-FORM: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 2_000
 _FLAGS: Final = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 
-async def parameters(request: Request, body: bytes) -> dict[str, Any]:
+async def parameters(request: Request, body: bytes, turn: asyncio.Lock) -> dict[str, Any]:
     """Read the parameters of a request; those of the body win over those of the URL.
 
     Args:
         request: whose headers and URL count.
         body: of the request.
+        turn: of a large body, of which one is read at a time.
 
     Returns:
         Values of JSON; of a form and of the URL a string or a file each, or a list where a name stands there several
@@ -34,14 +34,33 @@ async def parameters(request: Request, body: bytes) -> dict[str, Any]:
     """
     kind = kind_of(request)
     given = _fields(request.scope["query_string"])
-    if kind == JSON and body:
-        return given | await json_messages.load_object(body)
-    if kind == multipart.KIND:
-        return given | await converted(len(body), _parts, body, request.headers["content-type"])
-    if body and kind != FORM:
-        kinds = f"must be {JSON}, {FORM} or {multipart.KIND}, is {kind[:100]!r}"
+    if body and kind not in (JSON, urlencoded.KIND, multipart.KIND):
+        kinds = f"must be {JSON}, {urlencoded.KIND} or {multipart.KIND}, is {kind[:100]!r}"
         raise InvalidRequestError(json_messages.named("content-type", kinds))
-    return given | await converted(len(body), _fields, body)
+    if not is_large(len(body)):
+        return given | _of_body(kind, body, request)
+    async with turn:
+        return given | await asyncio.to_thread(_of_body, kind, body, request)
+
+
+def begun(request: Request, body: bytes, *, is_whole: bool) -> dict[str, Any]:
+    """Read the parameters that are whole in the URL and in the beginning of a body.
+
+    Args:
+        request: whose headers and URL count.
+        body: its beginning.
+        is_whole: whether it is all of the body.
+
+    Raises:
+        InvalidRequestError: they cannot be read.
+    """
+    kind = kind_of(request)
+    given = _fields(request.scope["query_string"])
+    if kind == JSON:
+        return given | json_messages.begun_object(body)
+    if kind == multipart.KIND:
+        return given | _by_name(multipart.begun(body, request.headers["content-type"], MAX_FIELDS))
+    return given | _fields(body if is_whole else body[: body.rfind(b"&") + 1])
 
 
 def file_of(given: Mapping[str, Any], name: str) -> File:
@@ -152,18 +171,16 @@ def _whole(text: str, name: str) -> str:
     return text
 
 
+def _of_body(kind: str, body: bytes, request: Request) -> dict[str, Any]:
+    if kind == JSON and body:
+        return json_messages.load_object(body)
+    if kind == multipart.KIND:
+        return _by_name(multipart.read(body, request.headers["content-type"], MAX_FIELDS))
+    return _fields(body)
+
+
 def _fields(text: bytes) -> dict[str, Any]:
-    try:
-        fields = parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
-    except UnicodeError:
-        raise InvalidRequestError("the parameters are not percent-encoded UTF-8") from None
-    except ValueError:
-        raise InvalidRequestError(f"there may be at most {MAX_FIELDS} parameters") from None
-    return _by_name(fields)
-
-
-def _parts(body: bytes, content_type: str) -> dict[str, Any]:
-    return _by_name(multipart.read(body, content_type, MAX_FIELDS))
+    return _by_name(urlencoded.read(text, MAX_FIELDS))
 
 
 def _by_name(fields: Iterable[tuple[str, str | File]]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class Methods:
         kind = kind_of(request)
         if kind != JSON:
             raise InvalidRequestError(json_messages.named("content-type", f"must be {JSON}, is {kind[:100]!r}"))
-        return await json_messages.parse(await self._calls.body(request), method.request)
+        return await json_messages.parse(await self._calls.body(request).whole(), method.request)
 
 
 def kind_of(request: Request) -> str:

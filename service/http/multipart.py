@@ -43,6 +43,18 @@ def read(body: bytes, content_type: str, max_parts: int) -> list[tuple[str, str 
     Raises:
         InvalidRequestError: it is no such form, or has too many parts or too large headers, or text that is not UTF-8.
     """
+    parts = _read(body, content_type, max_parts, is_whole=True)
+    if not parts.complete:
+        raise InvalidRequestError(f"the body is no {KIND}: it ends before its last boundary")
+    return parts.fields
+
+
+def begun(body: bytes, content_type: str, max_parts: int) -> list[tuple[str, str | File]]:
+    """Read the fields that are whole in the beginning of a form; the arguments and errors are those of :func:`read`."""
+    return _read(body, content_type, max_parts, is_whole=False).fields
+
+
+def _read(body: bytes, content_type: str, max_parts: int, *, is_whole: bool) -> "_Parts":
     boundary = parse_options_header(content_type)[1].get(b"boundary")
     if not boundary:
         raise InvalidRequestError(f"content-type: {KIND} needs a boundary")
@@ -52,12 +64,11 @@ def read(body: bytes, content_type: str, max_parts: int) -> list[tuple[str, str 
             boundary, parts.callbacks(), max_header_count=_MAX_HEADERS, max_header_size=_MAX_HEADER_BYTES
         )
         parser.write(body)
-        parser.finalize()
+        if is_whole:
+            parser.finalize()
     except FormParserError as error:
         raise InvalidRequestError(f"the body is no {KIND}: {str(error)[:200]}") from None
-    if not parts.complete:
-        raise InvalidRequestError(f"the body is no {KIND}: it ends before its last boundary")
-    return parts.fields
+    return parts
 
 
 class _Parts:

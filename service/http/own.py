@@ -15,7 +15,8 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers.delivery import deliver
 from service.handlers.translation import TranslationHandlers
 from service.http import errors, methods, openapi
-from service.http.calls import ClientLeftError, while_client_stays
+from service.http.body import ClientLeftError
+from service.http.calls import while_client_stays
 from service.http.methods import Method, Methods
 from service.wire import Protocol
 

@@ -1,16 +1,20 @@
 """Calls of other servers' protocols, whose parameters may hold the key, and what these protocols have in common."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, UnauthenticatedError
 from service.handlers.context import CallContext
 from service.http import errors, form
+from service.http.body import Body
 from service.http.calls import DEFAULT_TIMEOUT_S, Calls
 from service.wire import Protocol
+
+# Of a body, in which a key is looked for where no header has one: as much as headers may have.
+KEY_BYTES: Final = 16_384
 
 _T = TypeVar("_T")
 
@@ -38,7 +42,9 @@ class ParameterCalls:
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> tuple[_T, CallContext]:
-        """Read the parameters of a call, tell who calls, and make of the parameters what is asked for.
+        """Tell who calls, read the parameters of the call, and make of them what is asked for.
+
+        Where no header tells, the beginning of the body has to, and no more is read of it before.
 
         Args:
             method: its name, such as "TranslateText".
@@ -51,17 +57,17 @@ class ParameterCalls:
             DragomanError: one of these fails; the call is over, and written down.
             ClientLeftError: the client has gone.
         """
-        given: dict[str, Any] = {}
-        failure = None
+        body = self._calls.body(request)
+        if not key and not self._calls.knows(request):
+            key = await self._key(request, body)
         try:
-            given = await form.parameters(request, await self._calls.body(request))
-            key = key or form.text_of(given, self._key_name)
-        except DragomanError as error:
-            failure = error
-        head = self._calls.begin(method, self._protocol, request, key)
+            head = self._calls.begin(method, self._protocol, request, key)
+        except UnauthenticatedError as error:
+            if not key:
+                error.message += f"; of a body, {self._key_name} counts in the first {KEY_BYTES} bytes"
+            raise
         try:
-            if failure is not None:
-                raise failure
+            given = await form.parameters(request, await body.whole(), self._calls.turn)
             return make(given), self._calls.context(head, timeout_s)
         except DragomanError as error:
             self._calls.refuse(head, error)
@@ -70,6 +76,19 @@ class ParameterCalls:
     def origin(self, request: Request) -> str:
         """Give the scheme and the host that a client calls."""
         return self._calls.origin(request)
+
+    async def _key(self, request: Request, body: Body) -> str:
+        """Find the key among the parameters of the URL and of the beginning of the body; "" where there is none.
+
+        Raises:
+            ClientLeftError: the client has gone.
+        """
+        try:
+            beginning = await body.beginning(KEY_BYTES)
+            given = form.begun(request, beginning, is_whole=len(beginning) < KEY_BYTES)
+            return form.text_of(given, self._key_name)
+        except DragomanError:
+            return ""
 
 
 def answered(

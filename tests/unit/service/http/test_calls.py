@@ -2,7 +2,8 @@ import asyncio
 
 import pytest
 
-from service.http.calls import ClientLeftError, while_client_stays
+from service.http.body import ClientLeftError
+from service.http.calls import while_client_stays
 
 
 class Client:

@@ -11,6 +11,7 @@ from markdown_it.token import Token as MarkdownToken
 
 from dragoman.documents.document import DocumentText, lines_of
 from dragoman.documents.inline import Kind, Tagged, Token, from_html, has_words, to_html
+from dragoman.documents.markdown_containers import COLUMN
 from dragoman.documents.markdown_tags import find_tags, make_parser
 
 _FRONT_MATTER: Final = re.compile(
@@ -20,7 +21,7 @@ _MAX_BYTES: Final = 2**19  # half a minute of work at worst, as for brackets alo
 _CELLS: Final = ("th_open", "td_open")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 _LINE_BREAK: Final = re.compile(r"[ \t]*\n[ \t]*")
-_SPECIAL: Final = re.compile(r"[\\`*_\[\]<>&~|#+=!-]|(?<=\d)[.)]")
+_SPECIAL: Final = re.compile(r"[\\`*_\[\]<>&~|#+=!-]|(?<=\d)[.)]|:(?=::)")
 # A word with which a line had better not begin: it might begin a list, a quotation or a heading.
 _BEGINS_BLOCK: Final = re.compile(r"[-+*=#>|:]|\d+[.)]$")
 # Where a line may end in the text that is written. No text has it: CommonMark replaces it.
@@ -87,19 +88,29 @@ class MarkdownDocument:
             if token.type != "inline" or token.map is None:
                 continue
             first, is_cell = token.map[0] + above, before in _CELLS
-            spans = self._spans(token, first, done[1] if is_cell and done[0] == first else 0, is_cell=is_cell)
+            begin = token.meta.get(COLUMN)
+            if is_cell:
+                begin = done[1] if done[0] == first else 0
+            spans = self._spans(token, first, begin, is_cell=is_cell)
             if spans:
                 done = first, spans[-1][1]
                 yield _Block(first, spans, is_cell, _tagged(token))
 
-    def _spans(self, token: MarkdownToken, first: int, begin: int, *, is_cell: bool) -> list[tuple[int, int]]:
-        """Find a text in its lines; none where it stands there otherwise, as behind half of a tab."""
+    def _spans(self, token: MarkdownToken, first: int, begin: int | None, *, is_cell: bool) -> list[tuple[int, int]]:
+        """Find a text in its lines; none where it stands there otherwise, as behind half of a tab.
+
+        Args:
+            token: of the text.
+            first: its first line.
+            begin: where it begins in that at the earliest; None: it goes to the ends of its lines.
+            is_cell: whether it is in a table.
+        """
         content = token.content.replace("|", "\\|") if is_cell else token.content
         spans = []
         for number, piece in enumerate(content.split("\n"), first):
             piece = piece.lstrip(" \t")
             line = self._lines[number]
-            start = line.find(piece, begin) if is_cell else line.rfind(piece)
+            start = line.rfind(piece) if begin is None else line.find(piece, begin)
             if start < 0:
                 return []
             spans.append((start, start + len(piece)))

@@ -15,6 +15,7 @@ from markdown_it import rules_inline as rules
 from markdown_it.token import Token as MarkdownToken
 
 from dragoman.documents.inline import Kind, Tag, has_letter
+from dragoman.documents.markdown_containers import enable_containers
 
 _Rule = Callable[[rules.StateInline, bool], bool]
 _Placer = Callable[[rules.StateInline, Sequence[MarkdownToken], int], None]
@@ -33,6 +34,7 @@ _UNMARKED: Final = re.compile(
 def make_parser() -> MarkdownIt:
     """Make a parser whose tokens inside paragraphs know their places."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    enable_containers(parser)
     for name, (rule, place) in _RULES.items():
         parser.inline.ruler.at(name, _placing(rule, place))
     parser.inline.ruler.before("html_inline", "html_code", _placing(_html_code, _place_whole))

@@ -89,6 +89,8 @@ PIECES = [
     "1. ",
     "> ",
     "- ",
+    ":::",
+    "{",
     "**",
     "  \n",
     "[a](b)",
@@ -127,6 +129,85 @@ def test_tags_go_with_their_words() -> None:
     assert document.write([moved]) == b"- le [chat](x) *rouge* `a b`\n"
     assert document.write(["sans code"]) == b"- the *red* `a b` [cat](x)\n"
     assert read_markdown(b"a {#1} `b`").write(["{#1} {#1}"]) == b"a {#1} `b`"
+
+
+CONTAINERS = """\
+Some text
+:::note
+Hello *there*,
+my friend.
+:::
+
+:::tip[A title]{#a-title}
+One | two
+:::
+
+> :::info Info: info
+>
+> - two
+>   ::::: warning {.warning}
+>   three
+>   :::::
+> :::
+
+::: {.callout #four}
+::: Details ::::::
+four
+:::
+:::
+
+:::{admonition} Five **fives**
+:class: tip
+:name: five
+five
+:::
+
+:::{figure} images/a.png
+---
+alt: kept
+---
+six
+:::
+
+- :::{code-block} python
+  kept()
+
+  :::
+- ::::{math}
+  a + :::
+  :::
+  ::::
+seven
+:::
+
+::: (eight)
+"""
+CONTAINERS_SHOUTED = (
+    CONTAINERS.replace("Some text", "SOME TEXT")
+    .replace("Hello *there*,\nmy friend.", "HELLO *THERE*,\nMY FRIEND.")
+    .replace("[A title]", "[A TITLE]")
+    .replace("One | two", "ONE | TWO")
+    .replace("Info: info", "INFO: INFO")
+    .replace("- two", "- TWO")
+    .replace("three", "THREE")
+    .replace("\nfour", "\nFOUR")
+    .replace("Five **fives**", "FIVE **FIVES**")
+    .replace("\nfive", "\nFIVE")
+    .replace("\nsix", "\nSIX")
+    .replace("seven", "SEVEN")
+    .replace("(eight)", "(EIGHT)")
+)
+
+
+def test_fences_of_containers_stay_and_their_titles_are_translated() -> None:
+    document = read_markdown(CONTAINERS.encode())
+    assert document.write([None] * len(document.texts)) == CONTAINERS.encode()
+    assert translated(document).decode() == CONTAINERS_SHOUTED
+    assert translated(read_markdown(b"\xef\xbb\xbf:::a a\r\n")) == b"\xef\xbb\xbf:::a A\r\n"
+
+
+def test_a_translation_does_not_become_a_fence() -> None:
+    assert read_markdown(b"a").write(["::: b"]) == b"\\::: b"
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
+from types import MappingProxyType
 from typing import NamedTuple
 
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_OK
@@ -22,11 +24,13 @@ class Command(NamedTuple):
         target: the function that runs it, as "module:function": from the arguments to the exit code.
         extra: the extra of dragoman-server that installs what the command needs.
         summary: one line for the help.
+        extras: of modules that it needs for a part of what it does.
     """
 
     target: str
     extra: str
     summary: str
+    extras: Mapping[str, str] = MappingProxyType({})
 
 
 COMMANDS = {
@@ -51,11 +55,15 @@ COMMANDS = {
     "export": Command("export.cli:export", "train", "turn a checkpoint into a bundle that can be served"),
     "import": Command("export.importing:import_", "import", "make a checkpoint of a model of Hugging Face's format"),
     "inspect": Command(
-        "export.inspecting:inspect", "train", "show what a checkpoint or a bundle consists of, and where it looks"
+        "export.inspecting:inspect",
+        "train",
+        "show what a checkpoint or a bundle consists of, and where it looks",
+        {"matplotlib": "plots"},
     ),
     "load-test": Command("bench.load.command:main", "bench", "measure the latency and throughput of a server"),
     "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
 }
+_CLIENT_EXTRAS = ("documents",)  # those of the distribution `dragoman`
 _EXTRAS = {
     "lxml": "documents",
     "markdown_it": "documents",
@@ -133,18 +141,18 @@ def _server_of(name: str) -> str:
     command = COMMANDS[name]
     needs = f"dragoman {name} without --address" if command.target.startswith("dragoman.") else f"dragoman {name}"
     what = f"dragoman-server {version('dragoman')}, which is not installed"
-    return f"{needs} needs {what}; in a clone of Dragoman: {_install(command.extra)}"
+    return f'{needs} needs {what}; in a clone of Dragoman: pip install -e ./dragoman -e ".[{command.extra}]"'
 
 
 def _extra_of(missing: str, name: str) -> str:
     """Say how to install a missing module; some have an extra of their own, whatever the command."""
-    extra = _EXTRAS.get(missing, COMMANDS[name].extra)
-    return f'extra "{extra}" of dragoman-server (no module {missing!r}); in a clone of Dragoman: {_install(extra)}'
-
-
-def _install(extra: str) -> str:
-    how = f'pip install -e ./dragoman -e ".[{extra}]"'
-    return f"make train-setup, or {how}" if extra == "train" else how
+    command = COMMANDS[name]
+    extra = command.extras.get(missing) or _EXTRAS.get(missing, command.extra)
+    of_client = extra in _CLIENT_EXTRAS and not find_spec(SERVER)
+    distribution = "dragoman" if of_client else "dragoman-server"
+    setup = "make train-setup in a clone of Dragoman, or " if extra == "train" else ""
+    how = f'{setup}pip install "{distribution}[{extra}]"'
+    return f'extra "{extra}" of {distribution} (no module {missing!r}): {how}'
 
 
 def _fail(message: str) -> int:

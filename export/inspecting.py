@@ -1,4 +1,4 @@
-"""The command `dragoman inspect`; its help and the errors of its arguments need no torch."""
+"""The command `dragoman inspect`; only a checkpoint needs torch."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def _inspect_checkpoint(arguments: argparse.Namespace) -> None:
     model, tokenizer = load_checkpoint(arguments.model)
     _print_checkpoint(arguments.model, model, known)
     if arguments.positions:
-        from model.inspection import plots
+        from model.inspection import heatmaps, plots
 
-        plots.save(plots.positions_figure(model), arguments.positions)
+        heatmaps.save(plots.positions_figure(model), arguments.positions)
     if arguments.text:
         _draw_attention(model, tokenizer, known, heads, arguments)
 
@@ -138,7 +138,7 @@ def _draw_attention(
 ) -> None:
     """Draw the attention of a checkpoint, and print the translation that it is of."""
     from model.decoding import greedy
-    from model.inspection import plots
+    from model.inspection import heatmaps, plots
     from model.inspection.attention_maps import attention_maps
 
     asked = known.told(arguments.source_language or "", arguments.target_language or "") if known else ()
@@ -155,7 +155,7 @@ def _draw_attention(
     maps = attention_maps(model, source_ids, target_ids)
     pieces = {"source": tokenizer.source_pieces(source_ids), "target": tokenizer.target_pieces(target_ids)}
     if arguments.attention:
-        plots.save(plots.attention_figure(maps, pieces, heads), arguments.attention)
+        heatmaps.save(plots.attention_figure(maps, pieces, heads), arguments.attention)
     if arguments.alignment:
         assert heads is not None
         # A token is chosen one position before it is read.
@@ -178,11 +178,11 @@ def _mean(maps: Sequence[AttentionMap], heads: AlignmentHeads) -> NDArray[np.flo
 
 def _draw_alignment(weights: ArrayLike, source: Sequence[str], target: Sequence[str], file: Path) -> None:
     """Draw which tokens of a source each token of a translation looked at: float [target, source]."""
-    from model.inspection import plots
+    from model.inspection import heatmaps
 
     if not target:
         raise DataError("--alignment: there is nothing to draw, the translation has no tokens")
-    plots.save(plots.alignment_figure(weights, source, target), file)
+    heatmaps.save(heatmaps.alignment_figure(weights, source, target), file)
 
 
 def _inspect_bundle(arguments: argparse.Namespace) -> None:

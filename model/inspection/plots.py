@@ -1,33 +1,22 @@
-"""Position encodings and attention as pictures."""
+"""Position encodings and the attention of a checkpoint as pictures."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, cast
 
-import matplotlib as mpl
-import numpy as np
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
 
 from dragoman.bundle import AlignmentHeads
 from model.inspection.attention_maps import AttentionMap
+from model.inspection.heatmaps import heatmap
 from model.relative import DistanceBias
 from model.transformer import Transformer
 
 _POSITIONS: Final = 128  # that are shown
 _DISTANCES: Final = 64  # likewise, on each side
 _MARK: Final = "tab:red"  # of heads by which words are aligned
-
-mpl.use("Agg")  # to files: there may be no screen
-
-
-def save(figure: Figure, file: Path) -> None:
-    """Write a figure as PNG, and let go of it."""
-    figure.savefig(file, dpi=100)
-    plt.close(figure)
 
 
 def positions_figure(model: Transformer) -> Figure:
@@ -86,33 +75,11 @@ def attention_figure(
             if head >= each.weights.shape[0]:
                 axis.axis("off")
                 continue
-            _heatmap(axis, each.weights[head].numpy(), pieces[each.queries], pieces[each.keys])
+            heatmap(axis, each.weights[head].numpy(), pieces[each.queries], pieces[each.keys])
             axis.set_title(f"{each.title}, head {head}", fontsize=7)
             if alignment and each.is_of_decoder(alignment.layer) and head in alignment.heads:
                 _mark(axis)
     return figure
-
-
-def alignment_figure(weights: ArrayLike, source: Sequence[str], target: Sequence[str]) -> Figure:
-    """Draw which tokens of a source the model looked at when it chose those of a translation.
-
-    Args:
-        weights: float [target, source]; each row adds up to 1.
-        source: the tokens of the source.
-        target: those of the translation, from one on.
-    """
-    size = 2.5 + 0.25 * len(source), 2.0 + 0.25 * len(target)
-    figure, axis = plt.subplots(figsize=size, layout="constrained")
-    _heatmap(axis, np.asarray(weights, np.float32), target, source)
-    axis.set_title("mean of the alignment heads", fontsize=8)
-    figure.colorbar(axis.images[0], ax=axis)
-    return figure
-
-
-def _heatmap(axis: Axes, weights: NDArray[np.float32], queries: Sequence[str], keys: Sequence[str]) -> None:
-    axis.imshow(weights, vmin=0, vmax=1, cmap="viridis", aspect="auto")
-    axis.set_xticks(range(len(keys)), keys, rotation=90, fontsize=6)
-    axis.set_yticks(range(len(queries)), queries, fontsize=6)
 
 
 def _mark(axis: Axes) -> None:

@@ -91,8 +91,8 @@ def test_a_missing_module_names_its_extra(name, module, extra, inside, define, c
     assert main([name]) == 2
     line = one_line(capsys)
     missing = module.partition(".")[0]
-    assert line.startswith(f'dragoman {name} needs the extra "{extra}" of dragoman-server (no module {missing!r}); in')
-    assert line.endswith(f'pip install -e ./dragoman -e ".[{extra}]"')
+    assert line.startswith(f'dragoman {name} needs the extra "{extra}" of dragoman-server (no module {missing!r}): ')
+    assert line.endswith(f'pip install "dragoman-server[{extra}]"')
     assert ("make train-setup" in line) == (extra == "train")
 
 
@@ -112,6 +112,21 @@ def test_without_the_server_a_line_says_what_to_install(arguments, needs, monkey
         f"{needs} needs dragoman-server {version}, which is not installed; "
         'in a clone of Dragoman: pip install -e ./dragoman -e ".[cpu]"'
     )
+
+
+@pytest.mark.parametrize(("missing", "distribution"), [([], "dragoman-server"), (["dragoman_server"], "dragoman")])
+def test_an_extra_that_both_have_is_named_of_what_is_installed(missing, distribution, tmp_path) -> None:
+    (tmp_path / "a.po").write_text('msgid "a"\nmsgstr ""\n')
+    code = (
+        f"import sys; sys.modules |= dict.fromkeys({['polib', *missing]})\n"
+        "from dragoman.cli import main\n"
+        "sys.exit(main(['translate', '--file', 'a.po', '--out', 'b.po']))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 2
+    needs = f"needs the extra \"documents\" of {distribution} (no module 'polib')"
+    assert done.stderr == f'dragoman translate {needs}: pip install "{distribution}[documents]"\n'
 
 
 @pytest.mark.parametrize(("module", "extra"), [("onnxruntime", "cpu"), ("opentelemetry.sdk", "tracing")])

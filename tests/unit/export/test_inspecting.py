@@ -1,6 +1,8 @@
 """What `dragoman inspect` prints and draws, of the default model and of a random one."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from dragoman.cli import main
-from model.inspection import plots
+from model.inspection import heatmaps
 
 MODEL = Path(__file__).parents[3] / "models" / "en-de"
 CHECKPOINT, BUNDLE = MODEL / "checkpoint", MODEL / "bundle"
@@ -24,13 +26,13 @@ Drawn = Callable[[Path], NDArray[np.float32]]
 def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
     """The numbers of the first heatmap in a file that was drawn."""
     figures: dict[Path, Figure] = {}
-    save = plots.save
+    save = heatmaps.save
 
     def keep(figure: Figure, file: Path) -> None:
         figures[file] = figure
         save(figure, file)
 
-    monkeypatch.setattr(plots, "save", keep)
+    monkeypatch.setattr(heatmaps, "save", keep)
     return lambda file: np.asarray(figures[file].axes[0].images[0].get_array())
 
 
@@ -63,6 +65,27 @@ def test_a_bundle_is_tables_and_the_attention_of_its_engine(
     weights = drawn(file)
     np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-4)
     assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def inspect_without(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command where a module is not installed."""
+    code = (
+        f"import sys; sys.modules[{module!r}] = None\n"
+        "from dragoman.cli import main\n"
+        f"sys.exit(main(['inspect', *{arguments}]))"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=MODEL.parents[1])
+
+
+def test_a_picture_of_a_bundle_needs_matplotlib_and_no_torch(tmp_path: Path) -> None:
+    file = tmp_path / "alignment.png"
+    flags = [str(BUNDLE), "--alignment", str(file), "--text", "Good morning."]
+    done = inspect_without("torch", *flags)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert file.read_bytes().startswith(b"\x89PNG")
+    done = inspect_without("matplotlib", *flags)
+    assert done.returncode == 2
+    assert done.stderr.endswith("""(no module 'matplotlib'): pip install "dragoman-server[plots]"\n""")
 
 
 @pytest.mark.parametrize("translation", ["", "Er ist da."])

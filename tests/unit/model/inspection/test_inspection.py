@@ -8,7 +8,7 @@ import torch
 
 from dragoman.bundle import AlignmentHeads
 from model.config import TransformerConfig
-from model.inspection import plots
+from model.inspection import heatmaps, plots
 from model.inspection.attention_maps import attention_maps
 from model.inspection.parameters import parameters_by_part
 from model.transformer import Transformer
@@ -67,7 +67,7 @@ def test_a_target_sees_nothing_that_comes_later() -> None:
 def test_every_kind_of_positions_has_a_picture(kind: str, tmp_path: Path) -> None:
     figure = plots.positions_figure(model_of(positions=kind))
     assert all(kind in axis.get_title() for axis in figure.axes[:2])
-    plots.save(figure, tmp_path / "positions.png")
+    heatmaps.save(figure, tmp_path / "positions.png")
     assert (tmp_path / "positions.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -83,9 +83,9 @@ def test_heads_that_align_are_marked_in_the_overview() -> None:
 @pytest.mark.parametrize("target", [["x"], ["x", "y", "z"]])
 def test_the_alignment_has_a_row_for_each_token_of_a_translation(target: list[str], tmp_path: Path) -> None:
     weights = [[0.25, 0.75]] * len(target)
-    figure = plots.alignment_figure(weights, ["a", "b"], target)
+    figure = heatmaps.alignment_figure(weights, ["a", "b"], target)
     axis = figure.axes[0]
     assert axis.images[0].get_array().tolist() == weights
     assert [label.get_text() for label in axis.get_yticklabels()] == target
-    plots.save(figure, tmp_path / "alignment.png")
+    heatmaps.save(figure, tmp_path / "alignment.png")
     assert (tmp_path / "alignment.png").read_bytes().startswith(b"\x89PNG")

@@ -2,6 +2,7 @@
 
 import hashlib
 import mmap
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -337,9 +338,20 @@ def _sha256(stream: BufferedReader) -> str:
 
 
 def find_bundles(root: Path) -> list[Path]:
-    """List the folders at or below `root` that hold a manifest, sorted; none that is being written or removed."""
-    paths = (file.parent for file in root.glob(f"**/{MANIFEST}"))
-    return sorted(path for path in paths if not any(map(_in_transit, path.relative_to(root).parts)))
+    """List the folders at or below `root` that hold a manifest, sorted; none that is being written or removed.
+
+    Links to folders are followed, after all folders that are there themselves; none is listed under two paths.
+    """
+    found, seen, waiting = [], set(), [root]
+    for start in waiting:
+        for folder, names, _ in os.walk(start):
+            path, real = Path(folder), os.path.realpath(folder)
+            names[:] = [] if real in seen else sorted(name for name in names if not _in_transit(name))
+            waiting += [path / name for name in names if (path / name).is_symlink()]  # which os.walk leaves out
+            if real not in seen and (path / MANIFEST).exists():
+                found.append(path)
+            seen.add(real)
+    return sorted(found)
 
 
 def no_bundles(root: Path) -> BundleError:

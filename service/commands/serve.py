@@ -11,12 +11,12 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from dragoman.arguments import Parser
-from dragoman.bundle import Bundle, Manifest, find_bundles
+from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
 from service.registry import capacity, model_cost
-from service.registry.reload_plan import one_name
+from service.registry.reload_plan import check_names, one_name
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
 from service.telemetry.metrics import KV_CACHE_FORMULA
 
@@ -34,6 +34,7 @@ def serve(arguments: list[str]) -> int:
         return EXIT_OK
     _check_descriptors()
     _allow_descriptors(settings)
+    _check_models(settings.models)
     from service import server
 
     return server.serve(settings)
@@ -49,6 +50,18 @@ def build_parser() -> Parser:
         _add_setting(group, name, field)
     parser.add_argument("--print-config", action="store_true", help="print the effective settings and exit")
     return parser
+
+
+def _check_models(folder: Path) -> None:
+    """Refuse to start, before a port is open, where no server could.
+
+    Raises:
+        BundleError: there is no model, one says nothing of itself, or two have one name.
+    """
+    found = {path: Manifest.read(path) for path in find_bundles(folder)}
+    if not found:
+        raise no_bundles(folder)
+    check_names(found)
 
 
 def _check_descriptors() -> None:

@@ -1,11 +1,15 @@
 """What keeps a server from starting is one line, and exit code 2."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.server_process import PATIENCE_S, REPOSITORY
+from dragoman.bundle import no_bundles
+from service.registry.reload_plan import one_name
+from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY
 
 
 def serve(*arguments: str, before: str = ":") -> subprocess.CompletedProcess[str]:
@@ -20,6 +24,19 @@ def test_too_few_file_descriptors(descriptors: int) -> None:
     done = serve("--address=127.0.0.1:0", before=f"ulimit -n {descriptors}")
     expected = f"dragoman serve: at least 64 file descriptors are needed, the limit is {descriptors} (ulimit -n)\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
+
+
+def test_no_models_are_told_before_a_port_is_open(tmp_path: Path) -> None:
+    done = serve("--address=127.0.0.1:0", f"--models={tmp_path / 'nope'}")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dragoman serve: {no_bundles(tmp_path / 'nope')}\n")
+
+
+def test_two_models_of_a_name_are_told_before_a_port_is_open(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        shutil.copytree(BUNDLE, folder)
+    done = serve("--address=127.0.0.1:0", f"--models={tmp_path}")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dragoman serve: {one_name('en-de', folders)}\n")
 
 
 @pytest.mark.parametrize("flag", ["--api-keys", "--tls-client-ca"])

@@ -204,6 +204,27 @@ def test_find_bundles(tmp_path: Path) -> None:
     assert find_bundles(tmp_path / "missing") == []
 
 
+def test_links_to_folders_are_followed_wherever_they_lead(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "models", tmp_path / "elsewhere"
+    whole, other = write(root / "en-de" / "bundle"), write(elsewhere / "v2" / "bundle")
+    (root / "fr").symlink_to(elsewhere / "v2")
+    (root / "gone").symlink_to(elsewhere / "v1")
+    (root / ".hidden").symlink_to(write(tmp_path / "hidden"))
+    assert find_bundles(root) == [whole, root / "fr" / "bundle"]
+    assert find_bundles(root / "fr") == [root / "fr" / "bundle"]
+    (other / "back").symlink_to(root)
+    (root / "self").symlink_to("self")
+    (root / "all").symlink_to(".")
+    assert find_bundles(root) == [whole, root / "fr" / "bundle"]
+
+
+def test_a_bundle_with_a_link_beside_it_is_one(tmp_path: Path) -> None:
+    bundle = write(tmp_path / "models" / "en-de")
+    (tmp_path / "models" / "default").symlink_to("en-de")
+    (tmp_path / "models" / "again").symlink_to("default")
+    assert find_bundles(tmp_path / "models") == [bundle]
+
+
 def test_what_is_still_written_was_replaced_or_is_hidden_is_no_bundle(tmp_path: Path) -> None:
     root = tmp_path / "a.old"  # where it lies itself does not count
     whole = write(root / "en-de")

@@ -26,8 +26,8 @@ _READERS: Final = {
     ".txt": "dragoman.documents.plain:read_text",
     ".md": "dragoman.documents.markdown:read_markdown",
     ".markdown": "dragoman.documents.markdown:read_markdown",
-    ".html": "dragoman.documents.plain:read_html",
-    ".htm": "dragoman.documents.plain:read_html",
+    ".html": "dragoman.documents.page:read_html",
+    ".htm": "dragoman.documents.page:read_html",
 }
 SUFFIXES: Final = tuple(_READERS)
 

@@ -1,10 +1,10 @@
-"""Plain text, of which each line is a text, and HTML, which is one text."""
+"""Plain text: each line is a text."""
 
 import re
 from collections.abc import Sequence
 from typing import Final
 
-from dragoman.documents.document import DocumentText, decoded, lines_of
+from dragoman.documents.document import DocumentText, lines_of
 from dragoman.documents.inline import Tagged, from_html, has_letter, to_html
 
 _TAB: Final = re.compile("(?P<stop>\t)")
@@ -39,35 +39,9 @@ class PlainText:
         return "".join(lines).encode()
 
 
-class HtmlDocument:
-    """A page.
-
-    Attributes:
-        texts: the whole of it, if it has words.
-        protects_placeholders: False.
-    """
-
-    protects_placeholders = False
-
-    def __init__(self, content: bytes) -> None:
-        """Read a page; raises ValueError where it is not UTF-8."""
-        self._source = decoded(content)
-        self.texts = [DocumentText(self._source, "the page")] if has_letter(self._source) else []
-
-    def write(self, translations: Sequence[str | None]) -> bytes:
-        """Give the content of the file; see `Document`."""
-        translation = next(iter(translations), None)
-        return (self._source if translation is None else translation).encode()
-
-
 def read_text(content: bytes) -> PlainText:
     """Read plain text; raises ValueError where it is not UTF-8."""
     return PlainText(content)
-
-
-def read_html(content: bytes) -> HtmlDocument:
-    """Read a page; raises ValueError where it is not UTF-8."""
-    return HtmlDocument(content)
 
 
 def _words(line: str) -> str:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.documents.plain import read_html, read_text
+from dragoman.documents.plain import read_text
 from tests.unit.dragoman.documents.pretend import translated
 
 
@@ -26,15 +26,6 @@ def test_a_tab_ends_a_sentence_and_stays() -> None:
     assert document.write(['eins<br id="0">zwei']) == b"eins\tzwei\n"
 
 
-def test_a_page_is_one_text() -> None:
-    content = b"<!doctype html><p>One &amp; <b>two</b></p>\r\n"
-    assert [text.html for text in read_html(content).texts] == [content.decode()]
-    assert translated(read_html(content)) == b"<!doctype html><p>ONE &amp; <b>TWO</b></p>\r\n"
-    assert read_html(content).write([None]) == content
-    assert read_html(b"12").write([]) == b"12"
-
-
-@pytest.mark.parametrize("read", [read_text, read_html])
-def test_other_charsets_are_refused(read) -> None:
+def test_other_charsets_are_refused() -> None:
     with pytest.raises(ValueError, match="is not UTF-8"):
-        read(b"caf\xe9")
+        read_text(b"caf\xe9")

@@ -1,0 +1,118 @@
+"""Start tags of a page of HTML and their attributes, by the rules of the standard, without a library.
+
+https://html.spec.whatwg.org/multipage/parsing.html
+"""
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+_MARKUP: Final = re.compile(r"<(?:(?P<comment>!--)|(?P<end>/)?(?P<name>[a-zA-Z][^\s/>]*)|[!?/])")
+_ATTRIBUTE: Final = re.compile(
+    r"""[\s/]*(?P<name>[^\s/>=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>"'][^\s>]*|(?=>)))?"""
+)
+_TAG_END: Final = re.compile(r"[\s/]*>")
+# Elements whose content has no tags.
+_RAW: Final = {
+    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
+    for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
+}
+# Elements without an end tag.
+_VOID: Final = frozenset(
+    {
+        *("area", "base", "br", "col", "embed", "hr", "img"),
+        *("input", "link", "meta", "param", "source", "track", "wbr"),
+    }
+)
+
+
+class Attribute(NamedTuple):
+    """An attribute of a tag.
+
+    Attributes:
+        start: where its value begins in the source, with its quotation marks.
+        stop: where that ends.
+        value: without marks and character references.
+    """
+
+    start: int
+    stop: int
+    value: str
+
+
+class StartTag(NamedTuple):
+    """A start tag.
+
+    Attributes:
+        name: in lower case.
+        attributes: by their names in lower case.
+    """
+
+    name: str
+    attributes: Mapping[str, Attribute]
+
+    def value(self, name: str) -> str:
+        """Give the value of an attribute; "" where there is none."""
+        return self.attributes[name].value if name in self.attributes else ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the element is marked as not to be translated."""
+        return self.value("translate").lower() == "no" or "notranslate" in self.value("class").split()
+
+
+def translated_tags(source: str) -> Iterator[StartTag]:
+    """Yield the start tags of a page, but for those of elements that are not to be translated, and inside such."""
+    kept, depth = "", 0
+    for tag, name in _tags(source):
+        if depth:
+            depth += (name == kept and name not in _VOID) * (1 if tag else -1)
+        elif tag is not None and not tag.is_kept:
+            yield tag
+        elif tag is not None and name not in _VOID:
+            kept, depth = name, 1
+
+
+def _tags(source: str) -> Iterator[tuple[StartTag | None, str]]:
+    """Yield the tags of a page, each with its name; None: an end tag."""
+    done = 0
+    while found := _MARKUP.search(source, done):
+        name = (found["name"] or "").lower()
+        if found["comment"]:
+            done = _behind(source, "-->", found.start() + len("<!"))
+        elif not name or found["end"]:
+            done = _behind(source, ">", found.end())
+            if name:
+                yield None, name
+        else:
+            attributes, done = _attributes(source, found.end())
+            if done < 0:  # it is cut off
+                return
+            yield StartTag(name, attributes), name
+            if name in _RAW:
+                end = _RAW[name].search(source, done)
+                done = end.start() if end else -1
+        if done < 0:
+            return
+
+
+def _behind(source: str, what: str, start: int) -> int:
+    """Find the end of a text; -1 where it is not there."""
+    place = source.find(what, start)
+    return place if place < 0 else place + len(what)
+
+
+def _attributes(source: str, start: int) -> tuple[dict[str, Attribute], int]:
+    """Read the attributes of a tag, and find its end; -1 where it has none."""
+    attributes: dict[str, Attribute] = {}
+    while not (end := _TAG_END.match(source, start)):
+        found = _ATTRIBUTE.match(source, start)
+        if found is None:
+            return attributes, -1
+        start = found.end()
+        if found["value"] is not None:
+            value = found["value"]
+            bare = value[1:-1] if value[:1] in ('"', "'") else value
+            attributes.setdefault(found["name"].lower(), Attribute(*found.span("value"), html.unescape(bare)))
+    return attributes, end.end()

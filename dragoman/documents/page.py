@@ -1,0 +1,83 @@
+"""A page of HTML: the whole of it is one text, and each attribute that people read is one, too."""
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Final
+
+from dragoman.documents.document import DocumentText, decoded
+from dragoman.documents.html_tags import Attribute, StartTag, translated_tags
+from dragoman.documents.inline import has_letter
+
+_READ: Final = ("alt", "title", "placeholder", "aria-label")
+_NOT_READ: Final = ("link", "style")  # their titles are names
+_META: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
+_KEY_LENGTH: Final = 16
+
+
+class HtmlDocument:
+    """A page.
+
+    Attributes:
+        texts: the whole of it, if it has words, and then the attributes.
+        protects_placeholders: False.
+    """
+
+    protects_placeholders = False
+
+    def __init__(self, content: bytes) -> None:
+        """Read a page; raises ValueError where it is not UTF-8."""
+        self._source = decoded(content)
+        # In the page, each attribute is this key and its number, for its tag may move. No page holds its own hash.
+        self._key = sha256(content).hexdigest()[:_KEY_LENGTH]
+        self._attributes = sorted(attribute for tag in translated_tags(self._source) for attribute in _read(tag))
+        self.texts: list[DocumentText] = []
+        if has_letter(self._source):
+            self.texts = [DocumentText("".join(self._keyed()), "the page"), *self._texts()]
+
+    def write(self, translations: Sequence[str | None]) -> bytes:
+        """Give the content of the file; see `Document`."""
+        if not translations:
+            return self._source.encode()
+        page, *values = translations
+
+        def written(found: re.Match[str]) -> str:
+            attribute, value = self._attributes[int(found[1])], values[int(found[1])]
+            if value is None:
+                return self._source[attribute.start : attribute.stop]
+            return '"' + html.escape(html.unescape(value), quote=False).replace('"', "&quot;") + '"'
+
+        keyed = "".join(self._keyed()) if page is None else page
+        return re.sub(rf'"{self._key}-(\d+)"', written, keyed).encode()
+
+    def _keyed(self) -> Iterator[str]:
+        """Yield the page, in pieces, with keys in place of attributes."""
+        done = 0
+        for number, attribute in enumerate(self._attributes):
+            yield self._source[done : attribute.start]
+            yield f'"{self._key}-{number}"'
+            done = attribute.stop
+        yield self._source[done:]
+
+    def _texts(self) -> Iterator[DocumentText]:
+        line, done = 1, 0
+        for attribute in self._attributes:
+            line += self._source.count("\n", done, attribute.start)
+            done = attribute.start
+            yield DocumentText(html.escape(attribute.value, quote=False), f"attribute in line {line}")
+
+
+def read_html(content: bytes) -> HtmlDocument:
+    """Read a page; raises ValueError where it is not UTF-8."""
+    return HtmlDocument(content)
+
+
+def _read(tag: StartTag) -> Iterator[Attribute]:
+    """Yield the attributes of a tag that people read, and that have words."""
+    names: Sequence[str] = () if tag.name in _NOT_READ else _READ
+    if tag.name == "meta" and (tag.value("name") or tag.value("property")).lower() in _META:
+        names = ("content",)
+    for name in names:
+        if has_letter(tag.value(name)):
+            yield tag.attributes[name]

@@ -1,0 +1,101 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.documents.page import read_html
+from tests.unit.dragoman.documents.pretend import translated
+
+PAGE = """<!doctype html>
+<html lang="en"><head><title>One & <two></title>
+<meta name="description" content="a page"><meta name=viewport content="width=device-width">
+<meta property='og:title' content='Fish &amp; "chips"'><link rel="stylesheet" title="kept" href="a.css">
+<script>"<img alt='kept'>"</script><style title="kept"></style></head>
+<body><!-- <img alt="kept"> --><p title=three class="x" title="kept">One &amp; <b>two</b></p>
+<IMG SRC="a.png" Alt="a > red
+cat"/><input placeholder = 'four' value="kept"><input placeholder="12" alt>
+<button aria-label="five" data-title="kept">x</button>
+<div translate="no" title="kept"><div alt="kept"></div><img alt="kept"></div><br class="notranslate" title="kept">
+<textarea title="six"><img alt="kept"></textarea></body></html>
+"""
+
+
+def test_a_page_is_one_text() -> None:
+    content = b"<!doctype html><p>One &amp; <b>two</b></p>\r\n"
+    assert [text.html for text in read_html(content).texts] == [content.decode()]
+    assert translated(read_html(content)) == b"<!doctype html><p>ONE &amp; <b>TWO</b></p>\r\n"
+    assert read_html(content).write([None]) == content
+    assert read_html(b"12").write([]) == b"12"
+
+
+def test_attributes_that_people_read_are_texts() -> None:
+    document = read_html(PAGE.encode())
+    assert [(text.html, text.place) for text in document.texts[1:]] == [
+        ("a page", "attribute in line 3"),
+        ('Fish &amp; "chips"', "attribute in line 4"),
+        ("three", "attribute in line 6"),
+        ("a &gt; red\ncat", "attribute in line 7"),
+        ("four", "attribute in line 8"),
+        ("five", "attribute in line 9"),
+        ("six", "attribute in line 11"),
+    ]
+    expected = (
+        PAGE.replace('"a page"', '"A PAGE"')
+        .replace("""'Fish &amp; "chips"'""", '"FISH &amp; &quot;CHIPS&quot;"')
+        .replace("=three", '="THREE"')
+        .replace("a > red\ncat", "A &gt; RED\nCAT")
+        .replace("'four'", '"FOUR"')
+        .replace('"five"', '"FIVE"')
+        .replace('"six"', '"SIX"')
+    )
+    page, *values = (text.html for text in document.texts)
+    assert document.write([page, *(value.upper().replace("&AMP;", "&").replace("&GT;", ">") for value in values)]) == (
+        expected.encode()
+    )
+
+
+def test_attributes_go_with_their_tags() -> None:
+    document = read_html(b'<p><img alt="one"> two <img alt="three"></p>')
+    [first, second] = document.texts[0].html.removeprefix("<p>").removesuffix("</p>").split(" two ")
+    assert document.write([f"<p>{second} zwei {first}</p>", None, "drei"]) == (
+        b'<p><img alt="drei"> zwei <img alt="one"></p>'
+    )
+
+
+def test_where_there_is_no_translation_nothing_changes() -> None:
+    document = read_html(PAGE.encode())
+    assert document.write([None] * len(document.texts)) == PAGE.encode()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<img alt="cut off',
+        '<img alt="a"',
+        "<!-- <img alt=a>",
+        "<script><img alt=a>",
+        "<p =a><img alt=a>",
+        "<img alt=>a",
+        "< img alt=a>",
+        "<![CDATA[<img alt=a",
+    ],
+)
+def test_broken_tags_have_no_attributes(page: str) -> None:
+    assert len(read_html(page.encode()).texts) == 1
+
+
+@given(st.lists(st.sampled_from([*"<>/='\"! -", "alt", "title", "img", "<script>", "</script>", "a", "\n"])))
+def test_any_page_comes_back(pieces: list[str]) -> None:
+    content = "".join(pieces).encode()
+    document = read_html(content)
+    assert document.write([None] * len(document.texts)) == content
+
+
+def test_many_tags_that_stay_open_do_not_take_long() -> None:
+    for piece in ("<a ", '<a b="', "<!--", "<script>", "<p translate=no>", "<a b='", "</a", "<?"):
+        content = piece.encode() * 200_000
+        assert read_html(content).write([None]) == content
+
+
+def test_other_charsets_are_refused() -> None:
+    with pytest.raises(ValueError, match="is not UTF-8"):
+        read_html(b"caf\xe9")

@@ -1,4 +1,4 @@
-"""The settings of a client's connections: which server is meant, how often gRPC tries again, how much it takes."""
+"""The connections of a client: which server is meant, how much they take, and why there is none."""
 
 from __future__ import annotations
 
@@ -7,17 +7,31 @@ import os
 from typing import Any, Final
 
 from dragoman.access import API_KEY_VARIABLE
+from dragoman.errors import DragomanError, ServerUnavailableError
 
 ADDRESS_VARIABLE: Final = "DRAGOMAN_SERVER"  # DRAGOMAN_ADDRESS says where a server listens, such as 0.0.0.0
 DEFAULT_ADDRESS: Final = "127.0.0.1:50051"
 DEFAULT_RETRIES: Final = 3
-# gRPC makes at most five attempts, whatever it is told.
-MOST_RETRIES: Final = 4
+_SCHEMES: Final = ("http://", "https://")
+# In gRPC's account of a failed connection.
+_NO_CONNECTION: Final = ("connect to all addresses", "connections to all backends", "resolving")
+_NO_NAME: Final = ("DNS", "resolving", "lookup")
+_NO_TLS: Final = ("handshake", "certificate", "SSL_ERROR", "Peer name")
+_NO_GRPC: Final = "as the first frame"
+_BROKEN: Final = ("Socket closed", "recvmsg", "sendmsg", "Broken pipe", "GOAWAY")
+NO_TLS: Final = "TLS could not be agreed on"
 
 
 def address_of(given: str | None) -> str:
-    """Say which server is meant: the given address, else that of the environment, else the local one."""
-    return given or os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS
+    """Say which server is meant: the given address, else that of the environment, else the local one.
+
+    Raises:
+        ValueError: it is a URL of HTTP.
+    """
+    address = given or os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS
+    if address.startswith(_SCHEMES):
+        raise ValueError(f"address (or {ADDRESS_VARIABLE}) must be host:port of gRPC, not a URL, is {address!r}")
+    return address
 
 
 def api_key_of(given: str | None) -> str | None:
@@ -32,22 +46,10 @@ def api_key_of(given: str | None) -> str | None:
     return key or None
 
 
-def channel_options(retries: int) -> list[tuple[str, Any]]:
-    """Build the options of a gRPC channel.
-
-    Args:
-        retries: how often gRPC makes a call again where the server is unavailable, from 0 to 4.
-
-    Raises:
-        ValueError: `retries` is out of its bounds.
-    """
-    if retries not in range(MOST_RETRIES + 1):
-        raise ValueError(f"retries must be 0 to {MOST_RETRIES}, is {retries!r}")
-    config: dict[str, Any] = {"loadBalancingConfig": [{"round_robin": {}}]}
-    if retries:
-        config["methodConfig"] = [_retried(retries)]
+def channel_options() -> list[tuple[str, Any]]:
+    """Build the options of a gRPC channel."""
     return [
-        ("grpc.service_config", json.dumps(config)),
+        ("grpc.service_config", json.dumps({"loadBalancingConfig": [{"round_robin": {}}]})),
         # A server may be set to send larger messages than gRPC's own 4 MiB.
         ("grpc.max_receive_message_length", -1),
         # gRPC's own 120 s would leave a server unused for so long after it came back from an outage.
@@ -55,26 +57,34 @@ def channel_options(retries: int) -> list[tuple[str, Any]]:
     ]
 
 
-def _retried(retries: int) -> dict[str, Any]:
-    """Configure the methods that gRPC calls again by itself."""
-    return {
-        # Not the stream: gRPC has been seen to wait for ever where the server of a retried stream died.
-        "name": [
-            {"service": "dragoman.v1.Translation", "method": "TranslateText"},
-            {"service": "dragoman.v1.Translation", "method": "ScoreText"},
-            {"service": "dragoman.v1.Translation", "method": "DetectLanguage"},
-            {"service": "dragoman.v1.Translation", "method": "ListModels"},
-            {"service": "dragoman.v1.Translation", "method": "ListGlossaries"},
-        ],
-        # Overload is not among the statuses (it is RESOURCE_EXHAUSTED), so retries cannot feed it. gRPC
-        # jitters each pause, so that clients do not come back in step.
-        "retryPolicy": {
-            "maxAttempts": retries + 1,
-            "initialBackoff": "0.1s",
-            "maxBackoff": "1s",
-            "backoffMultiplier": 3,
-            # gRPC answers CANCELLED to a call that arrives as a server stops (grpc/grpc#41785); what the caller
-            # itself cancels is not tried again.
-            "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
-        },
-    }
+def in_words(error: DragomanError, address: str) -> DragomanError:
+    """Put into words what gRPC says of a connection that failed; any other error stays as it is.
+
+    Args:
+        error: of a call.
+        address: of the server.
+    """
+    details = error.message
+    if type(error) is not ServerUnavailableError or error.request_id:
+        return error
+    if _NO_GRPC in details:
+        return ServerUnavailableError(f"{address} does not speak gRPC: is it the HTTP port of a server?")
+    if _has(details, _NO_CONNECTION):
+        why = (
+            ": the host has no address" if _has(details, _NO_NAME) else f": {NO_TLS}" if _has(details, _NO_TLS) else ""
+        )
+        return ServerUnavailableError(f"no server answers at {address}{why}")
+    if _has(details, _BROKEN):
+        return ServerUnavailableError(f"the connection to {address} broke: {details}")
+    return error
+
+
+def _why(details: str) -> str:
+    """Say what a user can put right."""
+    if _has(details, _NO_NAME):
+        return ": the host has no address"
+    return f": {NO_TLS}" if _has(details, _NO_TLS) else ""
+
+
+def _has(details: str, signs: tuple[str, ...]) -> bool:
+    return any(sign in details for sign in signs)

@@ -1,9 +1,10 @@
 """The clients of a Dragoman server, blocking and asyncio, over the same request builder.
 
-A call that fails raises an error of `dragoman.errors`. UNAVAILABLE (no connection, draining, loading) is
-tried again by gRPC itself, `retries` times with growing, jittered pauses, as long as the deadline allows
-and nothing of the answer has arrived; calls are spread over all addresses that the server's name resolves to. A busy
-server is asked again only with `wait_when_busy`: after the time that its answer names, and longer each time.
+A call that fails raises an error of `dragoman.errors`. Where no server is there for it (no connection, draining,
+loading) and nothing of the answer has arrived, the call is made again with growing, jittered pauses: `retries` times,
+and as long as the deadline allows for a server that has answered before, which comes back after a restart. Calls are
+spread over all addresses that the server's name resolves to. A busy server is asked again only with `wait_when_busy`:
+after the time that its answer names, and longer each time.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from dragoman.answers import (
     translation_delta_of,
     translation_of,
 )
-from dragoman.channel import DEFAULT_RETRIES, address_of, api_key_of, channel_options
+from dragoman.channel import DEFAULT_RETRIES, address_of, api_key_of, channel_options, in_words
 from dragoman.errors import DeadlineExceededError, DragomanError, ServerUnavailableError, from_rpc_error
 from dragoman.feed import AsyncFeed, Feed
 from dragoman.many import pause_s as pause_of_many_s
@@ -61,15 +62,6 @@ DEFAULT_TIMEOUT_S = 60.0
 _READY_PAUSE_S = 0.2
 
 
-@contextmanager
-def _errors_of_dragoman() -> Iterator[None]:
-    """Raise the error that the server raised in place of gRPC's."""
-    try:
-        yield
-    except grpc.RpcError as rpc_error:
-        raise from_rpc_error(rpc_error) from rpc_error
-
-
 class _Base:
     """What both clients share: the settings of every call, and the stubs."""
 
@@ -84,21 +76,48 @@ class _Base:
         api_key: str | None,
         metadata: Mapping[str, str] | None,
     ) -> None:
+        if not isinstance(retries, int) or retries < 0:
+            raise ValueError(f"retries must be 0 or more, is {retries!r}")
         self._metadata = (*Access(api_key_of(api_key)).metadata, *(metadata or {}).items())
         self._address = address_of(address)
-        self._channel = connect(self._address, options=channel_options(retries))
+        self._channel = connect(self._address, options=channel_options())
         self._stub = TranslationStub(self._channel)
         self._health = HealthStub(self._channel)
         self._timeout_s = timeout_s
         self._retries = retries
         self._wait_when_busy = wait_when_busy
+        self._has_answered = False
+        self._is_closed = False
 
     def _patience(self, timeout_s: float | None) -> Patience:
-        """Make the patience of a call that, where no server is there, gRPC itself tries again, or nobody."""
-        return Patience(self._timeout_s if timeout_s is None else timeout_s, wait_when_busy=self._wait_when_busy)
+        return self._patience_with_many(self._timeout_s if timeout_s is None else timeout_s)
 
     def _patience_with_many(self, timeout_s: float | None) -> Patience:
-        return Patience(timeout_s, retries=self._retries, wait_when_busy=self._wait_when_busy)
+        return Patience(
+            timeout_s,
+            retries=self._retries,
+            wait_when_busy=self._wait_when_busy,
+            is_known=self._has_answered,
+        )
+
+    def _note_answer(self, patience: Patience) -> None:
+        """Note that the server is there and takes calls."""
+        self._has_answered = True
+        patience.answered()
+
+    def _pause_s(self, error: DragomanError, patience: Patience) -> float:
+        """Say how long to wait before the call is made again; raises the error where it is not."""
+        if self._is_closed:
+            raise error
+        return patience.pause_s(error)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise the error that the server raised in place of gRPC's."""
+        try:
+            yield
+        except grpc.RpcError as rpc_error:
+            raise in_words(from_rpc_error(rpc_error), self._address) from rpc_error
 
     def _settings(self, patience: Patience) -> dict[str, Any]:
         """Give the keyword arguments of a call."""
@@ -151,7 +170,8 @@ class Client(_Base):
         address: `host:port`, or any gRPC target such as `dns:///host:port` or `unix:/path`. Without one, that of the
             environment variable DRAGOMAN_SERVER, or else 127.0.0.1:50051.
         timeout_s: the deadline of a call, retries and pauses included, unless the call has its own.
-        retries: how often a call is made again where no server is there for it, from 0 to 4.
+        retries: how often a call is made again where no server is there for it. One that has answered before, or that
+            loads its models, is waited for until the deadline; with 0 no call is made again.
         wait_when_busy: whether a call that a busy server refuses (RATE_LIMITED, CONCURRENCY_LIMITED, QUEUE_FULL,
             OVERLOADED) waits and is made again, as long as its deadline allows: never sooner than the server asks.
         api_key: sent with every call, as `authorization: Bearer`; give it only to servers with TLS. Without one, that
@@ -160,7 +180,7 @@ class Client(_Base):
         credentials: of a TLS channel, from `grpc.ssl_channel_credentials`; plain text without.
 
     Raises:
-        ValueError: `retries` is out of its bounds, or no header can hold the key.
+        ValueError: `retries` is negative, the address is a URL of HTTP, or no header can hold the key.
     """
 
     def __init__(
@@ -247,8 +267,8 @@ class Client(_Base):
     ) -> Iterator[TranslationDelta]:
         """Translate like `translate`, and yield each translation piece by piece while it is decoded.
 
-        The call starts when the first piece is asked for, and is cancelled when the iterator is closed early. Unlike
-        `translate` it does not try again by itself where the server is unavailable.
+        The call starts when the first piece is asked for, and is cancelled when the iterator is closed early. Once
+        there is a piece, the call is not made again where the server goes away.
 
         Args:
             texts: as in `translate`.
@@ -267,10 +287,12 @@ class Client(_Base):
         begun = False
         while not begun:
             try:
-                with _errors_of_dragoman():
+                with self._errors():
                     call = self._stub.StreamTranslateText(request, **self._settings(patience))
                     try:
                         for message in call:
+                            if not begun:
+                                self._note_answer(patience)
                             begun = True
                             yield translation_delta_of(message)
                         begun = True
@@ -279,7 +301,7 @@ class Client(_Base):
             except DragomanError as error:
                 if begun:
                     raise
-                time.sleep(patience.pause_s(error))
+                time.sleep(self._pause_s(error, patience))
 
     @shows_options
     def translate_many(
@@ -300,8 +322,8 @@ class Client(_Base):
 
         Each text is answered exactly once. One that cannot be translated has an `error`, and raises nothing. Where
         the server drains or is lost, the texts that it left unanswered are sent again over a new call, to another
-        server if the address has several; `retries` more calls in a row without an answer end it. Whatever is
-        raised, every text that was yielded is done: after n answers in order, what is left is
+        server if the address has several; without a deadline, a server that stays away for a minute ends it. Whatever
+        is raised, every text that was yielded is done: after n answers in order, what is left is
         `itertools.islice(texts, n, None)`.
 
         Args:
@@ -328,9 +350,9 @@ class Client(_Base):
                 messages = chain([first], feed.messages())
                 call = self._stub.BatchTranslateText(messages, timeout=patience.left_s, metadata=self._metadata)
                 try:
-                    with _errors_of_dragoman():
+                    with self._errors():
                         for message in call:
-                            patience.answered()
+                            self._note_answer(patience)
                             yield from feed.receive(message)
                     pause_s = None
                 except DragomanError as error:
@@ -504,7 +526,7 @@ class Client(_Base):
         patience = self._patience(timeout_s)
         while True:
             try:
-                with _errors_of_dragoman():
+                with self._errors():
                     call = self._health.Check(HealthCheckRequest(), wait_for_ready=True, **self._settings(patience))
                     if _is_ready(call):
                         return
@@ -515,17 +537,20 @@ class Client(_Base):
             time.sleep(_READY_PAUSE_S)
 
     def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
-        """Make a call with one answer, again where a busy server is to be waited for."""
+        """Make a call with one answer, again where a server is to be waited for."""
         while True:
             try:
-                with _errors_of_dragoman():
-                    return method(request, **self._settings(patience))
+                with self._errors():
+                    answer = method(request, **self._settings(patience))
+                self._note_answer(patience)
+                return answer
             except DragomanError as error:
-                pause_s = patience.pause_s(error)
+                pause_s = self._pause_s(error, patience)
             time.sleep(pause_s)
 
     def close(self) -> None:
         """Close the connections; calls that run are cancelled."""
+        self._is_closed = True
         self._channel.close()
 
     def __enter__(self) -> Self:
@@ -637,10 +662,12 @@ class AsyncClient(_Base):
         begun = False
         while not begun:
             try:
-                with _errors_of_dragoman():
+                with self._errors():
                     call = self._stub.StreamTranslateText(request, **self._settings(patience))
                     try:
                         async for message in call:
+                            if not begun:
+                                self._note_answer(patience)
                             begun = True
                             yield translation_delta_of(message)
                         begun = True
@@ -649,7 +676,7 @@ class AsyncClient(_Base):
             except DragomanError as error:
                 if begun:
                     raise
-                await asyncio.sleep(patience.pause_s(error))
+                await asyncio.sleep(self._pause_s(error, patience))
 
     @shows_options
     async def translate_many(
@@ -680,9 +707,9 @@ class AsyncClient(_Base):
                 call = self._stub.BatchTranslateText(timeout=patience.left_s, metadata=self._metadata)
                 sending = asyncio.create_task(feed.send(call, first))
                 try:
-                    with _errors_of_dragoman():
+                    with self._errors():
                         async for message in call:
-                            patience.answered()
+                            self._note_answer(patience)
                             for answer in feed.receive(message):
                                 yield answer
                     pause_s = None
@@ -826,7 +853,7 @@ class AsyncClient(_Base):
         patience = self._patience(timeout_s)
         while True:
             try:
-                with _errors_of_dragoman():
+                with self._errors():
                     call = self._health.Check(HealthCheckRequest(), wait_for_ready=True, **self._settings(patience))
                     if _is_ready(await call):
                         return
@@ -837,17 +864,20 @@ class AsyncClient(_Base):
             await asyncio.sleep(_READY_PAUSE_S)
 
     async def _answer(self, method: Callable[..., Any], request: Any, patience: Patience) -> Any:
-        """Make a call with one answer, again where a busy server is to be waited for."""
+        """Make a call with one answer, again where a server is to be waited for."""
         while True:
             try:
-                with _errors_of_dragoman():
-                    return await method(request, **self._settings(patience))
+                with self._errors():
+                    answer = await method(request, **self._settings(patience))
+                self._note_answer(patience)
+                return answer
             except DragomanError as error:
-                pause_s = patience.pause_s(error)
+                pause_s = self._pause_s(error, patience)
             await asyncio.sleep(pause_s)
 
     async def close(self) -> None:
         """Close the connections; calls that run are cancelled."""
+        self._is_closed = True
         await self._channel.close()
 
     async def __aenter__(self) -> Self:

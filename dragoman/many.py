@@ -10,11 +10,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import grpc
-
 from dragoman.answers import BatchTranslation, translation_of
 from dragoman.errors import DragomanError, InternalError, ServerUnavailableError
-from dragoman.patience import Patience
+from dragoman.patience import Patience, lost_call
 from dragoman.v1 import translation_pb2 as pb
 
 # Of one message. A server takes 1024 texts and 8 MiB by default, and a character has up to 4 bytes.
@@ -124,18 +122,5 @@ def pause_s(error: DragomanError, patience: Patience, *, done: bool) -> float | 
     Raises:
         DragomanError: the given one, where no other call is to be made.
     """
-    error = _lost_call(error)
+    error = lost_call(error)
     return None if done and isinstance(error, ServerUnavailableError) else patience.pause_s(error)
-
-
-def _lost_call(error: DragomanError) -> DragomanError:
-    """Read the error of a call whose server is lost, though its status may not say so; any other stays as it is.
-
-    CANCELLED is what gRPC answers to a call that arrives as a server stops (grpc/grpc#41785), and INTERNAL what
-    grpc.aio makes of any status where the call ends during a write (grpc/grpc#36066): the next call tells what it was,
-    if it was not the server's end.
-    """
-    of_grpc = isinstance(error.__cause__, grpc.RpcError) and not error.request_id  # a server of ours names the request
-    if of_grpc and error.code in (grpc.StatusCode.CANCELLED, grpc.StatusCode.INTERNAL):
-        return ServerUnavailableError(f"the call broke off: {error.message}")
-    return error

@@ -10,6 +10,7 @@ from dragoman import access
 from dragoman.access import Access
 from dragoman.answers import Model
 from dragoman.arguments import server_address
+from dragoman.channel import NO_TLS
 from dragoman.client import Client
 from dragoman.errors import (
     DeadlineExceededError,
@@ -21,8 +22,6 @@ from dragoman.errors import (
 from dragoman.language import HasLanguages, described, specificity, translates
 
 LIST_TIMEOUT_S: Final = 10.0
-_NAME_FAULTS: Final = ("DNS", "resolving", "lookup")  # in gRPC's account of a failed connection
-_TLS_FAULTS: Final = ("handshake", "certificate", "SSL_ERROR", "Peer name")
 
 
 class Named(HasLanguages, Protocol):
@@ -65,7 +64,7 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argpar
 
 @contextmanager
 def connected(address: str, let_in: Access, timeout_s: float) -> Iterator[Client]:
-    """Give a client of a server that waits where the server is busy, and whose connection errors are in our words.
+    """Give a client of a server that waits where the server is busy, and whose errors name the flags of TLS.
 
     Raises:
         ServerUnavailableError: nobody answers at the address.
@@ -81,9 +80,9 @@ def connected(address: str, let_in: Access, timeout_s: float) -> Iterator[Client
         try:
             yield client
         except ServerUnavailableError as error:
-            if type(error) is not ServerUnavailableError:  # the server itself says that it drains or loads
+            if NO_TLS not in error.message:
                 raise
-            raise ServerUnavailableError(f"no server answers at {address}{_why(error.message)}") from error
+            raise ServerUnavailableError(f"{error.message} (--tls-ca, --tls-cert, --tls-key)") from error
 
 
 def served(client: Client, address: str) -> list[Model]:
@@ -146,12 +145,3 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
 
 def _described(models: Sequence[Named]) -> str:
     return ", ".join(f"{model.name} ({described(model)})" for model in models)
-
-
-def _why(details: str) -> str:
-    """Say what a user can put right, of gRPC's account of a failed connection."""
-    if any(fault in details for fault in _NAME_FAULTS):
-        return ": the host has no address"
-    if any(fault in details for fault in _TLS_FAULTS):
-        return ": TLS could not be agreed on (--tls-ca, --tls-cert, --tls-key)"
-    return ""

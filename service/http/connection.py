@@ -33,13 +33,23 @@ class Connection(HttpToolsProtocol):
         state: of all connections.
         max_age_s: after which the client is to connect again; 0: never.
         on_lost: called at its end.
+        is_last: whether the next request is the last.
     """
 
-    def __init__(self, config: Config, state: ServerState, max_age_s: float, on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        state: ServerState,
+        max_age_s: float,
+        *,
+        on_lost: Callable[[], None],
+        is_last: Callable[[], bool],
+    ) -> None:
         super().__init__(config, state, {}, asyncio.get_running_loop())
         self._began_s = time.monotonic()
         self._max_age_s = max_age_s
         self._on_lost = on_lost
+        self._is_last = is_last
         self._owes_since_s: float | None = self._began_s  # headers, or the rest of a request that was answered early
         self._unread_since_s: float | None = None
         self._in_head = False
@@ -47,6 +57,11 @@ class Connection(HttpToolsProtocol):
         self._complete = True  # the request that came last, body included
         self._plain_bytes = 0  # still to come of a body that the parser does not read
         self._deaf = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is open, or was: then :meth:`connection_lost` is called at its end."""
+        return self.transport is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Begin it."""
@@ -66,6 +81,11 @@ class Connection(HttpToolsProtocol):
         owes = self._owes_since_s is not None and now_s - self._owes_since_s > HEAD_TIMEOUT_S
         if owes or (self._unread_since_s is not None and now_s - self._unread_since_s > UNREAD_TIMEOUT_S):
             self.transport.abort()
+
+    def leave(self) -> None:
+        """Say with the answer that is being made that it is the last."""
+        if self.cycle is not None:
+            self.cycle.keep_alive = False
 
     def data_received(self, data: bytes) -> None:
         """Parse what comes; nothing more once a request was refused, or came before its turn."""
@@ -108,7 +128,8 @@ class Connection(HttpToolsProtocol):
             raise httptools.HttpParserError("headers too large")
         self._owes_since_s = None
         super().on_headers_complete()
-        if self._max_age_s and time.monotonic() - self._began_s > self._max_age_s:
+        is_old = self._max_age_s and time.monotonic() - self._began_s > self._max_age_s
+        if is_old or self._is_last():
             self.cycle.keep_alive = False
         if self.parser.should_upgrade():
             self._stay()

@@ -27,8 +27,11 @@ HANDSHAKE_TIMEOUT_S: Final = 10.0
 IDLE_TIMEOUT_S: Final = 120.0
 _BACKLOG: Final = 1024
 _LOOK_PERIOD_S: Final = 1.0
-_NO_DESCRIPTOR_PAUSE_S: Final = 0.1
+_ERROR_PAUSE_S: Final = 0.1  # as where no descriptor is free
 _POLL_S: Final = 0.01
+_CLOSED: Final = -1  # the descriptor of a socket that is
+# A client may be about to call over a connection that has none: it is told that the server leaves, not cut off.
+_LEAVE_S: Final = 0.5
 _TLS_END_S: Final = 5.0  # to answer that the connection ends
 
 _log = structlog.get_logger()
@@ -77,6 +80,12 @@ class Connections:
         self._hosts: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sockets: list[socket.socket] = []
+        self._is_leaving = False
+
+    @property
+    def count(self) -> int:
+        """Connections that are open, or are being begun."""
+        return self._hosts.total()
 
     def open(self, address: Address) -> Address:
         """Listen; gives the address with the port that was chosen, where it is 0.
@@ -86,46 +95,72 @@ class Connections:
         """
         self._sockets = _bound(address)
         for listening in self._sockets:
-            accepting = self._begin(self._accept(listening))
-            accepting.add_done_callback(lambda task: None if task.cancelled() else self.lost.set())
+            self._listen(listening)
         self._begin(self._look_after())
         return address._replace(port=self._sockets[0].getsockname()[1])
 
     async def close(self, grace_s: float) -> None:
-        """Accept no more connections; end those without a call now, and those that answer after a while."""
+        """Accept no more connections; end those without a call soon, and those that answer after a while."""
+        for listening in self._sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+            self._accept(listening)  # those that wait would be reset
+            listening.close()
+        self._is_leaving = True
+        for connection in self._open():
+            connection.leave()
+        await self._ended(_LEAVE_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for listening in self._sockets:
-            listening.close()
-        for connection in list(self._state.connections):
+        for connection in self._open():
             connection.shutdown()
-        give_up_s = time.monotonic() + grace_s
-        while self._state.connections and time.monotonic() < give_up_s:
-            await asyncio.sleep(_POLL_S)
-        for connection in list(self._state.connections):
+        await self._ended(grace_s)
+        for connection in self._open():
             connection.transport.abort()
         if self._state.tasks:  # whose clients have left by that, if they had not before
             await asyncio.wait(self._state.tasks, timeout=grace_s)
 
-    async def _accept(self, listening: socket.socket) -> None:
+    def _open(self) -> list[Connection]:
+        return [connection for connection in self._state.connections if isinstance(connection, Connection)]
+
+    async def _ended(self, timeout_s: float) -> None:
+        """Wait until no connection is open."""
+        give_up_s = time.monotonic() + timeout_s
+        while self.count and time.monotonic() < give_up_s:
+            await asyncio.sleep(_POLL_S)
+
+    def _listen(self, listening: socket.socket) -> None:
+        if listening.fileno() != _CLOSED:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        """Accept the connections that wait."""
         loop = asyncio.get_running_loop()
-        while True:
-            try:
-                accepted, place = await loop.sock_accept(listening)
-            except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                    await asyncio.sleep(_NO_DESCRIPTOR_PAUSE_S)
-                continue
-            host = host_of(place[0])
-            if not self._has_room(host, place[0]):
-                accepted.close()
-                continue
-            self._hosts[host] += 1
-            self._begin(self._connect(accepted, host))
+        try:
+            while True:
+                self._take(*listening.accept())
+        except BlockingIOError:
+            return
+        except OSError as error:
+            loop.remove_reader(listening)
+            if error.errno in (errno.EBADF, errno.EINVAL):
+                _log.critical("no HTTP connections are accepted any more", reason=str(error))
+                self.lost.set()
+            else:
+                loop.call_later(_ERROR_PAUSE_S, self._listen, listening)
+
+    def _take(self, accepted: socket.socket, place: Any) -> None:
+        """Begin a connection, or end it at once."""
+        accepted.setblocking(False)
+        host = host_of(place[0])
+        if not self._has_room(host, place[0]):
+            accepted.close()
+            return
+        self._hosts[host] += 1
+        self._begin(self._connect(accepted, host))
 
     def _has_room(self, host: str, address: str) -> bool:
-        if self._hosts.total() >= self._settings.max_connections:
+        if self.count >= self._settings.max_connections:
             return False
         if self._hosts[host] < self._settings.host_connections() or address in self._proxies:
             return True
@@ -136,20 +171,27 @@ class Connections:
         """Begin a connection, over TLS once its handshake is done."""
         secured = self._tls is not None
 
-        def make() -> Connection:
-            return Connection(self._config, self._state, self._settings.max_connection_age_s, lambda: self._leave(host))
-
+        connection = Connection(
+            self._config,
+            self._state,
+            self._settings.max_connection_age_s,
+            on_lost=lambda: self._leave(host),
+            is_last=lambda: self._is_leaving,
+        )
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                make,
+                lambda: connection,
                 accepted,
                 ssl=self._tls() if self._tls else None,
                 ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S if secured else None,
                 ssl_shutdown_timeout=_TLS_END_S if secured else None,
             )
         except (OSError, asyncio.CancelledError):
-            accepted.close()
-            self._leave(host)
+            if connection.has_begun:
+                connection.transport.abort()
+            else:
+                accepted.close()
+                self._leave(host)
 
     def _leave(self, host: str) -> None:
         self._hosts[host] -= 1
@@ -161,8 +203,7 @@ class Connections:
         while True:
             self._state.default_headers[:] = [(b"date", formatdate(usegmt=True).encode())]
             now_s = time.monotonic()
-            for connection in list(self._state.connections):
-                assert isinstance(connection, Connection)
+            for connection in self._open():
                 connection.look(now_s)
             await asyncio.sleep(_LOOK_PERIOD_S)
 

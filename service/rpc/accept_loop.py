@@ -39,6 +39,11 @@ def why_ended(server: Any) -> BaseException | str | None:
     return None if loop.is_running() else "it shut down"
 
 
+def calls() -> set[asyncio.Task[Any]]:
+    """Find the tasks of calls whose answers are not sent yet, of all servers of this event loop."""
+    return {task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == _NEEDED[-1]}
+
+
 def _is_known() -> bool:
     return all(hasattr(cygrpc, name) for name in _NEEDED) and all(
         hasattr(cygrpc.AioServer, name) for name in _NEEDED_OF_LOOP

@@ -11,6 +11,7 @@ import structlog
 
 from dragoman.address import Address
 from service.rpc import accept_loop
+from service.rpc.ending import end_connections
 from service.rpc.open_calls import OpenCalls
 from service.rpc.port import Port
 from service.security import api_keys, exposure, tls
@@ -89,6 +90,7 @@ class Listener:
             chosen = await self._port.open(address)
             _log.info(f"listening on {chosen}")
             open_.push_async_callback(self._port.close, _STOP_GRACE_S)
+            open_.push_async_callback(end_connections, chosen.port, _STOP_GRACE_S)
             connections = HostConnections(chosen.port, self._settings.host_connections(), self._metrics)
             open_.callback(asyncio.create_task(connections.watch()).cancel)
             exposure.warn(address, has_tls=self.certificates is not None, asks_for_keys=self.asks_for_keys)

@@ -44,7 +44,7 @@ def hosts(*numbers: int) -> list[str]:
 def test_callers_of_a_dns_name_follow_its_addresses(launch, names, port, monkeypatch) -> None:
     # gRPC asks for a name at most every 30 s. Not to wait for that is all that differs from what a user has.
     at_once = ("grpc.dns_min_time_between_resolutions_ms", 100)
-    monkeypatch.setattr("dragoman.client.channel_options", lambda retries: [*channel_options(retries), at_once])
+    monkeypatch.setattr("dragoman.client.channel_options", lambda: [*channel_options(), at_once])
 
     def start(number: int) -> ServerProcess:
         flags = ("--max-connection-age-s=0.5", "--shutdown-delay-s=0.5", *OFF)

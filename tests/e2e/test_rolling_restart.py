@@ -2,20 +2,13 @@
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Final
 
-from dragoman import LoadingError, ServerUnavailableError
-from tests.e2e.steady_load import (
-    CALLERS,
-    LOOK_S,
-    OFF,
-    SteadyLoad,
-    Translate,
-    expected_of,
-    grpc_caller,
-    until_served_by,
-)
+import pytest
+
+from tests.e2e.steady_load import OFF, SteadyLoad, expected_of, grpc_caller, until_served_by
+
+AWAY_S: Final = 5.0  # several times what the client would try for with a server that it does not know
 
 
 def test_a_rolling_restart_loses_nothing(launch) -> None:
@@ -36,38 +29,16 @@ def test_a_rolling_restart_loses_nothing(launch) -> None:
     assert load.wrong == []
 
 
-def test_a_killed_server_comes_back_and_those_who_try_again_get_everything(launch) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_callers_of_one_server_wait_until_it_is_back(launch, number: signal.Signals) -> None:
     server = launch(*OFF)
     server.wait_until_serving()
-    address = server.address
-    failures: list[ServerUnavailableError] = []
-
-    @contextmanager
-    def stubborn_caller() -> Iterator[Translate]:
-        with grpc_caller(address) as translate_once:
-
-            def translate(text: str) -> str:
-                while True:
-                    try:
-                        return translate_once(text)
-                    except ServerUnavailableError as error:
-                        failures.append(error)
-
-            yield translate
-
-    with SteadyLoad(expected_of(server), stubborn_caller) as load:
-        for _ in range(2):
-            load.go_on(10)
-            server.signal(signal.SIGKILL)
-            assert server.exit_code() == -signal.SIGKILL
-            before = len(failures)
-            while len(failures) < before + CALLERS:  # all of its own tries of each caller have failed
-                assert load.wrong == []
-                time.sleep(LOOK_S)
-            server = launch(f"--address={address}", *OFF)
-            server.wait_until_serving()
-            until_served_by(server)
+    with SteadyLoad(expected_of(server), lambda: grpc_caller(server.address)) as load:
+        load.go_on(10)
+        server.signal(number)
+        server.exit_code()
+        time.sleep(AWAY_S)
+        server = launch(f"--address={server.address}", *OFF)
+        server.wait_until_serving()
         load.go_on(10)
     assert load.wrong == []
-    # A last try may meet a server that is there again and loads.
-    assert {ServerUnavailableError} <= {type(error) for error in failures} <= {ServerUnavailableError, LoadingError}

@@ -1,11 +1,12 @@
-"""Which server is meant, and how gRPC is told to try again."""
+"""Which server is meant, and what is said where there is none."""
 
 import json
 
 import pytest
 
 from dragoman.access import API_KEY_VARIABLE
-from dragoman.channel import ADDRESS_VARIABLE, DEFAULT_ADDRESS, MOST_RETRIES, address_of, api_key_of, channel_options
+from dragoman.channel import ADDRESS_VARIABLE, DEFAULT_ADDRESS, address_of, api_key_of, channel_options, in_words
+from dragoman.errors import DrainingError, InternalError, ServerUnavailableError
 
 
 @pytest.fixture(autouse=True)
@@ -33,34 +34,29 @@ def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key: str) -> Non
     assert key not in str(refused.value)
 
 
-def service_config(retries: int) -> dict:
-    return json.loads(dict(channel_options(retries))["grpc.service_config"])
-
-
-@pytest.mark.parametrize("retries", range(1, MOST_RETRIES + 1))
-def test_calls_with_one_answer_are_tried_again_as_often_as_told(retries: int) -> None:
-    [method] = service_config(retries)["methodConfig"]
-    assert method["retryPolicy"]["maxAttempts"] == retries + 1
-    assert [name["method"] for name in method["name"]] == [
-        "TranslateText",
-        "ScoreText",
-        "DetectLanguage",
-        "ListModels",
-        "ListGlossaries",
-    ]
-    assert "RESOURCE_EXHAUSTED" not in method["retryPolicy"]["retryableStatusCodes"]
-
-
-def test_without_retries_nothing_is_tried_again() -> None:
-    assert "methodConfig" not in service_config(0)
-
-
-@pytest.mark.parametrize("retries", [-1, MOST_RETRIES + 1, 1.5, None])
-def test_impossible_retries_are_named(retries: object) -> None:
-    with pytest.raises(ValueError, match=f"retries must be 0 to {MOST_RETRIES}, is"):
-        channel_options(retries)
-
-
 def test_calls_are_spread_and_answers_may_be_of_any_size() -> None:
-    assert service_config(1)["loadBalancingConfig"] == [{"round_robin": {}}]
-    assert dict(channel_options(1))["grpc.max_receive_message_length"] == -1
+    options = dict(channel_options())
+    assert json.loads(options["grpc.service_config"]) == {"loadBalancingConfig": [{"round_robin": {}}]}
+    assert options["grpc.max_receive_message_length"] == -1
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8080", "https://there"])
+def test_an_address_that_is_a_url_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match="must be host:port of gRPC, not a URL, is 'http"):
+        address_of(address)
+
+
+@pytest.mark.parametrize(
+    ("details", "said"),
+    [
+        ("Socket closed", "the connection to there:1 broke: Socket closed"),
+        ("no healthy upstream", "no healthy upstream"),  # a proxy's
+    ],
+)
+def test_a_lost_connection_is_put_into_words(details: str, said: str) -> None:
+    assert in_words(ServerUnavailableError(details), "there:1").message == said
+
+
+def test_errors_of_a_server_stay_as_they_are() -> None:
+    for error in (DrainingError("resolving"), InternalError("Socket closed")):
+        assert in_words(error, "there:1") is error

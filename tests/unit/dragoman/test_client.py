@@ -6,6 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import aclosing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import grpc
@@ -209,20 +210,16 @@ class TestEveryMethod:
 
     def test_tries_again_while_the_server_is_unavailable(self, kind, method, arguments, echo) -> None:
         echo.servicer.errors = [LoadingError("loading"), DrainingError("draining")]
-        if method == "stream":  # the caller may: what was yielded cannot be taken back
-            with pytest.raises(LoadingError):
-                call(kind, echo.address, method, *arguments)
-            return
         assert call(kind, echo.address, method, *arguments)
         assert len(echo.servicer.metadata) == 3
 
     def test_tries_as_often_as_it_is_told(self, kind, method, arguments, echo) -> None:
-        for retries in (0, 1, 4):
+        for retries in (0, 1, 2):
             echo.servicer.metadata.clear()
-            echo.servicer.errors = [LoadingError("loading") for _ in range(6)]
-            with pytest.raises(LoadingError):
+            echo.servicer.errors = [DrainingError("draining") for _ in range(6)]
+            with pytest.raises(DrainingError):
                 call(kind, echo.address, method, *arguments, settings={"retries": retries})
-            assert len(echo.servicer.metadata) == 1 + (0 if method == "stream" else retries)
+            assert len(echo.servicer.metadata) == 1 + retries
 
     @pytest.mark.parametrize("error", [RateLimitedError, ConcurrencyLimitedError, QueueFullError, OverloadedError])
     def test_waits_for_a_busy_server_where_it_is_asked_to(self, kind, method, arguments, error, echo) -> None:
@@ -294,14 +291,20 @@ def test_address_and_key_come_from_the_environment(kind: type, echo, monkeypatch
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"retries": 5}, "retries must be 0 to 4, is 5"),
-        ({"retries": -1}, "retries must be 0 to 4, is -1"),
+        ({"retries": 1.5}, "retries must be 0 or more, is 1.5"),
+        ({"retries": -1}, "retries must be 0 or more, is -1"),
         ({"api_key": "a\nb"}, "must be printable ASCII"),
     ],
 )
 def test_settings_that_cannot_be_are_named(kind: type, settings: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         kind("127.0.0.1:1", **settings)
+
+
+@both
+def test_an_address_that_is_a_url_is_named(kind: type) -> None:
+    with pytest.raises(ValueError, match="must be host:port of gRPC, not a URL, is 'http://there:1'"):
+        kind("http://there:1")
 
 
 @both
@@ -341,7 +344,7 @@ def test_gives_up_on_a_server_that_is_not_there(kind: type) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
-        with pytest.raises(ServerUnavailableError) as caught:
+        with pytest.raises(ServerUnavailableError, match=f"^no server answers at {address}$") as caught:
             call(kind, address, "translate", "a")
     assert caught.value.retryable
     assert caught.value.reason == "SERVER_UNAVAILABLE"
@@ -469,10 +472,48 @@ def test_a_broken_server_is_unrecognized(echo, monkeypatch: pytest.MonkeyPatch) 
     assert caught.value.code is grpc.StatusCode.UNKNOWN
 
 
-def test_a_cancelled_answer_is_tried_again_and_then_an_error_of_its_own(echo) -> None:
-    echo.servicer.errors = [RequestCancelledError("cancelled by the server")]
-    with Client(echo.address) as client:
-        assert client.translate("a")
-        echo.servicer.errors = [RequestCancelledError("cancelled by the server")] * 4
-        with pytest.raises(RequestCancelledError):
-            client.translate("a")
+def test_a_call_that_a_stopping_server_cancels_is_tried_again_and_then_an_error_of_its_own(echo) -> None:
+    echo.servicer.cancels = 1
+    assert call(Client, echo.address, "translate", "a")
+    echo.servicer.cancels = 2
+    with pytest.raises(RequestCancelledError):
+        call(Client, echo.address, "translate", "a", settings={"retries": 1})
+
+
+@both
+def test_a_server_that_was_there_is_waited_for(kind: type, echo) -> None:
+    async def call_twice() -> object:
+        async with AsyncClient(echo.address, retries=1) as client:
+            await client.translate("a")
+            echo.servicer.errors = errors
+            return await client.translate("b")
+
+    errors = [ServerUnavailableError("away", retry_delay_s=0.0), DrainingError("draining"), DrainingError("draining")]
+    if kind is AsyncClient:
+        assert asyncio.run(call_twice())
+        return
+    with Client(echo.address, retries=1) as client:
+        client.translate("a")
+        echo.servicer.errors = errors
+        assert client.translate("b")
+
+
+def test_a_call_that_closing_the_client_cancels_is_not_made_again(echo) -> None:
+    echo.servicer.blocks = True
+    client = Client(echo.address)
+    closing = threading.Timer(0.2, client.close)
+    closing.start()
+    with pytest.raises(RequestCancelledError):
+        client.translate("a")
+    closing.join()
+
+
+@both
+def test_a_port_of_http_is_named(kind: type) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            with pytest.raises(ServerUnavailableError, match="does not speak gRPC: is it the HTTP port of a server"):
+                call(kind, f"127.0.0.1:{server.server_port}", "translate", "a", settings={"retries": 0})
+        finally:
+            server.shutdown()

@@ -5,9 +5,12 @@ from dragoman import (
     DragomanError,
     DrainingError,
     InternalError,
+    LoadingError,
+    ModelUnavailableError,
     OverloadedError,
     QueueFullError,
     RateLimitedError,
+    ServerUnavailableError,
 )
 from dragoman.patience import Patience
 
@@ -15,10 +18,6 @@ from dragoman.patience import Patience
 @pytest.mark.parametrize("retries", [0, 3, 5])
 def test_patience_with_a_server_that_is_away_ends_after_failures_in_a_row(retries: int) -> None:
     patience, error = Patience(None, retries=retries), DrainingError("draining", retry_delay_s=0.0)
-    for _ in range(2):
-        pauses = [patience.pause_s(error) for _ in range(retries)]
-        assert pauses == sorted(pauses)
-        patience.answered()
     for _ in range(retries):
         patience.pause_s(error)
     with pytest.raises(DrainingError):
@@ -26,7 +25,7 @@ def test_patience_with_a_server_that_is_away_ends_after_failures_in_a_row(retrie
 
 
 def test_patience_waits_as_long_as_the_server_asks() -> None:
-    assert Patience(None, retries=1).pause_s(DrainingError("draining", retry_delay_s=5.0)) >= 4.0
+    assert Patience(None, retries=1).pause_s(LoadingError("loading", retry_delay_s=5.0)) >= 4.0
     assert Patience(None).left_s is None
     assert Patience(0.0).left_s == 0.0
 
@@ -56,6 +55,49 @@ def test_a_timeout_that_no_float_holds_is_named() -> None:
         Patience(10**400)
     with pytest.raises(TypeError):
         Patience("5")  # type: ignore[arg-type]
+
+
+def test_another_server_may_be_there_at_once_where_one_drains() -> None:
+    assert Patience(None, retries=1).pause_s(DrainingError("draining", retry_delay_s=5.0)) < 1.0
+
+
+AWAY = [ServerUnavailableError("away"), DrainingError("draining"), LoadingError("loading")]
+
+
+@pytest.mark.parametrize("error", AWAY)
+def test_a_server_that_has_answered_is_waited_for_until_the_deadline(error: DragomanError) -> None:
+    patience = Patience(1e3, retries=1, is_known=True)
+    assert max(patience.pause_s(error) for _ in range(1_000)) <= 1.2
+    answered = Patience(1e3, retries=1)
+    answered.answered()
+    assert all(answered.pause_s(error) for _ in range(10))
+    with pytest.raises(type(error)):
+        Patience(0.01, retries=1, is_known=True).pause_s(error)
+
+
+@pytest.mark.parametrize("error", AWAY)
+def test_without_retries_no_server_is_waited_for(error: DragomanError) -> None:
+    with pytest.raises(type(error)):
+        Patience(1e3, is_known=True).pause_s(error)
+
+
+def test_without_a_deadline_a_server_is_waited_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    times_s = iter([0.0, 30.0, 60.0, 60.1])
+    monkeypatch.setattr("time.monotonic", lambda: next(times_s))
+    patience = Patience(None, retries=1, is_known=True)
+    for _ in range(3):
+        assert patience.pause_s(ServerUnavailableError("away"))
+    with pytest.raises(ServerUnavailableError):
+        patience.pause_s(ServerUnavailableError("away"))
+
+
+def test_a_server_that_loads_is_waited_for_and_a_model_that_cannot_be_loaded_is_not() -> None:
+    patience = Patience(1e3, retries=1)
+    assert all(patience.pause_s(LoadingError("loading")) for _ in range(10))
+    patience = Patience(1e3, retries=1, is_known=True)
+    patience.pause_s(ModelUnavailableError("broken"))
+    with pytest.raises(ModelUnavailableError):
+        patience.pause_s(ModelUnavailableError("broken"))
 
 
 def test_nothing_else_is_tried_again() -> None:

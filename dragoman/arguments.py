@@ -2,11 +2,13 @@
 
 import argparse
 import re
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from dragoman.address import Address
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
 from dragoman.language import AUTO, RULE, is_code
+from dragoman.spelling import did_you_mean
 
 _DIGITS: Final = re.compile("[0-9]{1,10}")
 _MOST: Final = 2**32 - 1  # that a field of a message holds
@@ -15,6 +17,16 @@ _GRPC_SCHEMES: Final = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "xd
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, without the usage."""
+
+    def parse_args(  # type: ignore[override]  # its overloads are for namespaces of other types
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Read the arguments, all of which must be known."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            hints = (did_you_mean(word.partition("=")[0], self._option_string_actions) for word in unknown)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{next(filter(None, hints), '')}")
+        return options
 
     def error(self, message: str) -> NoReturn:
         """End the program with 2."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS, EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_OK
 from dragoman.loading import SERVER, load
+from dragoman.spelling import did_you_mean
 
 
 class Command(NamedTuple):
@@ -105,7 +106,8 @@ def _run(arguments: list[str]) -> int:
         print(f"dragoman {version('dragoman')}")
         return EXIT_OK
     if name not in COMMANDS:
-        return _fail(f"dragoman: no command {name!r}; there are {', '.join(COMMANDS)}")
+        hint = did_you_mean(name, COMMANDS) or f"; there are {', '.join(COMMANDS)}"
+        return _fail(f"dragoman: no command {name!r}{hint}")
     return _call(name, rest)
 
 

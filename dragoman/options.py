@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Final, Literal, SupportsIndex, TypedDict, TypeVar, cast
 
 from dragoman.glossary import GlossaryEntry
+from dragoman.spelling import did_you_mean
 from dragoman.v1 import translation_pb2 as pb
 
 Priority = Literal["interactive", "bulk"]
@@ -212,8 +212,8 @@ def _check(options: Mapping[str, Any], others: Sequence[str]) -> None:
     """
     for name, value in options.items():
         if name not in _TYPES:
-            near = difflib.get_close_matches(name, [*_TYPES, *others], n=1)
-            raise TypeError(f"unexpected keyword argument {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            hint = did_you_mean(repr(name), map(repr, [*_TYPES, *others]))
+            raise TypeError(f"unexpected keyword argument {name!r}{hint}")
         kind, kind_name = _TYPES[name]
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"{name}: must be {kind_name}, is {type(value).__name__}")

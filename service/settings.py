@@ -4,7 +4,6 @@ import ipaddress
 import os
 import re
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -16,6 +15,7 @@ from dragoman.address import Address
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET
 from dragoman.errors import DragomanError
 from dragoman.invalid import requirement
+from dragoman.spelling import did_you_mean
 from service import cores
 from service.options import MAX_BEAM_SIZE
 
@@ -371,9 +371,7 @@ def _refuse_unknown(environ: Mapping[str, str]) -> None:
     known = [PREFIX + name.upper() for name in Settings.model_fields]
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in known and not _KUBERNETES.fullmatch(name):
-            close = get_close_matches(name, known, 1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise SettingsError(f"unknown setting {name}{hint}")
+            raise SettingsError(f"unknown setting {name}{did_you_mean(name, known)}")
 
 
 def _describe(error: Any) -> str:

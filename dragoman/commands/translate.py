@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from dragoman.access import Access
-from dragoman.answers import Translation
+from dragoman.answers import Model, Translation
 from dragoman.arguments import Parser, count, language, source_language, whole
 from dragoman.client import Client
 from dragoman.commands import document_files, model_source
@@ -26,10 +26,10 @@ from dragoman.commands.lines import (
     in_calls,
 )
 from dragoman.commands.translations import Output, Shown
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, InvalidRequestError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.glossary import SUFFIXES, GlossaryEntry, GlossaryFile
-from dragoman.language import AUTO
+from dragoman.language import AUTO, several
 from dragoman.loading import load
 
 _COMMAND: Final = "translate"
@@ -190,12 +190,16 @@ def _place(options: argparse.Namespace, let_in: Access) -> AbstractContextManage
 def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLines]:
     with model_source.connected(options.address, let_in, CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
-        model = options.model or "" if options.source == AUTO else model_source.choose(models, *_meant(options)).name
+        model, source, target = _meant(options)
+        if source == AUTO:
+            target = _target(models, model, target)
+        else:
+            model = model_source.choose(models, model, source, target).name
         entries, names = _glossary(options.glossary)
         asked = _Asked(
             model=model,
-            source_language=options.source or "",
-            target_language=options.target or "",
+            source_language=source,
+            target_language=target,
             mime_type="text/html" if options.html else "",
             beam_size=options.beam_size,
             length_penalty=options.length_penalty,
@@ -211,6 +215,24 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
             protect_placeholders=options.protect_placeholders,
         )
         yield lambda lines: _translate_remotely(client, lines, asked)
+
+
+def _target(models: Sequence[Model], model: str, target: str) -> str:
+    """Say into which language is meant where the language of each text is detected; "": into that of the model.
+
+    Raises:
+        DragomanError: none is named, and several may be meant.
+    """
+    if model:
+        model_source.choose(models, model, "", target)
+    elif not target:
+        targets = sorted({code for each in models for code in each.target_languages})
+        if len(targets) != 1:
+            raise InvalidRequestError(
+                f"say into which language with --to, or with --model; there are {several(targets)}"
+            )
+        [target] = targets
+    return target
 
 
 def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list[Translation]:

@@ -100,9 +100,21 @@ def test_the_command_detects_and_translates(server: ServerProcess, models: Path,
         assert main(["translate", place, "--from=auto", "--to=en", GERMAN, ITALIAN]) == 1
         out, err = capfd.readouterr()
         assert out.splitlines() == [expected[0].text, ""]
+        assert main(["translate", place, "--from=auto", *texts]) == 0  # all models write English
+        assert capfd.readouterr().out.splitlines() == [each.text for each in expected]
         assert err.startswith("dragoman translate: text 2: is in 'it', as detected")
         assert main(["detect", place, *texts, "7"]) == 0
         assert [line.partition("\t")[0] for line in capfd.readouterr().out.splitlines()] == ["de", "fr", ""]
+
+
+def test_the_command_asks_for_the_language_in_its_own_words(launch, tmp_path: Path, capfd) -> None:
+    for pair in (("de", "en"), ("en", "fr")):
+        copy_pair(tmp_path, *pair)
+    server = launch(f"--models={tmp_path}", "--threads=1")
+    server.wait_until_serving()
+    assert main(["translate", f"--address={server.address}", "--from=auto", GERMAN]) == 2
+    expected = "say into which language with --to, or with --model; there are en, fr"
+    assert capfd.readouterr().err == f"dragoman translate: {expected}\n"
 
 
 def test_calls_are_limited_counted_and_written_down(launch, models: Path, tmp_path: Path, capsys) -> None:

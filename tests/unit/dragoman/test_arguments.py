@@ -20,6 +20,23 @@ def test_an_error_is_one_line_and_ends_with_2(arguments: list[str], capsys: pyte
     assert err.startswith("dragoman x: ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["--frm", "en", "a"], "--frm; did you mean --from?"),
+        (["--verbose", "--frm=en", "a"], "--verbose --frm=en; did you mean --from?"),
+        (["--verbose", "a"], "--verbose"),
+    ],
+)
+def test_a_misspelt_flag_is_asked_for(arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser("dragoman x")
+    parser.add_argument("--from")
+    parser.add_argument("texts", nargs="*")
+    with pytest.raises(SystemExit):
+        parser.parse_args(arguments)
+    assert capsys.readouterr().err == f"dragoman x: unrecognized arguments: {hint}\n"
+
+
 def test_an_error_of_several_lines_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         Parser("dragoman x").error("two\n  lines")

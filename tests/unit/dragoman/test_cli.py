@@ -61,7 +61,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"dragoman {PYPROJECT['version']}\n"
 
 
-@pytest.mark.parametrize("name", ["serv", "--verbose", "", "two\nlines"])
+@pytest.mark.parametrize(("name", "meant"), [("serv", "serve"), ("transalte", "translate"), ("loadtest", "load-test")])
+def test_a_misspelt_command_is_asked_for(name: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name]) == 2
+    assert one_line(capsys) == f"dragoman: no command {name!r}; did you mean {meant}?"
+
+
+@pytest.mark.parametrize("name", ["frobnicate", "--verbose", "", "two\nlines"])
 def test_an_unknown_command_is_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name]) == 2
     line = one_line(capsys)

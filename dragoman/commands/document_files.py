@@ -12,10 +12,11 @@ from tqdm import tqdm
 from dragoman.answers import Translation
 from dragoman.commands.lines import EXIT_SOME_FAILED, complain, in_chunks, reason
 from dragoman.documents.document import Document, DocumentText
-from dragoman.documents.formats import MAX_BYTES, SUFFIXES, format_of, read_document
+from dragoman.documents.formats import MAX_BYTES, SUFFIXES, format_of, read_document, say_language
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.files import open_regular, write_whole
+from dragoman.language import AUTO
 
 TranslateTexts = Callable[[list[str]], list[Translation]]
 
@@ -80,12 +81,14 @@ def read(path: Path) -> Document:
         raise DataError(f"{path}: {error}") from error
 
 
-def translate(document: Document, out: Path, translator: AbstractContextManager[TranslateTexts]) -> int:
+def translate(
+    document: Document, options: argparse.Namespace, translator: AbstractContextManager[TranslateTexts]
+) -> int:
     """Translate a document.
 
     Args:
         document: what is translated.
-        out: where it is written, whole or not at all.
+        options: of the command: where the document is written, whole or not at all, and its languages.
         translator: gives the function that translates texts, which are HTML.
 
     Returns:
@@ -101,8 +104,9 @@ def translate(document: Document, out: Path, translator: AbstractContextManager[
     try:
         content = document.write(translations)
     except ValueError as error:  # a server that does not keep tags
-        raise DataError(f"{out}: {error}") from error
-    write_whole(out, content)
+        raise DataError(f"{options.out}: {error}") from error
+    source = "" if options.source == AUTO else options.source or ""
+    write_whole(options.out, say_language(options.out.name, content, source, options.target or ""))
     return EXIT_SOME_FAILED if None in translations else EXIT_OK
 
 

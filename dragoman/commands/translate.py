@@ -79,7 +79,7 @@ def translate(arguments: list[str]) -> int:
         document = document_files.read(options.file)
         options.html = True
         options.protect_placeholders |= document.protects_placeholders
-        code = document_files.translate(document, options.out, _place(options, let_in))
+        code = document_files.translate(document, options, _place(options, let_in))
     else:
         code = _translate_lines(options, let_in)
     if is_seeded_here and not options.json:

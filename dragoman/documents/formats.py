@@ -76,3 +76,18 @@ def read_document(name: str, content: bytes) -> Document:
         raise ValueError(f"must have at most {MAX_LINES} lines")
     document: Document = reader(content)
     return document
+
+
+def say_language(name: str, content: bytes, source: str, target: str) -> bytes:
+    """Let a translated document say its language, where its format does.
+
+    Args:
+        name: of its file.
+        content: of its file.
+        source: language that it was translated from; "": nobody has said it.
+        target: language that it was translated into; "": nobody has said it, and nothing changes.
+    """
+    if not target or format_of(name) != _READERS[".html"]:
+        return content
+    said: bytes = load("dragoman.documents.page:say_language")(content, source, target)
+    return said

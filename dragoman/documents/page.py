@@ -73,6 +73,27 @@ def read_html(content: bytes) -> HtmlDocument:
     return HtmlDocument(content)
 
 
+def say_language(content: bytes, source: str, target: str) -> bytes:
+    """Let a translated page say its language, if it said that of its source.
+
+    Args:
+        content: of the page.
+        source: language that it was translated from; "": nobody has said it.
+        target: language that it was translated into.
+    """
+    page = decoded(content)
+    root = next((tag for tag in translated_tags(page) if tag.name == "html"), None)
+    said = root and root.attributes.get("lang")
+    if said is None or (source and _language(said.value) != _language(source)):
+        return content
+    return f'{page[: said.start]}"{_language(target)}{target[len(_language(target)) :]}"{page[said.stop :]}'.encode()
+
+
+def _language(code: str) -> str:
+    """Give the language of a code, without region and script."""
+    return code.partition("-")[0].lower()
+
+
 def _read(tag: StartTag) -> Iterator[Attribute]:
     """Yield the attributes of a tag that people read, and that have words."""
     names: Sequence[str] = () if tag.name in _NOT_READ else _READ

@@ -1,7 +1,8 @@
 """The process of one document, `python -m dragoman_server service.documents.child`, of which the server asks its parts.
 
 First come the name of the file and its content, and what the document is goes back. Then comes what the server wants:
-texts, `TAKE` and their translations, or `WRITE`, which ends the process. All of it is JSON, but for contents of files.
+texts, `TAKE` and their translations, `SPEAK` and the languages, or `WRITE`, which ends the process. All of it is JSON, but
+for contents of files.
 """
 
 import json
@@ -15,14 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman.documents.formats import read_document
+from dragoman.documents.formats import read_document, say_language
 from service.documents import frames
 
 MEMORY_BYTES: Final = 512 * 2**20  # of addresses, of which an interpreter with the libraries takes some 60 MiB
 CPU_S: Final = 60  # for both reading and writing
 MAX_TEXTS: Final = 100_000
 EXIT_MEMORY: Final = 3  # there was no more of it
-TAKE, WRITE = "take", "write"
+TAKE, SPEAK, WRITE = "take", "speak", "write"
 _NICE: Final = 10  # beside threads that translate, it gets a tenth of a core
 
 
@@ -68,13 +69,16 @@ def _serve() -> None:
     _send(protects_placeholders=document.protects_placeholders)
     waiting = iter(document.texts)
     translations: list[str | None] = [None] * len(document.texts)
+    source = target = ""
     while (asked := json.loads(_receive())) != WRITE:
         if asked == TAKE:
             for number, translation in json.loads(_receive()):
                 translations[number] = translation
+        elif asked == SPEAK:
+            source, target = json.loads(_receive())
         else:
             _send(texts=list(islice(waiting, asked)))
-    written = document.write(translations)
+    written = say_language(name, document.write(translations), source, target)
     _send()
     frames.write(sys.stdout.buffer, written)
     sys.stdout.buffer.flush()

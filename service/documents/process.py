@@ -88,6 +88,11 @@ class DocumentProcess:
         await self._ask(child.TAKE)
         await self._send(json.dumps(list(translations.items())).encode())
 
+    async def speak(self, source: str, target: str) -> None:
+        """Tell the document the languages from and into which it is translated; raises as :meth:`read`."""
+        await self._ask(child.SPEAK)
+        await self._send(json.dumps([source, target]).encode())
+
     async def write(self) -> bytes:
         """Give the content of the document with its translations; raises as :meth:`read`."""
         await self._ask(child.WRITE)

@@ -108,6 +108,7 @@ class Documents:
         source = asked.source_language
         if source.lower() == AUTO:
             source = await self._detected(texts, context)
+        await document.speak(source, asked.target_language)
         yield pb.BatchTranslateTextRequest(
             config=pb.BatchTranslateTextConfig(
                 source_language_code=source,

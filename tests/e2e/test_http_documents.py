@@ -93,8 +93,9 @@ def test_files_as_clients_of_libretranslate_send_them(server) -> None:
     assert [run.text.strip() for run in document.paragraphs[1].runs if run.bold] == ["gelernt"]
     assert translated(server, "film.srt", SRT.encode(), source="auto").decode() == SRT_GERMAN
     assert translated(server, "a.md", b"# Good morning.\n").decode() == "# Guten Morgen!\n"
+    assert translated(server, "a.html", b"<html lang=en>Good morning.") == b'<html lang="de">Guten Morgen!'
     assert translated(server, "empty.txt", b"12\n") == b"12\n"
-    assert (served(server, "BatchTranslateText"), served(server, "DetectLanguage")) == (before[0] + 4, before[1])
+    assert (served(server, "BatchTranslateText"), served(server, "DetectLanguage")) == (before[0] + 5, before[1])
 
 
 def test_a_file_is_fetched_by_the_scheme_of_the_proxy_that_is_trusted(server) -> None:

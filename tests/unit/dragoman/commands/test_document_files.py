@@ -63,6 +63,14 @@ def test_placeholders_are_protected_where_the_format_has_them(tmp_path: Path, as
     assert 'msgstr "OPEN {NAME}"' in (tmp_path / "out.po").read_text()
 
 
+def test_a_page_says_the_language_of_its_translation(tmp_path: Path, asked) -> None:
+    (tmp_path / "in.html").write_text('<html lang="en">a</html>')
+    arguments = ["translate", "--file", str(tmp_path / "in.html"), "--out", str(tmp_path / "out.html"), "--to", "de"]
+    for source in ("en", "auto"):
+        assert main([*arguments, "--from", source]) == 0
+        assert (tmp_path / "out.html").read_text() == '<html lang="de">A</html>'
+
+
 def test_a_text_that_fails_stays_and_is_named(srt: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     translator_is(monkeypatch, lambda html: failed(html) if "night" in html else result(html))
     assert main(["translate", "--file", str(srt), "--out", str(tmp_path / "out.srt")]) == 1

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.documents.formats import say_language
 from dragoman.documents.page import read_html
 from tests.unit.dragoman.documents.pretend import translated
 
@@ -59,6 +60,28 @@ def test_attributes_go_with_their_tags() -> None:
     assert document.write([f"<p>{second} zwei {first}</p>", None, "drei"]) == (
         b'<p><img alt="drei"> zwei <img alt="one"></p>'
     )
+
+
+@pytest.mark.parametrize(
+    ("root", "source", "target", "expected"),
+    [
+        ('<html lang="en">', "en", "de", '<html lang="de">'),
+        (
+            "<!doctype html><HTML class=a LANG=en-GB dir=ltr>",
+            "EN",
+            "DE",
+            '<!doctype html><HTML class=a LANG="de" dir=ltr>',
+        ),
+        ('<html lang="en">', "en-US", "PT-BR", '<html lang="pt-BR">'),
+        ('<html lang="en">', "", "de", '<html lang="de">'),
+        ('<html lang="fr">', "en", "de", '<html lang="fr">'),
+        ('<html><p lang="en">', "en", "de", '<html><p lang="en">'),
+        ('<html lang="en">', "en", "", '<html lang="en">'),
+    ],
+)
+def test_the_root_says_the_language_of_a_translation(root: str, source: str, target: str, expected: str) -> None:
+    assert say_language("a.HTM", f"{root}ä".encode(), source, target) == f"{expected}ä".encode()
+    assert say_language("a.txt", root.encode(), source, target) == root.encode()
 
 
 def test_where_there_is_no_translation_nothing_changes() -> None:

@@ -43,6 +43,13 @@ async def test_texts_go_out_in_portions_and_come_back(document: DocumentProcess)
     assert (await document.write()).decode() == "Tom & Co\n12\näpples\nlast\n"
 
 
+async def test_a_page_says_the_language_of_its_translation(document: DocumentProcess) -> None:
+    await document.read("a.html", b'<html lang="en">tom')
+    await document.speak("en", "de")
+    await document.take({0: '<html lang="en">Tom'})
+    assert await document.write() == b'<html lang="de">Tom'
+
+
 async def test_the_system_bounds_what_a_document_takes(document: DocumentProcess, children) -> None:
     await document.read("a.docx", made.word())
     [pid] = children()

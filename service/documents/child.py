@@ -1,8 +1,8 @@
 """The process of one document, `python -m dragoman_server service.documents.child`, of which the server asks its parts.
 
 First come the name of the file and its content, and what the document is goes back. Then comes what the server wants:
-texts, `TAKE` and their translations, `SPEAK` and the languages, or `WRITE`, which ends the process. All of it is JSON, but
-for contents of files.
+texts, `TAKE` and their translations, `SPEAK` and the languages, or `WRITE`, which ends the process. All of it is JSON,
+but for contents of files.
 """
 
 import json

@@ -1,6 +1,8 @@
 """`dragoman translate --file`: a document in, and the same document with its texts translated out."""
 
 import argparse
+import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -30,6 +32,16 @@ _NOT_OF_DOCUMENTS: Final = {
     "alignments": "--alignments",
     "target_prefix": "--target-prefix",
 }
+
+
+def tell_of_one(texts: Sequence[str]) -> None:
+    """Say how a file is translated, where the one text is the name of one."""
+    [text, *others] = texts
+    if others or not os.path.isfile(text):
+        return
+    name, suffix = shlex.quote(text), Path(text).suffix
+    how = f"--file {name} --out OUT{suffix}" if suffix.lower() in SUFFIXES else f"< {name}"
+    complain(_COMMAND, f"{name} is a file, and is taken as a text; to translate the file: dragoman translate {how}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -93,6 +93,7 @@ def _translate_lines(options: argparse.Namespace, let_in: Access) -> int:
         shown = Shown(options.json, bool(options.alternatives), options.alignments, misses, options.source == AUTO)
         output = Output("text" if options.texts else "line", shown)
         if options.texts:
+            document_files.tell_of_one(options.texts)
             texts = as_unicode(options.texts)
             output.write(Chunk(1, texts), translate_lines(texts))
         else:

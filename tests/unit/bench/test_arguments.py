@@ -27,7 +27,10 @@ def test_flags_cannot_be_shortened_and_an_error_is_one_line(capsys: pytest.Captu
     with pytest.raises(SystemExit) as exit_info:
         given("--bun=x")
     assert exit_info.value.code == 2
-    assert capsys.readouterr().err == "python -m bench.something: unrecognized arguments: --bun=x; did you mean --bundle?\n"
+    assert (
+        capsys.readouterr().err
+        == "python -m bench.something: unrecognized arguments: --bun=x; did you mean --bundle?\n"
+    )
 
 
 @pytest.mark.parametrize(

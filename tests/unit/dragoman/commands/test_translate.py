@@ -47,6 +47,32 @@ def test_json_of_an_argument_that_is_not_utf8(capfd) -> None:
     assert json.loads(capfd.readouterr().out)["text"] == "caf\ufffd"
 
 
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("in.txt", "--file in.txt --out OUT.txt"),
+        ("my letter.DOCX", "--file 'my letter.DOCX' --out OUT.DOCX"),
+        ("in", "< in"),
+    ],
+)
+def test_the_name_of_a_file_is_translated_and_a_line_says_how_the_file_is(
+    name: str, how: str, tmp_path: Path, monkeypatch, capfd
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["translate", "--models", BUNDLE, name]) == 0
+    expected, err = capfd.readouterr()
+    assert err == ""
+    Path(name).write_text("Good morning.")
+    assert main(["translate", "--models", BUNDLE, name]) == 0
+    out, err = capfd.readouterr()
+    assert out == expected
+    assert err.count("\n") == 1
+    assert err.endswith(f" is a file, and is taken as a text; to translate the file: dragoman translate {how}\n")
+    assert main(["translate", "--models", BUNDLE, name, "x" * 5000]) == 0
+    assert main(["translate", "--models", BUNDLE, "x" * 5000]) == 0
+    assert capfd.readouterr().err == ""
+
+
 def translations_of(monkeypatch, *translations: Translation) -> dict[str, Any]:
     """Has the command print these; gives the options that it asks them with."""
     asked: dict[str, Any] = {}

@@ -100,7 +100,8 @@ def _empty(element: "etree._Element") -> None:
 
 
 def _append_text(holder: "etree._Element", text: str) -> None:
-    if len(holder):
-        holder[-1].tail = (holder[-1].tail or "") + text
-    else:
+    last = next(holder.iterchildren(reversed=True), None)  # lxml counts all children for a length
+    if last is None:
         holder.text = (holder.text or "") + text
+    else:
+        last.tail = (last.tail or "") + text

@@ -1,6 +1,7 @@
 import pytest
 from lxml import etree
 
+from dragoman.documents.mixed import MixedText, Vocabulary
 from dragoman.documents.xliff import XliffDocument, read_xliff
 from tests.unit.dragoman.documents.pretend import translated
 
@@ -64,6 +65,21 @@ def test_a_target_that_is_marked_as_missing_is_replaced() -> None:
     unit = '<trans-unit><source>one</source><target xml:lang="de" state="{}">{}</target></trans-unit>'
     document = read_xliff(one(unit.format("needs-translation", "one")))
     assert translated(document) == one(unit.format("translated", "ONE"))
+
+
+class Uncounted(etree.ElementBase):
+    def __len__(self) -> int:
+        raise AssertionError("lxml goes through all children to count them")
+
+
+def test_no_tag_takes_longer_to_write_the_more_tags_are_before_it() -> None:
+    parser = etree.XMLParser()
+    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=Uncounted))
+    content = '<source>one<x id="1"/>two<g id="2">three<x id="3"/></g>four</source>'
+    element = etree.fromstring(content, parser)
+    text = MixedText(element, Vocabulary(holds=lambda each: each.tag == "g", breaks=lambda _: False))
+    text.rewrite(text.tokens)
+    assert etree.tostring(element).decode() == content
 
 
 def test_what_is_marked_as_protected_is_kept_whole() -> None:

@@ -25,6 +25,7 @@ class CallContext:
         accept: tells the client that its call is let in, where that comes long before the first answer.
         began_s: when the handler was called, on the same clock.
         protocol: by what it came.
+        request_id: that the transport has for it; "": none.
     """
 
     caller: Caller
@@ -33,6 +34,7 @@ class CallContext:
     accept: Callable[[], Awaitable[None]] = tell_nobody
     began_s: float = field(default_factory=time.monotonic)
     protocol: Protocol = Protocol.GRPC
+    request_id: str = ""
 
     @property
     def late(self) -> bool:

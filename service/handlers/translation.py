@@ -84,7 +84,9 @@ class TranslationHandlers:
         """Read what languages are detected with; a call that needs it before waits for it."""
         await self._languages.load()
 
-    def identify(self, method: str, peer: str, metadata: Metadata, protocol: Protocol = Protocol.GRPC) -> Caller:
+    def identify(
+        self, method: str, peer: str, metadata: Metadata, protocol: Protocol = Protocol.GRPC, request_id: str = ""
+    ) -> Caller:
         """Tell who calls, by the headers of the call: before any message is read, and once.
 
         Args:
@@ -92,6 +94,7 @@ class TranslationHandlers:
             peer: where it comes from, as gRPC writes it.
             metadata: what came with it, keys in lower case.
             protocol: by what it came.
+            request_id: that the transport has for the call; "": none.
 
         Raises:
             UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over, and written down.
@@ -100,6 +103,8 @@ class TranslationHandlers:
             return self._callers.identify(peer, metadata)
         except UnauthenticatedError as error:
             record = CallStats(method, protocol, caller=host_of_peer(peer), code=error.code, reason=error.reason)
+            _name(record, request_id)
+            error.request_id = request_id
             self._reports.unauthenticated(record, metadata, error)
             raise
 
@@ -310,6 +315,7 @@ class TranslationHandlers:
             DragomanError: how it ended; of its own, with the id of the request.
         """
         record = CallStats(method, context.protocol, caller=context.caller.name)
+        _name(record, context.request_id)
         _name(record, request_id)
         failure: DragomanError | None = None
         self._gate.enter()

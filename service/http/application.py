@@ -9,14 +9,16 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from service.http import errors
 from service.http.body import ClientLeftError
+from service.http.request_ids import HEADER, RequestIds
 
 _CLIENT_LEFT = 499  # nginx's, which google.rpc.Code has for CANCELLED; nobody reads it
 
 
-def make(routes: Sequence[BaseRoute], origins: Sequence[str]) -> Starlette:
+def make(routes: Sequence[BaseRoute], origins: Sequence[str]) -> ASGIApp:
     """Make the application.
 
     Web pages of other origins may call only where they are named. No answer depends on cookies, so "*" tells a page
@@ -31,7 +33,7 @@ def make(routes: Sequence[BaseRoute], origins: Sequence[str]) -> Starlette:
         allow_origins=origins,
         allow_methods=["GET", "POST"],
         allow_headers=["*"],
-        expose_headers=["retry-after", "x-request-id"],
+        expose_headers=["retry-after", HEADER],
         max_age=600,
     )
     app = Starlette(
@@ -40,7 +42,7 @@ def make(routes: Sequence[BaseRoute], origins: Sequence[str]) -> Starlette:
         exception_handlers={HTTPException: _no_route, ClientLeftError: _left, Exception: _failed},
     )
     app.router.redirect_slashes = False  # that would repeat the host that the client names
-    return app
+    return RequestIds(app)
 
 
 async def _no_route(request: Request, error: Exception) -> Response:

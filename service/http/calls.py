@@ -14,6 +14,7 @@ from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
 from service.http.body import Body, ClientLeftError
 from service.http.json_messages import named
+from service.http.request_ids import request_id_of
 from service.security.callers import Caller, Metadata
 from service.security.forwarded import TrustedProxies
 from service.wire import Protocol
@@ -32,6 +33,7 @@ class Head(NamedTuple):
         protocol: by what it came.
         caller: who calls.
         metadata: all headers.
+        request_id: of the call.
         began_s: when it came, on the clock of `time.monotonic`.
     """
 
@@ -39,6 +41,7 @@ class Head(NamedTuple):
     protocol: Protocol
     caller: Caller
     metadata: Metadata
+    request_id: str
     began_s: float
 
 
@@ -77,8 +80,9 @@ class Calls:
             UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over.
         """
         metadata = [*request.headers.items(), *([("x-api-key", key)] if key else [])]
-        caller = self._handlers.identify(method, self._peer(request), metadata, protocol)
-        return Head(method, protocol, caller, metadata, time.monotonic())
+        request_id = request_id_of(request)
+        caller = self._handlers.identify(method, self._peer(request), metadata, protocol, request_id)
+        return Head(method, protocol, caller, metadata, request_id, time.monotonic())
 
     def context(self, head: Head, timeout_s: float = DEFAULT_TIMEOUT_S) -> CallContext:
         """Make the context of a call, with the deadline that its headers ask for.
@@ -94,9 +98,7 @@ class Calls:
         for name, value in head.metadata:
             if name == TIMEOUT_HEADER:
                 given_s = _timeout_s(str(value))
-        return CallContext(
-            head.caller, head.began_s + given_s, head.metadata, began_s=head.began_s, protocol=head.protocol
-        )
+        return _context(head, head.began_s + given_s)
 
     def refuse(self, head: Head, error: DragomanError) -> None:
         """End a call that came without a valid request.
@@ -104,8 +106,7 @@ class Calls:
         Raises:
             DragomanError: the error; or, first of all, what every call is refused with now.
         """
-        context = CallContext(head.caller, None, head.metadata, began_s=head.began_s, protocol=head.protocol)
-        self._handlers.refuse(head.method, context, error)
+        self._handlers.refuse(head.method, _context(head, None), error)
 
     def body(self, request: Request) -> Body:
         """Give the body of a call, of which nothing is read yet."""
@@ -155,6 +156,17 @@ async def while_client_stays(receive: Receive) -> AsyncIterator[None]:
         raise ClientLeftError from None
     finally:
         watching.cancel()
+
+
+def _context(head: Head, deadline_s: float | None) -> CallContext:
+    return CallContext(
+        head.caller,
+        deadline_s,
+        head.metadata,
+        began_s=head.began_s,
+        protocol=head.protocol,
+        request_id=head.request_id,
+    )
 
 
 def _timeout_s(value: str) -> float:

@@ -41,7 +41,7 @@ def status_of(error: DragomanError) -> int:
 
 
 def headers_of(error: DragomanError) -> dict[str, str]:
-    """Give the headers that go with an error: when to try again, how to show a key, which call it was."""
+    """Give the headers that go with an error: when to try again, how to show a key."""
     headers = {}
     if error.retry_delay_s is not None:
         headers["retry-after"] = str(max(1, math.ceil(error.retry_delay_s)))
@@ -49,8 +49,6 @@ def headers_of(error: DragomanError) -> dict[str, str]:
         headers["www-authenticate"] = "Bearer"
     if isinstance(error, DrainingError):
         headers["connection"] = "close"
-    if error.request_id:
-        headers["x-request-id"] = error.request_id
     return headers
 
 

@@ -11,9 +11,9 @@ from dragoman.errors import DragomanError, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
-from service.handlers.validation import is_request_id
 from service.http import json_messages
-from service.http.calls import Calls, Head, while_client_stays
+from service.http.calls import Calls, while_client_stays
+from service.http.request_ids import rename
 from service.wire import Protocol
 
 JSON: Final = "application/json"
@@ -74,8 +74,7 @@ class Methods:
         async with while_client_stays(request.receive):
             answer = await self._handlers[method.name](message, context)
             body = await json_messages.written(answer)
-        request_id = getattr(answer, "request_id", "")
-        return Response(body, headers={"x-request-id": request_id} if request_id else None, media_type=JSON)
+        return Response(body, media_type=JSON)
 
     async def request(self, method: Method, protocol: Protocol, request: Request) -> tuple[Any, CallContext]:
         """Identify the caller, then read and parse the request of a call.
@@ -91,7 +90,7 @@ class Methods:
         except DragomanError as error:
             self._calls.refuse(head, error)
             raise
-        _name(message, head)
+        rename(request, getattr(message, "request_id", ""))
         return message, context
 
     async def _message(self, method: Method, request: Request) -> Message:
@@ -106,12 +105,3 @@ class Methods:
 def kind_of(request: Request) -> str:
     """Give the type of the body, without its parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _name(message: Any, head: Head) -> None:
-    """Give a request that has no name of its own that of the header."""
-    if "request_id" not in message.DESCRIPTOR.fields_by_name or message.request_id:
-        return
-    name = next((value for key, value in head.metadata if key == "x-request-id"), "")
-    if isinstance(name, str) and is_request_id(name):
-        message.request_id = name

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from service.http import application
 from service.http.calls import Calls
@@ -17,7 +17,7 @@ from tests.unit.service.played_engine import PlayedEngine
 ASKED = {"text": ["tom"], "source_lang": "EN", "target_lang": "DE"}
 
 
-def app_of(played: PlayedEngine, max_request_bytes: int = 1_000_000) -> Starlette:
+def app_of(played: PlayedEngine, max_request_bytes: int = 1_000_000) -> ASGIApp:
     calls = ParameterCalls(Calls(played.handlers, max_request_bytes, TrustedProxies([])), Protocol.DEEPL, "auth_key")
     return application.make(DeepL(played.handlers, calls, played.gate.catalog).routes(), [])
 

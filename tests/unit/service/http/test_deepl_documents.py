@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from service.handlers.context import CallContext
 from service.handlers.document_jobs import DocumentJobs
@@ -26,7 +26,7 @@ def jobs(played: PlayedEngine) -> DocumentJobs:
 
 
 @pytest.fixture
-def app(played: PlayedEngine, jobs: DocumentJobs) -> Starlette:
+def app(played: PlayedEngine, jobs: DocumentJobs) -> ASGIApp:
     calls = Calls(played.handlers, 1_000_000, TrustedProxies([]))
     of_deepl = ParameterCalls(calls, Protocol.DEEPL, "auth_key")
     of_libretranslate = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")

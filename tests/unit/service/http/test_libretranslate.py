@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from service.http import application
 from service.http.calls import Calls
@@ -17,7 +17,7 @@ from tests.unit.service.played_engine import PlayedEngine
 ASKED = {"q": "tom", "source": "en", "target": "de"}
 
 
-def app_of(played: PlayedEngine) -> Starlette:
+def app_of(played: PlayedEngine) -> ASGIApp:
     calls = ParameterCalls(Calls(played.handlers, 1_000_000, TrustedProxies([])), Protocol.LIBRETRANSLATE, "api_key")
     api = LibreTranslate(played.handlers, calls, played.gate.catalog, asks_for_keys=False)
     return application.make(api.routes(), [])

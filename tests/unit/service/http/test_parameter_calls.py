@@ -10,19 +10,14 @@ import pytest
 from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError, UnauthenticatedError
-from service.handlers.translation import TranslationHandlers
 from service.http import form, urlencoded
 from service.http.calls import Calls
 from service.http.parameter_calls import KEY_BYTES, ParameterCalls
-from service.security.api_keys import KeyStore, entry_of
-from service.security.callers import Callers
 from service.security.forwarded import TrustedProxies
-from service.settings import Settings
-from service.telemetry.access_log import AccessLog
 from service.wire import Protocol
+from tests.unit.service.http.keyed import KEY, NAME, keyed
 from tests.unit.service.played_engine import PlayedEngine
 
-KEY = "dragoman_one"
 TEXT = "good morning " * 10_000
 PIECE = 1_000
 
@@ -60,6 +55,7 @@ class Sent:
                 for name, value in {"content-type": kind, **headers}.items()
             ],
             "client": ("192.0.2.1", 40_000),
+            "state": {"request_id": "an-id"},
         }
         self.request = Request(scope, self._receive)
 
@@ -72,11 +68,7 @@ class Sent:
 @pytest.fixture
 def calls(played: PlayedEngine) -> ParameterCalls:
     """Calls of which each needs the key."""
-    store, access_log = KeyStore({"alice": entry_of(KEY)}), AccessLog()
-    access_log.enter = lambda record, metadata: played.records.append(record)
-    callers = Callers(played.metrics, lambda: store)
-    handlers = TranslationHandlers(played.gate, Settings(), played.metrics, callers, access_log)
-    return ParameterCalls(Calls(handlers, 1_000_000, TrustedProxies([])), Protocol.LIBRETRANSLATE, "api_key")
+    return ParameterCalls(Calls(keyed(played), 1_000_000, TrustedProxies([])), Protocol.LIBRETRANSLATE, "api_key")
 
 
 async def asked(calls: ParameterCalls, sent: Sent) -> tuple[str, str]:
@@ -100,12 +92,12 @@ async def test_of_a_body_of_nobody_only_the_beginning_is_read(calls, played, wri
 
 @every_kind
 async def test_a_key_counts_at_the_beginning_of_a_large_body(calls, write: Write) -> None:
-    assert await asked(calls, Sent(*write(("source", "é"), ("api_key", KEY), ("q", TEXT)))) == (TEXT, "alice")
+    assert await asked(calls, Sent(*write(("source", "é"), ("api_key", KEY), ("q", TEXT)))) == (TEXT, NAME)
 
 
 @every_kind
 async def test_a_key_counts_anywhere_in_a_small_body(calls, write: Write) -> None:
-    assert await asked(calls, Sent(*write(("q", TEXT[:2_000]), ("api_key", KEY)))) == (TEXT[:2_000], "alice")
+    assert await asked(calls, Sent(*write(("q", TEXT[:2_000]), ("api_key", KEY)))) == (TEXT[:2_000], NAME)
 
 
 @every_kind
@@ -115,7 +107,7 @@ async def test_a_key_of_a_header_or_the_url_lets_any_body_in(calls, write: Write
         Sent(*write(("q", TEXT)), authorization=f"Bearer {KEY}"),
         Sent(*write(("q", TEXT)), query=f"api_key={KEY}"),
     ):
-        assert await asked(calls, sent) == (TEXT, "alice")
+        assert await asked(calls, sent) == (TEXT, NAME)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +131,7 @@ async def test_a_body_of_nobody_that_cannot_be_read_has_no_key(calls, kind: str,
 async def test_a_body_with_a_key_that_cannot_be_read_is_a_call_of_its_caller(calls, played) -> None:
     with pytest.raises(InvalidRequestError, match="not JSON"):
         await asked(calls, Sent("application/json", b'{"api_key": "dragoman_one", "q": ]'))
-    assert played.records[-1].caller == "alice"
+    assert played.records[-1].caller == NAME
 
 
 async def test_large_bodies_are_read_one_after_another(calls, monkeypatch) -> None:

@@ -1,0 +1,20 @@
+"""Handlers that ask for the key of the one who calls."""
+
+from service.handlers.translation import TranslationHandlers
+from service.security.api_keys import KeyStore, entry_of
+from service.security.callers import Callers
+from service.settings import Settings
+from service.telemetry.access_log import AccessLog
+from tests.unit.service.played_engine import PlayedEngine
+
+KEY = "dragoman_one"
+NAME = "alice"
+
+
+def keyed(played: PlayedEngine, **limits: object) -> TranslationHandlers:
+    """Makes them, with the gate and the records of others; their one key may have limits."""
+    store, access_log = KeyStore({NAME: entry_of(KEY, **limits)}), AccessLog()
+    access_log.enter = lambda record, metadata: played.records.append(record)
+    return TranslationHandlers(
+        played.gate, Settings(), played.metrics, Callers(played.metrics, lambda: store), access_log
+    )

@@ -164,10 +164,8 @@ def number_of(given: Mapping[str, Any], name: str, limit: int) -> int:
 
 def _whole(text: str, name: str) -> str:
     """Give back a text that JSON gave, which knows halves of characters."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidRequestError(json_messages.named(name, "half a surrogate pair is no character")) from None
+    if not json_messages.is_whole(text):
+        raise InvalidRequestError(json_messages.named(name, json_messages.HALF))
     return text
 
 

@@ -18,6 +18,7 @@ MAX_VALUES: Final = 50_000
 # Likewise: lists within lists cost Python's reader most. Texts have brackets too, but not as many.
 MAX_BRACKETS: Final = 100_000
 _MAX_SHOWN: Final = 200
+HALF: Final = "half a surrogate pair is no character"
 
 _TYPES: Final[dict[int, tuple[type, str]]] = {
     FieldDescriptor.CPPTYPE_STRING: (str, "a string"),
@@ -35,6 +36,15 @@ _FAILED: Final = re.compile(r"Failed to parse (\w+) field: ")
 def named(field: str, description: str) -> str:
     """Write what is wrong with one field."""
     return f"{field}: {description}"
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether a text that JSON gave has no halves of characters, which JSON knows."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 async def parse(body: bytes, kind: type[_M]) -> _M:
@@ -107,7 +117,7 @@ def from_content(content: Any, kind: type[_M]) -> _M:
     except json_format.ParseError as error:
         raise _explained(str(error)) from None
     except (ArithmeticError, ValueError, TypeError):  # protobuf's own reader does not expect each of them
-        raise InvalidRequestError("the body has a number out of range, or a text that is not Unicode") from None
+        raise InvalidRequestError("the body has a number out of range") from None
     return message
 
 
@@ -122,6 +132,8 @@ def _written(message: Message) -> bytes:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
+    if not is_whole("".join(content)):
+        raise InvalidRequestError("the body has a name with half a surrogate pair, which is no character")
     if len(content) < len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
@@ -142,11 +154,7 @@ def _without_texts(content: dict[str, Any], message: Message) -> dict[str, Any]:
     for field in message.DESCRIPTOR.fields:
         if field.is_repeated and field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
             texts = getattr(message, field.name)
-            for index, text in enumerate(rest.pop(field.name, None) or rest.pop(field.camelcase_name, None) or ()):
-                try:
-                    texts.append(text)
-                except ValueError:
-                    raise _invalid(f"{field.name}[{index}]", "half a surrogate pair is no character") from None
+            texts.extend(rest.pop(field.name, None) or rest.pop(field.camelcase_name, None) or ())
     return rest
 
 
@@ -206,6 +214,8 @@ def _check_value(value: Any, field: Any, place: str) -> None:
     kind, name = _TYPES.get(field.cpp_type, (object, ""))
     if not isinstance(value, kind):
         raise _invalid(place, f"must be {name}, is {_type_name(value)}")
+    if isinstance(value, str) and not is_whole(value):
+        raise _invalid(place, HALF)
     if field.message_type is not None:
         _check_fields(value, field.message_type, f"{place}.")
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from dragoman.errors import InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
-from service.http import json_messages
+from service.http import errors, json_messages
 
+FIELDS = [field.camelcase_name for field in pb.TranslateTextRequest.DESCRIPTOR.fields]
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 numbers = st.integers(0, 2**32 - 1)
 options = st.builds(
@@ -62,8 +63,7 @@ def test_no_body_sets_no_field() -> None:
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
-                st.sampled_from([field.camelcase_name for field in pb.TranslateTextRequest.DESCRIPTOR.fields])
-                | st.text(max_size=3),
+                st.sampled_from(FIELDS) | st.text(max_size=3),
                 inner,
                 max_size=3,
             )
@@ -74,6 +74,18 @@ def test_no_body_sets_no_field() -> None:
 def test_whatever_comes_is_a_message_or_a_clear_error(content: object) -> None:
     with suppress(InvalidRequestError):  # any other error fails the test
         json_messages.from_content(content, pb.TranslateTextRequest)
+
+
+halves = st.text(st.sampled_from("a\ud800\udfff"))
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS) | halves, halves | st.lists(halves) | st.dictionaries(halves, halves)))
+async def test_half_a_character_anywhere_is_a_clear_error(content: object) -> None:
+    try:
+        await json_messages.parse(json.dumps(content).encode(), pb.TranslateTextRequest)
+    except InvalidRequestError as error:
+        errors.answer(error).body.decode()
+        errors.connect_answer(error).body.decode()
 
 
 @given(st.binary())
@@ -111,6 +123,9 @@ def test_an_error_names_the_field(content: object, field: str, description: str)
 @pytest.mark.parametrize(
     ("body", "message"),
     [
+        (b'{"\\ud800": 1}', "the body has a name with half a surrogate pair, which is no character"),
+        (b'{"options": {"\\udfff": 1}}', "the body has a name with half a surrogate pair, which is no character"),
+        (b'{"priority": "\\ud800"}', "priority: half a surrogate pair is no character"),
         (b"[1]", "the body must be a JSON object, is a list"),
         (b"{", "the body is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
         (b"\xff", "the body is not UTF-8, at byte 0"),

@@ -2,12 +2,14 @@
 
 What is to stay as it is, the model does not read: it reads a stand-in, a name that it is known to copy, which is then
 replaced in the translation. Stand-ins, and the forms of other terms, are what the search is made to write, as far as
-the model has pieces for them. Stand-ins that are too many all the same are taken out. What is missing is written where
+the model has pieces for them. Stand-ins that are too many all the same are taken out, and so is what was kept where the
+model wrote it too often by itself. What is missing is written where
 the aligned words stand, and what is to stay as it is, in any case somewhere. The text that comes of it is searched for
 all terms, so nothing is missing that is not named.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -109,7 +111,12 @@ class TermPlan(NamedTuple):
             missed = missing(self.matches, rewriting.text)
         lost = [match for match in missed if match.kept]
         if lost:
-            rewriting = Rewriting(translation, self._added(lost, edits, translation, aligned))
+            edits = self._added(lost, edits, translation, aligned)
+            rewriting = Rewriting(translation, edits)
+            missed = missing(self.matches, rewriting.text)
+        surplus = self._surplus(rewriting, edits, aligned)
+        if surplus:
+            rewriting = Rewriting(translation, sorted([*edits, *_taken_out(surplus, edits, translation)]))
             missed = missing(self.matches, rewriting.text)
         return Restored(rewriting.text, tuple(dict.fromkeys(match.name for match in missed)), rewriting)
 
@@ -163,6 +170,34 @@ class TermPlan(NamedTuple):
             taken.append((0, len(self.prefix)))
         return taken
 
+    def _surplus(self, rewriting: Rewriting, edits: Iterable[Edit], aligned: Aligned | None) -> list[Span]:
+        """List where the model wrote what was kept by itself, if that is there too often; what is aligned stays first.
+
+        Args:
+            rewriting: of the translation, by the edits.
+            edits: of it.
+            aligned: see :data:`Aligned`.
+        """
+        kept = dict.fromkeys(match.forms[0] for match in self.matches if match.kept)
+        left = Counter(rewriting.text[start:stop] for start, stop in occurrences(kept, rewriting.text))
+        left.subtract(form for match in self.matches for form in match.forms if form in kept)
+        if not any(count > 0 for count in left.values()):
+            return []
+        translation = rewriting.original
+        begin = len(self.prefix) if translation.startswith(self.prefix) else 0
+        reads = [aligned(*self.reading.after((match.start, match.stop))) for match in self.matches] if aligned else []
+
+        def rank(span: Span) -> tuple[bool, int]:
+            return any(read and _overlap(span, read) for read in reads), -span[0]
+
+        surplus = []
+        for span in sorted((span for span in occurrences(kept, translation) if span[0] >= begin), key=rank):
+            form = translation[slice(*span)]
+            if left[form] > 0 and not any(_overlap(span, edit) for edit in edits):
+                surplus.append(span)
+                left[form] -= 1
+        return sorted(surplus)
+
     def _added(
         self, lost: Iterable[Match], edits: Iterable[Edit], translation: str, aligned: Aligned | None
     ) -> list[Edit]:
@@ -195,6 +230,16 @@ def _with_blank(text: str, start: int, stop: int, done: int) -> Span:
     if start > done and text[start - 1] == " ":
         return start - 1, stop
     return start, stop + text.startswith(" ", stop)
+
+
+def _taken_out(spans: Iterable[Span], edits: Sequence[Edit], translation: str) -> Iterator[Edit]:
+    """Yield edits that take places out, each with a blank, beside others."""
+    done = 0
+    for start, stop in spans:
+        wide = _with_blank(translation, start, stop, done)
+        free = not any(_overlap(wide, edit) for edit in edits)
+        done = wide[1] if free else stop
+        yield Edit(*(wide if free else (start, stop)), "")
 
 
 def _overlap(one: Span | Edit, other: Span | Edit) -> bool:

@@ -120,6 +120,31 @@ def test_a_stand_in_that_is_there_too_often_is_taken_out(tokenizer, translation,
     assert plan.restore(translation, lambda _, __: place)[:2] == (expected, ())
 
 
+@pytest.mark.parametrize(
+    ("translation", "place", "expected"),
+    [
+        ("tom bahnhof station {d} guten {d}.", None, "{a} {b} {c} {d} guten."),
+        ("tom bahnhof station {d} guten {d}.", (30, 33), "{a} {b} {c} guten {d}."),
+        ("{d} {d} {d} tom bahnhof station", None, "{d} {a} {b} {c}"),
+        ("{d} tom bahnhof {d}station {d}", (0, 3), "{d} {a} {b}{c}"),
+        ("tom bahnhof station {d} {a}", None, "{a} {b} {c} {d}"),
+    ],
+)
+def test_what_the_model_wrote_too_often_without_a_stand_in_is_taken_out(
+    tokenizer, translation, place, expected
+) -> None:
+    plan = planned(tokenizer, "{a} {b} {c} {d} good", placeholders=True)
+    assert plan.stand_ins == (*STAND_INS, "")
+    restored = plan.restore(translation, lambda start, _: place if start == plan.read.index("{d}") else None)
+    assert restored[:2] == (expected, ())
+    assert restored.rewriting.text == expected
+
+
+def test_what_the_prefix_has_too_often_stays(tokenizer) -> None:
+    plan = planned(tokenizer, "{a} good", placeholders=True, prefix="{a} {a}")
+    assert plan.restore("{a} {a} guten {a}", None)[:2] == ("{a} {a} guten", ())
+
+
 def test_what_the_prefix_has_needs_no_stand_in(tokenizer) -> None:
     plan = planned(tokenizer, "{a} good", placeholders=True, prefix="{a} ist")
     assert plan.restore("{a} ist tom guten", None)[:2] == ("{a} ist guten", ())
@@ -150,7 +175,22 @@ def test_each_placeholder_is_there_as_often_as_in_the_text(tokenizer, data) -> N
     plan = planner(tokenizer, placeholders=True).plan(text)
     if plan is None:
         return
-    words = st.lists(st.sampled_from(["tom", "Toms", "toms", "station", "bahnhof", "x", "x.", "-", ","]), max_size=8)
+    words = st.lists(
+        st.sampled_from(
+            [
+                "tom",
+                "Toms",
+                "toms",
+                "station",
+                "bahnhof",
+                "x.",
+                "-",
+                ",",
+                *(mark for mark in text.split() if "{" in mark),
+            ]
+        ),
+        max_size=8,
+    )
     translation = data.draw(st.sampled_from([" ", ""])).join(data.draw(words))
     spans = [word.span() for word in re.finditer(r"\w+", translation)]
     restored = plan.restore(translation, lambda _, __: data.draw(st.sampled_from([None, *spans])))

@@ -17,6 +17,9 @@ settings.load_profile("whole")
 # another's cores, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Commands without --address would ask the server of whoever runs the tests.
+os.environ.pop("DRAGOMAN_SERVER", None)
+
 if TYPE_CHECKING:
     from tests.synthetic import Synthetic
 

@@ -1,6 +1,7 @@
 """Where a command finds its models, in a folder or on a server, and which of them it means."""
 
 import argparse
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from dragoman import access
 from dragoman.access import Access
 from dragoman.answers import Model
 from dragoman.arguments import server_address
-from dragoman.channel import NO_TLS
+from dragoman.channel import ADDRESS_VARIABLE, NO_TLS
 from dragoman.client import Client
 from dragoman.errors import (
     DeadlineExceededError,
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--address",
         type=server_address,
         metavar="HOST:PORT",
-        help="a server to ask, instead of working in this process",
+        help=f"a server to ask, instead of working in this process ({ADDRESS_VARIABLE}, unless --models is given)",
     )
     access.add_arguments(parser)
 
@@ -57,9 +58,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, Access]:
     """Read the arguments of a command; ends it with 2 where they contradict each other."""
     options = parser.parse_args(arguments)
+    if not options.models:
+        options.address = address_of(parser, options.address)
     if not options.address and (flag := access.given(options)):
         parser.error(f"argument {flag}: needs --address")
     return options, access.of(parser, options)
+
+
+def address_of(parser: argparse.ArgumentParser, given: str | None) -> str | None:
+    """Say which server is meant: the given one, else that of the environment; None: none."""
+    named = os.environ.get(ADDRESS_VARIABLE)
+    if given or not named:
+        return given
+    try:
+        return server_address(named)
+    except argparse.ArgumentTypeError as error:
+        parser.error(f"{ADDRESS_VARIABLE}: {error}")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ def test_it_needs_a_server(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["glossaries"])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "dragoman glossaries: the following arguments are required: --address\n"
+    assert capsys.readouterr().err == "dragoman glossaries: argument --address (or DRAGOMAN_SERVER): is required\n"
 
 
 def test_no_server_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

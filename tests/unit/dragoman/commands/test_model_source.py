@@ -3,7 +3,9 @@ from typing import Any
 import pytest
 
 from dragoman.answers import Model
-from dragoman.commands.model_source import choose
+from dragoman.arguments import Parser
+from dragoman.cli import main
+from dragoman.commands.model_source import add_arguments, choose, parse
 from dragoman.errors import InvalidRequestError, UnknownLanguagePairError, UnknownModelError
 
 
@@ -56,6 +58,37 @@ def test_none() -> None:
         choose([], "", "", "")
     with pytest.raises(UnknownLanguagePairError, match=r"from any language to it; there are: a \(en to de\)"):
         choose(MODELS[:1], "", "", "it")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "address"),
+    [
+        ([], "there:1"),
+        (["--address=here:2"], "here:2"),
+        (["--models=folder"], None),
+        (["--api-key=secret"], "there:1"),
+    ],
+)
+def test_without_a_place_it_is_the_server_of_the_environment(
+    arguments: list[str], address: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parser = Parser("dragoman x")
+    add_arguments(parser)
+    monkeypatch.setenv("DRAGOMAN_SERVER", "there:1")
+    assert parse(parser, arguments)[0].address == address
+
+
+@pytest.mark.parametrize("command", [["translate", "a"], ["detect", "a"], ["score"], ["models"], ["glossaries"]])
+def test_every_command_asks_the_server_of_the_environment(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_SERVER", "127.0.0.1:1")
+    assert main(command) == 2
+    assert capsys.readouterr().err == f"dragoman {command[0]}: no server answers at 127.0.0.1:1\n"
+    monkeypatch.setenv("DRAGOMAN_SERVER", "http://127.0.0.1")
+    with pytest.raises(SystemExit):
+        main(command)
+    assert capsys.readouterr().err.startswith(f"dragoman {command[0]}: DRAGOMAN_SERVER: must be host:port")
 
 
 def test_the_only_one_is_chosen() -> None:

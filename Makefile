@@ -20,7 +20,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 serve: .venv/.serve ## serve the default model: gRPC on 127.0.0.1:50051, HTTP on :8080, metrics on :9464 (ARGS="--help" for more)
-	@DRAGOMAN_HTTP_ADDRESS=$${DRAGOMAN_HTTP_ADDRESS-127.0.0.1:8080} exec $(BIN)/dragoman serve $(ARGS)
+	@exec $(BIN)/dragoman serve $(ARGS)
 
 test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for some)
 	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile $(ARGS)

@@ -46,7 +46,7 @@ class Running:
 
 def serve_command(*arguments: str | Path) -> list[str]:
     """Return the command line of `dragoman serve` with these arguments, of this Python's Dragoman."""
-    return [sys.executable, "-m", "dragoman.cli", "serve", *map(str, arguments)]
+    return [sys.executable, "-m", "dragoman.cli", "serve", "--http-address", "none", *map(str, arguments)]
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from service.options import MAX_BEAM_SIZE
 PREFIX = "DRAGOMAN_"
 MEGABYTE = 1_000_000
 DEFAULT_MODELS: Final = Path(__file__).resolve().parents[1] / "models"  # in the repository, and in a wheel
+NOWHERE: Final = "none"  # in place of an address
 MAX_DURATION_S: Final = 86_400.0  # a day; an event loop cannot wait for 1e10 s
 # The headings of `serve --help`, each by the first setting below it.
 GROUPS: Final = {
@@ -52,8 +53,9 @@ class Settings(BaseSettings):
 
     address: str = Field("127.0.0.1:50051", description="where gRPC listens, host:port (port 0: any free port)")
     http_address: str = Field(
-        "",
-        description="where HTTP listens, host:port (port 0: any free port), with the certificates and keys of gRPC",
+        "127.0.0.1:8080",
+        description="where HTTP listens, host:port (port 0: any free port), with the certificates and keys of gRPC; "
+        "none: nowhere",
     )
     http_origins: str = Field(
         "",
@@ -245,8 +247,9 @@ class Settings(BaseSettings):
     @field_validator("address", "metrics_address", "http_address")
     @classmethod
     def _is_address(cls, value: str, info: ValidationInfo) -> str:
-        if value or info.field_name != "http_address":
-            Address.parse(value)
+        if info.field_name == "http_address" and value == NOWHERE:
+            return ""
+        Address.parse(value)
         return value
 
     @field_validator("http_origins")

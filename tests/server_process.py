@@ -119,7 +119,12 @@ class ServerProcess:
             log: file for its standard error; None: it is read here.
             environment: variables on top of ours.
         """
-        defaults = {"--address": "127.0.0.1:0", "--metrics-address": "127.0.0.1:0", "--models": str(BUNDLE)}
+        defaults = {
+            "--address": "127.0.0.1:0",
+            "--http-address": "none",
+            "--metrics-address": "127.0.0.1:0",
+            "--models": str(BUNDLE),
+        }
         given = [f"{flag}={value}" for flag, value in defaults.items()]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
         reading, writing = os.pipe() if log is None else (None, os.open(log, os.O_WRONLY))

@@ -35,7 +35,7 @@ def read_until(controller: int, word: str) -> str:
 
 def said_at_a_terminal(program: Sequence[str], *flags: str, hinted: bool) -> str:
     """Starts a server at a terminal, stops it, and gives all that it wrote there."""
-    command = [*program, "serve", f"--models={BUNDLE}", "--metrics-address=127.0.0.1:0", *flags]
+    command = [*program, "serve", f"--models={BUNDLE}", "--metrics-address=127.0.0.1:0", "--http-address=none", *flags]
     controller, terminal = pty.openpty()
     with subprocess.Popen(command, stderr=terminal, stdin=terminal, cwd=REPOSITORY) as process:
         os.close(terminal)

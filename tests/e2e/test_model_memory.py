@@ -139,7 +139,15 @@ def test_a_damaged_bundle_fails_its_calls_alone_until_it_is_whole(server: Server
 
 
 def test_a_model_larger_than_the_budget_ends_the_start(models: Path) -> None:
-    serve = [sys.executable, "-m", "dragoman.cli", "serve", "--address=127.0.0.1:0", "--metrics-address=127.0.0.1:0"]
+    serve = [
+        sys.executable,
+        "-m",
+        "dragoman.cli",
+        "serve",
+        "--address=127.0.0.1:0",
+        "--http-address=none",
+        "--metrics-address=127.0.0.1:0",
+    ]
     ended = subprocess.run(
         [*serve, f"--models={models}", *SMALL, "--model-memory-mb=9"],
         capture_output=True,

@@ -14,7 +14,15 @@ from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY
 
 def serve(*arguments: str, before: str = ":") -> subprocess.CompletedProcess[str]:
     """Starts a server from a shell, after a command of the shell."""
-    command = [sys.executable, "-m", "dragoman.cli", "serve", "--metrics-address=127.0.0.1:0", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "dragoman.cli",
+        "serve",
+        "--metrics-address=127.0.0.1:0",
+        "--http-address=none",
+        *arguments,
+    ]
     shell = ["sh", "-c", f'{before}; exec "$@"', "sh", *command]
     return subprocess.run(shell, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE_S)
 

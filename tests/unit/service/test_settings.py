@@ -119,3 +119,8 @@ def test_a_duration_is_at_most_a_day(name: str) -> None:
     load({name: "86400"})
     with pytest.raises(SettingsError, match="less than or equal to 86400"):
         load({name: "1e10"})
+
+
+def test_http_listens_on_this_machine_unless_it_is_turned_off() -> None:
+    assert Settings().http_address == "127.0.0.1:8080"
+    assert Settings(http_address="none").http_address == ""

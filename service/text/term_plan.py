@@ -92,6 +92,11 @@ class TermPlan(NamedTuple):
         """The text with its terms, where the model has nothing to translate."""
         return Rewriting(self.text, [Edit(match.start, match.stop, match.forms[0]) for match in self.matches]).text
 
+    @property
+    def _kept(self) -> dict[str, None]:
+        """What is to stay as it is."""
+        return dict.fromkeys(match.forms[0] for match in self.matches if match.kept)
+
     def restore(self, translation: str, aligned: Aligned | None) -> Restored:
         """Put what was kept into a translation, and terms that it lacks.
 
@@ -109,14 +114,14 @@ class TermPlan(NamedTuple):
             edits = sorted([*left, *replacing])
             rewriting = Rewriting(translation, edits)
             missed = missing(self.matches, rewriting.text)
-        lost = [match for match in missed if match.kept]
-        if lost:
-            edits = self._added(lost, edits, translation, aligned)
-            rewriting = Rewriting(translation, edits)
-            missed = missing(self.matches, rewriting.text)
         surplus = self._surplus(rewriting, edits, aligned)
         if surplus:
-            rewriting = Rewriting(translation, sorted([*edits, *_taken_out(surplus, edits, translation)]))
+            edits = sorted([*edits, *_taken_out(surplus, edits, translation)])
+            rewriting = Rewriting(translation, edits)
+            missed = missing(self.matches, rewriting.text)
+        lost = [match for match in missed if match.kept]
+        if lost:
+            rewriting = Rewriting(translation, self._added(lost, edits, translation, aligned))
             missed = missing(self.matches, rewriting.text)
         return Restored(rewriting.text, tuple(dict.fromkeys(match.name for match in missed)), rewriting)
 
@@ -178,7 +183,7 @@ class TermPlan(NamedTuple):
             edits: of it.
             aligned: see :data:`Aligned`.
         """
-        kept = dict.fromkeys(match.forms[0] for match in self.matches if match.kept)
+        kept = self._kept
         left = Counter(rewriting.text[start:stop] for start, stop in occurrences(kept, rewriting.text))
         left.subtract(form for match in self.matches for form in match.forms if form in kept)
         if not any(count > 0 for count in left.values()):
@@ -203,9 +208,11 @@ class TermPlan(NamedTuple):
     ) -> list[Edit]:
         """Write what was kept behind the term that stands where it belongs; where nothing tells that, at the end."""
         added = list(edits)
+        whole = occurrences(self._kept, translation)
         for match in lost:
             span = aligned(*self.reading.after((match.start, match.stop))) if aligned else None
             place = span[1] if span else len(translation.rstrip(_ENDS)) or len(translation)
+            place = next((stop for start, stop in whole if start < place < stop), place)
             own = next((edit for edit in added if edit.start < place <= edit.stop or not translation), None)
             if own is None:
                 start = max(0, place - 1)

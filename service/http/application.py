@@ -18,7 +18,7 @@ from service.http.request_ids import HEADER, RequestIds
 _CLIENT_LEFT = 499  # nginx's, which google.rpc.Code has for CANCELLED; nobody reads it
 
 
-def make(routes: Sequence[BaseRoute], origins: Sequence[str]) -> ASGIApp:
+def make(routes: Sequence[BaseRoute], origins: Sequence[str], guards: Sequence[Middleware] = ()) -> ASGIApp:
     """Make the application.
 
     Web pages of other origins may call only where they are named. No answer depends on cookies, so "*" tells a page
@@ -27,6 +27,7 @@ def make(routes: Sequence[BaseRoute], origins: Sequence[str]) -> ASGIApp:
     Args:
         routes: of all protocols.
         origins: of web pages that may call; "*": all.
+        guards: what refuses requests before they reach a route.
     """
     cors = Middleware(
         CORSMiddleware,
@@ -38,7 +39,7 @@ def make(routes: Sequence[BaseRoute], origins: Sequence[str]) -> ASGIApp:
     )
     app = Starlette(
         routes=routes,
-        middleware=[cors] if origins else [],
+        middleware=[*guards, cors] if origins else guards,
         exception_handlers={HTTPException: _no_route, ClientLeftError: _left, Exception: _failed},
     )
     app.router.redirect_slashes = False  # that would repeat the host that the client names

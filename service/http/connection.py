@@ -120,12 +120,9 @@ class Connection(HttpToolsProtocol):
         self._owes_since_s = time.monotonic()
 
     def on_headers_complete(self) -> None:
-        """Begin the call, unless its headers are too large."""
+        """Begin the call, unless its headers are refused."""
         self._in_head = False
-        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > MAX_HEAD_BYTES:
-            self._refuse(431, f"the headers of a request must be at most {MAX_HEAD_BYTES} bytes, are {size}")
-            raise httptools.HttpParserError("headers too large")
+        self._check_head()
         self._owes_since_s = None
         super().on_headers_complete()
         is_old = self._max_age_s and time.monotonic() - self._began_s > self._max_age_s
@@ -147,6 +144,21 @@ class Connection(HttpToolsProtocol):
         if not self._complete:
             self._owes_since_s = time.monotonic()
         super().on_response_complete()
+
+    def _check_head(self) -> None:
+        """Refuse headers that are too large, or do not name one host, as HTTP/1.1 asks.
+
+        Raises:
+            HttpParserError: they were refused.
+        """
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if size > MAX_HEAD_BYTES:
+            self._refuse(431, f"the headers of a request must be at most {MAX_HEAD_BYTES} bytes, are {size}")
+        elif hosts > 1 or not (hosts or self.parser.get_http_version() == "1.0"):
+            self._refuse(400, f"a request must have one header that names the host, has {hosts}")
+        if self._deaf:
+            raise httptools.HttpParserError("refused")
 
     def _stay(self) -> None:
         """Answer a request to upgrade, such as Java's own client sends, as if it were none.

@@ -7,11 +7,13 @@ from functools import partial
 from typing import Final
 
 import structlog
+from starlette.middleware import Middleware
 
 from dragoman.address import Address
 from service.handlers.document_jobs import DocumentJobs
 from service.handlers.translation import TranslationHandlers
 from service.http import application, connect, own, page
+from service.http.browsers import BrowserGuard
 from service.http.calls import Calls
 from service.http.connections import Connections
 from service.http.deepl import DeepL
@@ -24,6 +26,7 @@ from service.registry.catalog import Catalog
 from service.registry.health import Health
 from service.security import exposure
 from service.security.forwarded import TrustedProxies
+from service.security.hosts import is_loopback
 from service.security.tls import Certificates
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -82,7 +85,7 @@ class Door:
             *DeepL(handlers, of_deepl, catalog).routes(),
         ]
         self._connections = Connections(
-            application.make(routes, settings.http_origin_list),
+            application.make(routes, settings.http_origin_list, [] if asks_for_keys else [_guard(settings, proxies)]),
             settings,
             None if certificates is None else lambda: certificates.value.for_http,
             proxies,
@@ -109,3 +112,9 @@ class Door:
             yield
         finally:
             await self._connections.close(_STOP_GRACE_S)
+
+
+def _guard(settings: Settings, proxies: TrustedProxies) -> Middleware:
+    """Make what a server without keys refuses of browsers."""
+    only_loopback = bool(settings.http_address) and is_loopback(Address.parse(settings.http_address).host)
+    return Middleware(BrowserGuard, settings.http_origin_list, proxies, only_loopback=only_loopback)

@@ -30,7 +30,13 @@ _STATUSES: Final = {
     grpc.StatusCode.DEADLINE_EXCEEDED: 504,
 }
 # What has no code of gRPC that fits better, by its status.
-_NAMES: Final = {404: "NOT_FOUND", 405: "UNIMPLEMENTED", 415: "INVALID_ARGUMENT", 503: "UNAVAILABLE"}
+_NAMES: Final = {
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    405: "UNIMPLEMENTED",
+    415: "INVALID_ARGUMENT",
+    503: "UNAVAILABLE",
+}
 # A printed detail has its type; our pool of details is that of google.rpc.
 _ = error_details_pb2.ErrorInfo
 

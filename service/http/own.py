@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf import json_format
 from starlette.requests import Request
@@ -20,6 +20,7 @@ from service.http.calls import while_client_stays
 from service.http.methods import Method, Methods
 from service.wire import Protocol
 
+HEALTH: Final = "/health"
 _EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
@@ -58,7 +59,7 @@ def routes(handlers: TranslationHandlers, answers: Methods, is_serving: Callable
         route("/v1/models", methods.LIST_MODELS, "GET"),
         route("/v1/glossaries", methods.LIST_GLOSSARIES, "GET"),
         Route("/v1/openapi.json", description),
-        Route("/health", health),
+        Route(HEALTH, health),
     ]
 
 

@@ -149,7 +149,9 @@ def test_libreoffice_sends_a_form_with_the_key_and_no_source(server) -> None:
 
 def test_a_client_that_leaves_cancels_its_call(server) -> None:
     body = urlencode({"target_lang": "DE", "source_lang": "EN", "text": LONG}).encode()
-    head = f"POST /v2/translate HTTP/1.1\r\ncontent-type: {FORM}\r\ncontent-length: {len(body)}\r\n\r\n"
+    head = (
+        f"POST /v2/translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: {FORM}\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
     host, _, port = server.http_address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
         connection.sendall(head.encode() + body)

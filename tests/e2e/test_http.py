@@ -174,8 +174,8 @@ def test_a_client_that_leaves_cancels_its_call(server, path: str) -> None:
     body = json.dumps({"contents": [LONG], "model": "en-de", "priority": "PRIORITY_BULK"}).encode()
     host, _, port = server.http_address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
-        head = f"POST {path} HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-        connection.sendall(head.encode() + body)
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        connection.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
         until(lambda: server.metric("slots_active") > 0)
     until(lambda: server.metric("requests_total", code="CANCELLED") == before + 1)
     until_free(server)

@@ -190,7 +190,7 @@ def test_a_client_that_leaves_cancels_its_document(server) -> None:
     head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
     host, _, port = server.http_address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
-        connection.sendall(f"POST /translate_file HTTP/1.1\r\n{head}\r\n".encode() + request.body)
+        connection.sendall(f"POST /translate_file HTTP/1.1\r\nhost: localhost\r\n{head}\r\n".encode() + request.body)
         until(lambda: server.metric("slots_active") > 0)
     until(lambda: server.metric("requests_total", method="BatchTranslateText", code="CANCELLED") == 1)
     until_free(server)

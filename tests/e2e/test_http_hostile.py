@@ -33,7 +33,7 @@ connections.HANDSHAKE_TIMEOUT_S = connections.IDLE_TIMEOUT_S = body.ARRIVAL_TIME
 from dragoman.cli import main
 sys.exit(main())
 """
-HEAD = b"POST /v1/translate HTTP/1.1\r\nhost: dragoman\r\ncontent-type: application/json\r\n"
+HEAD = b"POST /v1/translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 GOOD = json.dumps({"contents": ["Good morning."], "model": "en-de"}).encode()
 LENGTH = b"content-length: %d\r\n\r\n"
 OPEN = ("01", "08")  # established, and left by the client
@@ -49,7 +49,7 @@ HOLD_UPS = {
     "no last chunk": HEAD + CHUNKED + b"%x\r\n" % len(GOOD) + GOOD + b"\r\n",
     "an answered request and half of the next": HEAD + LENGTH % len(GOOD) + GOOD + HEAD[:30],
     "an early answer and no body": HEAD.replace(b"json", b"xml") + LENGTH % len(GOOD),
-    "no next request": b"GET /health HTTP/1.1\r\n\r\n",
+    "no next request": b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
     "a preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "noise": bytes(range(256)),
 }
@@ -57,15 +57,15 @@ HOLD_UPS = {
 # What is sent as one request, and the status that it gets.
 MALFORMED = {
     "no HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200), 400),
-    "another version": (b"GET /health HTTP/9.9\r\n\r\n", 400),
-    "no method": (b"BREW /v1/models HTTP/1.1\r\n\r\n", 400),
-    "wrong method": (b"DELETE /v1/models HTTP/1.1\r\n\r\n", 405),
-    "wrong path": (b"GET /v1/../../etc/passwd HTTP/1.1\r\n\r\n", 404),
-    "a path that ends with a slash": (b"GET /health/ HTTP/1.1\r\nhost: evil.example\r\n\r\n", 404),
-    "a path of another server": (b"GET http://evil.example/health/ HTTP/1.1\r\n\r\n", 404),
-    "no path": (b"OPTIONS * HTTP/1.1\r\n\r\n", 404),
-    "a path that is no UTF-8": (b"GET /%ff%fe HTTP/1.1\r\n\r\n", 404),
-    "a path of NULs": (b"GET /%00 HTTP/1.1\r\n\r\n", 404),
+    "another version": (b"GET /health HTTP/9.9\r\nhost: localhost\r\n\r\n", 400),
+    "no method": (b"BREW /v1/models HTTP/1.1\r\nhost: localhost\r\n\r\n", 400),
+    "wrong method": (b"DELETE /v1/models HTTP/1.1\r\nhost: localhost\r\n\r\n", 405),
+    "wrong path": (b"GET /v1/../../etc/passwd HTTP/1.1\r\nhost: localhost\r\n\r\n", 404),
+    "a path that ends with a slash": (b"GET /health/ HTTP/1.1\r\nhost: localhost\r\n\r\n", 404),
+    "a path of another server": (b"GET http://evil.example/health/ HTTP/1.1\r\nhost: localhost\r\n\r\n", 404),
+    "no path": (b"OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n", 404),
+    "a path that is no UTF-8": (b"GET /%ff%fe HTTP/1.1\r\nhost: localhost\r\n\r\n", 404),
+    "a path of NULs": (b"GET /%00 HTTP/1.1\r\nhost: localhost\r\n\r\n", 404),
     "two lengths": (HEAD + b"content-length: 5\r\ncontent-length: 6\r\n\r\nhello", 400),
     "a length and chunks": (HEAD + b"content-length: 5\r\n" + CHUNKED + b"0\r\n\r\n", 400),
     "a length that is no number": (HEAD + b"content-length: ten\r\n\r\n", 400),
@@ -77,9 +77,13 @@ MALFORMED = {
     "an obsolete line of a header": (HEAD + b"x: a\r\n b\r\n" + LENGTH % 0, 400),
     "a header without a name": (HEAD + b": a\r\n" + LENGTH % 0, 400),
     "a NUL in a header": (HEAD + b"x: a\0b\r\n" + LENGTH % 0, 400),
-    "a long path": (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", 431),
+    "a long path": (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n", 431),
     "a long header": (HEAD + b"x-large: " + b"a" * 20_000 + b"\r\n" + LENGTH % 0, 431),
     "many headers": (HEAD + b"".join(b"x-%d: a\r\n" % number for number in range(4_000)) + LENGTH % 0, 431),
+    "no host": (b"GET /health HTTP/1.1\r\n\r\n", 400),
+    "two hosts": (b"GET /health HTTP/1.1\r\nhost: localhost\r\nHost: localhost\r\n\r\n", 400),
+    "a host that is not this machine": (b"GET /v1/models HTTP/1.1\r\nhost: evil.example\r\n\r\n", 403),
+    "a page of another site": (HEAD + b"sec-fetch-site: cross-site\r\nconnection: close\r\n" + LENGTH % 0, 403),
     "a compressed body": (HEAD + b"content-encoding: gzip\r\n" + LENGTH % 3 + b"abc", 400),
     "another type of content": (HEAD.replace(b"json", b"xml") + LENGTH % 0, 400),
 }
@@ -250,7 +254,7 @@ def test_what_is_no_request_has_one_clear_error(target, sent: str) -> None:
 
 
 def ask_health(connection: socket.socket) -> bool:
-    connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+    connection.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
     said = b""
     while not said.endswith(b"}") and (part := connection.recv(65536)):
         said += part
@@ -279,10 +283,9 @@ def test_a_body_that_is_no_message_has_one_clear_error(target, path: str, sent: 
 VALID = [
     HEAD + LENGTH % len(GOOD) + GOOD,
     HEAD + CHUNKED + b"%x\r\n" % len(GOOD) + GOOD + b"\r\n0\r\n\r\n",
-    b"POST /translate HTTP/1.1\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 5\r\n\r\nq=a%20",
-    b"POST /v2/translate?text=a HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n"
-    b'{"target_lang":"de"}',
-    b"GET /v1/models?pageSize=1 HTTP/1.1\r\nconnection: keep-alive\r\n\r\n",
+    HEAD.replace(b"/v1/translate", b"/translate").replace(b"json", b"x-www-form-urlencoded") + LENGTH % 5 + b"q=a%20",
+    HEAD.replace(b"/v1/translate", b"/v2/translate?text=a") + LENGTH % 20 + b'{"target_lang":"de"}',
+    b"GET /v1/models?pageSize=1 HTTP/1.1\r\nhost: localhost\r\nconnection: keep-alive\r\n\r\n",
 ]
 changes = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 3), st.binary(max_size=5)), max_size=4)
 

@@ -33,7 +33,7 @@ _WARM = 0.2  # of the connections, in which memory may still grow
 _MOST_GROWTH_MIB = 64.0  # two of the largest bodies, as text and as values, at a time
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) [^\r\n]*\r\n")
 _GOOD = b'{"contents": ["Good morning."], "model": "en-de"}'
-_HEAD = b"POST /v1/translate HTTP/1.1\r\ncontent-type: application/json\r\n"
+_HEAD = b"POST /v1/translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 _SILENT = (b"", b"POST /v1/tra", _HEAD, _HEAD + b"content-length: 99\r\n\r\n{")
 
 

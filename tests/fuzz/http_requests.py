@@ -80,7 +80,7 @@ def draw(source: random.Random) -> Drawn:
 
 def _request(path: str, body: bytes, *headers: bytes, method: str = "POST") -> bytes:
     """A request that is right but for what it is given."""
-    head = f"{method} {path} HTTP/1.1\r\nhost: dragoman\r\n".encode()
+    head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n".encode()
     return head + b"".join(headers) + b"content-length: %d\r\n\r\n" % len(body) + body
 
 
@@ -125,7 +125,7 @@ def _request_lines(source: random.Random) -> Drawn:
     space, end = source.choice([" ", " ", " ", "  ", "\t", ""]), source.choice(["\r\n", "\r\n", "\n", "\r", "\0", ""])
     method = source.choice(["GET", "POST", "G\0T", " GET", "A" * 300])
     line = f"{method}{space}{path}{space}{version}{end}"
-    return Drawn("request lines", [line.encode(errors="replace") + b"host: a\r\n\r\n"], is_whole=False)
+    return Drawn("request lines", [line.encode(errors="replace") + b"host: localhost\r\n\r\n"], is_whole=False)
 
 
 def _header_floods(source: random.Random) -> Drawn:
@@ -157,7 +157,7 @@ def _lengths(source: random.Random) -> Drawn:
     if source.random() < 0.3:
         lengths.append(b"transfer-encoding: " + source.choice([b"chunked", b"chunked, identity", b"gzip"]) + b"\r\n")
     source.shuffle(lengths)
-    head = b"POST /v1/translate HTTP/1.1\r\nhost: a\r\n" + _JSON + b"".join(lengths) + b"\r\n"
+    head = b"POST /v1/translate HTTP/1.1\r\nhost: localhost\r\n" + _JSON + b"".join(lengths) + b"\r\n"
     return Drawn("lengths of bodies", [head + source.choice([b"hello", b"0\r\n\r\n", b""])], is_whole=False)
 
 
@@ -177,7 +177,7 @@ def _chunks(source: random.Random) -> Drawn:
         if odd == 2
         else source.choice([b"0\r\n\r\n", b"0\r\n\r\n", b"0\r\nx: a\r\n" * 200 + b"\r\n", b"00000\r\n\r\n"])
     )
-    head = b"POST /v1/translate HTTP/1.1\r\nhost: a\r\n" + _JSON + b"transfer-encoding: chunked\r\n\r\n"
+    head = b"POST /v1/translate HTTP/1.1\r\nhost: localhost\r\n" + _JSON + b"transfer-encoding: chunked\r\n\r\n"
     return Drawn("chunks", [head, b"".join(chunks) + last], is_whole=odd == 3)
 
 

@@ -154,6 +154,20 @@ def test_the_language_is_detected_and_both_are_swapped(tab: Tab) -> None:
     expect(tab.target.locator("option")).to_have_text(["English"])
 
 
+def test_the_target_follows_the_language_that_is_detected(tab: Tab) -> None:
+    tab.open("#auto/en/")
+    expect(tab.target).to_have_value("en")
+    tab.text.fill(ENGLISH)
+    expect(tab.translation).to_have_text(GERMAN)
+    expect(tab.target).to_have_value("de")
+    expect(tab.source.locator("option:checked")).to_have_text("English (detected)")
+    expect(tab.error).to_be_hidden()
+    tab.text.fill("Wo ist der Bahnhof? Ich habe ihn nicht gefunden.")
+    expect(tab.target).to_have_value("en")
+    expect(tab.source.locator("option:checked")).to_have_text("German (detected)")
+    expect(tab.error).to_be_hidden()
+
+
 def test_over_a_third_language_there_is_a_translation_without_words_to_light_up(tab: Tab) -> None:
     tab.open("#fr/de/")
     expect(tab.target.locator("option")).to_have_text(["English", "German"])
@@ -169,6 +183,7 @@ def test_a_language_that_is_not_served_is_an_error_that_names_it(tab: Tab) -> No
     tab.open("#auto/de/")
     tab.text.fill("Dove si trova la stazione?")
     expect(tab.error).to_contain_text("The text is in 'it', as detected")
+    expect(tab.source.locator("option:checked")).to_have_text("Italian (detected)")
     expect(tab.again).to_be_hidden()
     tab.text.fill(ENGLISH)
     expect(tab.translation).to_have_text(GERMAN)

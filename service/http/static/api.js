@@ -5,11 +5,12 @@ const KEY = "dragoman-api-key"; // in the storage of this tab, which ends with i
 export const hasKey = () => sessionStorage.getItem(KEY) !== null;
 export const keepKey = (key) => sessionStorage.setItem(KEY, key);
 
-// Why there is no translation; the status is that of HTTP, or 0 where nobody answered.
+// Why there is no translation; the status is that of HTTP, or 0 where nobody answered. `detected` is the language of a
+// text that cannot be translated from it.
 export class Refusal extends Error {
-  constructor(message, status = 0, retryAfterS = 0) {
+  constructor(message, status = 0, retryAfterS = 0, detected = "") {
     super(message);
-    Object.assign(this, { status, retryAfterS });
+    Object.assign(this, { status, retryAfterS, detected });
   }
 
   get mayHelpToRetry() {
@@ -57,7 +58,8 @@ export async function* callForEvents(path, content, signal) {
 
 // The result of one text; an error may stand in its place.
 export function checked(result) {
-  if (result.textError) throw new Refusal(sentence(result.textError.message), 400);
+  const { textError } = result;
+  if (textError) throw new Refusal(sentence(textError.message), 400, 0, textError.metadata?.source_language_code);
   return result;
 }
 

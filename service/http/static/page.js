@@ -131,10 +131,22 @@ async function translate() {
     checkSize("The text", bytesOf(text.value));
     await stream(request, signal);
   } catch (error) {
+    if (error.detected && follow(error.detected)) return;
     if (!signal.aborted) show("");
     fail(error, translate);
   }
   if (!signal.aborted) output.ariaBusy = "false";
+}
+
+// Translates a text of this language into another one, where it cannot be translated into the one that is chosen.
+function follow(code) {
+  showDetected(code);
+  const into = targets.get(code);
+  if (!into || into.has(target.value)) return false;
+  const codes = [navigator.language.split("-")[0], ...[...target.options].map(({ value }) => value)];
+  target.value = codes.find((each) => into.has(each));
+  translate();
+  return true;
 }
 
 async function stream(request, signal) {
@@ -150,8 +162,10 @@ async function stream(request, signal) {
 }
 
 function finish(request, result) {
+  const code = result.detectedLanguageCode ?? "";
+  if (code === target.value && follow(code)) return;
   show(result.translatedText);
-  showDetected(result.detectedLanguageCode ?? "");
+  showDetected(code);
   shown = { ...request, sourceLanguageCode: from() || AUTO };
   hasAskedForWords = false;
   $("copy").disabled = $("more").disabled = false;

@@ -65,7 +65,7 @@ class Body:
             raise self._too_large(f"more than {self._max_bytes}")
 
     def _check_headers(self) -> None:
-        if self._headers.get("content-encoding", "identity") != "identity":
+        if self._headers.get("content-encoding", "identity").lower() != "identity":
             raise InvalidRequestError(named("content-encoding", "no body may be compressed"))
         declared = self._headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > self._max_bytes:

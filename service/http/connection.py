@@ -146,17 +146,20 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
 
     def _check_head(self) -> None:
-        """Refuse headers that are too large, or do not name one host, as HTTP/1.1 asks.
+        """Refuse headers that are too large, do not name one host, as HTTP/1.1 asks, or announce an encoded body.
 
         Raises:
             HttpParserError: they were refused.
         """
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         hosts = sum(name == b"host" for name, _ in self.headers)
+        transfer = {value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"}
         if size > MAX_HEAD_BYTES:
             self._refuse(431, f"the headers of a request must be at most {MAX_HEAD_BYTES} bytes, are {size}")
         elif hosts > 1 or not (hosts or self.parser.get_http_version() == "1.0"):
             self._refuse(400, f"a request must have one header that names the host, has {hosts}")
+        elif transfer - {b"chunked"}:
+            self._refuse(501, "transfer-encoding: a body may be chunked, and nothing else")
         if self._deaf:
             raise httptools.HttpParserError("refused")
 

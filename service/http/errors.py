@@ -35,6 +35,7 @@ _NAMES: Final = {
     404: "NOT_FOUND",
     405: "UNIMPLEMENTED",
     415: "INVALID_ARGUMENT",
+    501: "UNIMPLEMENTED",
     503: "UNAVAILABLE",
 }
 # A printed detail has its type; our pool of details is that of google.rpc.
@@ -106,6 +107,7 @@ def json_response(content: Any, status: int = 200, headers: dict[str, str] | Non
 
 def refusal(status: int, message: str) -> bytes:
     """Write a whole answer of HTTP/1.1 to what is no request, and say that the connection ends."""
-    body = json.dumps({"error": {"code": status, "status": "INVALID_ARGUMENT", "message": message}}).encode()
+    name = _NAMES.get(status, "INVALID_ARGUMENT")
+    body = json.dumps({"error": {"code": status, "status": name, "message": message}}).encode()
     head = f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
     return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body

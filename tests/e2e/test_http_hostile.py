@@ -85,6 +85,8 @@ MALFORMED = {
     "a host that is not this machine": (b"GET /v1/models HTTP/1.1\r\nhost: evil.example\r\n\r\n", 403),
     "a page of another site": (HEAD + b"sec-fetch-site: cross-site\r\nconnection: close\r\n" + LENGTH % 0, 403),
     "a compressed body": (HEAD + b"content-encoding: gzip\r\n" + LENGTH % 3 + b"abc", 400),
+    "a compressed transfer": (HEAD + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+    "a compressed transfer in two headers": (HEAD + b"transfer-encoding: gzip\r\n" + CHUNKED + b"0\r\n\r\n", 501),
     "another type of content": (HEAD.replace(b"json", b"xml") + LENGTH % 0, 400),
 }
 
@@ -306,7 +308,7 @@ def test_requests_with_odd_bytes_hurt_nobody(target, request_: bytes, places: li
         connection.shutdown(socket.SHUT_WR)
         said = read_until_closed(connection)
     assert not said or said.startswith(b"HTTP/1.1 ")
-    assert b"HTTP/1.1 5" not in said
+    assert b"HTTP/1.1 5" not in said.replace(b"HTTP/1.1 501", b"")  # that is for another transfer-encoding
 
 
 def test_requests_before_the_answer_to_the_last_are_not_read(target) -> None:
@@ -326,6 +328,13 @@ def test_a_request_to_upgrade_is_answered_as_any_other(target) -> None:
         connection.sendall(whole[-10:])
         said = read_until_closed(connection)
     assert b"Guten Morgen!" in said
+
+
+def test_names_of_encodings_are_compared_without_case(target) -> None:
+    chunks = b"%x\r\n" % len(GOOD) + GOOD + b"\r\n0\r\n\r\n"
+    with target.connect() as connection:
+        connection.sendall(HEAD + b"content-encoding: Identity\r\n" + CHUNKED.replace(b"chunked", b"Chunked") + chunks)
+        assert b"Guten Morgen!" in connection.recv(65536)
 
 
 def test_an_answer_comes_whole(target) -> None:

@@ -10,7 +10,7 @@ from typing import NoReturn
 from dragoman.errors import DeadlineExceededError, DragomanError, RequestCancelledError, UnauthenticatedError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls import admission
-from service.calls.limits import refuse_any
+from service.calls.limits import bad_texts, refuse_any
 from service.calls.text_worker import Result, TextWorker, unexpected
 from service.handlers import validation
 from service.handlers.answer import detections, listed, listed_glossaries, pieces, scored, sendable, whole
@@ -24,7 +24,7 @@ from service.handlers.options import options_of, pairs_of, scoring_options_of
 from service.handlers.planning import Planner
 from service.handlers.reports import Reports
 from service.handlers.runs import Running, Runs
-from service.handlers.untranslated import texts_of
+from service.handlers.untranslated import says_target, texts_of
 from service.handlers.validation import Checked, Order
 from service.options import Priority
 from service.registry.catalog import Catalog
@@ -153,10 +153,13 @@ class TranslationHandlers:
             DragomanError: why there is no answer, or no translation of a text.
         """
         with self._opened("TranslateText", context, request.request_id) as record:
-            answer = await self._translated(request, context, record)
-            record.failed_texts = 0  # none has an error of its own in the answer
-            texts = texts_of(request, answer)
-            return pb.TranslateTextResponse(translations=texts, request_id=answer.request_id)
+            if says_target(request):
+                texts = self._untranslated(request, record)
+            else:
+                answer = await self._translated(request, context, record)
+                record.failed_texts = 0  # none has an error of its own in the answer
+                texts = texts_of(request, answer)
+            return pb.TranslateTextResponse(translations=texts, request_id=record.request_id)
 
     async def stream(
         self, request: pb.TranslateTextRequest, context: CallContext
@@ -354,6 +357,19 @@ class TranslationHandlers:
         translations = [plan.answer(number, result) for number, result in enumerate(results)]
         answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
         return whole(answer, self._settings.max_answer_bytes)
+
+    def _untranslated(self, request: pb.TranslateTextRequest, record: CallStats) -> list[pb.TranslatedText]:
+        """Give back the texts of a call that is open, within the limits of any call.
+
+        Raises:
+            DragomanError: why they are refused.
+        """
+        self._gate.catalog()
+        record.texts = len(request.contents)
+        validation.check_texts(request, self._settings)
+        refuse_any(list(bad_texts(request.contents, self._settings).values()))
+        record.admitted = True
+        return [pb.TranslatedText(translated_text=text) for text in request.contents]
 
     def _new_pieces(self, call: Running, number: int) -> Iterator[str]:
         """Yield all of a text that is settled and was not yet sent, in pieces that fit a message."""

@@ -5,10 +5,17 @@ from typing import Final
 
 from dragoman import language
 from dragoman.errors import UnknownLanguagePairError, from_text_error
+from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from service.registry.catalog import Catalog
 
 _UNKNOWN_PAIR: Final = UnknownLanguagePairError.reason
+
+
+def says_target(asked: pb.TranslateTextRequest) -> bool:
+    """Tell whether a request says that its texts are in the target language already."""
+    source, target = asked.source_language_code.lower(), asked.target_language_code.lower()
+    return source == target and source not in ("", AUTO)
 
 
 def texts_of(asked: pb.TranslateTextRequest, answer: pb.TranslateTextResponse) -> list[pb.TranslatedText]:

@@ -183,6 +183,11 @@ def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> No
     raise_if_any([*_count(request.contents, settings), *_mime_type(request), *_request_id(request)])
 
 
+def check_texts(request: pb.TranslateTextRequest, settings: Settings) -> None:
+    """Check the texts of a request that needs no model; raises as :func:`check_detection`."""
+    raise_if_any(_texts(request, settings, one_answer=True))
+
+
 def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog) -> Checked:
     """Check the first message of a batch, and find its model; raises as :func:`check`."""
     violations = []

@@ -3,7 +3,7 @@
 Errors are `{"error": message}`, with 403 for a key, as its clients expect.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -61,13 +61,8 @@ class LibreTranslate:
 
     async def _translate(self, request: Request) -> Any:
         (asked, is_list), context = await self._calls.read("TranslateText", request, _asked)
-        if asked.source_language_code.lower() == asked.target_language_code.lower():
-            translated: Sequence[pb.TranslatedText] = [
-                pb.TranslatedText(translated_text=text) for text in asked.contents
-            ]
-        else:
-            async with while_client_stays(request.receive):
-                translated = (await self._handlers.translate_or_return(asked, context)).translations
+        async with while_client_stays(request.receive):
+            translated = (await self._handlers.translate_or_return(asked, context)).translations
         results: dict[str, list[Any]] = {"translatedText": [each.translated_text for each in translated]}
         if asked.source_language_code == AUTO:
             codes = languages_of(translated, self._catalog())

@@ -117,7 +117,7 @@ class _Server:
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
         catalog = self._gate.catalog
         folder = SharedFolder(Path(settings.documents)) if settings.documents else None
-        documents = DocumentJobs(Documents(handlers, self._gate, settings.max_contents), handlers, folder)
+        documents = DocumentJobs(Documents(handlers, self._gate, metrics, settings.max_contents), handlers, folder)
         self._door = Door(
             settings,
             metrics,

@@ -15,6 +15,7 @@ import structlog
 from dragoman.documents.document import DocumentText
 from dragoman.errors import DragomanError, InternalError, InvalidRequestError, QueueFullError
 from service.documents import child, frames
+from service.telemetry.metrics import Metrics
 
 _PROGRAM: Final = (sys.executable, "-P", "-m", "dragoman_server", child.__name__)
 _SHOWN: Final = 100  # characters of a name
@@ -27,11 +28,15 @@ _log = structlog.get_logger()
 class DocumentProcess:
     """A document, whose process begins when it is read, and ends with this as a context manager.
 
+    Args:
+        metrics: of the server.
+
     Attributes:
         protects_placeholders: whether placeholders in its texts are to stay as they are; known once it is read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Metrics) -> None:
+        self._failures = metrics.document_failures_total
         self.protects_placeholders = False
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: asyncio.StreamReader
@@ -111,15 +116,14 @@ class DocumentProcess:
     async def _answer(self) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(await self._receive())
         if "failed" in answer:
-            _log.error("a document failed", at=answer["failed"].splitlines())
-            raise _failed()
+            raise self._failed("a document failed", at=answer["failed"].splitlines())
         return answer
 
     async def _receive(self) -> bytes:
         try:
             return await frames.receive(self._reader)
         except (EOFError, ConnectionError):
-            raise _why(await self._ended()) from None
+            raise self._why(await self._ended()) from None
 
     async def _ended(self) -> int:
         """Wait until the process ends, and give its exit code; of one that a signal ends, its negative number."""
@@ -128,27 +132,28 @@ class DocumentProcess:
             await self._reader.read()  # it closes its end only now
         return self._process.wait()
 
+    def _why(self, code: int) -> DragomanError:
+        """Say why the process has ended.
+
+        Args:
+            code: its exit code, as of `subprocess`.
+        """
+        if code == child.EXIT_MEMORY:
+            return invalid(f"takes more than {child.MEMORY_BYTES // 2**20} MiB of memory: divide it")
+        if code == -signal.SIGXCPU:
+            return invalid(f"takes more than {child.CPU_S} s of processor time: divide it")
+        error = self._failed("the process of a document was ended, or ended by itself", exit_code=code)
+        if code == -signal.SIGKILL:
+            return QueueFullError("the machine has no memory for the document now", retry_delay_s=_RETRY_S)
+        return error
+
+    def _failed(self, event: str, **values: Any) -> InternalError:
+        """Make the error of a failure that is not the document's."""
+        self._failures.inc()
+        _log.error(event, **values)
+        return InternalError("the server failed; its log says more")
+
 
 def invalid(reason: str) -> InvalidRequestError:
     """Make the error of a file that is not as it should be."""
     return InvalidRequestError(f"file: {reason}", violations=[("file", reason)])
-
-
-def _why(code: int) -> DragomanError:
-    """Say why a process has ended.
-
-    Args:
-        code: its exit code, as of `subprocess`.
-    """
-    if code == child.EXIT_MEMORY:
-        return invalid(f"takes more than {child.MEMORY_BYTES // 2**20} MiB of memory: divide it")
-    if code == -signal.SIGXCPU:
-        return invalid(f"takes more than {child.CPU_S} s of processor time: divide it")
-    if code == -signal.SIGKILL:
-        return QueueFullError("the machine has no memory for the document now", retry_delay_s=_RETRY_S)
-    _log.error("the process of a document ended by itself", exit_code=code)
-    return _failed()
-
-
-def _failed() -> InternalError:
-    return InternalError("the server failed; its log says more")

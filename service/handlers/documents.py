@@ -15,6 +15,7 @@ from service.handlers.delivery import deliver
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.handlers.validation import HTML
+from service.telemetry.metrics import Metrics
 
 METHOD: Final = "BatchTranslateText"
 _MESSAGE_TEXTS: Final = 64
@@ -59,12 +60,14 @@ class Documents:
     Args:
         handlers: of the methods.
         gate: of the server.
+        metrics: of the server.
         max_contents: texts of one message.
     """
 
-    def __init__(self, handlers: TranslationHandlers, gate: Gate, max_contents: int) -> None:
+    def __init__(self, handlers: TranslationHandlers, gate: Gate, metrics: Metrics, max_contents: int) -> None:
         self._handlers = handlers
         self._gate = gate
+        self._metrics = metrics
         self._message_texts = min(_MESSAGE_TEXTS, max_contents)
 
     async def translate(self, asked: AskedDocument, context: CallContext) -> bytes:
@@ -81,7 +84,7 @@ class Documents:
             DragomanError: why there is none; of a text that cannot be translated, its place is named.
         """
         with self._gate.counting():  # the call ends before the document is written
-            async with DocumentProcess() as document:
+            async with DocumentProcess(self._metrics) as document:
                 await self._translate(asked, document, context)
                 async with self._gate.limited(context):
                     return await document.write()

@@ -113,6 +113,8 @@ class ModelMemory:
         costs = {other.name: other.cost_bytes for other in self._registry.served}
         self._budget.check_room(model.name, costs | {model.name: model.cost_bytes})
         self._sources[model] = _Source(bundle, cost)
+        for outcome in (LOADED, FAILED):  # from 0 on: Prometheus sees no increase in a counter that begins with 1
+            self._metrics.model_loads_total.labels(model.name, outcome)
         old = self._registry.find(model.name)
         if self.bounded and model.name not in self._budget.pinned and not (old and old.pipeline):
             self._registry.offer(model)

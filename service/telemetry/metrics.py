@@ -70,6 +70,7 @@ class Metrics:
         self._define_requests()
         self._define_reloads()
         self._define_memory()
+        self._define_documents()
         self._define_callers()
         self._define_durations()
         self._define_slots()
@@ -184,6 +185,12 @@ class Metrics:
         self.model_waiting_calls = self._gauge("model_waiting_calls", "Calls that wait for a model to be loaded.")
         self.model_wait_duration_seconds = self._latency(
             "model_wait_duration_seconds", "Time that a call waited for its models, where one was not in memory."
+        )
+
+    def _define_documents(self) -> None:
+        self.document_failures_total = self._counter(
+            "document_failures",
+            "Processes of documents that failed, or were ended by others than this server: their documents are lost.",
         )
 
     def _define_callers(self) -> None:

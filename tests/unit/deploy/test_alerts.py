@@ -1,7 +1,6 @@
 """The alert rules: each has a test and a page, and names only what exists."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from service.telemetry.metrics import Metrics
 from tests import debian
+from tests.promtool import program
 
 ROOT = Path(__file__).resolve().parents[3]
 PROMETHEUS = ROOT / "deploy/prometheus"
@@ -22,9 +22,8 @@ SUFFIXES = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"], "
 
 @pytest.fixture(scope="module")
 def promtool() -> str:
-    """The one that is installed, or else Debian's."""
     try:
-        return shutil.which("promtool") or str(debian.unpacked("prometheus", debian.OLDEST) / "usr/bin/promtool")
+        return program()
     except debian.NoPackagesError as error:
         pytest.skip(f"no promtool here: {error}")
 

@@ -11,6 +11,7 @@ from dragoman.documents.document import DocumentText
 from dragoman.errors import InternalError, InvalidRequestError, QueueFullError
 from service.documents import child
 from service.documents.process import DocumentProcess
+from service.telemetry.metrics import Metrics
 from tests.unit.dragoman.documents import made
 
 
@@ -22,10 +23,20 @@ def children() -> Callable[[], list[int]]:
 
 
 @pytest.fixture
-async def document(children: Callable[[], list[int]]) -> AsyncIterator[DocumentProcess]:
-    async with DocumentProcess() as process:
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture
+async def document(children: Callable[[], list[int]], metrics: Metrics) -> AsyncIterator[DocumentProcess]:
+    async with DocumentProcess(metrics) as process:
         yield process
     assert children() == []
+
+
+def counted(metrics: Metrics) -> float:
+    [family] = metrics.document_failures_total.collect()
+    return float(family.samples[0].value)
 
 
 def child_processes() -> list[int]:
@@ -69,20 +80,21 @@ async def test_a_document_that_takes_too_much_memory_is_one_clear_error(document
 
 
 @pytest.mark.parametrize(
-    ("number", "error", "message"),
+    ("number", "error", "message", "failures"),
     [
-        (signal.SIGXCPU, InvalidRequestError, "file: takes more than 60 s of processor time: divide it"),
-        (signal.SIGKILL, QueueFullError, "the machine has no memory for the document now"),
-        (signal.SIGSEGV, InternalError, "the server failed; its log says more"),
+        (signal.SIGXCPU, InvalidRequestError, "file: takes more than 60 s of processor time: divide it", 0),
+        (signal.SIGKILL, QueueFullError, "the machine has no memory for the document now", 1),
+        (signal.SIGSEGV, InternalError, "the server failed; its log says more", 1),
     ],
 )
 async def test_a_process_that_ends_says_why(
-    document: DocumentProcess, children, number: int, error: type, message: str
+    document: DocumentProcess, metrics: Metrics, children, number: int, error: type, message: str, failures: int
 ) -> None:
     await document.read("a.txt", b"tom")
     os.kill(*children(), number)
     with pytest.raises(error, match=message):
         await document.texts(1)
+    assert counted(metrics) == failures
 
 
 @pytest.mark.parametrize(
@@ -97,13 +109,14 @@ async def test_what_is_wrong_with_a_file_is_said(document: DocumentProcess, name
         await document.read(name, content)
 
 
-async def test_a_failure_of_ours_is_logged(document: DocumentProcess, capsys) -> None:
+async def test_a_failure_of_ours_is_logged_and_counted(document: DocumentProcess, metrics: Metrics, capsys) -> None:
     await document.read("a.txt", b"tom")
     await document.texts(1)
     await document.take({0: "<b>Tom</b>"})
     with pytest.raises(InternalError, match="the server failed"):
         await document.write()
     assert "a translation has a tag that its text has not" in capsys.readouterr().out
+    assert counted(metrics) == 1
 
 
 async def test_signals_of_a_terminal_do_not_end_a_document(document: DocumentProcess, children) -> None:

@@ -43,7 +43,7 @@ def context(client: str = "alice", timeout_s: float = 100.0) -> CallContext:
 
 @pytest.fixture
 def jobs(played: PlayedEngine) -> DocumentJobs:
-    return DocumentJobs(Documents(played.handlers, played.gate, 1024), played.handlers)
+    return DocumentJobs(Documents(played.handlers, played.gate, played.metrics, 1024), played.handlers)
 
 
 async def finish(played: PlayedEngine, job: DocumentJob) -> bytes:
@@ -176,7 +176,7 @@ async def test_a_document_that_is_written_counts_as_a_call(jobs: DocumentJobs, p
 @pytest.fixture
 def two(played: PlayedEngine, tmp_path: Path) -> tuple[DocumentJobs, DocumentJobs]:
     """Two servers that share a folder."""
-    documents = Documents(played.handlers, played.gate, 1024)
+    documents = Documents(played.handlers, played.gate, played.metrics, 1024)
     first, second = (DocumentJobs(documents, played.handlers, SharedFolder(tmp_path)) for _ in range(2))
     return first, second
 

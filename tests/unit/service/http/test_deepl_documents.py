@@ -22,7 +22,7 @@ from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine
 
 @pytest.fixture
 def jobs(played: PlayedEngine) -> DocumentJobs:
-    return DocumentJobs(Documents(played.handlers, played.gate, 1024), played.handlers)
+    return DocumentJobs(Documents(played.handlers, played.gate, played.metrics, 1024), played.handlers)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def app_of(played: PlayedEngine, handlers: TranslationHandlers) -> ASGIApp:
     of_deepl, of_libretranslate = (
         ParameterCalls(calls, *each) for each in ((Protocol.DEEPL, "auth_key"), (Protocol.LIBRETRANSLATE, "api_key"))
     )
-    jobs = DocumentJobs(Documents(handlers, played.gate, 1024), handlers)
+    jobs = DocumentJobs(Documents(handlers, played.gate, played.metrics, 1024), handlers)
     routes = [
         *own.routes(handlers, methods, lambda: True),
         *connect.routes(methods),

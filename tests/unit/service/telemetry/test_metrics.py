@@ -61,6 +61,7 @@ PROMISED = {
     "model_reloads",
     "bundle_errors",
     "retiring_models",
+    "document_failures",
     "api_key_requests",
     "files_in_force",
     "serving",

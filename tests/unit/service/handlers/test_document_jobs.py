@@ -89,6 +89,29 @@ async def test_the_oldest_that_nobody_fetched_makes_room(jobs: DocumentJobs, pla
     await jobs.forget(third)
 
 
+async def test_a_document_that_failed_takes_no_room(jobs: DocumentJobs, played, monkeypatch) -> None:
+    monkeypatch.setattr(document_jobs, "MAX_BYTES", 16)
+    failed = await jobs.begin(asked(b"\xff\xff\xff\xff"), context())
+    with pytest.raises(InvalidRequestError):
+        await failed.task
+    await finish(played, await jobs.begin(asked(b"tom tom\n"), context()))
+    assert await jobs.find(Protocol.DEEPL, failed.id) is failed
+
+
+async def test_documents_of_a_client_make_room_where_those_of_all_take_too_much(jobs, played, monkeypatch) -> None:
+    monkeypatch.setattr(document_jobs, "MAX_BYTES", 16)
+    contents = {"alice": b"tom\n", "bob": b"tom tom\n", "carol": b"tom\n"}
+    kept = {}
+    for client, content in contents.items():
+        kept[client] = await jobs.begin(asked(content), context(client))
+        await finish(played, kept[client])
+    with pytest.raises(QueueFullError, match="documents may take 16 bytes together"):
+        await jobs.begin(asked(), context("dave"))
+    await finish(played, await jobs.begin(asked(), context("alice")))
+    found = {client for client, job in kept.items() if await jobs.find(Protocol.DEEPL, job.id)}
+    assert found == {"bob", "carol"}
+
+
 async def test_what_nobody_fetches_is_forgotten(jobs: DocumentJobs, played, monkeypatch) -> None:
     monkeypatch.setattr(document_jobs, "KEEP_S", 0.01)
     job = await jobs.begin(asked(), context())

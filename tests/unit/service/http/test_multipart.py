@@ -30,6 +30,12 @@ def test_fields_and_files_come_in_their_order() -> None:
     assert read(body, TYPE, 9) == [("q", "Grüße"), ("file", file), ("q", ""), ("none", File("", b""))]
 
 
+@pytest.mark.parametrize("name", ["c.txt", "/c.txt", "a/b/c.txt", "../../c.txt"])
+def test_the_name_of_a_file_has_no_path(name: str) -> None:
+    body = form(part(f'; name="f"; filename="{name}"', b""))
+    assert read(body, TYPE, 1) == [("f", File("c.txt", b""))]
+
+
 @given(st.binary(max_size=200))
 def test_any_file_comes_whole(content: bytes) -> None:
     if b"----x" not in content:

@@ -162,7 +162,7 @@ def _run(command: str, work: Callable[[], None]) -> int:
 def _export(arguments: argparse.Namespace) -> None:
     start_s = time.monotonic()
     say("loading torch and the checkpoint")
-    from export.write import Target, export_bundle
+    from export.write import Target, cure, export_bundle
     from model.data import Corpus, read_corpus, read_sentences
 
     recorded = arguments.checkpoint / PARITY
@@ -183,6 +183,8 @@ def _export(arguments: argparse.Namespace) -> None:
     except ValidationError as error:
         raise DataError(describe(error)) from error
     print(f"parity {parity}")
+    if parity.doubts:
+        print(f"warning: {parity.doubts}; {cure(target, chosen=corpus is not None)}")
     print(f"wrote {arguments.out} in {time.monotonic() - start_s:.1f} s")
 
 

@@ -36,7 +36,7 @@ from export.examples import Example
 from export.graphs import DecoderGraph, EncoderGraph, write_decoder, write_encoder
 from export.key_values import Bytes, scale_to_bytes
 from export.operators import HEAD_DIM_UNIT, use_operators
-from export.parity import Parity, compare, decode_with_checkpoint
+from export.parity import Parity, compare, found_by_checkpoint, log_probability_loss
 from export.quantize import QuantizedLinear, quantize
 from export.rows import write_copy, write_place
 from export.samples import Sample, fitting, of_corpus, shipped
@@ -110,20 +110,36 @@ def export_bundle(
     samples = fitting(samples, target.max_source_tokens)
     with replacing(out) as folder:
         report(f"translating {len(samples)} sentences with PyTorch")
-        expected = decode_with_checkpoint(model, samples, target.max_target_tokens)
+        found = found_by_checkpoint(model, samples, target.max_target_tokens)
+        expected = [one.ids for one in found]
         alignment = _alignment(model, samples, expected, tokenizer)
         manifest = manifest.model_copy(update={"alignment": alignment})
         examples = examples_of(samples, expected, tokenizer, model.config.max_positions)
         write_bundle(model, examples, manifest, checkpoint, folder, report)
         report(f"comparing the bundle with PyTorch on {len(samples)} sentences")
         bundle = Bundle.open(folder)
-        parity = compare(samples, expected, tokenizer, bundle)
+        loss = log_probability_loss(bundle, samples, found) if corpus is None and target.precision != "fp32" else None
+        parity = compare(samples, expected, tokenizer, bundle, loss)
         if not parity.passed:
-            raise ParityError(f"parity failed, {out} was not written: {parity}")
+            hint = "" if target.precision == "fp32" else f"; {cure(target, chosen=corpus is not None)}"
+            raise ParityError(f"parity failed, {out} was not written: {parity}{hint}")
         report("looking for names that the model copies")
         stand_ins = measure_stand_ins(bundle, [sample.text for sample in samples])
         _write_manifest(bundle.manifest.model_copy(update={"stand_ins": stand_ins}), folder)
     return parity
+
+
+def cure(target: Target, *, chosen: bool) -> str:
+    """Say what to do where a bundle translates otherwise than its checkpoint.
+
+    Args:
+        target: what was to be made.
+        chosen: whether the user chose the sentences that it was compared on.
+    """
+    compare = (
+        "" if chosen or not target.languages.is_pair else "compare on sentences of its own kind (--data FILE), or "
+    )
+    return f"{compare}make an fp32 bundle (--bundle fp32, of dragoman export --precision fp32)"
 
 
 def write_bundle(

@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.cli import main
 from dragoman.language_marks import LanguageMarks, Languages
+from export.parity import Parity
 from export.write import Target
 from model.data import Corpus
 
@@ -43,9 +44,9 @@ def targets(monkeypatch: pytest.MonkeyPatch) -> list[Target]:
     """What was to be exported; nothing is."""
     asked: list[Target] = []
 
-    def export_bundle(checkpoint: Path, out: Path, target: Target, *others: object) -> str:
+    def export_bundle(checkpoint: Path, out: Path, target: Target, *others: object) -> Parity:
         asked.append(target)
-        return "of a test"
+        return Parity("fp32", 1, 1, 100.0)
 
     monkeypatch.setattr("export.write.export_bundle", export_bundle)
     return asked
@@ -111,14 +112,19 @@ def test_the_languages_of_an_import_keep_their_marks(checkpoint: Path, targets: 
 
 
 def test_sentences_are_those_asked_for_then_of_the_checkpoint_then_of_the_package(
-    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record(checkpoint, source_language="en", target_language="de")
     corpora: list[Corpus | None] = []
-    monkeypatch.setattr("export.write.export_bundle", lambda *arguments: corpora.append(arguments[3]))
+    parity = Parity("int8", 40, 26, agreement=85.43, log_probability_loss=0.02)
+    monkeypatch.setattr("export.write.export_bundle", lambda *arguments: corpora.append(arguments[3]) or parity)
     (tmp_path / "lines.txt").write_text("One sentence.\n\n  Another.\n")
     command = ["export", str(checkpoint), "--out", str(tmp_path / "x")]
     assert main(command) == 0
+    warned = (
+        "warning: 26 of 40 sentences are equal, and BLEU is 85.43; as a rule these are at least 75% and 88; compare on"
+    )
+    assert f"{warned} sentences of its own kind (--data FILE), or make an fp32 bundle" in capsys.readouterr().out
     (checkpoint / "parity.tsv").write_text("a\tb\n")
     assert main(command) == 0
     assert main([*command, "--data", str(tmp_path / "lines.txt")]) == 0

@@ -7,15 +7,18 @@ from dragoman.bundle import Bundle, Precision, target_limit
 from dragoman.tokenizer import Tokenizer
 from export.parity import (
     MAX_BLEU_LOSS,
+    MAX_LOG_PROBABILITY_LOSS,
     MIN_AGREEMENT,
     Parity,
     compare,
     decode_with_checkpoint,
     decode_with_engine,
+    found_by_checkpoint,
+    log_probability_loss,
 )
 from export.samples import Sample
 from model.data import Corpus
-from model.decoding import greedy
+from model.decoding import Found, greedy
 from model.transformer import Transformer
 
 
@@ -54,14 +57,61 @@ def test_what_passes(precision: str, equal: int, bleu: float, passed: bool) -> N
         ("fp32", 400, 100.0, True),
         ("fp32", 399, 100.0, False),
         ("int8", 300, MIN_AGREEMENT, True),
-        ("int8", 299, 99.0, False),
+        ("int8", 0, MIN_AGREEMENT, True),
         ("int8", 400, MIN_AGREEMENT - 0.01, False),
         ("fp16", 300, MIN_AGREEMENT, True),
-        ("fp16", 299, 99.0, False),
+        ("fp16", 400, MIN_AGREEMENT - 0.01, False),
     ],
 )
 def test_what_passes_without_references(precision: str, equal: int, agreement: float, passed: bool) -> None:
     assert Parity(precision, 400, equal, agreement).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("precision", "loss", "passed"),
+    [
+        ("int8", MAX_LOG_PROBABILITY_LOSS, True),
+        ("int8", -0.2, True),
+        ("int8", MAX_LOG_PROBABILITY_LOSS + 0.001, False),
+        ("fp16", float("nan"), False),
+    ],
+)
+def test_what_passes_on_sentences_that_nobody_chose(precision: str, loss: float, passed: bool) -> None:
+    assert Parity(precision, 40, 3, agreement=20.0, log_probability_loss=loss).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("parity", "doubted"),
+    [
+        (Parity("int8", 40, 26, 85.43, log_probability_loss=0.02), True),
+        (Parity("int8", 40, 30, 85.43, log_probability_loss=0.02), True),
+        (Parity("fp16", 40, 29, 95.0), True),
+        (Parity("int8", 40, 30, MIN_AGREEMENT), False),
+        (Parity("int8", 500, 1, 50.0, checkpoint_bleu=30.0, bundle_bleu=30.0), False),
+    ],
+)
+def test_what_is_less_than_as_a_rule_is_told(parity: Parity, doubted: bool) -> None:
+    figures = f"{parity.equal} of {parity.sentences} sentences are equal, and BLEU is {parity.agreement:.2f}; as a rule"
+    assert parity.passed
+    assert parity.doubts == (f"{figures} these are at least 75% and 88" if doubted else "")
+
+
+def test_how_probable_the_translations_of_the_checkpoint_stay(
+    exported: Export,
+    random_model: Callable[..., Transformer],
+    loaded: tuple[Transformer, Tokenizer],
+    samples: list[Sample],
+) -> None:
+    found = found_by_checkpoint(loaded[0], samples[:40], 40)
+    assert any(one.ended for one in found)
+    assert log_probability_loss(exported("fp32").bundle, samples[:40], found) == pytest.approx(0, abs=1e-3)
+    loss = log_probability_loss(exported("int8").bundle, samples[:40], found)
+    assert loss is not None
+    assert loss < MAX_LOG_PROBABILITY_LOSS
+    others = found_by_checkpoint(random_model(2, 2), samples[:40], 40)
+    loss = log_probability_loss(exported("fp32").bundle, samples[:40], others)
+    assert loss is None or loss > MAX_LOG_PROBABILITY_LOSS
+    assert log_probability_loss(exported("fp32").bundle, samples[:1], [Found([5], -1.0, ended=False)]) is None
 
 
 def test_for_people_and_for_json() -> None:
@@ -69,7 +119,9 @@ def test_for_people_and_for_json() -> None:
     told = "int8: 421 of 500 sentences equal to plain PyTorch; BLEU of one against the other 93.10"
     assert str(parity) == f"{told}; against references 44.00, checkpoint 44.13"
     assert Parity(**parity.as_dict()) == parity
-    assert str(Parity("int8", 500, 421, 93.1)) == f"{told} (no references: at least 75% and {MIN_AGREEMENT:g})"
+    assert str(Parity("int8", 500, 421, 93.1)) == f"{told} (no references: at least {MIN_AGREEMENT:g})"
+    own = "log-probability of a token of PyTorch's translations less by 0.020 (at most 0.1)"
+    assert str(Parity("int8", 500, 421, 93.1, log_probability_loss=0.02)) == f"{told}; {own}"
 
 
 def test_fp32_is_plain_pytorch_in_all_sentences(exported: Export, corpus: Corpus) -> None:

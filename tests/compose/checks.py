@@ -3,6 +3,7 @@
 import json
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -12,6 +13,7 @@ from itertools import count
 
 import grpc
 import pytest
+import requests
 from stack import ROOT, Stack, until
 
 from dragoman import Client
@@ -175,6 +177,32 @@ def shared_by_two(stack: Stack) -> None:
         assert sum(shares) == 40, shares
         assert len(shares) == 2, shares
         assert min(shares) >= 10, shares
+
+
+def documents_of_two(stack: Stack) -> None:
+    """With two replicas, clients that know nothing of them get their documents, by both APIs that have documents."""
+    url = f"http://{stack.http_address}"
+    served = Counter[str]()
+    with Client(stack.address) as client:
+        expected = client.translate(SENTENCE, model="en-de").text
+    for _ in range(10):
+        languages = {"source": (None, "en"), "target": (None, "de"), "target_lang": (None, "DE")}
+        form = {"file": ("a.txt", SENTENCE), **languages}
+        before = {replica: stack.calls(replica, "BatchTranslateText") for replica in stack.replicas()}
+        address = requests.post(f"{url}/translate_file", files=form, timeout=_PATIENCE_S).json()["translatedFileUrl"]
+        given = [requests.get(address, timeout=_PATIENCE_S).text]
+        job = requests.post(f"{url}/v2/document", files=form, timeout=_PATIENCE_S).json()
+        place, key = f"{url}/v2/document/{job['document_id']}", {"document_key": job["document_key"]}
+        until(partial(_is_done, place, key), "the document is translated")
+        given.append(requests.post(f"{place}/result", data=key, timeout=_PATIENCE_S).text)
+        assert given == [expected] * 2, (address, given)
+        for replica, calls in before.items():
+            served[replica] += int(stack.calls(replica, "BatchTranslateText") > calls)
+    assert len(+served) == 2, served
+
+
+def _is_done(place: str, key: dict[str, str]) -> bool:
+    return bool(requests.post(place, data=key, timeout=_PATIENCE_S).json()["status"] == "done")
 
 
 def survives_kill(stack: Stack) -> None:

@@ -49,6 +49,7 @@ def _prove(stack: Stack, steps: _Steps) -> None:
         steps("the links of alerts open", checks.runbooks_open, stack)
         steps("two replicas, seen by Prometheus", stack.up, 2)
         steps("both answer calls", checks.shared_by_two, stack)
+        steps("both give out the documents of each", checks.documents_of_two, stack)
         steps("one killed: no call lost", checks.survives_kill, stack)
         steps("two replicas again", stack.up, 2)
         steps("one stopped: exit 0, no call lost", checks.survives_stop, stack)

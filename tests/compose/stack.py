@@ -74,11 +74,11 @@ class Stack:
         logged = [json.loads(line[line.index("{") :]) for line in lines if "{" in line]  # compose clears each line
         return {line["caller"] for line in logged if line["event"] == "request"}
 
-    def calls(self, replica: str) -> float:
-        """How many TranslateText calls a replica has answered, by its own metrics."""
+    def calls(self, replica: str, method: str = "TranslateText") -> float:
+        """How many calls of a method a replica has answered, by its own metrics."""
         [network] = self.inspect(replica)["NetworkSettings"]["Networks"].values()
         page = _get(f"http://{network['IPAddress']}:9464/metrics")
-        lines = re.findall(r'^dragoman_requests_total\{.*method="TranslateText".*\} (\S+)$', page, re.MULTILINE)
+        lines = re.findall(rf'^dragoman_requests_total\{{.*method="{method}".*\}} (\S+)$', page, re.MULTILINE)
         return sum(map(float, lines))
 
     def query(self, expression: str) -> list[Any]:

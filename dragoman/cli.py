@@ -41,7 +41,7 @@ COMMANDS = {
     ),
     "bulk": Command("service.commands.bulk:bulk", "bulk", "translate a column of files, each row exactly once"),
     "detect": Command(
-        "dragoman.commands.detect:detect", "cpu", "say in which languages arguments, or lines of standard input, are"
+        "dragoman.commands.detect:detect", "cpu", "detect the languages of arguments, or of lines of standard input"
     ),
     "score": Command(
         "dragoman.commands.score:score", "cpu", "say how probable given translations are, of standard input by lines"

@@ -61,7 +61,7 @@ def bulk(arguments: list[str]) -> int:
     with begun(options.out, _job(options, files, model, settings)):
         _make(chunks, options, _task(options, let_in, model), settings)
         complete(options.out)
-        complain(_COMMAND, f"all {_rows(chunks)} rows are in {options.out}, in {len(chunks)} parts")
+        complain(_COMMAND, f"all {_rows(chunks)} rows are in {options.out} ({_parts(len(chunks))})")
     return EXIT_OK
 
 
@@ -79,6 +79,10 @@ def _make(
     dones = _on_ray(left, task, settings) if uses_ray else _here(left, task)
     done = watched(_COMMAND, dones, rows, rows - rows_left)
     complain(_COMMAND, f"{done.rows} rows are done, {done.failed} of them have an error")
+
+
+def _parts(count: int) -> str:
+    return "1 part" if count == 1 else f"{count} parts"
 
 
 def _rows(chunks: Sequence[Chunk]) -> int:

@@ -85,7 +85,7 @@ def test_a_killed_actor_is_replaced(source: Path, tmp_path: Path, expected: list
         0,
         [
             f"dragoman bulk: {_ROWS} rows are done, 0 of them have an error",
-            f"dragoman bulk: all {_ROWS} rows are in {out}, in {_ROWS // _PART_ROWS} parts",
+            f"dragoman bulk: all {_ROWS} rows are in {out} ({_ROWS // _PART_ROWS} parts)",
         ],
     )
     assert_all_rows_once(out, expected)

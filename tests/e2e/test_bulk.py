@@ -58,14 +58,14 @@ def test_killed_at_any_point_each_row_is_there_once(source: Path, tmp_path: Path
     assert said == [
         f"dragoman bulk: {left} of 200 rows are left; in this process: RAY_ADDRESS names no cluster",
         f"dragoman bulk: {left} rows are done, 0 of them have an error",
-        f"dragoman bulk: all 200 rows are in {out}, in 40 parts",
+        f"dragoman bulk: all 200 rows are in {out} (40 parts)",
     ]
     assert {name: (out / name).stat().st_mtime_ns for name in before} == before  # nothing is made twice
     assert {path.name for path in out.iterdir()} == {*parts(out), "_SUCCESS", "_job.json", "_lock"}
     rows = read_rows(out)
     assert [row["id"] for row in rows] == [f"row-{number}" for number in range(200)]
     assert [row["translation"] for row in rows] == expected
-    assert run(arguments) == (0, [f"dragoman bulk: all 200 rows are in {out}, in 40 parts"])
+    assert run(arguments) == (0, [f"dragoman bulk: all 200 rows are in {out} (40 parts)"])
 
 
 def test_servers_give_the_same_rows(server, source: Path, tmp_path: Path, expected: list[str]) -> None:

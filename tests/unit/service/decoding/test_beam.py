@@ -116,6 +116,15 @@ def test_an_end_behind_the_first_ones_does_not_count() -> None:
     assert [live.ids for live in beam.live] == [(5,), (7,)]
 
 
+def test_an_end_at_the_first_rank_behind_them_does_not_count() -> None:
+    """The first end takes the place of one that could go on, so the other is looked at."""
+    beam = Beam(2, 1.0, limit=9, eos_id=EOS)
+    beam.advance([Best([5, 7, 8, 9], [-1.0, -1.5, -8.0, -9.0])])
+    beam.advance([Best([EOS, 5, 7, 8], [-0.5, -1.0, -8.0, -9.0]), Best([EOS, 5, 7, 8], [-1.0, -1.5, -8.0, -9.0])])
+    assert [each.target_ids for each in beam.finished] == [(5,)]
+    assert [live.ids for live in beam.live] == [(5, 5), (7, 5)]
+
+
 def test_a_search_that_is_stopped_keeps_what_lives() -> None:
     beam = Beam(2, 1.0, limit=9, eos_id=EOS)
     beam.advance([Best([5, EOS, 8, 9], [-1.0, -1.5, -3.0, -4.0])])

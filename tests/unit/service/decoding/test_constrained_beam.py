@@ -307,6 +307,14 @@ def test_a_term_that_was_begun_against_the_will_of_the_model_is_not_given_up() -
     assert beam.live[lane].ids == (1, 6)
 
 
+def test_a_term_that_was_begun_so_is_not_given_up_for_what_is_more_probable() -> None:
+    beam = new_beam(2, (((1, 6),),), 9)
+    beam.advance([Best([4, 5, 7, 8], [-1.0, -2.0, -3.0, -4.0], [-1.5])])
+    assert [live.ids for live in beam.live] == [(4,), (1,)]
+    beam.advance([Best([4, 5, 7, 8], [-20.0] * 4, [-30.0]), Best([4, 5, 7, 8], [-0.1] * 4, [-30.0, -9.0])])
+    assert [live.ids for live in beam.live] == [(4, 1), (1, 6)]
+
+
 def test_what_the_model_began_itself_may_go_on_otherwise() -> None:
     beam = new_beam(3, (((1, 6),),), 9)
     beam.advance([Best([1, 5, 7, 8, 3, 2], [-1.0, -20.0, -30.0, -40.0, -41.0, -42.0], [-1.0])])
@@ -322,6 +330,53 @@ def test_where_the_translation_would_end_only_terms_follow() -> None:
     for _ in range(2):
         beam.advance([ending._replace(asked=[-3.0] * len(beam.asked_ids(lane))) for lane in range(3)])
     assert {live.ids for live in beam.live if live.ids[0] != 1} == {(4, 1, 6), (5, 1, 6)}
+
+
+def test_where_the_translation_would_have_ended_a_term_goes_on_as_it_began() -> None:
+    """The model would write its first token by itself then, but behind it something else."""
+    beam = new_beam(2, (((1, 6),),), 9)
+    ends = Best([EOS, 1, 5, 7], [-0.5, -3.0, -4.0, -5.0])
+    beam.advance([Best([4, 5, 7, 8], [-1.0, -2.0, -3.0, -4.0], [-90.0])])
+    beam.advance([ends._replace(asked=[-3.0]), ends._replace(asked=[-90.0] * 2)])
+    assert beam.live[0].ids == (4, 1)
+    beam.advance([Best([5, 4, 7, 8], [-0.1, -3.0, -4.0, -5.0], [-20.0, -9.0])] * 2)
+    assert beam.live[0].ids == (4, 1, 6)
+
+
+@pytest.mark.parametrize("term", [(1, 6), (1, 6, 7)])
+def test_the_begin_of_a_term_that_was_forced_is_no_translation(term: tuple[int, ...]) -> None:
+    """The model would end behind each token of the term, and writes its first and last one against its will."""
+    beam = new_beam(2, ((term,),), 9, most_loss=5.0)
+    while not beam.ended:
+        best = []
+        for lane, live in enumerate(beam.live):
+            found = Best([4, 5, 3, 8], [-1.0, -3.0, -4.0, -5.0])
+            if live.ids and live.ids == term[: len(live.ids)]:
+                found = Best([EOS, 6, 4, 5], [-0.1, -3.0, -4.0, -5.0])
+            values = {1: -3.0, 6: -3.0, term[-1]: -9.0, EOS: -0.1}
+            best.append(found._replace(asked=[values[token] for token in beam.asked_ids(lane)]))
+        beam.advance(best)
+    assert all(holds(tuple(found.target_ids), ((term,),)) for found in beam.finished)
+
+
+def test_at_the_limit_nothing_without_the_terms_is_beside_what_holds_them() -> None:
+    """When it comes, all that holds the term has ended, and what is live has begun with it again."""
+    improbable = Best([4, 5, 3, 2], [-20.0] * 4)
+    steps = {
+        (): improbable._replace(log_probabilities=[-1.0, -2.0, -3.0, -4.0], asked=[-3.0]),
+        (1,): improbable._replace(asked=[-20.0, -1.0]),
+        (1, 6): improbable._replace(asked=[-20.0, -1.0]),
+        (1, 6, 7): Best([6, 7, 8, 9], [-5.0] * 4, [-9.0]),
+        (4, 4, 4): improbable._replace(log_probabilities=[-1.0, -2.0, -3.0, -4.0], asked=[-2.0]),
+        (4, 4, 4, 1): improbable._replace(asked=[-20.0, -1.0]),
+    }
+    others = Best([4, 5, 3, 2], [-1.0, -2.0, -3.0, -4.0], [-30.0])
+    beam = new_beam(2, (((1, 6, 7),),), 5)
+    for _ in range(5):
+        assert not beam.ended
+        beam.advance([steps.get(live.ids, others) for live in beam.live])
+    assert beam.ended
+    assert [(found.target_ids, found.finish_reason) for found in beam.finished] == [((1, 6, 7), FinishReason.EOS)]
 
 
 @given(seed=seeds, size=st.integers(2, 4), limit=st.integers(1, 12))

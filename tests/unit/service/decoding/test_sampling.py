@@ -85,6 +85,13 @@ def place_of(token: int, logits: np.ndarray, sampling: Sampling) -> tuple[float,
     return math.inf, -math.inf
 
 
+def test_what_is_drawn_does_not_change_what_is_kept() -> None:
+    """All five are kept, the three last of which are looked at for a larger chance alone."""
+    logits = np.log(np.array([0.45, 0.25, 0.1, 0.1, 0.1], np.float32))
+    for chance, token in ((0.44, 0), (0.46, 1), (0.49, 1), (0.69, 1), (0.71, 2), (0.99, 4)):
+        assert draw(logits, Sampling(0, top_p=0.95), chance) == token
+
+
 @given(logits=logits_, temperature=temperatures, top_p=tops, chance=chances)
 def test_one_token_to_draw_from_is_the_greedy_one(logits, temperature: float, top_p: float, chance: float) -> None:
     sampling = Sampling(0, temperature=temperature, top_k=1, top_p=top_p)

@@ -210,7 +210,7 @@ def test_a_server_whose_step_stalls_for_ever_answers_and_stops(launch, tmp_path:
     program = ("-c", STALLING.format(path=str(stalled)))
     server = launch("--step-timeout-s=0.2", "--drain-timeout-s=0.2", program=program)
     server.wait_until_serving()
-    with Client(server.address, timeout_s=PATIENCE_S) as client:
+    with Client(server.address, timeout_s=PATIENCE_S, retries=0) as client:
         client.list_models()  # connected: a call that finds nobody says something else
         stalled.touch()
         call = Background(lambda: client.translate("Good morning.", model="en-de"))

@@ -91,7 +91,7 @@ def test_sigterm_stops_admission_and_finishes_what_runs(launch) -> None:
     server.wait_until_serving()
     running = Background(server.address, MEDIUM)
     wait_until_decoding(server)
-    with Client(server.address) as client, grpc.insecure_channel(server.address) as channel:
+    with Client(server.address, retries=0) as client, grpc.insecure_channel(server.address) as channel:
         client.list_models()
         health = health_pb2_grpc.HealthStub(channel)
         health.Check(health_pb2.HealthCheckRequest())

@@ -164,4 +164,4 @@ def test_a_missing_extra_is_one_line(launch) -> None:
     assert server.exit_code() == 2
     [line] = server.log
     assert 'needs the extra "tracing" of dragoman-server (no module ' in line
-    assert '-e ".[tracing]"' in line
+    assert 'pip install "dragoman-server[tracing]"' in line

@@ -113,7 +113,7 @@ async def closed_served(closed_played: PlayedEngine, server_settings: Settings) 
     service = Translation(closed_played.handlers, server_settings.max_request_bytes)
     async with (
         grpc_server(service.add_to) as address,
-        AsyncClient(address, timeout_s=PATIENCE_S) as client,
+        AsyncClient(address, timeout_s=PATIENCE_S, retries=0) as client,
         grpc.aio.insecure_channel(address) as channel,
     ):
         yield ServedEngine(**vars(closed_played), client=client, stub=TranslationStub(channel))

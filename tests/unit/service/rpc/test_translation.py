@@ -305,7 +305,7 @@ async def test_a_failed_segment_ends_its_call_at_once_and_no_other(served) -> No
 
 async def test_calls_are_refused_while_loading(closed_served) -> None:
     for call in (closed_served.client.translate("tom", model="en-de"), closed_served.client.list_models()):
-        with pytest.raises(LoadingError):  # after the last try of the client
+        with pytest.raises(LoadingError):
             await call
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await closed_served.stub.ListModels(pb.ListModelsRequest())

@@ -10,13 +10,13 @@ server is stopped while it reads such a document. Linux only.
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import count as numbers
 from statistics import quantiles
 from typing import Final, NamedTuple
-
-import requests
 
 from bench.arguments import add_bundle, add_json, make_parser, positive
 from bench.beside import beside
@@ -28,6 +28,7 @@ from dragoman.exit_codes import EXIT_OK
 
 _TIMEOUT_S: Final = 120.0
 _BYTES: Final = 500_000
+_BOUNDARY: Final = b"boundary"
 _ALONE: Final = "alone"
 _XLIFF: Final = """<?xml version="1.0"?><xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file
  original="a" source-language="en" target-language="de" datatype="plaintext"><body>%s</body></file></xliff>"""
@@ -131,10 +132,19 @@ def _sender(url: str, name: str, content: bytes, answers: list[int]) -> Callable
 
 def _send(url: str, name: str, content: bytes) -> int:
     """Send a document; gives the status of the answer, which comes once it is translated or refused."""
-    form = {"file": (name, content), "source": (None, "en"), "target": (None, "de")}
+    fields = {"source": b"en", "target": b"de", f'file"; filename="{name}': content}
+    parts = (
+        b'--%s\r\ncontent-disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (_BOUNDARY, key.encode(), value)
+        for key, value in fields.items()
+    )
+    body = b"".join(parts) + b"--%s--\r\n" % _BOUNDARY
+    headers = {"content-type": f"multipart/form-data; boundary={_BOUNDARY.decode()}"}
     try:
-        return requests.post(url, files=form, timeout=_TIMEOUT_S).status_code
-    except requests.ConnectionError:  # the server has stopped
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=_TIMEOUT_S) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:  # the server has stopped
         return 0
 
 

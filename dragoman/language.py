@@ -91,6 +91,11 @@ def specificity(model: HasLanguages, source: str, target: str) -> tuple[bool, in
     return is_pair(model), sum(len(closest(by_code(served), asked) or "") for served, asked in sides)
 
 
+def quoted(code: str) -> str:
+    """Write a code in a message; "" stands for any language."""
+    return repr(code) if code else "any language"
+
+
 def described(model: HasLanguages) -> str:
     """Say for people what a model translates: a pair as such, of many languages how many there are."""
     sides = (model.source_languages, model.target_languages)

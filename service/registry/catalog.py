@@ -187,7 +187,7 @@ class Catalog:
         choice = self._fitting(name, source, target)
         if choice is None:
             raise UnknownLanguagePairError(
-                f"no translation from {source or 'any language'!r} to {target or 'any language'!r}; "
+                f"no translation from {language.quoted(source)} to {language.quoted(target)}; "
                 f"{'the model' if name else 'the server'} has {', '.join(map(_languages, candidates))}",
                 metadata={"source_language_code": source, "target_language_code": target, "model": name},
             )

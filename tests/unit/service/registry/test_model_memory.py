@@ -131,6 +131,21 @@ async def test_a_call_that_waits_too_long_is_told_when_to_try_again(bounded: Bou
     await bounded.use("d")
 
 
+async def test_a_call_that_leaves_lets_in_who_waits_for_a_model_that_was_to_leave(bounded: BoundedModels) -> None:
+    await bounded.start()
+    helds = [await bounded.hold(name) for name in ("a", "b", "c")]
+    leaving = asyncio.create_task(bounded.hold("d", client="one"))
+    await until(lambda: bounded.named("c")[0].leaving)
+    others = [asyncio.create_task(bounded.hold(name, client=name)) for name in ("e", "c")]
+    await until(lambda: bounded.metrics.total("model_waiting_calls") == 3)
+    leaving.cancel()
+    (await asyncio.wait_for(others[1], PATIENCE_S)).close()
+    assert not others[0].done(), "nothing has left room for it"
+    for held in helds:
+        held.close()
+    (await asyncio.wait_for(others[0], PATIENCE_S)).close()
+
+
 async def test_calls_that_need_two_models_each_do_not_wait_for_each_other(bounded: BoundedModels) -> None:
     await bounded.start()
     pairs = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("e", "a")] * 3

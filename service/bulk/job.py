@@ -3,6 +3,7 @@
 import fcntl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final, Literal
 
@@ -63,7 +64,7 @@ def begun(out: Path, job: Job) -> Iterator[None]:
     """
     out.mkdir(parents=True, exist_ok=True)
     manifest = out / MANIFEST
-    if not manifest.exists() and any(path.name != _LOCK for path in out.iterdir()):
+    if not manifest.exists() and not _is_unused(out):
         raise DataError(f"{out}: must be an empty folder, or hold a job of dragoman bulk")
     with (out / _LOCK).open("wb") as lock:
         try:
@@ -77,6 +78,12 @@ def begun(out: Path, job: Job) -> Iterator[None]:
         for unfinished in out.glob(_UNFINISHED):
             unfinished.unlink(missing_ok=True)
         yield
+
+
+def _is_unused(out: Path) -> bool:
+    """Tell whether a folder is empty but for what a process leaves that is killed before it has described its job."""
+    names = {path.name for path in out.iterdir()}
+    return not names or (_LOCK in names and all(fnmatch(name, _UNFINISHED) for name in names - {_LOCK}))
 
 
 def complete(out: Path) -> None:

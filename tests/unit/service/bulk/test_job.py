@@ -58,6 +58,23 @@ def test_a_folder_with_something_else_is_refused(tmp_path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"mine.txt"}
 
 
+@pytest.mark.parametrize("left", [(), (".0123456789abcdef.part",)])
+def test_a_job_is_begun_where_a_process_was_killed_before_it_had_described_its_own(tmp_path, left) -> None:
+    for name in ("_lock", *left):
+        (tmp_path / name).touch()
+    with begun(tmp_path, JOB):
+        assert {path.name for path in tmp_path.iterdir()} == {"_job.json", "_lock"}
+
+
+@pytest.mark.parametrize("names", [("_lock", "mine.txt"), (".mine.part",)])
+def test_what_no_killed_process_leaves_is_refused(tmp_path, names) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match="must be an empty folder"), begun(tmp_path, JOB):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == set(names)
+
+
 def test_two_cannot_work_in_one_folder(tmp_path) -> None:
     with (
         begun(tmp_path, JOB),

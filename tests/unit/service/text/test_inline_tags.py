@@ -125,6 +125,7 @@ def test_a_text_that_is_its_own_translation_keeps_the_places(source: TaggedText)
         # Where words are too few, the clearest goes first; none is lost.
         ("{b}ice{/b} {i}cream{/i} here", "hier Eis", "0-1 1-1 2-0", "<i>hier</i> <b>Eis</b>"),
         ("{b}ice{/b} {i}cream{/i}", "Eis", "0-0 1-0", "<i></i><b>Eis</b>"),
+        ("{b}ice{/b} {i}cream{/i}", "Sahne zu Eis", "1-0", "<i>Sahne</i> <b>zu</b> Eis"),
         # Without words: beside the word that they stood beside.
         ("Go{b}!{/b} Ann", "Anna, los!", "0-1 1-0", "Anna, los<b>!</b>"),
         ("Go{b}!{/b} Ann", "Anna, los", "0-1 1-0", "Anna, los<b></b>"),

@@ -248,7 +248,7 @@ class _Level:
             begin = min(max(self._beside(item), least), self._high)
             following = bisect_right(self._taken, begin, key=lambda span: span[0])
             if following and begin < (span := self._taken[following - 1])[1]:  # inside
-                begin = span[1] if self._follows(item) or span[0] < least else span[0]
+                begin = span[1] if self._follows(item) else span[0]
             least = begin
             content = self._pair.text[slice(*item.source)]
             following = bisect_left(self._taken, (begin, begin))

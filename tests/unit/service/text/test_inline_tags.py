@@ -31,13 +31,14 @@ def tagged(html: str) -> TaggedText:
 
 
 def aligned(text: str, translation: str, links: str) -> Alignment:
-    """Words of a text and of its translation; links as "0-1 1-0", of a source word and a target word."""
+    """Words of a text and of its translation; links as "0-1 1-0:0.5", of a source word and a target word."""
     source = Side(text, [word.span() for word in re.finditer(r"\w+", text)])
     target = Side(translation, [word.span() for word in re.finditer(r"\w+", translation)])
     attention = np.zeros((len(target.spans), len(source.spans)), np.float32)
     for link in links.split():
-        ours, theirs = map(int, link.split("-"))
-        attention[theirs, ours] = 1
+        pair, _, weight = link.partition(":")
+        ours, theirs = map(int, pair.split("-"))
+        attention[theirs, ours] = float(weight or 1)
     return Alignment(attention, source, target)
 
 
@@ -124,11 +125,13 @@ def test_a_text_that_is_its_own_translation_keeps_the_places(source: TaggedText)
         ("un{b}lucky{/b} man", "Mann glücklos", "0-1 1-0", "Mann <b>glücklos</b>"),
         # Where words are too few, the clearest goes first; none is lost.
         ("{b}ice{/b} {i}cream{/i} here", "hier Eis", "0-1 1-1 2-0", "<i>hier</i> <b>Eis</b>"),
+        ("{b}ice{/b} {i}cream{/i} here", "hier Eis", "0-1:0.2 1-1:0.8 2-0", "<b>hier</b> <i>Eis</i>"),
         ("{b}ice{/b} {i}cream{/i}", "Eis", "0-0 1-0", "<i></i><b>Eis</b>"),
         ("{b}ice{/b} {i}cream{/i}", "Sahne zu Eis", "1-0", "<i>Sahne</i> <b>zu</b> Eis"),
         # Without words: beside the word that they stood beside.
         ("Go{b}!{/b} Ann", "Anna, los!", "0-1 1-0", "Anna, los<b>!</b>"),
         ("Go{b}!{/b} Ann", "Anna, los", "0-1 1-0", "Anna, los<b></b>"),
+        ("{i}Let us{/i} go{b}!{/b}", "Gehen wir", "0-0 1-1 2-0", "<i>Gehen wir</i><b></b>"),
         ("see {-img}us {b}now{/b}", "jetzt uns sehen", "0-2 1-1 2-0", "<b>jetzt</b> <img>uns sehen"),
         ("see{-br}", "gut sehen", "0-1", "gut sehen<br>"),
         # An end that the sentence does not have: before or behind it.
@@ -137,6 +140,8 @@ def test_a_text_that_is_its_own_translation_keeps_the_places(source: TaggedText)
         # What is kept takes the place of its text, the one that is meant; else it stands beside the rest.
         ("Take {=1} of 1", "von 1 nimm 1", "0-2 1-3 2-0 3-1", "von 1 nimm <code>1</code>"),
         ("{b}Type {=make}{/b} now", "jetzt make tippen", "0-2 1-1 2-0", "jetzt <b><code>make</code> tippen</b>"),
+        ("{b}Type {=make}{/b} now", "tippen jetzt make", "0-0 2-1", "<b><code>make</code>tippen</b> jetzt make"),
+        ("now {b}{=make} type{/b}", "make jetzt tippen", "0-1 2-2", "make jetzt <b><code>make</code>tippen</b>"),
         ("Type {=make} now", "jetzt machen bitte", "0-2 1-1 2-0", "jetzt <code>make</code>machen bitte"),
         ("{b}word{/b}", "", "", "<b></b>"),
         ("{b}word{/b}", "...", "", "<b></b>..."),

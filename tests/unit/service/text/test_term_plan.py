@@ -167,6 +167,17 @@ def test_a_placeholder_whose_stand_in_was_lost_is_there_all_the_same(tokenizer, 
     assert restored.rewriting.text == expected
 
 
+def test_a_longer_word_that_begins_as_a_stand_in_is_another_word(tokenizer) -> None:
+    plan = planned(tokenizer, "{a} good", placeholders=True)
+    assert plan.restore("tomes guten", None)[:2] == ("{a}es guten", ())
+    assert plan.restore("tomate guten", None)[:2] == ("tomate guten {a}", ())
+
+
+def test_what_is_added_inside_a_word_does_not_begin_the_rest_of_it(tokenizer) -> None:
+    plan = planned(tokenizer, "{a} {b} good", placeholders=True)
+    assert plan.restore("tomes guten", lambda _, __: (0, 3))[:2] == ("{a} {b} es guten", ())
+
+
 @given(st.data())
 def test_each_placeholder_is_there_as_often_as_in_the_text(tokenizer, data) -> None:
     """Whatever the model makes of it, and wherever it looked."""

@@ -1,40 +1,17 @@
 """Relative positions as in T5 (arXiv:1910.10683): what attention adds to a score by the distance of two positions."""
 
-import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from model import tables
 from model.attention import KeyValue
 from model.config import TransformerConfig
 
 Biases = Sequence[Tensor | None]  # of the scores of self-attention, layer by layer
-
-
-def buckets(distances: Tensor, count: int, max_distance: int, *, causal: bool) -> Tensor:
-    """Put distances into buckets: one for each small distance, wider and wider ones up to `max_distance`.
-
-    Args:
-        distances: int64, position of the key less position of the query.
-        count: of buckets, at least 4.
-        max_distance: from which on all distances share the last bucket.
-        causal: whether all keys lie before their query; else half of the buckets are for those behind it.
-
-    Returns:
-        int64 of the same shape, in [0, count).
-    """
-    behind = torch.zeros_like(distances)
-    if not causal:
-        count //= 2
-        behind = (distances > 0).long() * count
-    far = distances.clamp_max(0).neg() if causal else distances.abs()
-    exact = count // 2
-    # In fp32 and in this order, as T5 itself: some distances lie on the border of two buckets.
-    octaves = (far.clamp_min(1).float() / exact).log() / math.log(max_distance / exact)
-    wide = (exact + (octaves * (count - exact)).long()).clamp_max(count - 1)
-    return behind + torch.where(far < exact, far, wide)
 
 
 class NoBias:
@@ -76,8 +53,9 @@ class DistanceBias(nn.Module):
         self.tables = 1 if config.relative_shared else layers
         count = config.relative_buckets
         self.table = nn.Parameter(torch.randn(self.tables * count, heads) * config.d_model**-0.5)
-        distances = torch.arange(-self.last, 1 if causal else self.last + 1)
-        self.register_buffer("bucket_of", buckets(distances, count, self.last, causal=causal), persistent=False)
+        distances = np.arange(-self.last, 1 if causal else self.last + 1)
+        bucket_of = torch.from_numpy(buckets(distances, count, self.last, causal=causal))
+        self.register_buffer("bucket_of", bucket_of, persistent=False)
 
     def of_sequences(self, ids: Tensor) -> Biases:
         """Look up the bias among the positions of ids [batch, length]: of each layer [1, heads, length, length]."""

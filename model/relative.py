@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model import tables
 from model.attention import KeyValue
 from model.config import TransformerConfig
+from model.tables import buckets
 
 Biases = Sequence[Tensor | None]  # of the scores of self-attention, layer by layer
 

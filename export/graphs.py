@@ -27,6 +27,7 @@ from export.attention_scores import reveal
 from export.operators import RowLengths, int32_scalar
 from export.weights import WeightsFile
 from model.attention import KeyValue
+from model.layers import Cache
 from model.transformer import Transformer
 
 OPSET = 20
@@ -77,9 +78,9 @@ class DecoderGraph(nn.Module):
         memory_lengths: Tensor,
         target_capacity: Tensor,
         source_capacity: Tensor,
-        caches: list[KeyValue],
+        caches: list[Cache],
         memory: list[KeyValue],
-    ) -> tuple[Tensor, Tensor, list[KeyValue]]:
+    ) -> tuple[Tensor, Tensor, list[Cache]]:
         """Run the decoder.
 
         Args:

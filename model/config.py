@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from dragoman.bundle import LONGEST, MOST_LAYERS, MOST_PIECES, WIDEST
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "gelu_sigmoid", "silu", "tanh"]
+DecoderCell = Literal["attention", "ssru"]
 Positions = Literal["sinusoidal", "sinusoidal_halves", "sinusoidal_paper_halves", "learned", "relative"]
 
 
@@ -31,6 +32,7 @@ class TransformerConfig(BaseModel):
     bias: bool = Field(default=True, description="of all linear layers but the output")
     encoder_layers: int = Field(default=6, gt=0, le=MOST_LAYERS)
     decoder_layers: int = Field(default=2, gt=0, le=MOST_LAYERS)
+    decoder_cell: DecoderCell = Field(default="attention", description="what a decoder layer knows the target by")
     norm: Literal["pre", "post"] = "pre"
     norm_kind: Literal["layer", "rms"] = "layer"
     norm_epsilon: float = Field(default=1e-5, ge=1e-12, le=1)
@@ -72,6 +74,8 @@ class TransformerConfig(BaseModel):
                 raise ValueError(f"d_model {self.d_model} must be even and a multiple of {name} {heads}")
             if heads * (head_dim := self.head_dim_of(heads)) > WIDEST:
                 raise ValueError(f"{name} {heads} times attention_head_dim {head_dim} must be at most {WIDEST}")
+        if self.decoder_cell == "ssru" and self.positions == "relative":
+            raise ValueError("positions relative need decoder_cell attention, is ssru")
         if self.relative_max_distance <= self.relative_buckets // 2:
             raise ValueError(
                 f"relative_max_distance {self.relative_max_distance} must be above half of relative_buckets "

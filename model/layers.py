@@ -7,10 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model.attention import CrossAttention, SelfAttention
+from model.attention import CrossAttention, KeyValue, SelfAttention
 from model.config import Activation, TransformerConfig
 from model.norms import new_norm
+from model.recurrence import SimpleRecurrence
 
+Cache = tuple[Tensor, ...]  # what a decoder layer keeps of the target: `KeyValue`, or the state of a recurrence
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
@@ -94,11 +96,15 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the source, feed-forward."""
+    """Causal self-attention or a recurrence, attention to the source, feed-forward."""
 
     def __init__(self, config: TransformerConfig, dropout: float) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(config, config.decoder_head_count)
+        self.recurs = config.decoder_cell == "ssru"
+        if self.recurs:
+            self.recurrence = SimpleRecurrence(config)
+        else:
+            self.self_attention = SelfAttention(config, config.decoder_head_count)
         self.self_residual = Residual(config, dropout)
         self.cross_attention = CrossAttention(config, config.decoder_head_count)
         self.cross_residual = Residual(config, dropout)
@@ -114,7 +120,8 @@ class DecoderLayer(nn.Module):
             source_lengths: [batch].
             bias: of the scores of self-attention, [1, heads, target, target].
         """
-        update = self.self_attention(self.self_residual.before(states), None, bias)
+        before = self.self_residual.before(states)
+        update = self.recurrence(before) if self.recurs else self.self_attention(before, None, bias)
         states = self.self_residual.after(states, update)
         update = self.cross_attention(self.cross_residual.before(states), source, source_lengths)
         states = self.cross_residual.after(states, update)
@@ -122,14 +129,15 @@ class DecoderLayer(nn.Module):
         return self.feed_forward_residual.after(states, update)
 
     def step(
-        self, states: Tensor, cache: tuple[Tensor, Tensor], lengths: Tensor, memory: tuple[Tensor, Tensor],
-        memory_lengths: Tensor, bias: Tensor | None = None,
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:  # fmt: skip
+        self, states: Tensor, cache: Cache, lengths: Tensor, memory: KeyValue, memory_lengths: Tensor,
+        bias: Tensor | None = None,
+    ) -> tuple[Tensor, Cache]:  # fmt: skip
         """Transform one position per row.
 
         Args:
             states: [batch, 1, d_model].
-            cache: own keys and values, each [batch, heads, capacity, head_dim], written in place.
+            cache: own keys and values, each [batch, heads, capacity, head_dim], written in place; of a recurrence its
+                state alone, float32 [batch, d_model].
             lengths: int32 [batch], positions in the cache before this step.
             memory: the source's keys and values, each [batch, heads, capacity, head_dim].
             memory_lengths: int32 [batch], source positions of each row.
@@ -138,9 +146,13 @@ class DecoderLayer(nn.Module):
         Returns:
             [batch, 1, d_model] and the cache.
         """
-        update, keys, values = self.self_attention.step(self.self_residual.before(states), *cache, lengths, bias)
+        before = self.self_residual.before(states)
+        if self.recurs:
+            update, *present = self.recurrence.step(before, *cache)
+        else:
+            update, *present = self.self_attention.step(before, cache[0], cache[1], lengths, bias)
         states = self.self_residual.after(states, update)
         update = self.cross_attention.step(self.cross_residual.before(states), *memory, memory_lengths)
         states = self.cross_residual.after(states, update)
         update = self.feed_forward(self.feed_forward_residual.before(states))
-        return self.feed_forward_residual.after(states, update), (keys, values)
+        return self.feed_forward_residual.after(states, update), tuple(present)

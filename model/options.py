@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from model.config import TransformerConfig
+from model.config import DecoderCell, TransformerConfig
 
 
 class TrainingOptions(BaseModel):
@@ -21,6 +21,9 @@ class TrainingOptions(BaseModel):
     d_ff: int = Field(default=1024, gt=0, description="width of the feed-forward layers")
     encoder_layers: int = Field(default=6, gt=0, description="layers of the encoder")
     decoder_layers: int = Field(default=2, gt=0, description="layers of the decoder")
+    decoder: DecoderCell = Field(
+        default="attention", description="what a decoder layer knows the target by; a step of ssru costs less"
+    )
     norm: Literal["pre", "post"] = Field(default="pre", description="normalize before or after each sublayer")
     activation: Literal["relu", "gelu", "silu"] = Field(default="relu", description="of the feed-forward layers")
     dropout: float = Field(default=0.1, ge=0, lt=1, description="dropout rate")
@@ -54,6 +57,7 @@ class TrainingOptions(BaseModel):
             source_vocabulary_size=vocabulary_sizes[0],
             target_vocabulary_size=vocabulary_sizes[1],
             share_embeddings=self.joint,
+            decoder_cell=self.decoder,
             **{
                 name: getattr(self, name)
                 for name in (

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model.attention import KeyValue
 from model.config import TransformerConfig
 from model.tables import buckets
 
@@ -24,7 +23,7 @@ class NoBias:
         """Add nothing in any layer."""
         return [None] * self.layers
 
-    def of_step(self, _: Tensor, __: list[KeyValue]) -> Biases:
+    def of_step(self, _: Tensor, __: Sequence[tuple[Tensor, ...]]) -> Biases:
         """Add nothing in any layer."""
         return [None] * self.layers
 
@@ -62,7 +61,7 @@ class DistanceBias(nn.Module):
         size = ids.shape[1]
         return self._bias(torch.arange(size, device=ids.device)[None], size)
 
-    def of_step(self, lengths: Tensor, caches: list[KeyValue]) -> Biases:
+    def of_step(self, lengths: Tensor, caches: Sequence[tuple[Tensor, ...]]) -> Biases:
         """Look up the bias of one query a row.
 
         Args:

@@ -13,6 +13,7 @@ from torch import Tensor
 from dragoman.errors import DataError
 from model.checkpoint import load_weights, replacing, weights
 from model.optim import Optimizers
+from model.options import TrainingOptions
 from model.transformer import Transformer
 
 RNG = "rng"
@@ -117,7 +118,9 @@ class RunFolder:
 
     def _check(self, options: dict[str, Any]) -> None:
         """Raise a DataError that names every option that must be as it was and is not."""
-        before = json.loads((self._state / "options.json").read_text())
+        # An option that is newer than the run has its default.
+        before = {name: option.default for name, option in TrainingOptions.model_fields.items()}
+        before |= json.loads((self._state / "options.json").read_text())
         changed = [
             f"{name} was {before[name]}, is {value}"
             for name, value in options.items()

@@ -1,6 +1,7 @@
 """The encoder-decoder Transformer of "Attention Is All You Need" (arXiv:1706.03762)."""
 
 import math
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 
 from model.attention import KeyValue
 from model.config import TransformerConfig
-from model.layers import DecoderLayer, EncoderLayer
+from model.layers import Cache, DecoderLayer, EncoderLayer
 from model.norms import new_norm
 from model.positions import Positions
 from model.relative import Biases, new_bias
@@ -64,7 +65,7 @@ class Transformer(nn.Module):
         """Count the projections that a weight consists of, by its name."""
         if "query_key_value" in name:
             return 3
-        return 2 if "key_value" in name or (self.config.gated and "expand" in name) else 1
+        return 2 if "key_value" in name or "gate_input" in name or (self.config.gated and "expand" in name) else 1
 
     def embed_source(self, source: Tensor) -> Tensor:
         """Embed source ids, int [batch, source]. Returns [batch, source, d_model]."""
@@ -139,14 +140,15 @@ class Transformer(nn.Module):
         return projection
 
     def step(
-        self, ids: Tensor, lengths: Tensor, caches: list[KeyValue], memory: list[KeyValue], memory_lengths: Tensor
-    ) -> tuple[Tensor, list[KeyValue]]:
+        self, ids: Tensor, lengths: Tensor, caches: Sequence[Cache], memory: list[KeyValue], memory_lengths: Tensor
+    ) -> tuple[Tensor, list[Cache]]:
         """Run one decode step of every row.
 
         Args:
             ids: int [batch], the last token of each row (at first the start id).
             lengths: int32 [batch], tokens decoded before it.
-            caches: a layer's own keys and values, [batch, heads, capacity, head_dim], written in place.
+            caches: a layer's own keys and values, [batch, heads, capacity, head_dim], written in place; of a layer with
+                a recurrence its state, float32 [batch, d_model].
             memory: a layer's keys and values of the source, from `project_memory`.
             memory_lengths: int32 [batch].
 
@@ -159,9 +161,9 @@ class Transformer(nn.Module):
         return self.output(states), caches
 
     def decode_step(
-        self, states: Tensor, lengths: Tensor, caches: list[KeyValue], memory: list[KeyValue], memory_lengths: Tensor,
+        self, states: Tensor, lengths: Tensor, caches: Sequence[Cache], memory: list[KeyValue], memory_lengths: Tensor,
         biases: Biases,
-    ) -> tuple[Tensor, list[KeyValue]]:  # fmt: skip
+    ) -> tuple[Tensor, list[Cache]]:  # fmt: skip
         """Do `step` without embedding and output: [batch, 1, d_model] to hidden states [batch, d_model]."""
         present = []
         for layer, cache, source, bias in zip(self.decoder, caches, memory, biases, strict=True):
@@ -170,8 +172,11 @@ class Transformer(nn.Module):
         states = self.decoder_norm(states) if self.config.norm == "pre" else states
         return states.squeeze(1), present
 
-    def new_caches(self, batch: int, capacity: int) -> list[KeyValue]:
-        """Make empty caches for `batch` rows of up to `capacity` tokens, a pair for each decoder layer."""
+    def new_caches(self, batch: int, capacity: int) -> list[Cache]:
+        """Make empty caches for `batch` rows of up to `capacity` tokens, one for each decoder layer; see `step`."""
+        if self.config.decoder_cell == "ssru":
+            state = (batch, self.config.d_model)
+            return [(self.output.weight.new_zeros(state, dtype=torch.float32),) for _ in self.decoder]
         shape = (batch, self.config.decoder_head_count, capacity, self.config.head_dim)
         weight = self.output.weight
         return [(weight.new_zeros(shape), weight.new_zeros(shape)) for _ in self.decoder]

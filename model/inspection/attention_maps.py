@@ -42,7 +42,8 @@ def attention_maps(model: Transformer, source_ids: Sequence[int], target_ids: Se
         target_ids: as the decoder reads them, the start id first.
 
     Returns:
-        The attention of every encoder layer, and of every decoder layer to the target and to the source.
+        The attention of every encoder layer, and of every decoder layer to the target and to the source. A decoder with
+        a recurrence has none to the target.
     """
     maps: list[AttentionMap] = []
 
@@ -70,7 +71,8 @@ def _attentions(model: Transformer) -> Iterator[tuple[nn.Module, _Named]]:
     for number, layer in enumerate(cast(Iterable[EncoderLayer], model.encoder)):
         yield layer.self_attention.attend, _Named(f"encoder layer {number}", "source", "source")
     for number, other in enumerate(cast(Iterable[DecoderLayer], model.decoder)):
-        yield other.self_attention.attend, _Named(f"decoder layer {number}, to the target", "target", "target")
+        if not other.recurs:
+            yield other.self_attention.attend, _Named(f"decoder layer {number}, to the target", "target", "target")
         yield other.cross_attention.attend, _Named(_to_source(number), "target", "source")
 
 

@@ -38,6 +38,8 @@ def test_heads_may_be_as_wide_as_they_like() -> None:
         ({"activation": "elu"}, "activation"),
         ({"positions": "rotary"}, "positions"),
         ({"layers": 6}, "layers"),
+        ({"decoder_cell": "gru"}, "decoder_cell"),
+        ({"decoder_cell": "ssru", "positions": "relative"}, "positions relative need decoder_cell attention, is ssru"),
     ],
 )
 def test_refuses(fields: dict[str, Any], message: str) -> None:

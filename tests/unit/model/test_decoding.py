@@ -12,7 +12,12 @@ from model.transformer import Transformer
 Build = Callable[..., Transformer]
 EOS = 2
 SOURCES = st.lists(st.lists(st.integers(3, 16), max_size=8).map(lambda ids: [*ids, EOS]), min_size=1, max_size=6)
-VARIANTS: list[dict[str, Any]] = [{}, {"norm": "post", "activation": "gelu"}, {"output_bias": True}]
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"norm": "post", "activation": "gelu"},
+    {"output_bias": True},
+    {"decoder_cell": "ssru", "norm": "post"},
+]
 
 
 @torch.inference_mode()

@@ -20,6 +20,11 @@ def test_architecture_follows_the_options() -> None:
     assert config.share_embeddings
 
 
+def test_the_decoder_may_be_a_recurrence() -> None:
+    assert TrainingOptions().transformer((500, 500)).decoder_cell == "attention"
+    assert TrainingOptions(decoder="ssru").transformer((500, 500)).decoder_cell == "ssru"
+
+
 def test_vocabularies_apart() -> None:
     config = TrainingOptions(joint=False).transformer((500, 300))
     assert (config.source_vocabulary_size, config.target_vocabulary_size) == (500, 300)

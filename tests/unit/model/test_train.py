@@ -205,6 +205,25 @@ def test_vocabularies_apart(trainer: NewTrainer, tmp_path: Path) -> None:
     assert not load_checkpoint(tmp_path / "out" / "checkpoint")[0].config.share_embeddings
 
 
+def test_the_decoder_may_be_a_recurrence(trainer: NewTrainer, tmp_path: Path) -> None:
+    trainer(tmp_path / "out", decoder="ssru").run()
+    model, _ = load_checkpoint(tmp_path / "out" / "checkpoint")
+    assert model.config.decoder_cell == "ssru"
+    assert "decoder.0.recurrence.gate_input.weight" in final_weights(tmp_path / "out")
+
+
+def test_a_run_of_before_an_option_was_there_goes_on(trainer: NewTrainer, tmp_path: Path) -> None:
+    trainer(tmp_path / "out").run()
+    file = tmp_path / "out" / "state" / "options.json"
+    before = json.loads(file.read_text())
+    del before["decoder"]
+    file.write_text(json.dumps(before))
+    assert trainer(tmp_path / "out", resume=True, steps=15).run().step == 15
+    file.write_text(json.dumps(before))
+    with pytest.raises(DataError, match="decoder was attention, is ssru"):
+        trainer(tmp_path / "out", resume=True, decoder="ssru")
+
+
 def test_a_corpus_too_small_for_the_vocabulary(files: tuple[Path, Path], tmp_path: Path) -> None:
     said: list[str] = []
 

@@ -32,6 +32,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "one-head": {"heads": 1},
     "marian": {"norm": "post", "activation": "silu", "positions": "sinusoidal_halves", "output_bias": True},
     "mbart": {"positions": "learned", "position_offset": 2, "embedding_norm": True, "activation": "gelu"},
+    "ssru": {"decoder_cell": "ssru"},
+    "ssru, without biases": {"decoder_cell": "ssru", "bias": False, "norm_kind": "rms"},
+    "firefox": {
+        "decoder_cell": "ssru", "norm": "post", "positions": "sinusoidal_halves", "output_bias": True,
+        "norm_epsilon": 1e-6, "share_embeddings": False, "source_vocabulary_size": 13,
+    },
     "heads-apart": {"attention_head_dim": 6, "heads": 3},
     "no-bias": {"bias": False},
     "umt5": {"positions": "relative", "relative_shared": False, "relative_buckets": 6, "relative_max_distance": 5},
@@ -50,6 +56,7 @@ CONFIGURATIONS = st.fixed_dictionaries(
         "attention_head_dim": st.sampled_from([None, 3, 5]),
         "scale_attention": st.booleans(),
         "positions": st.sampled_from(["sinusoidal", "sinusoidal_halves", "learned", "relative"]),
+        "decoder_cell": st.sampled_from(["attention", "ssru"]),
         "relative_buckets": st.integers(4, 8),
         "relative_max_distance": st.integers(5, 9),
         "relative_shared": st.booleans(),
@@ -63,7 +70,7 @@ CONFIGURATIONS = st.fixed_dictionaries(
         "tie_output": st.booleans(),
         "share_embeddings": st.booleans(),
     }
-)
+).filter(lambda fields: (fields["decoder_cell"], fields["positions"]) != ("ssru", "relative"))
 LENGTHS = st.lists(st.integers(1, 7), min_size=1, max_size=4)
 Build = Callable[..., Transformer]
 variants = pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
@@ -87,22 +94,26 @@ def stepwise(
 ) -> Tensor:
     """Logits of the rows decoded side by side, each begun at a step of its own, in buffers with room to spare.
 
-    What no length reaches holds large numbers, as a slot does that another sentence has left.
+    What no length reaches holds large numbers, as a slot does that another sentence has left. The state of a recurrence
+    begins with zeros.
     """
     memory = model.project_memory(model.encode(source, lengths))
     memory = [(roomier(key, lengths, spare), roomier(value, lengths, spare)) for key, value in memory]
     size = target.shape[1]
-    caches = [(key.fill_(50.0), value.fill_(-50.0)) for key, value in model.new_caches(len(target), size + spare)]
+    caches = model.new_caches(len(target), size + spare)
+    if model.config.decoder_cell == "attention":
+        caches = [(key.fill_(50.0), value.fill_(-50.0)) for key, value in caches]
     logits = torch.empty(*target.shape, model.config.target_vocabulary_size)
     for step in range(max(starts) + size):
         ages = torch.tensor([step - start for start in starts])
         active = ((ages >= 0) & (ages < size)).nonzero()[:, 0]
         rows, ages = active.tolist(), ages[active]
-        parts = [(key[active], value[active]) for key, value in caches]
+        parts = [tuple(part[active] for part in cache) for cache in caches]
         of_rows = [(key[active], value[active]) for key, value in memory]
         now, parts = model.step(target[rows, ages], ages.int(), parts, of_rows, lengths[active])
-        for (key, value), (new_key, new_value) in zip(caches, parts, strict=True):
-            key[active], value[active] = new_key, new_value
+        for cache, new in zip(caches, parts, strict=True):
+            for part, new_part in zip(cache, new, strict=True):
+                part[active] = new_part
         logits[rows, ages] = now
     return logits
 
@@ -208,10 +219,15 @@ def test_packed_projections_begin_as_if_they_lay_apart() -> None:
         TransformerConfig(source_vocabulary_size=9, target_vocabulary_size=9, d_model=width, encoder_layers=1)
     )
     bound = (6 / (2 * width)) ** 0.5
-    for name in ("encoder.0.self_attention.query_key_value", "decoder.0.cross_attention.key_value"):
-        weight = model.get_parameter(f"{name}.weight")
+    recurrent = Transformer(model.config.model_copy(update={"decoder_cell": "ssru"}))
+    for name, of in (
+        ("encoder.0.self_attention.query_key_value", model),
+        ("decoder.0.cross_attention.key_value", model),
+        ("decoder.0.recurrence.gate_input", recurrent),
+    ):
+        weight = of.get_parameter(f"{name}.weight")
         assert 0.98 * bound < weight.abs().max() <= bound
-        assert not model.get_parameter(f"{name}.bias").any()
+        assert not of.get_parameter(f"{name}.bias").any()
 
 
 def test_dropout_is_of_training_alone(build: Build) -> None:

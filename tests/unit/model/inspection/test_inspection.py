@@ -58,6 +58,12 @@ def test_attention_is_what_the_model_computes(fields: dict[str, Any]) -> None:
         torch.testing.assert_close(each.weights.sum(-1), torch.ones(each.weights.shape[:2]))
 
 
+def test_a_recurrence_attends_to_the_source_alone() -> None:
+    maps = attention_maps(model_of(decoder_cell="ssru"), SOURCE, TARGET)
+    assert [each.title for each in maps] == ["encoder layer 0", "encoder layer 1", "decoder layer 0, to the source"]
+    assert parameters_by_part(model_of(decoder_cell="ssru"))["decoder layers: recurrence"] == 2 * 16 * (16 + 1)
+
+
 def test_a_target_sees_nothing_that_comes_later() -> None:
     [own] = [each for each in attention_maps(model_of(), SOURCE, TARGET) if each.title.endswith("to the target")]
     assert bool((own.weights.triu(1) == 0).all())

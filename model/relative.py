@@ -53,7 +53,7 @@ class DistanceBias(nn.Module):
         count = config.relative_buckets
         self.table = nn.Parameter(torch.randn(self.tables * count, heads) * config.d_model**-0.5)
         distances = np.arange(-self.last, 1 if causal else self.last + 1)
-        bucket_of = torch.from_numpy(tables.buckets(distances, count, self.last, causal=causal))
+        bucket_of = torch.from_numpy(buckets(distances, count, self.last, causal=causal))
         self.register_buffer("bucket_of", bucket_of, persistent=False)
 
     def of_sequences(self, ids: Tensor) -> Biases:

@@ -163,7 +163,7 @@ def _export(arguments: argparse.Namespace) -> None:
     start_s = time.monotonic()
     say("loading torch and the checkpoint")
     from export.write import Target, cure, export_bundle
-    from model.data import Corpus, read_corpus, read_sentences
+    from model.corpus import Corpus, read_corpus, read_sentences
 
     recorded = arguments.checkpoint / PARITY
     corpus = None
@@ -189,8 +189,8 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace, *, is_bundle: bool) -> None:
-    from model.data import read_corpus
-    from model.evaluate import score
+    from model.corpus import read_corpus
+    from model.scores import score
 
     corpus = read_corpus(arguments.data)
     start_s = time.monotonic()

@@ -11,7 +11,7 @@ from dragoman.bundle import Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 from export.samples import Sample
 from model.decoding import Found, greedy_with_scores
-from model.evaluate import score
+from model.scores import score
 from model.transformer import Transformer
 from service.decode import Decode
 from service.engine.offline import OfflineEngine

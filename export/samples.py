@@ -11,7 +11,7 @@ from dragoman.bundle import Manifest
 from dragoman.errors import DataError
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
-from model.data import Corpus
+from model.corpus import Corpus
 
 # The first line names the languages; each other one is a sentence in all of them.
 _SENTENCES: Final = "sentences.tsv"

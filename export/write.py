@@ -44,7 +44,7 @@ from export.search import write_search
 from export.stand_ins import measure_stand_ins
 from export.weights import WeightsFile
 from model.checkpoint import WEIGHTS, load_checkpoint, replacing
-from model.data import Corpus
+from model.corpus import Corpus
 from model.layout import family
 from model.transformer import Transformer
 

@@ -17,7 +17,7 @@ from dragoman.errors import BundleError
 from dragoman.invalid import describe
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from model.config import TransformerConfig
-from model.data import Corpus
+from model.corpus import Corpus
 from model.layout import CONFIG, PARITY, PARITY_PAIRS, TRAINING
 from model.transformer import Transformer
 

@@ -10,7 +10,7 @@ import sentencepiece
 
 from dragoman.errors import DataError
 from dragoman.tokenizer import JOINT, SOURCE, TARGET
-from model.data import Corpus
+from model.corpus import Corpus
 
 # What SentencePiece says in its own words: how many pieces it needs, or that no sentence has a text.
 _TOO_FEW: Final = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)")

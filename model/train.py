@@ -17,11 +17,13 @@ from dragoman.bundle import sha256
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer
 from model.checkpoint import WEIGHTS, average, copy_tokenizer, load_checkpoint, load_weights, save_checkpoint, weights
-from model.data import Batch, Corpus, PairDataset, SpecialIds, read_corpus
-from model.evaluate import Scores, score, translate
+from model.corpus import Corpus, read_corpus
+from model.data import Batch, PairDataset, SpecialIds
+from model.evaluate import translate
 from model.optim import Optimizers, Schedule
 from model.options import TrainingOptions
 from model.plot import plot_learning_curve
+from model.scores import Scores, score
 from model.state import Progress, RunFolder
 from model.subwords import train_tokenizer
 from model.transformer import Transformer

@@ -15,7 +15,8 @@ from dragoman.tokenizer import Tokenizer
 from export.write import Target, export_bundle
 from model.checkpoint import load_checkpoint, save_checkpoint
 from model.config import TransformerConfig
-from model.data import Corpus, pad, read_corpus
+from model.corpus import Corpus, read_corpus
+from model.data import pad
 from model.decoding import greedy
 from model.layout import PARITY
 from model.subwords import train_tokenizer

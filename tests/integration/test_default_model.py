@@ -15,7 +15,7 @@ from export.parity import compare, decode_with_checkpoint, decode_with_engine
 from export.samples import of_corpus
 from export.write import export_bundle
 from model.checkpoint import WEIGHTS, load_checkpoint
-from model.data import Corpus, read_corpus
+from model.corpus import Corpus, read_corpus
 from model.layout import PARITY
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine

@@ -18,7 +18,7 @@ from export.parity import decode_with_checkpoint
 from export.samples import Sample
 from model.checkpoint import load_checkpoint, save_checkpoint
 from model.config import TransformerConfig
-from model.data import Corpus, read_corpus
+from model.corpus import Corpus, read_corpus
 from model.decoding import greedy
 from model.subwords import train_tokenizer
 from model.transformer import Transformer

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
-from model.data import read_corpus
+from model.corpus import read_corpus
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.slots import SlotTable

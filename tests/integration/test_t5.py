@@ -12,7 +12,7 @@ import sentencepiece
 
 from dragoman.bundle import Bundle, Precision
 from export.write import Target, export_bundle
-from model.data import Corpus, read_corpus
+from model.corpus import Corpus, read_corpus
 from model.importing.run import import_folder
 from model.layout import languages
 from service.decode import Decode

@@ -17,7 +17,7 @@ from export.samples import Sample
 from export.write import Target, export_bundle
 from model.checkpoint import load_checkpoint, save_checkpoint
 from model.config import TransformerConfig
-from model.data import Corpus, read_corpus
+from model.corpus import Corpus, read_corpus
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
 from tests.exporting import quick_and_quiet

@@ -7,7 +7,7 @@ import pytest
 from dragoman.tokenizer import Tokenizer
 from export.alignment import choose_heads, mean_of_layer
 from export.examples import Example
-from model.data import Corpus
+from model.corpus import Corpus
 from model.inspection.attention_maps import attention_maps
 from model.transformer import Transformer
 from service.text.alignment import Alignment, Side, words

@@ -11,7 +11,7 @@ from dragoman.cli import main
 from dragoman.language_marks import LanguageMarks, Languages
 from export.parity import Parity
 from export.write import Target
-from model.data import Corpus
+from model.corpus import Corpus
 
 ROOT = Path(__file__).parents[3]
 CHECKPOINT = ROOT / "models" / "en-de" / "checkpoint"

@@ -17,7 +17,7 @@ from export.parity import (
     log_probability_loss,
 )
 from export.samples import Sample
-from model.data import Corpus
+from model.corpus import Corpus
 from model.decoding import Found, greedy
 from model.transformer import Transformer
 

@@ -9,7 +9,7 @@ from dragoman.errors import DataError
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.tokenizer import Tokenizer
 from export.samples import Sample, fitting, of_corpus, shipped
-from model.data import Corpus
+from model.corpus import Corpus
 from model.transformer import Transformer
 
 CODES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "tr", "ar", "zh-Hans"]

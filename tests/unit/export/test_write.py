@@ -21,7 +21,7 @@ from export.parity import Parity, decode_with_checkpoint
 from export.samples import Sample
 from export.write import ParityError, Target, cure, examples_of, export_bundle, installed_versions, write_graphs
 from model.checkpoint import save_checkpoint
-from model.data import Corpus
+from model.corpus import Corpus
 from model.transformer import Transformer
 
 

@@ -9,7 +9,7 @@ import torch
 
 from dragoman.tokenizer import Tokenizer
 from model.config import TransformerConfig
-from model.data import Corpus, read_corpus
+from model.corpus import Corpus, read_corpus
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
 

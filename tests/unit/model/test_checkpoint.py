@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from dragoman.errors import BundleError
 from model.checkpoint import average, load_checkpoint, load_weights, replacing, save_checkpoint, weights
-from model.data import Corpus, read_corpus
+from model.corpus import Corpus, read_corpus
 from model.transformer import Transformer
 
 Build = Callable[..., Transformer]

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer, tokenizer_files
-from model.data import Corpus
+from model.corpus import Corpus
 from model.subwords import train_tokenizer
 
 UNSEEN = ["😀👩‍👩‍👧", "Привет", "你好", "€ § ✓", "a\u0301"]

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
 from model.checkpoint import load_checkpoint
-from model.data import Corpus
+from model.corpus import Corpus
 from model.evaluate import translate
 from model.options import TrainingOptions
 from model.train import Trainer

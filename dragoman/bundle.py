@@ -62,6 +62,10 @@ WIDEST = 2**16
 MOST_PIECES = 2**24
 LONGEST = 2**16
 
+# The formats that are read: docs/versions.md. A field that a format adds has a default, which is what those before mean.
+OLDEST_FORMAT = 6
+FORMAT = 6
+
 Precision = Literal["fp32", "int8", "fp16"]
 FAMILY = "transformer"  # of a model that was trained here; others are named by their config.json
 
@@ -97,7 +101,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format_version: Literal[6] = 6
+    format_version: int = Field(default=FORMAT, strict=True)
     name: str = Field(pattern=NAME_PATTERN.pattern)
     languages: Languages
     family: str = Field(default=FAMILY, min_length=1, max_length=64)
@@ -119,6 +123,19 @@ class Manifest(BaseModel):
     parameters: int = Field(gt=0, le=2**63 - 1)
     provenance: Provenance
     files: dict[str, str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_format_that_is_read(cls, fields: object) -> object:
+        """Refuse other formats by their number alone: nothing is known of their fields."""
+        version = fields.get("format_version") if isinstance(fields, dict) else None
+        if isinstance(version, int) and version < OLDEST_FORMAT:
+            cure = "export the model again (dragoman export CHECKPOINT --out BUNDLE)"
+            raise ValueError(f"format_version: must be at least {OLDEST_FORMAT}, not {version}: {cure}")
+        if isinstance(version, int) and version > FORMAT:
+            cure = "install a newer dragoman-server"
+            raise ValueError(f"format_version: must be at most {FORMAT}, not {version}: {cure}")
+        return fields
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

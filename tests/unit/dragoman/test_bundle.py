@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.bundle import Bundle, Manifest, cache_names, find_bundles, memory_names, sha256, target_limit
+from dragoman.bundle import (
+    FORMAT,
+    OLDEST_FORMAT,
+    Bundle,
+    Manifest,
+    cache_names,
+    find_bundles,
+    memory_names,
+    sha256,
+    target_limit,
+)
 from dragoman.errors import BundleError
 
 GRAPHS = {
@@ -20,7 +30,7 @@ GRAPHS = {
 }
 CONTENT = GRAPHS | {"tokenizer.model": b"pieces"}
 FIELDS = {
-    "format_version": 6,
+    "format_version": FORMAT,
     "name": "en-de",
     "languages": {"sources": ["en"], "targets": ["de"]},
     "precision": "int8",
@@ -132,11 +142,28 @@ def test_a_graph_that_the_manifest_leaves_out_is_not_trusted(folder: Path, edit:
     assert f"no entry for {name}" in refusal(edit(files=files))
 
 
+@pytest.mark.parametrize("other", [{}, {"alignment": None}, {"shape": "round"}])
+@pytest.mark.parametrize(
+    ("version", "limit", "cure"),
+    [
+        (OLDEST_FORMAT - 1, f"at least {OLDEST_FORMAT}", "export the model again (dragoman export "),
+        (0, f"at least {OLDEST_FORMAT}", "export the model again (dragoman export "),
+        (FORMAT + 1, f"at most {FORMAT}", "install a newer dragoman-server"),
+    ],
+)
+def test_another_format_is_refused_by_its_number(
+    edit: Edit, version: int, limit: str, cure: str, other: dict[str, Any]
+) -> None:
+    folder = edit(format_version=version, **other)
+    message = f"{folder / 'bundle.json'}: format_version: must be {limit}, not {version}: {cure}"
+    assert refusal(folder).startswith(message)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"format_version": 5}, "format_version: must be 6, not 5"),
-        ({"format_version": 0}, "format_version"),
+        ({"format_version": "6"}, "format_version: must be a valid integer, not '6'"),
+        ({"format_version": True}, "format_version"),
         ({"precision": "int4"}, "precision"),
         ({"name": "../en-de"}, "name"),
         ({"name": ""}, "name"),

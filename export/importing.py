@@ -90,7 +90,6 @@ def _import(arguments: argparse.Namespace) -> "Imported":
     """Write the checkpoint, and say what it is."""
     start_s = time.monotonic()
     folder, name = _folder(arguments.source)
-    say("loading torch")
     from model.importing.family import Wanted
     from model.importing.run import import_folder
 

@@ -12,7 +12,7 @@ from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_OK
 from dragoman.framing import Frame
 from export.cli import kind_of
-from model.layout import family, languages
+from model.layout import WEIGHTS, family, languages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,7 +82,7 @@ def build_parser() -> Parser:
 
 def _inspect_checkpoint(arguments: argparse.Namespace) -> None:
     known = languages(arguments.model)
-    from model.checkpoint import WEIGHTS, load_checkpoint
+    from model.checkpoint import load_checkpoint
 
     heads = _heads_of(arguments.bundle, arguments.model / WEIGHTS) if arguments.bundle else None
     model, tokenizer = load_checkpoint(arguments.model)

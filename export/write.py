@@ -43,9 +43,10 @@ from export.samples import Sample, fitting, of_corpus, shipped
 from export.search import write_search
 from export.stand_ins import measure_stand_ins
 from export.weights import WeightsFile
-from model.checkpoint import WEIGHTS, load_checkpoint, replacing
+from model.checkpoint import load_checkpoint
 from model.corpus import Corpus
-from model.layout import family
+from model.layout import WEIGHTS, family
+from model.replacing import replacing
 from model.transformer import Transformer
 
 # Distributions; onnxruntime comes as the one or the other.

@@ -1,9 +1,8 @@
 """The checkpoint on disk: configuration, weights, tokenizer, provenance, sentences to check. Nothing is pickled."""
 
 import json
-import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,10 @@ from dragoman.invalid import describe
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from model.config import TransformerConfig
 from model.corpus import Corpus
-from model.layout import CONFIG, PARITY, PARITY_PAIRS, TRAINING
+from model.layout import CONFIG, PARITY, PARITY_PAIRS, TRAINING, WEIGHTS
+from model.parameters import compare_shapes
+from model.replacing import replacing
 from model.transformer import Transformer
-
-WEIGHTS = "model.safetensors"
-
-# Of weights that do not fit, as many are named.
-_FAULTS = 20
 
 
 def weights(model: Transformer) -> dict[str, Tensor]:
@@ -38,30 +34,10 @@ def load_weights(model: Transformer, tensors: Mapping[str, Tensor], origin: Path
     Raises:
         BundleError: names or shapes do not fit; the first are listed.
     """
-    compare_shapes(model, {name: tensor.shape for name, tensor in tensors.items()}, origin)
+    compare_shapes(model.config, {name: tensor.shape for name, tensor in tensors.items()}, origin)
     with torch.no_grad():
         for name, parameter in weights(model).items():
             parameter.copy_(tensors[name])
-
-
-def compare_shapes(model: Transformer, shapes: Mapping[str, Sequence[int]], origin: Path) -> None:
-    """Compare the names and shapes of weights with those that a model has.
-
-    Raises:
-        BundleError: they do not fit; the first are listed.
-    """
-    wanted = {name: list(parameter.shape) for name, parameter in weights(model).items()}
-    faults = [f"missing {name}" for name in wanted.keys() - shapes.keys()]
-    faults += [f"unknown {name}" for name in shapes.keys() - wanted.keys()]
-    faults += [
-        f"{name} is {list(shapes[name])}, not {wanted[name]}"
-        for name in wanted.keys() & shapes.keys()
-        if list(shapes[name]) != wanted[name]
-    ]
-    if faults:
-        more = [f"and {len(faults) - _FAULTS} more"] if len(faults) > _FAULTS else []
-        told = "; ".join([*sorted(faults)[:_FAULTS], *more])
-        raise BundleError(f"{origin}: weights do not fit the configuration: {told}")
 
 
 def average(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
@@ -109,30 +85,6 @@ def copy_tokenizer(folder: Path, out: Path) -> None:
         shutil.copyfile(folder / name, out / name)
 
 
-class replacing:  # noqa: N801 - reads as a verb in a with statement
-    """A folder beside the target that takes the target's name once the block ends well."""
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._partial = target.with_name(target.name + ".partial")
-
-    def __enter__(self) -> Path:
-        shutil.rmtree(self._partial, ignore_errors=True)
-        self._partial.mkdir(parents=True)
-        return self._partial
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            shutil.rmtree(self._partial, ignore_errors=True)
-            return
-        old = self._target.with_name(self._target.name + ".old")
-        shutil.rmtree(old, ignore_errors=True)
-        if self._target.exists():
-            os.rename(self._target, old)
-        os.rename(self._partial, self._target)
-        shutil.rmtree(old, ignore_errors=True)
-
-
 def load_checkpoint(folder: Path) -> tuple[Transformer, Tokenizer]:
     """Load a model, in evaluation mode and fp32, and its tokenizer.
 
@@ -161,8 +113,6 @@ def _check_sizes(config: TransformerConfig, file: Path) -> None:
     Raises:
         BundleError: names or shapes do not fit.
     """
-    with torch.device("meta"):
-        model = Transformer(config)
     with safe_open(file, framework="pt") as stored:
         shapes = {name: stored.get_slice(name).get_shape() for name in stored.keys()}  # noqa: SIM118 - it is no dict
-    compare_shapes(model, shapes, file)
+    compare_shapes(config, shapes, file)

@@ -14,6 +14,7 @@ from dragoman.language import RULE, is_code
 from dragoman.language_marks import Languages
 
 CONFIG: Final = "config.json"
+WEIGHTS: Final = "model.safetensors"
 LANGUAGES: Final = "languages.json"
 IMPORT: Final = "import.json"
 TRAINING: Final = "training.json"

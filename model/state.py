@@ -11,9 +11,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from dragoman.errors import DataError
-from model.checkpoint import load_weights, replacing, weights
+from model.checkpoint import load_weights, weights
 from model.optim import Optimizers
 from model.options import TrainingOptions
+from model.replacing import replacing
 from model.transformer import Transformer
 
 RNG = "rng"

@@ -16,10 +16,11 @@ from tqdm import tqdm
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer
-from model.checkpoint import WEIGHTS, average, copy_tokenizer, load_checkpoint, load_weights, save_checkpoint, weights
+from model.checkpoint import average, copy_tokenizer, load_checkpoint, load_weights, save_checkpoint, weights
 from model.corpus import Corpus, read_corpus
 from model.data import Batch, PairDataset, SpecialIds
 from model.evaluate import translate
+from model.layout import WEIGHTS
 from model.optim import Optimizers, Schedule
 from model.options import TrainingOptions
 from model.plot import plot_learning_curve

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from dragoman.bundle import Bundle, sha256
 from export.write import Target, manifest_of, write_bundle
-from model.checkpoint import WEIGHTS, load_checkpoint
+from model.checkpoint import load_checkpoint
+from model.layout import WEIGHTS
 from tests.exporting import quick_and_quiet
 from tests.made_once import made_once
 

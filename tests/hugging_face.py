@@ -25,13 +25,14 @@ from transformers import (
     UMT5ForConditionalGeneration,
 )
 
-from model.checkpoint import WEIGHTS, load_weights
+from model.checkpoint import load_weights
 from model.data import pad
 from model.importing.checkpoint import write_checkpoint
 from model.importing.families import family_of
 from model.importing.family import Texts
 from model.importing.source import Source
 from model.importing.weights import open_weights
+from model.layout import WEIGHTS
 from model.transformer import Transformer
 
 CLASSES: dict[str, tuple[Any, Any]] = {

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from dragoman.errors import DataError
 from model.config import TransformerConfig
+from model.importing.arrays import Array
 from model.importing.family import Network, Recipe
 from model.importing.generation import Generation
 from model.importing.settings import activation, configuration, flag, whole
@@ -174,11 +174,17 @@ def _check_rows(source: Source, weights: Weights, layout: Layout, encoder: str, 
             raise DataError(f"{source.folder}: {name} is {list(weights.shape(name))}, {CONFIG} says {[rows, width]}")
 
 
-def output_bias(weights: Weights, generation: Generation, rows: int) -> Tensor | None:
-    """Add up the bias of the logits and what is banned, in fp32; None where there is neither."""
-    bias = torch.zeros(rows)
+def output_bias(weights: Weights, generation: Generation, rows: int) -> Array | None:
+    """Add up the bias of the logits and what is banned, in fp32; None where there is neither.
+
+    Raises:
+        DataError: the bias has another size, or an id is banned that is none.
+    """
+    bias = np.zeros(rows, np.float32)
     if _BIAS in set(weights.names):
-        bias += weights.read(_BIAS).float().reshape(-1)
+        if (shape := weights.shape(_BIAS)) not in ((rows,), (1, rows)):
+            raise DataError(f"weights: {_BIAS} is {list(shape)}, not {[1, rows]}")
+        bias += weights.read(_BIAS).astype(np.float32).reshape(-1)
     for banned in generation.banned:
         if banned >= rows:
             raise DataError(f"bad_words_ids: {banned} is not below the {rows} pieces of the target")

@@ -4,6 +4,7 @@ Its format is that of CTranslate2's own reader (src/models/model.cc): a header, 
 and content of each variable, then aliases.
 """
 
+import math
 import mmap
 import struct
 from collections.abc import Iterable
@@ -11,15 +12,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from dragoman.errors import DataError
+from model.importing.arrays import BFLOAT16, Array, DType
 from model.importing.start_row import shape_with_start, with_start
 
 _VERSIONS: Final = (4, 5, 6)
 # By CTranslate2's numbers of types.
-_TYPES: Final = (torch.float32, torch.int8, torch.int16, torch.int32, torch.float16, torch.bfloat16)
+_TYPES: Final = (*map(np.dtype, (np.float32, np.int8, np.int16, np.int32, np.float16)), BFLOAT16)
 _SCALE: Final = "_scale"  # behind the name of a weight in whole numbers
 _MOST_DIMENSIONS: Final = 4
 # What has a row for each piece.
@@ -33,7 +33,7 @@ _OF_PIECES: Final = (
 
 
 class _Variable(NamedTuple):
-    dtype: torch.dtype
+    dtype: DType
     shape: tuple[int, ...]
     start: int
     size: int
@@ -69,8 +69,8 @@ class Ct2Weights:
         return [name for name, variable in self._variables.items() if variable.shape and self._is_weight(name)]
 
     def _is_weight(self, name: str) -> bool:
-        dtype = self._variables[name].dtype
-        return name + _SCALE in self._variables or (dtype.is_floating_point and not name.endswith(_SCALE))
+        is_whole = _is_whole(self._variables[name].dtype)
+        return name + _SCALE in self._variables or not (is_whole or name.endswith(_SCALE))
 
     def has(self, name: str) -> bool:
         """Tell whether there is a variable or an alias of a name."""
@@ -85,28 +85,28 @@ class Ct2Weights:
         shape = self._variable(name).shape
         return shape_with_start(shape) if self.original(name) in self._of_pieces else shape
 
-    def dtype(self, name: str) -> torch.dtype:
+    def dtype(self, name: str) -> DType:
         """Tell the type of the values that `read` gives."""
         dtype = self._variable(name).dtype
-        return dtype if dtype.is_floating_point else torch.float32
+        return np.dtype(np.float32) if _is_whole(dtype) else dtype
 
-    def read(self, name: str) -> Tensor:
+    def read(self, name: str) -> Array:
         """Read one; whole numbers are divided by their scale, of each row or of all."""
-        tensor = self._numbers(name)
-        return with_start(tensor) if self.original(name) in self._of_pieces else tensor
+        array = self._numbers(name)
+        return with_start(array) if self.original(name) in self._of_pieces else array
 
-    def _numbers(self, name: str) -> Tensor:
-        tensor = self._tensor(self._variable(name))
-        if tensor.is_floating_point():
-            return tensor
-        scale = self._tensor(self._variable(self.original(name) + _SCALE)).float()
-        return tensor.float() / (scale[:, None] if scale.dim() else scale)
+    def _numbers(self, name: str) -> Array:
+        array = self._array(self._variable(name))
+        if not _is_whole(array.dtype):
+            return array
+        scale = self._array(self._variable(self.original(name) + _SCALE)).astype(np.float32)
+        return array.astype(np.float32) / (scale[:, None] if scale.ndim else scale)
 
     def setting(self, name: str, default: float) -> float:
         """Read a variable that is a single number."""
         if not self.has(name):
             return default
-        return float(self._tensor(self._variable(name)).flatten()[0])
+        return float(self._array(self._variable(name)).flat[0])
 
     def _variable(self, name: str) -> _Variable:
         try:
@@ -114,11 +114,9 @@ class Ct2Weights:
         except KeyError as error:
             raise DataError(f"{self._file}: there is no {name}") from error
 
-    def _tensor(self, variable: _Variable) -> Tensor:
+    def _array(self, variable: _Variable) -> Array:
         count = variable.size // variable.dtype.itemsize
-        # A copy: torch wants memory that it may write to.
-        content = np.frombuffer(self._content, np.uint8, variable.size, variable.start).copy()
-        return torch.from_numpy(content).view(variable.dtype)[:count].reshape(variable.shape)
+        return np.frombuffer(self._content, variable.dtype, count, variable.start).reshape(variable.shape)
 
     def _read(self) -> None:
         self._at = 0
@@ -136,7 +134,7 @@ class Ct2Weights:
                 raise ValueError(f"{name} has {rank} dimensions")
             shape = tuple(self._number("I") for _ in range(rank))
             dtype, size = _TYPES[self._number("B")], self._number("I")
-            if size != dtype.itemsize * torch.Size(shape).numel() or self._at + size > len(self._content):
+            if size != dtype.itemsize * math.prod(shape) or self._at + size > len(self._content):
                 raise ValueError(f"{name} is cut off, or has another size than its shape says")
             self._variables[name] = _Variable(dtype, shape, self._at, size)
             self._at += size
@@ -152,3 +150,7 @@ class Ct2Weights:
         text: Any = self._content[self._at : self._at + size - 1]  # a zero byte ends it
         self._at += size
         return bytes(text).decode()
+
+
+def _is_whole(dtype: DType) -> bool:
+    return np.issubdtype(dtype, np.integer)

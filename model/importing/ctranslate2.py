@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import torch
+import numpy as np
 
 from dragoman.errors import DataError
 from dragoman.language_marks import LanguageMarks
@@ -132,7 +132,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
     }
     tied = {_embeddings(weights, "encoder"), "decoder/embeddings/weight", "decoder/projection/weight", _BIAS}
     if weights.from_zeros:
-        bias = weights.read(_BIAS).float() if has_bias else torch.zeros(target_rows)
+        bias = weights.read(_BIAS).astype(np.float32) if has_bias else np.zeros(target_rows, np.float32)
         bias[start_id] = BANNED
         recipes["output.bias"] = bias
     return Network(config, recipes, ignored=frozenset(map(weights.original, tied)))

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from torch import Tensor
-
 from dragoman.language_marks import Languages
 from model.config import TransformerConfig
+from model.importing.arrays import Array
 from model.importing.source import Source
 from model.importing.weights import Weights
 
@@ -47,8 +46,8 @@ class Texts:
     warnings: Sequence[str] = ()
 
 
-# One weight of the checkpoint: tensors of the source, one below the other, or a tensor that was computed.
-Recipe = Sequence[str] | Tensor
+# One weight of the checkpoint: tensors of the source, one below the other, or an array that was computed.
+Recipe = Sequence[str] | Array
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-import torch
+import numpy as np
 
 from dragoman.errors import DataError
 from dragoman.language_marks import LanguageMarks, Languages
@@ -15,7 +15,7 @@ from model.importing.generation import Generation, read_generation
 from model.importing.settings import activation, check_keys, flag, whole
 from model.importing.source import CONFIG, Source
 from model.importing.weights import Weights
-from model.positions import sinusoids
+from model.tables import sinusoids
 
 # What older files say; BART had these switches, and Marian the one value of each.
 _FIXED: Final = {
@@ -147,9 +147,11 @@ def _is_formula(weights: Weights) -> bool:
     there = set(weights.names)
     for name in _POSITIONS:
         if name in there:
-            rows, width = weights.shape(name)
-            table = sinusoids(rows, width, "sinusoidal_paper_halves")
-            if not torch.allclose(weights.read(name).float(), table, rtol=0, atol=_FORMULA):
+            table = weights.read(name).astype(np.float32)
+            if table.ndim != 2 or table.shape[1] % 2:
+                return False
+            formula = sinusoids(len(table), table.shape[1], "sinusoidal_paper_halves")
+            if not np.allclose(table, formula, rtol=0, atol=_FORMULA):
                 return False
     return True
 

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import torch
 import yaml
-from torch import Tensor
 
 from dragoman.errors import DataError
+from model.importing.arrays import Array, DType
 from model.importing.start_row import shape_with_start, with_start
 
 _SETTINGS: Final = "special:model.yml"
-_TYPES: Final = {"float32": torch.float32, "float16": torch.float16}
+_TYPES: Final = (np.dtype(np.float32), np.dtype(np.float16))
 _BIAS: Final = "final_logits_bias"
 _TABLES: Final = {
     "Wemb": "model.shared.weight",
@@ -82,7 +81,7 @@ class MarianWeights:
             shape = shape[::-1]
         return shape_with_start(shape) if name in _OF_TARGET else shape
 
-    def dtype(self, name: str) -> torch.dtype:
+    def dtype(self, name: str) -> DType:
         """Tell the type of the values.
 
         Raises:
@@ -90,17 +89,18 @@ class MarianWeights:
         """
         _, stored = self._headers[self._stored[name]]
         if stored not in _TYPES:
-            raise DataError(f"{self._file}: {self._stored[name]} is stored as {stored}, not as {' or '.join(_TYPES)}")
-        return _TYPES[stored]
+            known = " or ".join(map(str, _TYPES))
+            raise DataError(f"{self._file}: {self._stored[name]} is stored as {stored}, not as {known}")
+        return stored
 
-    def read(self, name: str) -> Tensor:
+    def read(self, name: str) -> Array:
         """Read one."""
-        tensor = torch.from_numpy(self._content[self._stored[name]])
+        array: Array = self._content[self._stored[name]]
         if self._is_row(name):
-            tensor = tensor[0]
+            array = array[0]
         elif self._is_transposed(name):
-            tensor = tensor.T.contiguous()
-        return with_start(tensor) if name in _OF_TARGET else tensor
+            array = array.T
+        return with_start(array) if name in _OF_TARGET else array
 
     def _is_row(self, name: str) -> bool:
         """Tell whether it is a vector, which Marian keeps as [1, width]."""
@@ -112,12 +112,12 @@ class MarianWeights:
         stored = self._stored[name]
         return name != stored and len(self._headers[stored][0]) == 2 and not stored.endswith(("Wemb", "Wt"))
 
-    def _header(self, name: str) -> tuple[tuple[int, ...], str]:
+    def _header(self, name: str) -> tuple[tuple[int, ...], DType]:
         with self._content.zip.open(f"{name}.npy") as stream:
             version = np.lib.format.read_magic(stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(stream)
-        return shape, dtype.name
+        return shape, dtype
 
 
 def hugging_face_name(name: str) -> str:

@@ -4,13 +4,14 @@ Marian decodes from zeros in the place of an embedding. As Hugging Face does whe
 zeros is put behind the pieces, and banned from the output.
 """
 
-import torch
-from torch import Tensor
+import numpy as np
+
+from model.importing.arrays import Array
 
 
-def with_start(table: Tensor) -> Tensor:
+def with_start(table: Array) -> Array:
     """Put zeros behind the last row of embeddings, of an output product or of its bias."""
-    return torch.cat([table, torch.zeros_like(table[:1])])
+    return np.concatenate([table, np.zeros_like(table[:1])])
 
 
 def shape_with_start(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from dragoman.errors import DataError
 from model.config import Activation, TransformerConfig
 from model.importing import t5_texts
@@ -117,7 +119,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         recipes["output.bias"] = bias
     if _is_scaled(source):
         # The scale of the output, in the last weight before it.
-        recipes["decoder_norm.weight"] = weights.read(_LAST_NORM).float() * config.d_model**-0.5
+        recipes["decoder_norm.weight"] = weights.read(_LAST_NORM).astype(np.float32) * config.d_model**-0.5
     ignored = frozenset({_SHARED, _OUTPUT, _UNUSED, _LAST_NORM}) | _COPIES
     return Network(config, recipes, ignored)
 

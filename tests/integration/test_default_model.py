@@ -14,9 +14,9 @@ from dragoman.tokenizer import Tokenizer
 from export.parity import compare, decode_with_checkpoint, decode_with_engine
 from export.samples import of_corpus
 from export.write import export_bundle
-from model.checkpoint import WEIGHTS, load_checkpoint
+from model.checkpoint import load_checkpoint
 from model.corpus import Corpus, read_corpus
-from model.layout import PARITY
+from model.layout import PARITY, WEIGHTS
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
 from service.options import SCORING, Decoding, RequestOptions

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from dragoman.errors import BundleError
-from model.checkpoint import average, load_checkpoint, load_weights, replacing, save_checkpoint, weights
+from model.checkpoint import average, load_checkpoint, load_weights, save_checkpoint, weights
 from model.corpus import Corpus, read_corpus
 from model.transformer import Transformer
 
@@ -118,43 +118,6 @@ def test_tokenizer_of_another_model(build: Build, tokenizer_folder: Path, tmp_pa
 def test_no_folder(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="not a readable checkpoint"):
         load_checkpoint(tmp_path / "missing")
-
-
-def test_replacing_an_old_folder(tmp_path: Path) -> None:
-    target = tmp_path / "folder"
-    for content in ("first", "second"):
-        with replacing(target) as partial:
-            (partial / f"{content}.txt").write_text(content)
-            assert partial.parent == tmp_path
-    assert [path.name for path in target.iterdir()] == ["second.txt"]
-    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_replacing_leaves_the_old_folder_when_the_block_raises(tmp_path: Path, error: type[BaseException]) -> None:
-    target = tmp_path / "folder"
-    with replacing(target) as partial:
-        (partial / "old.txt").write_text("old")
-
-    def fail() -> None:
-        with replacing(target) as partial:
-            (partial / "new.txt").write_text("new")
-            raise error
-
-    with pytest.raises(error):
-        fail()
-    assert [path.name for path in target.iterdir()] == ["old.txt"]
-    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-
-
-def test_replacing_clears_what_a_kill_left(tmp_path: Path) -> None:
-    (tmp_path / "folder.partial").mkdir()
-    (tmp_path / "folder.partial" / "half.txt").write_text("half")
-    (tmp_path / "folder.old").mkdir()
-    with replacing(tmp_path / "folder") as partial:
-        (partial / "whole.txt").write_text("whole")
-    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["whole.txt"]
-    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 def test_average() -> None:

@@ -103,7 +103,7 @@ def test_an_interrupted_save_leaves_what_the_old_state_needs(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("model.checkpoint.os.rename", killed)
+        patch.setattr("model.replacing.os.rename", killed)
         with pytest.raises(KeyboardInterrupt):
             run.save()
     assert run.folder.load(run.model, run.optimizers, OPTIONS).step == 2

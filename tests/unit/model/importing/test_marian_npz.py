@@ -16,10 +16,11 @@ from sentencepiece import SentencePieceProcessor
 from dragoman.cli import main
 from dragoman.framing import Frame
 from dragoman.tokenizer import SOURCE_VOCABULARY, TARGET_VOCABULARY, VOCABULARY
-from model.checkpoint import WEIGHTS, load_checkpoint
+from model.checkpoint import load_checkpoint
 from model.decoding import greedy
 from model.importing.family import Wanted
 from model.importing.run import import_folder
+from model.layout import WEIGHTS
 from tests import hugging_face_files, marian_npz
 from tests.hugging_face_files import sentences
 

@@ -70,10 +70,7 @@ def in_words(error: DragomanError, address: str) -> DragomanError:
     if _NO_GRPC in details:
         return ServerUnavailableError(f"{address} does not speak gRPC: is it the HTTP port of a server?")
     if _has(details, _NO_CONNECTION):
-        why = (
-            ": the host has no address" if _has(details, _NO_NAME) else f": {NO_TLS}" if _has(details, _NO_TLS) else ""
-        )
-        return ServerUnavailableError(f"no server answers at {address}{why}")
+        return ServerUnavailableError(f"no server answers at {address}{_why(details)}")
     if _has(details, _BROKEN):
         return ServerUnavailableError(f"the connection to {address} broke: {details}")
     return error

@@ -134,10 +134,10 @@ class Connections:
             asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Accept the connections that wait."""
+        """Accept the connections that wait, so many at most that a flood of them does not hold the event loop."""
         loop = asyncio.get_running_loop()
         try:
-            while True:
+            for _ in range(_BACKLOG):
                 self._take(*listening.accept())
         except BlockingIOError:
             return

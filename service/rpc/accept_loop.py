@@ -15,7 +15,8 @@ from grpc.aio import _server as aio_server
 
 # What is used of grpcio beside its public names. Without one of them, as before 1.84, its own loop runs. Where that one
 # ends, Core writes to memory that was freed, and nothing can be promised: the tests of paths are there to see it first.
-_NEEDED: Final = ("_MethodResolver", "_handle_rpc", "_schedule_rpc_coro")
+_CALL: Final = "_schedule_rpc_coro"  # goes on until the answer is sent
+_NEEDED: Final = ("_MethodResolver", "_handle_rpc", _CALL)
 _NEEDED_OF_LOOP: Final = ("_make_request_call_future", "_request_call", "_request_registered_call", "_server_main_loop")
 _METHOD: Final = "unknown"  # in place of a path, which may be anything
 
@@ -41,7 +42,7 @@ def why_ended(server: Any) -> BaseException | str | None:
 
 def calls() -> set[asyncio.Task[Any]]:
     """Find the tasks of calls whose answers are not sent yet, of all servers of this event loop."""
-    return {task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == _NEEDED[-1]}
+    return {task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == _CALL}
 
 
 def _is_known() -> bool:

@@ -15,6 +15,7 @@ def host_of(address: str) -> str:
     return str(ipaddress.ip_network((numeric, 64), strict=False))
 
 
+@lru_cache(maxsize=64)  # asked at every HTTP request
 def is_loopback(host: str) -> bool:
     """Tell whether a name or a numeric address means this machine on each machine."""
     name = host.lower().removesuffix(".")

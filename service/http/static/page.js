@@ -142,7 +142,7 @@ async function translate() {
 function follow(code) {
   showDetected(code);
   const into = targets.get(code);
-  if (!into || into.has(target.value)) return false;
+  if (!into?.size || into.has(target.value)) return false;
   const codes = [navigator.language.split("-")[0], ...[...target.options].map(({ value }) => value)];
   target.value = codes.find((each) => into.has(each));
   translate();

@@ -69,6 +69,18 @@ async def test_connections_that_were_not_accepted_yet_are_answered(connections: 
         connect(address)
 
 
+async def test_a_flood_of_connections_does_not_hold_the_event_loop(connections, address: Address, monkeypatch) -> None:
+    monkeypatch.setattr("service.http.connections._BACKLOG", 3)
+    callers = [connect(address) for _ in range(10)]
+    while connections.count == 0:
+        await asyncio.sleep(0)
+    assert connections.count <= 3
+    assert await asyncio.gather(*(asyncio.to_thread(get, caller) for caller in callers)) == [(b"here", None)] * 10
+    for caller in callers:
+        caller.close()
+    await connections.close(PATIENCE_S)
+
+
 async def test_connections_without_a_call_are_ended(connections: Connections, address: Address) -> None:
     caller = connect(address)
     await connections.close(PATIENCE_S)

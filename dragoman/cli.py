@@ -66,6 +66,7 @@ COMMANDS = {
 }
 _CLIENT_EXTRAS = ("documents",)  # those of the distribution `dragoman`
 _EXTRAS = {
+    "filelock": "import",
     "lxml": "documents",
     "markdown_it": "documents",
     "onnxruntime": "cpu",

@@ -1,7 +1,7 @@
 """The command `dragoman import`; its help and the errors of its arguments need no torch."""
 
 import argparse
-import re
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -14,13 +14,12 @@ from dragoman.bundle import Precision
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from export.cli import export, model_name, say
+from export.fetching import LICENCES, Fetched, fetch
 
 if TYPE_CHECKING:
     from model.importing.run import Imported
 
 BUNDLE: Final = "bundle"  # folder of the bundle, in that of the checkpoint
-_HUB_NAME: Final = re.compile(r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
-_OPUS: Final = "Helsinki-NLP"  # whose the models of OPUS-MT are on the hub
 _MOST_SHOWN: Final = 12
 _LIMITS: Final = {"source": 128, "target": 256}  # as dragoman export; fewer where the model has fewer positions
 
@@ -60,7 +59,8 @@ def build_parser() -> Parser:
     add(
         "source",
         metavar="SOURCE",
-        help="folder of the model, or its name on the hub, such as Helsinki-NLP/opus-mt-en-de",
+        help="folder of the model, its name on the hub, such as Helsinki-NLP/opus-mt-en-de, or of Firefox, such as "
+        "firefox:en-de",
     )
     add(
         "--out",
@@ -89,12 +89,13 @@ def _codes(text: str) -> tuple[str, ...]:
 def _import(arguments: argparse.Namespace) -> "Imported":
     """Write the checkpoint, and say what it is."""
     start_s = time.monotonic()
-    folder, name = _folder(arguments.source)
+    fetched = fetch(arguments.source, say)
     from model.importing.family import Wanted
     from model.importing.run import import_folder
 
     wanted = Wanted(arguments.source_language, arguments.target_language, arguments.languages)
-    imported = import_folder(folder, arguments.out, wanted, say, name)
+    imported = import_folder(fetched.folder, arguments.out, wanted, say, fetched.name, fetched.origin)
+    _keep_licence(fetched, arguments.out)
     for warning in imported.warnings:
         print(f"warning: {warning}")
     config = imported.config
@@ -106,40 +107,17 @@ def _import(arguments: argparse.Namespace) -> "Imported":
         f"{pieces}, {imported.parameters / 1e6:,.1f} million parameters"
     )
     print(f"languages: {_listed(imported.languages.sources)} to {_listed(imported.languages.targets)}")
+    print(f"licence: {fetched.origin['licence'] or 'its card does not say it'}")
     print(f"wrote {arguments.out}, {_megabytes(arguments.out)}, in {time.monotonic() - start_s:.1f} s")
     return imported
 
 
-def _folder(source: str) -> tuple[Path, str]:
-    """Find the folder of a model, from the hub where there is none of this name here; and the name of the model.
-
-    Raises:
-        DataError: there is none of this name, and the hub has none either, or cannot be reached.
-    """
-    if Path(source).exists():
-        return Path(source), ""
-    if not _HUB_NAME.fullmatch(source):
-        hint = f"; did you mean {_OPUS}/{source}?" if source.startswith("opus-mt-") else ""
-        raise DataError(f"{source}: no such folder{hint}")
-    say(f"no folder {source} here; fetching it from the hub")
-    return _fetched(source), source.rsplit("/", 1)[-1]
-
-
-def _fetched(name: str) -> Path:
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
-    try:
-        files = [file.rfilename for file in HfApi().model_info(name).siblings or ()]
-        weights = "*.safetensors" if any(file.endswith(".safetensors") for file in files) else "*.bin"
-        patterns = ["*.json", "*.spm", "*.model", weights]
-        return Path(snapshot_download(name, allow_patterns=patterns))
-    except HFValidationError as error:
-        raise DataError(f"{name}: {error}") from error
-    except HfHubHTTPError as error:
-        raise DataError(f"{name}: the hub refuses it: {str(error).splitlines()[0]:.200}") from error
-    except Exception as error:  # of its HTTP library, which is another one in each version
-        raise DataError(f"{name}: no such folder, and the hub cannot be reached: {type(error).__name__}") from error
+def _keep_licence(fetched: Fetched, out: Path) -> None:
+    """Put what the folder says of its licence beside the checkpoint."""
+    for file in (file for pattern in LICENCES for file in fetched.folder.glob(pattern) if file.is_file()):
+        shutil.copyfile(file, out / file.name)
+    if fetched.is_spare:
+        shutil.rmtree(fetched.folder)
 
 
 def _export(arguments: argparse.Namespace, imported: "Imported") -> int:

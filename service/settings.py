@@ -5,10 +5,10 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from dragoman import language
 from dragoman.address import Address
@@ -78,9 +78,15 @@ class Settings(BaseSettings):
         description="CA bundle (PEM file) used to verify client certificates; enables mTLS",
     )
     api_keys: str = Field("", description="TOML file of API keys; every call must then have one of them")
-    models: Path = Field(
-        DEFAULT_MODELS,
-        description="a bundle, or a folder with bundles at any depth; by default the models that come with the server",
+    models: Annotated[tuple[str, ...], NoDecode] = Field(
+        (str(DEFAULT_MODELS),),
+        description="names of models, separated by commas: a bundle, a folder with bundles at any depth, a folder that "
+        "dragoman import reads, a model of the hub (OWNER/NAME), firefox:SOURCE-TARGET or firefox:all; by default the "
+        "models that come with the server",
+    )
+    firefox_models: str = Field(
+        "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data/db/models.json",
+        description="URL of the list of the models of Firefox",
     )
     watch_models_s: float = Field(
         0.0,
@@ -252,6 +258,13 @@ class Settings(BaseSettings):
         Address.parse(value)
         return value
 
+    @field_validator("models", mode="before")
+    @classmethod
+    def _are_names(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return (value,) if Path(value).exists() else tuple(_listed(value))
+        return (str(value),) if isinstance(value, Path) else value
+
     @field_validator("http_origins")
     @classmethod
     def _are_origins(cls, value: str) -> str:
@@ -315,6 +328,11 @@ class Settings(BaseSettings):
         if value and not re.fullmatch(r"https?://[^\s/]+/?", value):
             raise ValueError("must be http://host:port or https://host:port")
         return value
+
+    @property
+    def model_folders(self) -> list[Path]:
+        """The folders of `models`, once each of them is one."""
+        return list(map(Path, self.models))
 
     @property
     def http_origin_list(self) -> list[str]:

@@ -76,3 +76,16 @@ def files(kind: str, folder: Path) -> Path:
     model = hugging_face.random_model(given["model_type"], 11, **settings)
     hugging_face.save(model, folder, bad_words_ids=[[model.config.pad_token_id]])
     return folder
+
+
+def pair() -> Path:
+    """Give a folder of OPUS-MT for one language pair, which only its name says."""
+
+    def make(folder: Path) -> None:
+        source = hugging_face_files.marian_files(folder / "opus-mt-en-de", d_model=32)
+        given = json.loads((source / "config.json").read_text())
+        settings = {key: value for key, value in given.items() if key not in ("model_type", "architectures")}
+        model = hugging_face.random_model("marian", 2, **settings)
+        hugging_face.save(model, source, bad_words_ids=[[given["pad_token_id"]]], no_repeat_ngram_size=3)
+
+    return made_once("opus-mt-en-de", make) / "opus-mt-en-de"

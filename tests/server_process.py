@@ -109,6 +109,7 @@ class ServerProcess:
         arguments: Sequence[str] = (),
         program: Sequence[str] = ("-m", "dragoman.cli"),
         log: Path | None = None,
+        names: Sequence[str] = (),
         **environment: str,
     ) -> None:
         """Start it, and do not wait for it.
@@ -117,19 +118,19 @@ class ServerProcess:
             arguments: flags of `dragoman serve`; they win over those that it gets here.
             program: what the interpreter runs.
             log: file for its standard error; None: it is read here.
+            names: of models, in place of the model of the repository.
             environment: variables on top of ours.
         """
         defaults = {
             "--address": "127.0.0.1:0",
             "--http-address": "none",
             "--metrics-address": "127.0.0.1:0",
-            "--models": str(BUNDLE),
-        }
+        } | ({} if names else {"--models": str(BUNDLE)})
         given = [f"{flag}={value}" for flag, value in defaults.items()]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
         reading, writing = os.pipe() if log is None else (None, os.open(log, os.O_WRONLY))
         self.process = subprocess.Popen(
-            [sys.executable, *program, "serve", "--log-format=json", *given, *arguments],
+            [sys.executable, *program, "serve", "--log-format=json", *given, *arguments, *names],
             cwd=REPOSITORY,
             env=inherited | environment,
             stdout=subprocess.DEVNULL,

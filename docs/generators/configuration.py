@@ -1,7 +1,7 @@
 """The page of the settings: its tables, between two marks, are made from the settings themselves."""
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -49,14 +49,15 @@ def _values(field: FieldInfo) -> str:
         return "`true`, `false`"
     if get_origin(field.annotation) is Literal:
         return ", ".join(f"`{choice}`" for choice in get_args(field.annotation))
-    bounds = {kind: _shown(value) for each in field.metadata for kind, value in asdict(each).items()}
+    known = [asdict(each) for each in field.metadata if is_dataclass(each) and not isinstance(each, type)]
+    bounds = {kind: _shown(value) for each in known for kind, value in each.items()}
     least = f"above {bounds['gt']}" if "gt" in bounds else bounds.get("ge", "")
     return f"{least} to {bounds['le']}" if "le" in bounds else f"{least} or more" if least else ""
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Path):  # in the repository, as in a wheel
-        return str(value.relative_to(PAGE.parents[1]))
+    if isinstance(value, tuple):  # the folder of the models: in the repository, as in a wheel
+        return ", ".join(str(Path(folder).relative_to(PAGE.parents[1])) for folder in value)
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

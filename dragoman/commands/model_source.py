@@ -4,7 +4,6 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
 from dragoman import access
@@ -42,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     place = parser.add_mutually_exclusive_group()
     place.add_argument(
         "--models",
-        type=Path,
-        metavar="FOLDER",
-        help="a bundle, or a folder with bundles (default: the models that come with the server; DRAGOMAN_MODELS)",
+        metavar="NAME",
+        help="a bundle, a folder with bundles, or another name of models as for dragoman serve (default: the models "
+        "that come with the server; DRAGOMAN_MODELS)",
     )
     place.add_argument(
         "--address",

@@ -1,8 +1,9 @@
 """An import from beginning to end: all that can be refused is refused before a weight is read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from dragoman.language_marks import Languages
 from model.config import TransformerConfig
@@ -40,6 +41,7 @@ def import_folder(
     wanted: Wanted = ANY_LANGUAGES,
     report: Report = lambda message: None,
     name: str = "",
+    origin: Mapping[str, str] = MappingProxyType({}),
 ) -> Imported:
     """Write a checkpoint of a model in the format of Hugging Face.
 
@@ -49,6 +51,7 @@ def import_folder(
         wanted: what the user says of the languages.
         report: told of each step before it begins.
         name: of the model, which may say its languages; that of the folder if empty.
+        origin: what is known of where it comes from, for the record.
 
     Raises:
         DataError: the model cannot be imported; says why.
@@ -64,5 +67,6 @@ def import_folder(
     warnings += [*texts.warnings, *network.warnings]
     report("writing the checkpoint")
     record = {"family": source.config["model_type"], "source": dict(source.hashes()), "warnings": warnings}
+    record |= origin
     parameters = write_checkpoint(out, network, weights, texts, record)
     return Imported(family.name, network.config, parameters, texts.languages, tuple(warnings))

@@ -158,7 +158,7 @@ def _task(options: argparse.Namespace, let_in: Access, model: dict[str, str]) ->
         "identity": model,
         "source": source,
         "target": target,
-        "models": options.models and options.models.resolve(),
+        "models": options.models and in_process.folders(options.models),
         "address": options.address,
         "let_in": let_in,
     }

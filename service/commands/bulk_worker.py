@@ -15,6 +15,7 @@ from service.bulk.columns import Columns
 from service.bulk.worker import TranslateTexts, Worker
 from service.calls.limits import bad_texts
 from service.commands import in_process
+from service.commands.in_process import Models
 
 TARGET: Final = f"{__name__}:open_worker"
 
@@ -37,7 +38,7 @@ def open_worker(
     identity: Mapping[str, str],
     source: str,
     target: str,
-    models: Path | None,
+    models: Models,
     address: str | None,
     let_in: Access,
 ) -> Worker:
@@ -50,7 +51,7 @@ def open_worker(
         identity: of the model.
         source: BCP-47 code of the language to translate from; "": the model's own.
         target: of the language to translate into; "": likewise.
-        models: where bundles are, as for `in_process.manifests`.
+        models: as for `in_process.manifests`.
         address: of servers; None: the engine is in this process.
         let_in: to the servers.
 
@@ -64,7 +65,7 @@ def open_worker(
     return Worker(translate, out, Columns(id_column, text_column), identity["checkpoint_sha256"])
 
 
-def _in_process(models: Path | None, identity: Mapping[str, str], source: str, target: str) -> TranslateTexts:
+def _in_process(models: Models, identity: Mapping[str, str], source: str, target: str) -> TranslateTexts:
     """Load the model."""
     manifests = [manifest for _, manifest in in_process.manifests(models)]
     _check(model_source.choose(manifests, identity["name"], source, target), identity)

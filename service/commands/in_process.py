@@ -1,6 +1,5 @@
 """What `dragoman translate`, `detect`, `score` and `models` do without a server: read bundles, and use one of them."""
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -12,16 +11,17 @@ from dragoman.answers import Alternative, DetectedLanguage, Score, TokenScore, T
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
-from dragoman.errors import DragomanError
+from dragoman.errors import DataError, DragomanError
 from dragoman.glossary import GlossaryEntry
 from dragoman.language import translates
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, bad_terms_beside, raise_if_any
 from service.calls.spread import spread
+from service.library import importing
 from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, RequestOptions, Sampling, beam_size_of
 from service.registry import capacity
 from service.registry.glossaries import Glossaries
 from service.registry.reload_plan import check_names
-from service.settings import DEFAULT_MODELS, PREFIX, Settings, load
+from service.settings import Settings, load
 from service.terms import Index, Terms
 from service.text.detection import MOST_GUESSES, LanguageDetector, Tongues, agree
 from service.text.pair import Pair
@@ -31,25 +31,44 @@ from service.text.translator import Limits, Translator
 if TYPE_CHECKING:
     from service.engine.offline import OfflineEngine
 
+Models = str | Path | Sequence[str] | None
 
-def manifests(folder: Path | None) -> list[tuple[Path, Manifest]]:
+
+def folders(models: Models) -> tuple[str, ...]:
+    """List the folders of bundles; what is not there yet is imported.
+
+    Args:
+        models: their names, as the setting `models`; None: that of the environment, else the models of the server.
+
+    Raises:
+        DataError: a name means nothing, or models that only a server can put together.
+    """
+    shelf = importing.bring(read_settings(models))
+    if shelf.pivot:
+        raise DataError(f"two models would translate over {shelf.pivot}, which only a server does: dragoman serve")
+    return tuple(str(folder.resolve()) for folder in shelf.folders)
+
+
+def manifests(models: Models) -> list[tuple[Path, Manifest]]:
     """List bundles with their manifests, by the names of the models.
 
     Args:
-        folder: a bundle, or a folder with bundles; None: that of the environment, else the models of the server.
+        models: as for `folders`.
 
     Raises:
         BundleError: there is none, or a manifest cannot be read.
+        DataError: as `folders`.
     """
-    folder = folder or Path(os.environ.get(f"{PREFIX}MODELS") or DEFAULT_MODELS)
-    found = [(path, Manifest.read(path)) for path in find_bundles(folder)]
-    if not found:
-        raise no_bundles(folder)
+    found: list[tuple[Path, Manifest]] = []
+    for folder in map(Path, folders(models)):
+        if not (paths := find_bundles(folder)):
+            raise no_bundles(folder)
+        found += [(path, Manifest.read(path)) for path in paths]
     return sorted(found, key=lambda bundle: bundle[1].name)
 
 
 def translator(
-    folder: Path | None,
+    models: Models,
     *,
     model: str,
     source: str,
@@ -71,7 +90,7 @@ def translator(
     """Load a model, and give the function that translates texts with it.
 
     Args:
-        folder: where bundles are, as for `manifests`.
+        models: as for `manifests`.
         model: name of the model that is meant; "": any.
         source: BCP-47 code of the language to translate from; "": any.
         target: of the language to translate into; "": any.
@@ -93,7 +112,7 @@ def translator(
         DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
     """
     settings = read_settings()
-    bundle = _chosen(folder, model, source, target)
+    bundle = _chosen(models, model, source, target)
     manifest = bundle.manifest
     slots = capacity.slots_of(manifest, settings)
     penalty = DEFAULT_LENGTH_PENALTY if length_penalty is None else length_penalty
@@ -132,12 +151,12 @@ def translator(
 
 
 def detecting_translator(
-    folder: Path | None, *, model: str, source: str, target: str, **options: Any
+    models: Models, *, model: str, source: str, target: str, **options: Any
 ) -> Callable[[list[str]], list[Translation]]:
     """Give the function that translates texts, each with a model of its language, which is loaded when it is needed.
 
     Args:
-        folder: as for `translator`, and so are all others.
+        models: as for `translator`, and so are all others.
         model: likewise.
         source: "auto".
         target: likewise.
@@ -146,7 +165,7 @@ def detecting_translator(
     Raises:
         DragomanError: no model is meant, or no bundle can be read.
     """
-    own = [manifest for _, manifest in manifests(folder)]
+    own = [manifest for _, manifest in manifests(models)]
     named = [manifest for manifest in own if model in ("", manifest.name)]
     codes = dict.fromkeys(code for manifest in named for code in manifest.source_languages)
     sources = [code for code in codes if any(translates(each, code, target) for each in named) and code != target]
@@ -154,7 +173,7 @@ def detecting_translator(
         choose(own, model, "", target)  # it says what there is
     tongues = Tongues.of(sources, _languages(own))
     detector = LanguageDetector()
-    translator_of = cache(lambda code: translator(folder, model=model, source=code, target=target, **options))
+    translator_of = cache(lambda code: translator(models, model=model, source=code, target=target, **options))
 
     def translate(texts: list[str]) -> list[Translation]:
         rankings = [detector.rank(text, tongues, html=options["html"]) for text in texts]
@@ -174,17 +193,17 @@ def detecting_translator(
     return translate
 
 
-def detector(folder: Path | None, *, html: bool) -> Callable[[list[str]], list[list[DetectedLanguage]]]:
+def detector(models: Models, *, html: bool) -> Callable[[list[str]], list[list[DetectedLanguage]]]:
     """Give the function that says in which languages texts are, the most probable first.
 
     Args:
-        folder: where bundles are, as for `manifests`, whose languages count as more probable.
+        models: as for `manifests`, whose languages count as more probable.
         html: whether the texts are HTML.
 
     Raises:
         BundleError: there is none, or a manifest cannot be read.
     """
-    own = [manifest for _, manifest in manifests(folder)]
+    own = [manifest for _, manifest in manifests(models)]
     tongues = Tongues.of(sorted({code for each in own for code in each.source_languages}), _languages(own))
     detector = LanguageDetector()
 
@@ -196,12 +215,12 @@ def detector(folder: Path | None, *, html: bool) -> Callable[[list[str]], list[l
 
 
 def scorer(
-    folder: Path | None, *, model: str, source: str, target: str
+    models: Models, *, model: str, source: str, target: str
 ) -> Callable[[Sequence[tuple[str, str]]], list[Score]]:
     """Load a model, and give the function that scores pairs of texts and translations with it.
 
     Args:
-        folder: where bundles are, as for `manifests`.
+        models: as for `manifests`.
         model: name of the model that is meant; "": any.
         source: BCP-47 code of the language of the texts; "": any.
         target: of the language of the translations; "": any.
@@ -210,7 +229,7 @@ def scorer(
         DragomanError: no one model is meant, a bundle cannot be read, or a setting is impossible.
     """
     settings = read_settings()
-    bundle = _chosen(folder, model, source, target)
+    bundle = _chosen(models, model, source, target)
     manifest = bundle.manifest
     translator = Translator(manifest, bundle.tokenizer())
     engine = _engine(bundle, settings)
@@ -228,18 +247,18 @@ def _languages(manifests: Iterable[Manifest]) -> set[str]:
     return {code for each in manifests for code in (*each.source_languages, *each.target_languages)}
 
 
-def read_settings() -> Settings:
-    """Read the settings from the environment.
+def read_settings(models: Models = None) -> Settings:
+    """Read the settings from the environment, but for the models where they are given.
 
     Raises:
         SettingsError: one is unknown or impossible.
     """
-    return load(other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
+    return load({"models": models} if models else {}, other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
 
 
-def _chosen(folder: Path | None, model: str, source: str, target: str) -> Bundle:
+def _chosen(models: Models, model: str, source: str, target: str) -> Bundle:
     """Open the bundle that is meant."""
-    bundles = manifests(folder)
+    bundles = manifests(models)
     check_names(dict(bundles))
     manifest = choose([manifest for _, manifest in bundles], model, source, target)
     return Bundle.open(next(path for path, other in bundles if other is manifest))

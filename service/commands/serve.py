@@ -4,7 +4,7 @@ import argparse
 import json
 import resource
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -15,6 +15,8 @@ from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
+from service.library import importing
+from service.library.importing import Shelf
 from service.registry import capacity, model_cost
 from service.registry.reload_plan import check_names, one_name
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
@@ -25,16 +27,21 @@ _DESCRIPTORS: Final = 64  # a server alone holds some 20; each connection needs 
 
 def serve(arguments: list[str]) -> int:
     """Serve models over gRPC until SIGTERM or SIGINT."""
-    flags = vars(build_parser().parse_args(arguments))
-    print_config = flags.pop("print_config")
-    settings = load(flags, other_variables={ADDRESS_VARIABLE})
+    parser = build_parser()
+    flags = vars(parser.parse_args(arguments))
+    print_config, names = flags.pop("print_config"), flags.pop("names")
+    if names and "models" in flags:
+        parser.error("argument --models: not with NAME")
+    settings = load(flags | ({"models": tuple(names)} if names else {}), other_variables={ADDRESS_VARIABLE})
     if print_config:
+        settings = _with(settings, importing.find(settings))
         memory = {"kv_cache": _kv_cache(settings), "model_memory": _model_memory(settings)}
         print(json.dumps({**settings.model_dump(mode="json"), **memory}, indent=2))
         return EXIT_OK
     _check_descriptors()
     _allow_descriptors(settings)
-    _check_models(settings.models)
+    settings = _with(settings, importing.bring(settings))
+    _check_models(settings.model_folders)
     from service import server
 
     return server.serve(settings)
@@ -43,6 +50,13 @@ def serve(arguments: list[str]) -> int:
 def build_parser() -> Parser:
     """Build the parser of the command line; a flag that is not given is left out of the result."""
     parser = Parser("dragoman serve", description="Serve models over gRPC until SIGTERM or SIGINT.")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="models, instead of --models: what is not there yet is imported into the user's cache folder, once. "
+        "firefox:en-de de-en is two",
+    )
     group = parser.add_argument_group("settings")
     for name, field in Settings.model_fields.items():
         if name in GROUPS:
@@ -52,15 +66,33 @@ def build_parser() -> Parser:
     return parser
 
 
-def _check_models(folder: Path) -> None:
+def _with(settings: Settings, shelf: Shelf) -> Settings:
+    """Give the settings with the folders of the models in place of their names.
+
+    Raises:
+        SettingsError: the models translate over another language than the settings say.
+    """
+    if settings.pivot_language not in ("", shelf.pivot or settings.pivot_language):
+        raise SettingsError(
+            f"{PREFIX}PIVOT_LANGUAGE (--pivot-language): must be left out or {shelf.pivot}, over which these models of "
+            f"Firefox translate; given: {settings.pivot_language!r}"
+        )
+    models = tuple(map(str, shelf.folders))
+    pivot_language = shelf.pivot or settings.pivot_language
+    return settings.model_copy(update={"models": models, "pivot_language": pivot_language})
+
+
+def _check_models(folders: Sequence[Path]) -> None:
     """Refuse to start, before a port is open, where no server could.
 
     Raises:
-        BundleError: there is no model, one says nothing of itself, or two have one name.
+        BundleError: there is no model in a folder, one says nothing of itself, or two have one name.
     """
-    found = {path: Manifest.read(path) for path in find_bundles(folder)}
-    if not found:
-        raise no_bundles(folder)
+    found: dict[Path, Manifest] = {}
+    for folder in folders:
+        if not (paths := find_bundles(folder)):
+            raise no_bundles(folder)
+        found |= {path: Manifest.read(path) for path in paths}
     check_names(found)
 
 
@@ -89,6 +121,7 @@ def _allow_descriptors(settings: Settings) -> None:
 def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
     """Add the flag of a setting, whose value is checked later, with that of its variable."""
     flag, default = f"--{name.replace('_', '-')}", "none" if field.default == "" else field.default
+    default = ", ".join(default) if isinstance(default, tuple) else default
     text = f"{field.description} (default {default}; {PREFIX}{name.upper()})".replace("%", "%%")
     if field.annotation is bool:
         group.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
@@ -121,7 +154,7 @@ def _model_memory(settings: Settings) -> dict[str, Any]:
 def _of_models(settings: Settings, describe: Callable[[Path], tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     models: dict[str, Any] = {}
     paths: defaultdict[str, list[Path]] = defaultdict(list)
-    for path in find_bundles(settings.models):
+    for path in (path for folder in settings.model_folders for path in find_bundles(folder)):
         try:
             name, description = describe(path)
             paths[name].append(path)

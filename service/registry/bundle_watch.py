@@ -1,4 +1,4 @@
-"""What lies in the folder of the models, and which of its bundles have changed; no file of a bundle is opened."""
+"""What lies in the folders of the models, and which of its bundles have changed; no file of a bundle is opened."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -27,14 +27,14 @@ class FileIdentity(NamedTuple):
 Snapshot = Mapping[Path, frozenset[FileIdentity]]
 
 
-def look(root: Path) -> Snapshot:
-    """List what lies at and below a folder now.
+def look(*roots: Path) -> Snapshot:
+    """List what lies at and below folders now.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: one cannot be read.
     """
     snapshot = {}
-    for path in find_bundles(root):
+    for path in (path for root in roots for path in find_bundles(root)):
         with suppress(FileNotFoundError):  # it, or a file of it, has gone since it was found
             snapshot[path] = frozenset(map(FileIdentity.of, filter(Path.is_file, path.iterdir())))
     return snapshot

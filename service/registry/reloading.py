@@ -65,10 +65,10 @@ class ModelReloader:
             SettingsError: there is no folder of glossaries where one is set.
         """
         await asyncio.to_thread(self._glossaries.start)
-        root = self._settings.models
-        self._seen = await asyncio.to_thread(look, root)
+        roots = self._settings.model_folders
+        self._seen = await asyncio.to_thread(look, *roots)
         if not self._seen:
-            raise no_bundles(root)
+            raise no_bundles(roots[0])
         for path in self._seen:
             if stop.is_set():
                 return
@@ -89,7 +89,7 @@ class ModelReloader:
             asked.clear()
             try:
                 await asyncio.to_thread(partial(self._glossaries.refresh, everything=everything))
-                now = await asyncio.to_thread(look, self._settings.models)
+                now = await asyncio.to_thread(look, *self._settings.model_folders)
                 if everything:
                     await self._reload(now, now.keys() | self._seen.keys())
                 elif news := changed(self._seen, before, now):

@@ -11,20 +11,14 @@ import pytest
 from dragoman.bundle import Bundle
 from dragoman.cli import main
 from dragoman.language_marks import LanguageMarks
-from tests import hugging_face, hugging_face_files
+from tests import hugging_face_files, imported
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def opus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of OPUS-MT with weights, for one language pair, which only its name says."""
-    folder = hugging_face_files.marian_files(tmp_path_factory.mktemp("hf") / "opus-mt-en-de", d_model=32)
-    given = json.loads((folder / "config.json").read_text())
-    settings = {key: value for key, value in given.items() if key not in ("model_type", "architectures")}
-    model = hugging_face.random_model("marian", 2, **settings)
-    hugging_face.save(model, folder, bad_words_ids=[[given["pad_token_id"]]], no_repeat_ngram_size=3)
-    return folder
+def opus() -> Path:
+    return imported.pair()
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

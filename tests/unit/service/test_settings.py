@@ -15,7 +15,7 @@ def test_defaults_are_those_of_the_documentation() -> None:
     settings = load()
     assert settings.address == "127.0.0.1:50051"
     assert settings.metrics_address == "127.0.0.1:9464"
-    assert settings.models == Path(__file__).parents[3] / "models"
+    assert settings.model_folders == [Path(__file__).parents[3] / "models"]
     assert settings.device == "cpu"
 
 

@@ -3,12 +3,16 @@
 import json
 import resource
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from dragoman.cli import main
 from service.commands.serve import build_parser
+from service.library.names import Name
 from service.settings import GROUPS, Settings
+from tests.server_process import BUNDLE
+from tests.shelved import shelve
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +31,32 @@ def test_every_setting_is_a_flag_and_is_printed(capsys: pytest.CaptureFixture[st
 
 
 def _flag(name: str, value: object) -> str:
-    flag = name.replace("_", "-")
+    flag, value = name.replace("_", "-"), value[0] if isinstance(value, tuple) else value
     return f"--{'' if value else 'no-'}{flag}" if isinstance(value, bool) else f"--{flag}={value}"
+
+
+def test_names_of_models_stand_in_place_of_the_flag(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for pair in ("de-en", "en-fr"):
+        source, target = pair.split("-")
+        shelve(tmp_path / "dragoman", Name("firefox", pair), source=source, target=target)
+    assert main(["serve", "firefox:de-en", "de-fr", str(BUNDLE), "nobody/nothing", "--print-config"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert list(printed["kv_cache"]["models"]) == ["firefox-de-en", "firefox-en-fr", "en-de"]
+    assert (len(printed["models"]), printed["models"][2]) == (3, str(BUNDLE))
+    assert printed["pivot_language"] == "en"
+    assert main(["serve", "firefox:de-fr", "--pivot-language=de", "--print-config"]) == 2
+    said = capsys.readouterr().err
+    assert "DRAGOMAN_PIVOT_LANGUAGE (--pivot-language): must be left out or en, over which these models" in said
+    assert said.endswith("given: 'de'\n")
+
+
+def test_names_are_not_given_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "a/b", "--models=c/d"])
+    assert capsys.readouterr().err == "dragoman serve: argument --models: not with NAME\n"
 
 
 def test_where_clients_find_a_server_is_no_setting_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +102,7 @@ def test_a_bad_command_line_gives_one_line_and_2(capsys: pytest.CaptureFixture[s
 
 
 def test_a_flag_that_is_not_given_leaves_the_variable_in_force() -> None:
-    assert vars(build_parser().parse_args(["--slots", "7"])) == {"slots": "7", "print_config": False}
+    assert vars(build_parser().parse_args(["--slots", "7"])) == {"slots": "7", "names": [], "print_config": False}
 
 
 @pytest.fixture

@@ -1,0 +1,142 @@
+"""The model that is to be imported: its folder here, or fetched from the hub or of Firefox; and what is known of it."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from dragoman.access import API_KEY_VARIABLE
+from dragoman.channel import ADDRESS_VARIABLE
+from dragoman.errors import DataError
+from service import settings
+from service.library import firefox
+from service.library.firefox import FirefoxModels
+from service.library.names import ALL, FIREFOX, is_of_hub, parse
+from service.library.store import Store
+
+CARD: Final = "README.md"
+LICENCES: Final = (CARD, "LICENSE*", "LICENCE*", "NOTICE*")
+_OPUS: Final = "Helsinki-NLP"  # whose the models of OPUS-MT are on the hub
+_FILES: Final = ("*.json", "*.spm", "*.model", *LICENCES)
+
+Report = Callable[[str], None]
+
+
+class Fetched(NamedTuple):
+    """A model that lies here.
+
+    Attributes:
+        folder: of its files.
+        name: of the model; "": that of the folder.
+        origin: for the record of the import: the licence, and of what was fetched the revision.
+        is_spare: the folder is of no use once the model is imported.
+    """
+
+    folder: Path
+    name: str
+    origin: Mapping[str, str]
+    is_spare: bool = False
+
+
+def fetch(source: str, report: Report) -> Fetched:
+    """Find the folder of a model, and fetch it where there is none of this name here.
+
+    Args:
+        source: a folder, a name on the hub, or one of Firefox.
+        report: told of what takes a while.
+
+    Raises:
+        DataError: there is none of this name, or it cannot be fetched.
+        OSError: it cannot be written.
+    """
+    if source.startswith(FIREFOX):
+        return _of_firefox(source, report)
+    folder = Path(source)
+    if folder.exists():
+        return Fetched(folder, "", {"licence": _licence(folder)})
+    if not is_of_hub(source):
+        hint = f"; did you mean {_OPUS}/{source}?" if source.startswith("opus-mt-") else ""
+        raise DataError(f"{source}: no such folder{hint}")
+    report(f"no folder {source} here; fetching it from the hub")
+    folder, revision = _of_hub(source)
+    return Fetched(folder, source.rsplit("/", 1)[-1], {"revision": revision, "licence": _licence(folder)})
+
+
+def _of_firefox(source: str, report: Report) -> Fetched:
+    from filelock import FileLock
+
+    [name] = parse([source])
+    if name.value == ALL:
+        raise DataError(f"{source}: an import makes one model; name a pair, such as {FIREFOX}en-de")
+    url = settings.load(other_variables={API_KEY_VARIABLE, ADDRESS_VARIABLE}).firefox_models
+    models = FirefoxModels.read(url)
+    model = models.model(name.value)
+    folder = Store().root / "downloads" / "firefox" / name.value / model.revision[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    report(f"fetching {source}")
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        models.fetch(model, folder)
+    origin = {"revision": model.revision, "licence": firefox.LICENCE}
+    return Fetched(folder, f"firefox-{name.value}", origin, is_spare=True)
+
+
+def _of_hub(name: str) -> tuple[Path, str]:
+    """Fetch a model from the hub, where it is not in the hub's own cache folder; gives its folder and its commit."""
+    from huggingface_hub import HfApi, get_session, snapshot_download
+    from huggingface_hub.constants import HF_HUB_ETAG_TIMEOUT
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    try:
+        hub = HfApi()
+        get_session().timeout = HF_HUB_ETAG_TIMEOUT  # it has none by itself
+        info = hub.model_info(name, timeout=HF_HUB_ETAG_TIMEOUT)
+        files = [file.rfilename for file in info.siblings or ()]
+        weights = "*.safetensors" if any(file.endswith(".safetensors") for file in files) else "*.bin"
+        revision = info.sha or ""
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=[*_FILES, weights]))
+        _drop_damaged(folder, hub.verify_repo_checksums(name, revision=revision).mismatches)
+    except HFValidationError as error:
+        raise DataError(f"{name}: {error}") from error
+    except GatedRepoError as error:
+        raise DataError(
+            f"{name}: its owner wants terms accepted: do so on its page, and set HF_TOKEN to a token of yours"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise DataError(f"{name}: no such folder, and no such model on the hub") from error
+    except HfHubHTTPError as error:
+        raise DataError(f"{name}: the hub refuses it: {str(error).splitlines()[0]:.200}") from error
+    except DataError:
+        raise
+    except Exception as error:  # of its HTTP library, which is another one in each version
+        if isinstance(error, OSError) and error.errno:  # of the disk
+            raise
+        raise DataError(f"{name}: no such folder, and the hub cannot be reached: {type(error).__name__}") from error
+    return folder, revision
+
+
+def _drop_damaged(folder: Path, mismatches: list[Any]) -> None:
+    """Remove files that are not those of the hub; raises DataError where there are any."""
+    for mismatch in mismatches:
+        (folder / mismatch["path"]).resolve().unlink()
+    for file in mismatches:
+        raise DataError(
+            f"{file['path']}: {file['algorithm']} is {file['actual']}, the hub says {file['expected']}; it was "
+            "removed, try again"
+        )
+
+
+def _licence(folder: Path) -> str:
+    """Read the licence from the card of a model; "" where it says none."""
+    if not (folder / CARD).is_file():
+        return ""
+    from huggingface_hub import ModelCard
+
+    text = (folder / CARD).read_text(encoding="utf-8", errors="replace")
+    try:
+        data = ModelCard(text, ignore_metadata_errors=True).data
+    except Exception:  # whatever its metadata are, the import is of the model
+        return ""
+    return str(data.get("license_name") or data.get("license") or "")

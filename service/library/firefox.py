@@ -1,0 +1,128 @@
+"""The models of Firefox: Mozilla's list of them, and the files of one, as Firefox ships them."""
+
+from pathlib import Path, PurePosixPath
+from typing import Final, Self
+
+from pydantic import BaseModel, ValidationError
+
+from dragoman.errors import DataError
+from dragoman.invalid import describe
+from service.library.download import fetch, read, unpack
+
+LICENCE: Final = "MPL-2.0"
+PIVOT: Final = "en"  # over which Firefox translates where there is no model for both languages
+_RELEASE: Final = "release"
+_PACKED: Final = ".gz"
+
+
+class _File(BaseModel):
+    path: str
+    uncompressedHash: str = ""  # noqa: N815 - as the list has it
+    uncompressedSize: int = 0  # noqa: N815
+
+
+class FirefoxModel(BaseModel):
+    """One model of the list."""
+
+    releaseStatus: str = ""  # noqa: N815
+    files: dict[str, _File]
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """The higher, the better: released ones first, then the largest."""
+        return self.releaseStatus.lower().startswith(_RELEASE), self.files["model"].uncompressedSize
+
+    @property
+    def revision(self) -> str:
+        """The hash of its weights."""
+        return self.files["model"].uncompressedHash
+
+
+class FirefoxModels(BaseModel):
+    """The list: by pair of languages, such as en-de, all models of that."""
+
+    baseUrl: str  # noqa: N815
+    models: dict[str, list[FirefoxModel]]
+
+    @classmethod
+    def read(cls, url: str) -> Self:
+        """Fetch the list.
+
+        Raises:
+            DataError: it cannot be had, or is none.
+        """
+        try:
+            return cls.model_validate_json(read(url))
+        except ValidationError as error:
+            raise DataError(f"{url}: is no list of Firefox's models: {describe(error)}") from error
+
+    @property
+    def pairs(self) -> list[str]:
+        """All pairs for which there is a model, by name."""
+        return sorted(pair for pair, models in self.models.items() if models)
+
+    def ways(self, pair: str) -> list[str]:
+        """Give the pairs whose models translate a pair: itself, or two over English.
+
+        Raises:
+            DataError: there are none.
+        """
+        source, target = pair.split("-")
+        for way in ([pair], over_pivot(pair)):
+            if way and set(way) <= set(self.pairs):
+                return way
+        near = [each for each in self.pairs if source in each.split("-") or target in each.split("-")]
+        raise DataError(
+            f"firefox:{pair}: there is no such model, and none over {PIVOT}; there are: {', '.join(near or self.pairs)}"
+        )
+
+    def model(self, pair: str) -> FirefoxModel:
+        """Find the best model of a pair.
+
+        Raises:
+            DataError: there is none, or its entry names no file of weights with a hash.
+        """
+        if pair not in self.pairs:
+            raise DataError(f"firefox:{pair}: there is no such model; there are: {', '.join(self.pairs)}")
+        whole = [model for model in self.models[pair] if "model" in model.files and model.revision]
+        if not whole:
+            raise DataError(f"firefox:{pair}: the list gives no hash of its weights")
+        return max(whole, key=lambda model: model.rank)
+
+    def fetch(self, model: FirefoxModel, folder: Path) -> None:
+        """Fetch the files of a model, under the names that they have in Firefox.
+
+        Args:
+            model: of this list.
+            folder: where they go; files that an earlier try left there are not fetched again.
+
+        Raises:
+            DataError: one cannot be had, or is not what the list says.
+            OSError: one cannot be written.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in model.files.values():
+            packed = folder / PurePosixPath(file.path).name
+            out = folder / packed.name.removesuffix(_PACKED)
+            if not out.exists():
+                fetch(f"{self.baseUrl.rstrip('/')}/{file.path}", packed)
+                _unpack(packed, out, file.uncompressedHash)
+
+
+def over_pivot(pair: str) -> list[str]:
+    """Give the two pairs over English; none where English is one of the languages."""
+    source, target = pair.split("-")
+    return [] if PIVOT in (source, target) else [f"{source}-{PIVOT}", f"{PIVOT}-{target}"]
+
+
+def _unpack(packed: Path, out: Path, expected: str) -> None:
+    """Put what a file holds into its place, if it is what was expected; "": anything."""
+    part = out.with_name(out.name + ".unpacked")
+    try:
+        digest = unpack(packed, part)
+        if expected and digest != expected:
+            raise DataError(f"{out.name}: sha256 is {digest}, the list says {expected}")
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
+        packed.unlink()  # damaged, it would be so for ever

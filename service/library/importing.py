@@ -1,0 +1,228 @@
+"""Names of models become folders of bundles: found in the cache folder, else imported by `dragoman import`."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from dragoman.bundle import NAME_PATTERN, Precision
+from service.library import firefox
+from service.library.firefox import FirefoxModels
+from service.library.names import ALL, FIREFOX, Name, parse
+from service.library.store import BUNDLE, Entry, Origin, Store
+from service.settings import PREFIX, Settings
+
+FIREFOX_VARIABLE: Final = f"{PREFIX}FIREFOX_MODELS"
+_IMPORT: Final = (sys.executable, "-P", "-m", "dragoman", "import")
+_RECORD: Final = "import.json"
+_KEPT: Final = (BUNDLE, _RECORD)  # of what an import makes, beside licences
+_LICENCES: Final = ("LICENSE*", "LICENCE*", "README.md", "NOTICE*")
+_EXIT_TERMINATED: Final = 128 + signal.SIGTERM
+
+
+class Shelf(NamedTuple):
+    """Where the models of some names lie.
+
+    Attributes:
+        folders: bundles, and folders with bundles.
+        pivot: the language over which two of them translate together what a name asks for; "": none is needed.
+        failed: names, of all models of Firefox, that could not be imported.
+    """
+
+    folders: Sequence[Path]
+    pivot: str = ""
+    failed: Sequence[str] = ()
+
+
+def find(settings: Settings) -> Shelf:
+    """Find the models of the settings that lie on disk; nothing is imported.
+
+    Raises:
+        DataError: a name means nothing.
+    """
+    return _shelf(settings, bring_in=False)
+
+
+def bring(settings: Settings) -> Shelf:
+    """Find the models of the settings, and import what is not there yet.
+
+    Raises:
+        DragomanError: a name means nothing, or the list of Firefox's models cannot be had.
+        OSError: the cache folder cannot be written to.
+        SystemExit: a model could not be imported; the import has said why.
+    """
+    return _shelf(settings, bring_in=True)
+
+
+def _shelf(settings: Settings, *, bring_in: bool) -> Shelf:
+    names = parse(settings.models)
+    store = Store()
+    library = _Library(store, settings, bring_in=bring_in)
+    folders: list[Path] = []
+    for name in names:
+        folders += [Path(name.value)] if name.kind == "bundles" else library.bundles(name)
+    return Shelf(list(dict.fromkeys(folders)), library.pivot, library.failed)
+
+
+class _Library:
+    """Finds and imports the models of one server."""
+
+    def __init__(self, store: Store, settings: Settings, *, bring_in: bool) -> None:
+        self._store = store
+        self._settings = settings
+        self._bring_in = bring_in
+        self._precision: Precision = "int8" if settings.device == "cpu" else "fp16"
+        self._list: FirefoxModels | None = None
+        self.pivot = ""
+        self.failed: list[str] = []
+
+    def bundles(self, name: Name) -> list[Path]:
+        """Give the bundles of a name."""
+        if name == Name("firefox", ALL):
+            return self._all_of_firefox()
+        entries = [self._entry(each) for each in self._ways(name)]
+        return [entry.bundle for entry in entries if entry]
+
+    def _ways(self, name: Name) -> list[Name]:
+        """Say which models a name needs: of Firefox those of two pairs where there is none for its own."""
+        if name.kind != "firefox" or self._find(name):
+            return [name]
+        over = [Name("firefox", pair) for pair in firefox.over_pivot(name.value)]
+        if self._bring_in and not (over and all(map(self._find, over))):
+            over = [Name("firefox", pair) for pair in self._firefox().ways(name.value)]
+        if len(over) > 1:
+            self.pivot = firefox.PIVOT
+        return over or [name]
+
+    def _all_of_firefox(self) -> list[Path]:
+        """Give the bundles of all models of Firefox; where the list cannot be had, of those that were imported."""
+        self.pivot = firefox.PIVOT
+        own = [entry for entry in self._store.entries() if entry.name.startswith(FIREFOX)]
+        if not self._bring_in:
+            return [entry.bundle for entry in own]
+        pairs = self._firefox().pairs
+        found = []
+        for number, pair in enumerate(pairs, 1):
+            _say(f"{FIREFOX}{pair}, {number} of {len(pairs)}")
+            try:
+                found.append(self._entry(Name("firefox", pair)))
+            except SystemExit as error:
+                if error.code != 2:
+                    raise
+                self.failed.append(pair)
+        return [entry.bundle for entry in found if entry]
+
+    def _firefox(self) -> FirefoxModels:
+        if self._list is None:
+            self._list = FirefoxModels.read(self._settings.firefox_models)
+        return self._list
+
+    def _find(self, name: Name) -> Entry | None:
+        return self._store.find(name, self._precision, _state_of(name))
+
+    def _entry(self, name: Name) -> Entry | None:
+        """Give the model of a name, imported where it is not there."""
+        entry = self._find(name)
+        if entry is None and self._bring_in:
+            with self._locked(name):
+                entry = self._find(name) or self._imported(name)
+        if entry is not None and self._bring_in:
+            entry.note_use()
+        return entry
+
+    @contextmanager
+    def _locked(self, name: Name) -> Iterator[None]:
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self._store.lock_file(name))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            _say(f"another process imports {name}; waiting for it")
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _imported(self, name: Name) -> Entry:
+        _say(f"{name} is not in {self._store.root} yet: importing it, once")
+        state = _state_of(name)
+        with self._store.adding(name) as folder:
+            _run(
+                [
+                    name.value if name.kind != "firefox" else str(name),
+                    "--out",
+                    str(folder / "made"),
+                    "--bundle",
+                    self._precision,
+                    "--name",
+                    _model_name(name),
+                ],
+                self._settings,
+            )
+            made = folder / "made"
+            record: dict[str, Any] = json.loads((made / _RECORD).read_text(encoding="utf-8"))
+            for file in (*(made / kept for kept in _KEPT), *(f for pattern in _LICENCES for f in made.glob(pattern))):
+                file.rename(folder / file.name)
+            shutil.rmtree(made)
+            origin = Origin(name=str(name), revision=state or record["revision"], licence=record.get("licence", ""))
+            entry = self._store.put(name, self._precision, folder, origin)
+        _say(f"{name}: {entry.megabytes:,.1f} MB, licence {origin.licence or 'not said, see its card'}")
+        return entry
+
+
+def _run(arguments: Sequence[str], settings: Settings) -> None:
+    """Import in a process of its own: what it needs never gets into that of a server.
+
+    Raises:
+        SystemExit: it failed, and has said why.
+    """
+    environment = {**os.environ, FIREFOX_VARIABLE: settings.firefox_models}
+    # Standard output may be for translations.
+    child = subprocess.Popen([*_IMPORT, *arguments], stdout=sys.stderr, env=environment)
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        code = child.wait()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        child.kill()
+        child.wait()
+    if code:
+        raise SystemExit(code)
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(_EXIT_TERMINATED)
+
+
+def _model_name(name: Name) -> str:
+    """Name a model in requests, by the last part of its own name."""
+    own = str(name).replace(":", "-") if name.kind == "firefox" else Path(name.value).name
+    fitting = re.sub(r"[^A-Za-z0-9._-]", "-", own).lstrip("._-")[:64]
+    return fitting if NAME_PATTERN.fullmatch(fitting) else "model"
+
+
+def _state_of(name: Name) -> str:
+    """Give a hash of what changes when a file of a folder is written; "" where no folder is meant."""
+    if name.kind != "folder":
+        return ""
+    folder = Path(name.value)
+    states = []
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            status = file.stat()
+            states.append(f"{file.relative_to(folder)} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(states).encode()).hexdigest()
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,79 @@
+"""What a name of models means: bundles on disk, or a model that becomes a bundle when it is imported."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from dragoman.bundle import find_bundles
+from dragoman.errors import DataError
+
+FIREFOX: Final = "firefox:"
+ALL: Final = "all"
+# Files of a model that is no bundle; a config.json says more.
+_OF_OTHERS: Final = ("*.npz", "*.bin", "decoder.yml", "model/model.bin")
+_CONFIG: Final = "config.json"
+_HUB_NAME: Final = re.compile(r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
+_PAIR: Final = re.compile(r"^[a-z]{2,3}(_[a-z]{2,8})?-[a-z]{2,3}(_[a-z]{2,8})?$")
+
+Kind = Literal["bundles", "folder", "hub", "firefox"]
+
+
+class Name(NamedTuple):
+    """What one name means.
+
+    Attributes:
+        kind: bundles: a bundle or a folder with bundles; folder: of a model that can be imported; hub and firefox: from
+            where it is fetched.
+        value: the folder, the name on the hub, or of Firefox the pair or "all".
+    """
+
+    kind: Kind
+    value: str
+
+    def __str__(self) -> str:
+        return FIREFOX + self.value if self.kind == "firefox" else self.value
+
+
+def parse(words: Iterable[str]) -> list[Name]:
+    """Read names, each once; a pair of languages behind a name of Firefox belongs to that.
+
+    Raises:
+        DataError: one means nothing.
+    """
+    names: list[Name] = []
+    for word in words:
+        follows = bool(names) and names[-1].kind == "firefox" and _PAIR.fullmatch(word)
+        names.append(_firefox(word.removeprefix(FIREFOX)) if follows or word.startswith(FIREFOX) else _other(word))
+    return list(dict.fromkeys(names))
+
+
+def is_of_hub(word: str) -> bool:
+    """Tell whether a word may be a name on the hub."""
+    return bool(_HUB_NAME.fullmatch(word))
+
+
+def _firefox(pair: str) -> Name:
+    if pair != ALL and not _PAIR.fullmatch(pair):
+        raise DataError(f"{FIREFOX}{pair}: must be {FIREFOX}SOURCE-TARGET, such as {FIREFOX}en-de, or {FIREFOX}{ALL}")
+    return Name("firefox", pair)
+
+
+def _other(word: str) -> Name:
+    folder = Path(word)
+    if folder.is_dir():
+        is_importable = _is_importable(folder) and not find_bundles(folder)
+        return Name("folder", str(folder.resolve())) if is_importable else Name("bundles", word)
+    if is_of_hub(word):
+        return Name("hub", word)
+    if _PAIR.fullmatch(word):
+        raise DataError(f"{word}: no such folder; did you mean {FIREFOX}{word}?")
+    return Name("bundles", word)
+
+
+def _is_importable(folder: Path) -> bool:
+    """Tell a model of others from a checkpoint of our own, whose config.json names no type, and from any folder."""
+    config = folder / _CONFIG
+    if config.is_file():
+        return b'"model_type"' in config.read_bytes() or (folder / "model.bin").is_file()
+    return any(file.is_file() for pattern in _OF_OTHERS for file in folder.glob(pattern))

@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -94,8 +95,16 @@ class MarianWeights:
         return stored
 
     def read(self, name: str) -> Array:
-        """Read one."""
-        array: Array = self._content[self._stored[name]]
+        """Read one.
+
+        Raises:
+            DataError: it is damaged.
+        """
+        stored = self._stored[name]
+        try:
+            array: Array = self._content[stored]
+        except (OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+            raise DataError(f"{self._file}: cannot read {stored}: {error}") from error
         if self._is_row(name):
             array = array[0]
         elif self._is_transposed(name):

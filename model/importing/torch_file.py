@@ -136,10 +136,12 @@ def _archive(stream: BinaryIO, content: mmap.mmap) -> tuple[Any, _Find]:
         return np.frombuffer(content, np.uint8, entry.file_size, entry.header_offset + _ENTRY.size + sum(sizes))
 
     def find(storage: _Storage) -> Array:
-        numbers = read(f"data/{storage.key}").view(storage.dtype)
-        if len(numbers) != storage.size:
-            raise ValueError(f"its storage {storage.key} has {len(numbers)} numbers, not {storage.size}")
-        return numbers
+        numbers = read(f"data/{storage.key}")
+        if len(numbers) != storage.size * storage.dtype.itemsize:
+            raise ValueError(
+                f"its storage {storage.key} has {len(numbers)} bytes, not {storage.size} numbers of {storage.dtype}"
+            )
+        return numbers.view(storage.dtype)
 
     if "byteorder" in entries and read("byteorder").tobytes() != b"little":
         raise ValueError("its numbers are big-endian")
@@ -158,6 +160,8 @@ def _old_file(content: mmap.mmap) -> tuple[Any, _Find]:
         raise ValueError("its numbers are big-endian")
     unpickler = _Unpickler(content)
     tensors, keys = unpickler.load_checked(), load()
+    if set(keys) != unpickler.storages.keys():
+        raise ValueError("it has other storages than its tensors name")
     arrays = {}
     at = content.tell()
     for key in keys:

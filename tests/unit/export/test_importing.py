@@ -108,20 +108,29 @@ def test_a_hub_that_cannot_be_reached(tmp_path: Path) -> None:
     assert "someone/opus-mt-en-de: no such folder, and the hub cannot be reached" in done.stderr
 
 
-def without_torch(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command where torch is not installed."""
+def without(modules: list[str], *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs the command where some modules are not installed."""
     code = (
-        "import sys; sys.modules['torch'] = sys.modules['langcodes'] = None\n"
+        f"import sys; sys.modules.update(dict.fromkeys({modules}))\n"
         "from dragoman.cli import main\n"
-        f"sys.exit(main(['import', *{arguments}]))"
+        f"sys.exit(main(['import', *{list(map(str, arguments))}]))"
     )
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
 
 
-def test_help_and_bad_arguments_need_no_torch(tmp_path: Path) -> None:
-    done = without_torch("--help")
+def test_help_and_bad_arguments_need_nothing_else(tmp_path: Path) -> None:
+    modules = ["torch", "langcodes", "safetensors", "yaml"]
+    done = without(modules, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "--bundle" in done.stdout
-    done = without_torch("opus-mt-en-de", "--out", str(tmp_path / "out"))
+    done = without(modules, "opus-mt-en-de", "--out", tmp_path / "out")
     assert (done.returncode, done.stdout) == (2, "")
     assert "did you mean Helsinki-NLP/opus-mt-en-de?" in done.stderr
+
+
+def test_a_checkpoint_needs_no_torch(opus: Path, tmp_path: Path) -> None:
+    assert main(["import", str(opus), "--out", str(tmp_path / "with")]) == 0
+    done = without(["torch", "onnx", "onnxscript"], opus, "--out", tmp_path / "without")
+    assert (done.returncode, done.stderr) == (0, "")
+    for file in (tmp_path / "with").iterdir():
+        assert (tmp_path / "without" / file.name).read_bytes() == file.read_bytes()

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,7 @@ def without(file: Path, name: str, **instead: Any) -> None:
         (lambda folder: without(folder / "model.npz", "encoder_l1_ffn_W1"), "fc1"),
         (lambda folder: without(folder / "model.npz", "Wemb", Wpos=np.ones((4, 4), np.float32)), "the weights have no"),
         (lambda folder: write_ids(folder, "1.5"), "vocab.yml"),
+        (lambda folder: damage(folder / "model.npz"), "model.npz: cannot read Wemb: Bad CRC-32"),
     ],
 )
 def test_refuses_in_one_line(change, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,6 +187,15 @@ def test_refuses_in_one_line(change, said: str, tmp_path: Path, capsys: pytest.C
     assert said in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def damage(file: Path) -> None:
+    """Changes one bit of the embeddings."""
+    with zipfile.ZipFile(file) as archive:
+        place = archive.getinfo("Wemb.npy").header_offset + 1_000
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    file.write_bytes(content)
 
 
 def write_ids(folder: Path, id_: str) -> None:

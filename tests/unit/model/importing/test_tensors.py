@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from dragoman.errors import DataError, DragomanError
+from dragoman.errors import BundleError, DataError, DragomanError
 from model.decoding import greedy
 from model.importing.weights import open_weights
 from tests import hugging_face
@@ -93,6 +93,17 @@ def test_positions_of_the_file_that_are_not_those_of_the_formula(tmp_path: Path)
     assert greedy(ours, BATCH, max_target_tokens=8) == expected(tmp_path / "hf", "marian")
 
 
+@pytest.mark.parametrize("shape", [(24,), (24, 15), (23, 16)])
+def test_positions_of_another_shape(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    saved(tmp_path / "hf", "marian")
+    tensors = load_file(tmp_path / "hf" / "model.safetensors")
+    for side in ("encoder", "decoder"):
+        tensors[f"model.{side}.embed_positions.weight"] = torch.ones(shape)
+    save_file(tensors, tmp_path / "hf" / "model.safetensors")
+    with pytest.raises(BundleError, match=r"source_positions\.table is"):
+        hugging_face.imported(tmp_path / "hf", tmp_path / "ours")
+
+
 @pytest.mark.parametrize("as_zip", [True, False])
 def test_files_of_torch(tmp_path: Path, as_zip: bool) -> None:
     saved(tmp_path / "hf", "m2m_100")
@@ -151,6 +162,9 @@ def test_files_of_nonsense(tmp_path: Path, name: str) -> None:
         ({"model.shared.weight": torch.zeros(22, 16)}, "model.shared.weight is"),
         ({"model.encoder.layers.0.fc1.weight": None}, "no model.encoder.layers.0.fc1.weight"),
         ({"model.encoder.layers.0.fc1.weight": torch.zeros(20, 16, dtype=torch.int8)}, "is stored as I8"),
+        ({"model.encoder.layers.0.self_attn.k_proj.weight": torch.zeros(16, 15)}, "which does not fit below model"),
+        ({"model.encoder.layers.0.self_attn.k_proj.bias": torch.zeros(())}, "which does not fit below model"),
+        ({"final_logits_bias": torch.zeros(1, 22)}, "final_logits_bias is [1, 22], not [1, 23]"),
     ],
 )
 def test_tensors_that_do_not_fit(tmp_path: Path, change: dict[str, torch.Tensor | None], named: str) -> None:

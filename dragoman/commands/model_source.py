@@ -36,8 +36,8 @@ _Listed = TypeVar("_Listed", bound=Named)
 _Told = TypeVar("_Told")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that :func:`parse` reads."""
+def add_arguments(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Add the flags that :func:`parse` reads; gives the group of those of which there may be one."""
     place = parser.add_mutually_exclusive_group()
     place.add_argument(
         "--models",
@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"a server to ask, instead of working in this process ({ADDRESS_VARIABLE}, unless --models is given)",
     )
     access.add_arguments(parser)
+    return place
 
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[argparse.Namespace, Access]:

@@ -1,5 +1,6 @@
 """The command `dragoman models`: a table, or JSON."""
 
+import argparse
 from collections.abc import Sequence
 from typing import Final
 
@@ -25,9 +26,20 @@ _FIELDS: Final = {
 }
 
 
+_CACHED_FIELDS: Final = {
+    "NAME": "name",
+    "MODEL": "model",
+    "LICENCE": "licence",
+    "MB": "megabytes",
+    "LAST USED": "last_used",
+}
+
+
 def models(arguments: list[str]) -> int:
     """List the models of a folder or of a server."""
     options, let_in = model_source.parse(build_parser(), arguments)
+    if options.cached or options.add or options.remove:
+        return _cached(options)
     listed: Sequence[Named]
     if options.address:
         listed = _served(options.address, let_in)
@@ -40,10 +52,31 @@ def models(arguments: list[str]) -> int:
 
 def build_parser() -> Parser:
     """Build the parser of the command line."""
-    parser = Parser("dragoman models", description="List the models of a folder or of a server.")
-    model_source.add_arguments(parser)
+    parser = Parser(
+        "dragoman models",
+        description="List the models of a folder, of a server, or of the cache folder into which names are imported.",
+    )
+    place = model_source.add_arguments(parser)
+    place.add_argument("--cached", action="store_true", help="list the models of the cache folder")
+    place.add_argument(
+        "--add",
+        nargs="+",
+        metavar="NAME",
+        help="import models into the cache folder, as dragoman serve would, and list it",
+    )
+    place.add_argument("--remove", nargs="+", metavar="NAME", help="remove models from the cache folder, and list it")
     parser.add_argument("--json", action="store_true", help="a JSON list with an object for each model, not a table")
     return parser
+
+
+def _cached(options: argparse.Namespace) -> int:
+    """Change what lies in the cache folder, if that is asked for, and list it."""
+    if options.add:
+        load("service.commands.cached_models:add")(options.add)
+    if options.remove:
+        load("service.commands.cached_models:remove")(options.remove)
+    write_list(load("service.commands.cached_models:entries")(), _CACHED_FIELDS, as_json=options.json)
+    return EXIT_OK
 
 
 def _served(address: str, let_in: Access) -> list[Model]:

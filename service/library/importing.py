@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from dragoman.bundle import NAME_PATTERN, Precision
+from dragoman.errors import DataError
+from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
+from dragoman.files import write_whole
 from service.library import firefox
 from service.library.firefox import FirefoxModels
-from service.library.names import ALL, FIREFOX, Name, parse
+from service.library.names import ALL_OF_FIREFOX, Name, parse
 from service.library.store import BUNDLE, Entry, Origin, Store
 from service.settings import PREFIX, Settings
 
@@ -34,12 +37,12 @@ class Shelf(NamedTuple):
     Attributes:
         folders: bundles, and folders with bundles.
         pivot: the language over which two of them translate together what a name asks for; "": none is needed.
-        failed: names, of all models of Firefox, that could not be imported.
+        on_demand: they are too many to be in memory all together.
     """
 
     folders: Sequence[Path]
     pivot: str = ""
-    failed: Sequence[str] = ()
+    on_demand: bool = False
 
 
 def find(settings: Settings) -> Shelf:
@@ -69,7 +72,7 @@ def _shelf(settings: Settings, *, bring_in: bool) -> Shelf:
     folders: list[Path] = []
     for name in names:
         folders += [Path(name.value)] if name.kind == "bundles" else library.bundles(name)
-    return Shelf(list(dict.fromkeys(folders)), library.pivot, library.failed)
+    return Shelf(list(dict.fromkeys(folders)), library.pivot, library.on_demand)
 
 
 class _Library:
@@ -82,11 +85,11 @@ class _Library:
         self._precision: Precision = "int8" if settings.device == "cpu" else "fp16"
         self._list: FirefoxModels | None = None
         self.pivot = ""
-        self.failed: list[str] = []
+        self.on_demand = False
 
     def bundles(self, name: Name) -> list[Path]:
         """Give the bundles of a name."""
-        if name == Name("firefox", ALL):
+        if name == ALL_OF_FIREFOX:
             return self._all_of_firefox()
         entries = [self._entry(each) for each in self._ways(name)]
         return [entry.bundle for entry in entries if entry]
@@ -103,22 +106,40 @@ class _Library:
         return over or [name]
 
     def _all_of_firefox(self) -> list[Path]:
-        """Give the bundles of all models of Firefox; where the list cannot be had, of those that were imported."""
-        self.pivot = firefox.PIVOT
-        own = [entry for entry in self._store.entries() if entry.name.startswith(FIREFOX)]
-        if not self._bring_in:
-            return [entry.bundle for entry in own]
-        pairs = self._firefox().pairs
+        """Give the bundles of all models of the list; those that cannot be imported are told, and left out.
+
+        Raises:
+            DataError: not one could be imported.
+        """
+        self.pivot, self.on_demand = firefox.PIVOT, True
+        names = [Name("firefox", pair) for pair in self._all_pairs()]
+        missing = [name for name in names if not self._find(name)]
         found = []
-        for number, pair in enumerate(pairs, 1):
-            _say(f"{FIREFOX}{pair}, {number} of {len(pairs)}")
+        for name in names:
+            if name in missing and self._bring_in:
+                _say(f"{missing.index(name) + 1} of {len(missing)}:")
             try:
-                found.append(self._entry(Name("firefox", pair)))
+                found.append(self._entry(name))
             except SystemExit as error:
-                if error.code != 2:
+                if error.code != EXIT_BAD_ARGUMENTS:
                     raise
-                self.failed.append(pair)
-        return [entry.bundle for entry in found if entry]
+                _say(f"{name}: is left out")
+        bundles = [entry.bundle for entry in found if entry]
+        if self._bring_in and not bundles:
+            raise DataError(f"{ALL_OF_FIREFOX}: none of {len(names)} models could be imported")
+        return bundles
+
+    def _all_pairs(self) -> list[str]:
+        """List all pairs of Firefox, as they were when all were asked for first."""
+        kept = self._store.firefox_list
+        if kept.exists():
+            return FirefoxModels.model_validate_json(kept.read_bytes()).pairs
+        if not self._bring_in:
+            return []
+        models = self._firefox()
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, models.model_dump_json().encode())
+        return models.pairs
 
     def _firefox(self) -> FirefoxModels:
         if self._list is None:

@@ -35,6 +35,9 @@ class Name(NamedTuple):
         return FIREFOX + self.value if self.kind == "firefox" else self.value
 
 
+ALL_OF_FIREFOX: Final = Name("firefox", ALL)
+
+
 def parse(words: Iterable[str]) -> list[Name]:
     """Read names, each once; a pair of languages behind a name of Firefox belongs to that.
 

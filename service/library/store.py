@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dragoman.bundle import Manifest, Precision
 from dragoman.errors import BundleError
-from service.library.names import Name
+from service.library.names import ALL_OF_FIREFOX, FIREFOX, Name
 
 BUNDLE: Final = "bundle"
 ORIGIN: Final = "origin.json"
@@ -117,14 +117,25 @@ class Store:
         """List all, by their names."""
         return sorted(_entries(self.root / _MODELS, "**"), key=lambda entry: (entry.name, entry.folder))
 
-    def remove(self, name: str) -> int:
+    def remove(self, name: Name) -> int:
         """Remove what was imported under a name; gives how many revisions and precisions that were."""
-        found = [entry for entry in self.entries() if entry.name == name]
+        everything = name == ALL_OF_FIREFOX
+        if everything:
+            self.firefox_list.unlink(missing_ok=True)
+        named = {str(name), str(Path(name.value).resolve())}  # of a folder that may be gone
+        found = [
+            each for each in self.entries() if each.name in named or (everything and each.name.startswith(FIREFOX))
+        ]
         for entry in found:
             gone = entry.folder.with_name(f".{entry.folder.name}{_PARTIAL}")
             entry.folder.rename(gone)  # at once: nobody finds a half of it
             shutil.rmtree(gone)
         return len(found)
+
+    @property
+    def firefox_list(self) -> Path:
+        """Where Firefox's list of models is kept, once all of them were asked for."""
+        return self.root / "firefox-models.json"
 
     @contextmanager
     def adding(self, name: Name) -> Iterator[Path]:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import main
+from service.library.names import Name
+from tests.shelved import shelve
 
 MANIFEST = json.loads((Path(__file__).parents[4] / "models/en-de/bundle/bundle.json").read_text())
 HEADS = ["NAME", "FROM", "TO", "FAMILY", "PRECISION", "MAX SOURCE", "MAX TARGET", "VOCABULARY", "PARAMETERS"]
@@ -56,3 +58,47 @@ def test_flags_for_a_server_need_one(tmp_path: Path, capsys: pytest.CaptureFixtu
         main(["models", f"--models={tmp_path}", "--api-key=x"])
     assert ended.value.code == 2
     assert capsys.readouterr().err == "dragoman models: argument --api-key: needs --address\n"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder with three models."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("DRAGOMAN_SERVER", "127.0.0.1:9")  # it is not asked
+    for name in (Name("hub", "someone/opus"), Name("firefox", "en-de"), Name("firefox", "de-en")):
+        shelve(tmp_path / "dragoman", name)
+    return tmp_path / "dragoman"
+
+
+def test_what_lies_in_the_cache_folder(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "--cached"]) == 0
+    heads, *lines = capsys.readouterr().out.splitlines()
+    assert heads.split("  ")[0] == "NAME"
+    assert [line.split()[:3] for line in lines] == [
+        ["firefox:de-en", "firefox-en-de", "apache-2.0"],
+        ["firefox:en-de", "firefox-en-de", "apache-2.0"],
+        ["someone/opus", "hub-en-de", "apache-2.0"],
+    ]
+    assert main(["models", "--cached", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert first.keys() == {"name", "model", "licence", "megabytes", "last_used"}
+
+
+def test_models_are_removed_by_name(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "--remove", "firefox:en-de", "de-en", "--json"]) == 0
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)] == ["someone/opus"]
+    assert main(["models", "--remove", "firefox:en-de"]) == 2
+    assert capsys.readouterr().err == (f"dragoman models: firefox:en-de: is not in {cache}; there are: someone/opus\n")
+    assert main(["models", "--remove", "someone/opus", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert [file for file in (cache / "models").rglob("*") if file.is_file()] == []
+
+
+def test_all_of_firefox_are_removed_by_one_name(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "--remove", "firefox:all", "--json"]) == 0
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)] == ["someone/opus"]
+
+
+def test_what_is_there_is_not_added_again(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "--add", "firefox:en-de", "de-en", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 3

@@ -59,7 +59,7 @@ def test_two_models_stand_for_one_that_there_is_not(root: Path) -> None:
     shelf = bring(Settings(models="firefox:de-fr"))
     assert (list(shelf.folders), shelf.pivot) == ([entry.bundle for entry in entries], "en")
     own = shelve(root, firefox("de-fr"))
-    assert bring(Settings(models="firefox:de-fr")) == ([own.bundle], "", [])
+    assert bring(Settings(models="firefox:de-fr")) == ([own.bundle], "", False)
 
 
 def test_several_names_give_each_model_once(root: Path) -> None:
@@ -142,3 +142,32 @@ def test_a_process_that_is_told_to_end_ends_its_import_and_leaves_nothing(root: 
     assert process.stderr.read() == ""  # at once: the import, which has this pipe too, has ended
     process.stderr.close()
     assert [file for file in (root / "models").rglob("*") if file.is_file() or file.suffix == ".partial"] == []
+
+
+def test_all_of_firefox_once_its_list_was_read(root: Path, server: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = firefox_list(server, {key: {"model.bin": b"x"} for key in ("en-de", "de-en")})
+    entries = [shelve(root, firefox(pair)) for pair in ("de-en", "en-de")]
+    shelve(root, firefox("en-fr"))  # which the list has not
+    settings = Settings(models="firefox:all", firefox_models=url)
+    assert find(settings).folders == []
+    shelf = bring(settings)
+    assert shelf == ([entry.bundle for entry in entries], "en", True)
+    server.requests.clear()
+    assert bring(settings) == find(settings) == shelf
+    assert server.requests == []
+
+
+def test_of_all_of_firefox_what_cannot_be_imported_is_left_out(
+    root: Path, server: Web, capfd: pytest.CaptureFixture[str]
+) -> None:
+    url = firefox_list(server, {key: {"model.pt": b"x"} for key in ("en-de", "de-en")})
+    settings = Settings(models="firefox:all", firefox_models=url)
+    entry = shelve(root, firefox("de-en"))
+    assert bring(settings).folders == [entry.bundle]
+    said = capfd.readouterr().err.splitlines()
+    assert said[0] == "1 of 1:"
+    assert ".pt): not supported" in said[-2]
+    assert said[-1] == "firefox:en-de: is left out"
+    Store(root).remove(firefox("de-en"))
+    with pytest.raises(DataError, match="firefox:all: none of 2 models could be imported"):
+        bring(settings)

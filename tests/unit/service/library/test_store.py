@@ -65,8 +65,8 @@ def test_what_is_removed_is_gone(tmp_path: Path) -> None:
     shelve(tmp_path, OPUS, revision="2" * 40)
     kept = shelve(tmp_path, FIREFOX)
     store = Store(tmp_path)
-    assert store.remove(str(OPUS)) == 2
-    assert store.remove(str(OPUS)) == 0
+    assert store.remove(OPUS) == 2
+    assert store.remove(OPUS) == 0
     assert store.entries() == [kept]
     assert find_bundles(tmp_path) == [kept.bundle]
 

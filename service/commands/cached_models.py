@@ -1,0 +1,32 @@
+"""What `dragoman models` does with the user's cache folder."""
+
+from collections.abc import Sequence
+
+from dragoman.errors import DataError
+from service.commands.in_process import read_settings
+from service.library.importing import bring
+from service.library.names import parse
+from service.library.store import Entry, Store
+
+
+def entries() -> list[Entry]:
+    """List the models of the cache folder."""
+    return Store().entries()
+
+
+def add(names: Sequence[str]) -> None:
+    """Import models into the cache folder; raises as `importing.bring`."""
+    bring(read_settings(names))
+
+
+def remove(names: Sequence[str]) -> None:
+    """Remove models from the cache folder.
+
+    Raises:
+        DataError: one is not there.
+    """
+    store = Store()
+    for name in parse(names):
+        if not store.remove(name):
+            there = ", ".join(dict.fromkeys(entry.name for entry in store.entries())) or "none"
+            raise DataError(f"{name}: is not in {store.root}; there are: {there}")

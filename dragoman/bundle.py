@@ -62,7 +62,7 @@ WIDEST = 2**16
 MOST_PIECES = 2**24
 LONGEST = 2**16
 
-# The formats that are read: docs/versions.md. A field that a format adds has a default, which is what those before mean.
+# The formats that are read: docs/versions.md. A field that a format adds has a default: what those before mean.
 OLDEST_FORMAT = 6
 FORMAT = 6
 

@@ -30,6 +30,14 @@ SETTINGS: dict[str, Any] = {
     "transformer-guided-alignment-layer": "last",
     "version": "v1.9.0",
 }
+# As the students of Firefox are.
+STUDENT = {
+    "transformer-decoder-autoreg": "rnn",
+    "dec-cell": "ssru",
+    "transformer-ffn-activation": "relu",
+    "layer-normalization": False,
+    "output-omit-bias": False,
+}
 PRE = {"transformer-preprocess": "n", "transformer-postprocess": "da", "transformer-postprocess-top": "n"}
 
 
@@ -99,7 +107,12 @@ def random_weights(settings: dict[str, Any], seed: int, *, separate: bool, tied:
         if is_pre:
             norm(f"{side}_top")
         for layer in (f"{side}_l{number}" for number in range(1, depth + 1)):
-            for attention in ("self", "context")[: 1 + (side == "decoder")]:
+            recurs = side == "decoder" and settings["transformer-decoder-autoreg"] == "rnn"
+            if recurs:
+                normal(f"{layer}_rnn_W", WIDTH, WIDTH, deviation=WIDTH**-0.5)
+                linear(f"{layer}_rnn", "f", WIDTH, WIDTH)
+                norm(f"{layer}_rnn_ffn")
+            for attention in ([] if recurs else ["self"]) + (["context"] if side == "decoder" else []):
                 for projection in "qkvo":
                     linear(f"{layer}_{attention}", projection, WIDTH, WIDTH, 4.0 if attention == "context" else 1.0)
                 norm(f"{layer}_{attention}_Wo", "_pre" if is_pre else "")

@@ -7,7 +7,7 @@ from typing import Final, Literal
 import numpy as np
 
 from dragoman.errors import DataError
-from model.config import TransformerConfig
+from model.config import DecoderCell, TransformerConfig
 from model.importing.arrays import Array
 from model.importing.family import Network, Recipe
 from model.importing.generation import Generation
@@ -47,6 +47,8 @@ class Layout:
         defaults: of keys that config.json may leave out.
         default_activation: likewise.
         default_scale: likewise.
+        decoder_cell: of every decoder layer.
+        norm_epsilon: of every norm.
     """
 
     norm: Literal["pre", "post"]
@@ -57,6 +59,8 @@ class Layout:
     default_activation: str
     default_scale: bool
     separate: bool = False
+    decoder_cell: DecoderCell = "attention"
+    norm_epsilon: float = 1e-5
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,8 @@ def network(
         encoder_layers=whole(source, "encoder_layers", defaults["layers"]),
         decoder_layers=whole(source, "decoder_layers", defaults["layers"]),
         norm=layout.norm,
-        norm_epsilon=1e-5,
+        norm_epsilon=layout.norm_epsilon,
+        decoder_cell=layout.decoder_cell,
         activation=activation(source, "activation_function", layout.default_activation),
         positions=layout.positions,
         position_offset=layout.position_offset,
@@ -206,10 +211,13 @@ def _recipes(config: TransformerConfig, embeddings: Embeddings) -> Iterator[tupl
         if config.norm == "pre":
             yield from _pair(f"{theirs}_norm", [f"model.{theirs}.layer_norm"])
     for layer in range(config.encoder_layers):
-        yield from _layer(f"encoder.{layer}", f"model.encoder.layers.{layer}")
+        ours, theirs = f"encoder.{layer}", f"model.encoder.layers.{layer}"
+        yield from _self_attention(ours, theirs)
+        yield from _feed_forward(ours, theirs)
     for layer in range(config.decoder_layers):
         ours, theirs = f"decoder.{layer}", f"model.decoder.layers.{layer}"
-        yield from _layer(ours, theirs)
+        yield from (_recurrence if config.decoder_cell == "ssru" else _self_attention)(ours, theirs)
+        yield from _feed_forward(ours, theirs)
         attention = f"{theirs}.encoder_attn"
         yield from _pair(f"{ours}.cross_attention.query", [f"{attention}.q_proj"])
         yield from _pair(f"{ours}.cross_attention.key_value", [f"{attention}.{name}_proj" for name in "kv"])
@@ -217,12 +225,20 @@ def _recipes(config: TransformerConfig, embeddings: Embeddings) -> Iterator[tupl
         yield from _pair(f"{ours}.cross_residual.norm", [f"{theirs}.encoder_attn_layer_norm"])
 
 
-def _layer(ours: str, theirs: str) -> Iterator[tuple[str, Recipe]]:
-    """Map what a layer of the encoder and one of the decoder have in common."""
+def _self_attention(ours: str, theirs: str) -> Iterator[tuple[str, Recipe]]:
     attention = f"{theirs}.self_attn"
     yield from _pair(f"{ours}.self_attention.query_key_value", [f"{attention}.{name}_proj" for name in "qkv"])
     yield from _pair(f"{ours}.self_attention.output", [f"{attention}.out_proj"])
     yield from _pair(f"{ours}.self_residual.norm", [f"{theirs}.self_attn_layer_norm"])
+
+
+def _recurrence(ours: str, theirs: str) -> Iterator[tuple[str, Recipe]]:
+    recurrence = f"{theirs}.recurrence"
+    yield from _pair(f"{ours}.recurrence.gate_input", [f"{recurrence}.{name}" for name in ("forget", "admit")])
+    yield from _pair(f"{ours}.self_residual.norm", [f"{recurrence}.norm"])
+
+
+def _feed_forward(ours: str, theirs: str) -> Iterator[tuple[str, Recipe]]:
     yield from _pair(f"{ours}.feed_forward.expand", [f"{theirs}.fc1"])
     yield from _pair(f"{ours}.feed_forward.contract", [f"{theirs}.fc2"])
     yield from _pair(f"{ours}.feed_forward_residual.norm", [f"{theirs}.final_layer_norm"])

@@ -12,7 +12,7 @@ from dragoman.errors import DataError
 from model.importing.arrays import TYPES, Array, DType
 from model.importing.family import Network, Recipe, Texts
 from model.importing.weights import Weights
-from model.layout import CONFIG, IMPORT, LANGUAGES, WEIGHTS
+from model.layout import CONFIG, IMPORT, LANGUAGES, SHORTLIST, WEIGHTS
 from model.parameters import Shape, compare_shapes
 from model.replacing import replacing
 
@@ -44,6 +44,8 @@ def write_checkpoint(out: Path, network: Network, weights: Weights, texts: Texts
         (partial / IMPORT).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         for name, content in texts.tokenizer.items():
             (partial / name).write_bytes(content)
+        if texts.shortlist is not None:
+            (partial / SHORTLIST).write_bytes(texts.shortlist)
         with (partial / WEIGHTS).open("wb") as file:
             _write_weights(file, network.weights, shapes, weights)
     return sum(map(math.prod, shapes.values()))

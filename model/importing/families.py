@@ -6,7 +6,7 @@ from dragoman.errors import DataError
 from model.importing import bart, ctranslate2, m2m100, marian, marian_npz, t5
 from model.importing.family import Family
 from model.importing.formats import other_format
-from model.importing.source import CONFIG, MARIAN_NPZ, Source
+from model.importing.source import CONFIG, MARIAN_BIN, MARIAN_NPZ, Source
 
 FAMILIES: Final[dict[str, Family]] = {
     "marian": marian.FAMILY,
@@ -18,6 +18,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "umt5": t5.UMT5,
     "ctranslate2": ctranslate2.FAMILY,
     MARIAN_NPZ: marian_npz.FAMILY,
+    MARIAN_BIN: marian_npz.FAMILY,
 }
 
 _REFUSED: Final = {

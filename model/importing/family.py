@@ -38,12 +38,14 @@ class Texts:
         unknown_id: of pieces that are in no vocabulary.
         languages: of the model.
         warnings: a line each.
+        shortlist: see `model/importing/shortlist.py`; None where the model has none.
     """
 
     tokenizer: Mapping[str, bytes]
     unknown_id: int
     languages: Languages
     warnings: Sequence[str] = ()
+    shortlist: bytes | None = None
 
 
 # One weight of the checkpoint: tensors of the source, one below the other, or an array that was computed.

@@ -5,7 +5,7 @@ from typing import Final
 
 # Patterns of file names, from the most to the least telling.
 _OTHERS: Final = (
-    ("*.intgemm*.bin", "a model of Bergamot or Firefox, whose decoder is an SSRU and no Transformer: not supported"),
+    ("model.*.bin.*", "a model of Firefox whose files are packed: unpack them, as with gunzip"),
     ("*.npz", "a model of Marian (.npz) without decoder.yml, which names its vocabularies"),
     ("*.pt", "a model of fairseq or OpenNMT (.pt): not supported"),
     ("*.gguf", "a model of llama.cpp (.gguf): not supported"),

@@ -71,7 +71,16 @@ def make(
 
 
 def of_name(name: str) -> tuple[list[str], list[str]]:
-    """Read the languages off the name of a model such as opus-mt-en-de; ([], []) where it says none."""
+    """Read the languages off the name of a model such as opus-mt-en-de, or of a file such as model.ende.intgemm.bin.
+
+    Returns:
+        ([], []) where it says none.
+    """
+    if of_file := re.match(r"model\.([a-z_-]+)\.", name, re.IGNORECASE):
+        both = of_file[1]
+        # Codes have two letters or three, and a script may follow: of such pairs, one side is English.
+        halves = [(both[:cut], both[cut:]) for cut in (2, len(both) - 2, 3)]
+        return next((([one], [two]) for one, two in halves if all(map(codes.is_language, (one, two)))), ([], []))
     found = re.search(r"opus-?mt-(?:.*-)?([A-Za-z_+]+)-([A-Za-z_+]+)$", name)
     return (split(found[1]), split(found[2])) if found else ([], [])
 

@@ -1,4 +1,4 @@
-"""The file .npz of Marian: its weights under the names, and in the order, of Hugging Face's MarianMTModel."""
+"""The files of Marian: its weights under the names, and in the order, of Hugging Face's MarianMTModel."""
 
 import re
 import zipfile
@@ -12,6 +12,7 @@ import yaml
 
 from dragoman.errors import DataError
 from model.importing.arrays import Array, DType
+from model.importing.marian_bin import MarianBin
 from model.importing.start_row import shape_with_start, with_start
 
 _SETTINGS: Final = "special:model.yml"
@@ -29,6 +30,7 @@ _OF_TARGET: Final = frozenset(_TABLES.values()) - {_TABLES["encoder_Wemb"]}
 _LAYER: Final = re.compile(r"^(encoder|decoder)_l([1-9]\d*)_(.+)$")
 _TOP: Final = re.compile(r"^(encoder|decoder)_(emb|top)_ln_(scale|bias)(?:_pre)?$")
 _NORM: Final = re.compile(r"^(self_Wo|context_Wo|ffn_ffn)_ln_(scale|bias)(?:_pre)?$")
+_RECURRENCE: Final = re.compile(r"^rnn(?:_(W|Wf|bf)|_ffn_ln_(scale|bias))$")
 _LINEAR: Final = re.compile(r"^(?:(self|context)_([Wb])([qkvo])|ffn_([Wb])([12]))$")
 _NORMS: Final = {
     "self_Wo": "self_attn_layer_norm",
@@ -38,6 +40,8 @@ _NORMS: Final = {
     "top": "layer_norm",
 }
 _ATTENTIONS: Final = {"self": "self_attn", "context": "encoder_attn"}
+# Of which Hugging Face knows nothing.
+_RECURRENCES: Final = {"W": "admit.weight", "Wf": "forget.weight", "bf": "forget.bias"}
 _PARTS: Final = {"W": "weight", "b": "bias", "scale": "weight", "bias": "bias"}
 
 
@@ -56,10 +60,10 @@ class MarianWeights:
         """
         self._file = file
         try:
-            self._content = np.load(file, allow_pickle=False)
-            names = [name for name in self._content.files if name != _SETTINGS]
-            self._headers = {name: self._header(name) for name in names}
-            settings = yaml.safe_load(self._content[_SETTINGS].tobytes().rstrip(b"\0"))
+            self._content = _Npz(file) if file.suffix == ".npz" else MarianBin(file)
+            names = [name for name in self._content.names if name != _SETTINGS]
+            self._headers = {name: self._content.header(name) for name in names}
+            settings = yaml.safe_load(self._content.read(_SETTINGS).tobytes().rstrip(b"\0"))
         except (OSError, ValueError, AttributeError, KeyError, zipfile.BadZipFile, yaml.YAMLError) as error:
             reason = " ".join(str(error).split())
             raise DataError(f"{file}: cannot read a model of Marian: {reason:.200}") from error
@@ -102,7 +106,7 @@ class MarianWeights:
         """
         stored = self._stored[name]
         try:
-            array: Array = self._content[stored]
+            array = self._content.read(stored)
         except (OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{self._file}: cannot read {stored}: {error}") from error
         if self._is_row(name):
@@ -121,7 +125,18 @@ class MarianWeights:
         stored = self._stored[name]
         return name != stored and len(self._headers[stored][0]) == 2 and not stored.endswith(("Wemb", "Wt"))
 
-    def _header(self, name: str) -> tuple[tuple[int, ...], DType]:
+
+class _Npz:
+    """The arrays of an .npz, as `model.importing.marian_bin.MarianBin` has those of a .bin."""
+
+    def __init__(self, file: Path) -> None:
+        self._content = np.load(file, allow_pickle=False)
+        self.names: list[str] = self._content.files
+
+    def read(self, name: str) -> Array:
+        return self._content[name]  # type: ignore[no-any-return]
+
+    def header(self, name: str) -> tuple[tuple[int, ...], DType]:
         with self._content.zip.open(f"{name}.npy") as stream:
             version = np.lib.format.read_magic(stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -142,6 +157,9 @@ def hugging_face_name(name: str) -> str:
     path = f"model.{side}.layers.{int(number) - 1}"
     if norm := _NORM.match(rest):
         return f"{path}.{_NORMS[norm[1]]}.{_PARTS[norm[2]]}"
+    if recurrence := _RECURRENCE.match(rest):
+        weight, norm_part = recurrence.groups()
+        return f"{path}.recurrence.{_RECURRENCES[weight] if weight else f'norm.{_PARTS[norm_part]}'}"
     if not (linear := _LINEAR.match(rest)):
         return name
     attention, part, projection, ffn_part, ffn = linear.groups()

@@ -1,4 +1,4 @@
-"""Marian's own files: model.npz and decoder.yml, as OPUS-MT's releases have them.
+"""Marian's own files: model.npz and decoder.yml, as OPUS-MT's releases have them, and those of Firefox.
 
 What the settings of a model mean: https://marian-nmt.github.io/docs/cmd/marian/.
 """
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal
 
+import numpy as np
+
 from dragoman.errors import DataError
 from dragoman.tokenizer import SOURCE_VOCABULARY, TARGET_VOCABULARY, VOCABULARY
 from model.importing import bart_like, marian, tokenizers
@@ -14,11 +16,14 @@ from model.importing.family import Family, Network, Texts, Wanted
 from model.importing.generation import Generation
 from model.importing.marian import OwnVocabulary
 from model.importing.marian_file import MarianWeights
+from model.importing.shortlist import Shortlist
 from model.importing.source import DECODER, Source
 from model.importing.weights import Weights
 
 _MODELS: Final = ("source.spm", "target.spm")  # beside vocabularies that are none themselves
 _PAD: Final = "<pad>"
+_RECURRENT: Final = "rnn"  # as `transformer-decoder-autoreg`
+
 # What would be another model with any other value.
 _FIXED: Final[Mapping[str, tuple[Any, ...]]] = {
     "type": ("transformer",),
@@ -28,9 +33,13 @@ _FIXED: Final[Mapping[str, tuple[Any, ...]]] = {
     "ulr": (False,),
     "lemma-dim-emb": (0,),
     "output-omit-bias": (False,),
-    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-alibi-shift": (False,),
+    "transformer-alibi-trainable": (False,),
+    "transformer-attention-mask": ("default",),
+    "transformer-decoder-autoreg": ("self-attention", _RECURRENT),
     "transformer-decoder-dim-ffn": (0,),
     "transformer-decoder-ffn-depth": (0, 2),
+    "transformer-disable-position-embeddings": (False,),
     "transformer-ffn-depth": (2,),
     "transformer-no-affine": (False,),
     "transformer-no-bias": (False,),
@@ -42,6 +51,7 @@ _FIXED: Final[Mapping[str, tuple[Any, ...]]] = {
     "transformer-train-positions": (False,),
     "transformer-train-type-embeddings": (False,),
 }
+_FIXED_OF_RECURRENCE: Final[Mapping[str, tuple[Any, ...]]] = {"dec-cell": ("ssru",), "layer-normalization": (False,)}
 # What this module reads, and what says nothing of a Transformer's arithmetic.
 _KNOWN_WORDS: Final = """
 dec-depth dim-emb dim-vocabs enc-depth tied-embeddings tied-embeddings-all tied-embeddings-src version
@@ -51,33 +61,34 @@ transformer-aan-activation transformer-aan-depth transformer-aan-nogate transfor
 bert-train-type-embeddings bert-type-vocab-size dec-cell dec-cell-base-depth dec-cell-high-depth dim-rnn enc-cell
 enc-cell-depth enc-type factors-combine factors-dim-emb layer-normalization lemma-dependency ulr-dim-emb
 ulr-trainable-transformation unlikelihood-loss original-type char-conv-filters-num char-conv-filters-widths
-char-highway char-stride concat-factors dec-pool-kernel comment
+char-highway char-stride concat-factors dec-pool-kernel comment separator-symbol
 """
 _KNOWN: Final = frozenset(_KNOWN_WORDS.split()) | _FIXED.keys()
 # Marian's gelu is x * sigmoid(1.702 x).
 _ACTIVATIONS: Final = {"swish": "swish", "relu": "relu", "gelu": "quick_gelu"}
-_NORMS: Final[Mapping[tuple[str, str, str], Literal["pre", "post"]]] = {
-    ("", "dan", ""): "post",
-    ("n", "da", "n"): "pre",
-}
+_POST: Final = ("", "dan", "")
+_NORMS: Final[Mapping[tuple[str, str, str], Literal["pre", "post"]]] = {_POST: "post", ("n", "da", "n"): "pre"}
 
 
 def check(source: Source) -> list[str]:
     """Refuse what cannot be had; see `Family.check`."""
     [file] = source.weight_files()
-    settings = MarianWeights(file).settings
+    settings = {"dec-cell": "gru"} | MarianWeights(file).settings
+    recurs = _recurs(settings)
+    fixed = {**_FIXED, **(_FIXED_OF_RECURRENCE if recurs else {})}
     for key, value in settings.items():
-        if key in _FIXED and value not in _FIXED[key]:
-            raise DataError(f"{file}: {key} is {value!r:.80}; only {_FIXED[key][0]!r} is supported")
+        if key in fixed and value not in fixed[key]:
+            raise DataError(f"{file}: {key} is {value!r:.80}; only {' or '.join(map(repr, fixed[key]))} is supported")
         if key not in _KNOWN:
             raise DataError(f"{file}: {key} is unknown here, and may change what the model computes: {value!r:.80}")
     if (name := settings.get("transformer-ffn-activation", "swish")) not in _ACTIVATIONS:
         known = ", ".join(_ACTIVATIONS)
         raise DataError(f"{file}: transformer-ffn-activation is {name!r:.40}; supported are {known}")
-    if (order := _order(settings)) not in _NORMS:
+    orders = [_POST] if recurs else list(_NORMS)
+    if (order := _order(settings)) not in orders:
         raise DataError(
             f"{file}: transformer-preprocess, -postprocess and -postprocess-top are {', '.join(map(repr, order))}; "
-            f"supported are {' or '.join(', '.join(map(repr, known)) for known in _NORMS)}"
+            f"supported are {' or '.join(', '.join(map(repr, known)) for known in orders)}"
         )
     if (after := settings.get("transformer-postprocess-emb", "d")) not in ("", "d", "n", "nd"):
         raise DataError(f"{file}: transformer-postprocess-emb is {after!r:.40}; supported are d and nd")
@@ -85,10 +96,14 @@ def check(source: Source) -> list[str]:
 
 
 def texts(source: Source, wanted: Wanted) -> Texts:
-    """Read the SentencePiece models and the vocabularies that decoder.yml names; see `Family.texts`."""
+    """Read the SentencePiece models, the vocabularies that decoder.yml names, and a shortlist; see `Family.texts`."""
     files = _vocabulary_files(source)
     target = _ids(source, files[-1])
     start = len(target)
+    shortlist = None
+    if name := source.shortlist():
+        shortlist = source.bytes(name)
+        Shortlist(shortlist, source.folder / name).check(len(_ids(source, files[0])), start)
     target[_PAD] = start  # behind all pieces, as the row of zeros
     if files[0] == files[1]:
         vocabularies = [OwnVocabulary(VOCABULARY, files[0], target, start + 1)]
@@ -99,13 +114,15 @@ def texts(source: Source, wanted: Wanted) -> Texts:
             OwnVocabulary(TARGET_VOCABULARY, files[1], target, start + 1),
         ]
     first, last = (file if _is_model(file) else side for file, side in zip(files, _MODELS, strict=True))
-    return marian.texts_of(source, wanted, vocabularies, (first, last), _generation(source, target, start))
+    found = marian.texts_of(source, wanted, vocabularies, (first, last), _generation(source, target, start))
+    return replace(found, shortlist=shortlist)
 
 
 def network(source: Source, weights: Weights, unknown_id: int) -> Network:
     """Map the weights; see `Family.network`."""
     assert isinstance(weights, MarianWeights)
     settings = weights.settings
+    recurs = _recurs(settings)
     files = _vocabulary_files(source)
     target = _ids(source, files[1])
     start = len(target)
@@ -126,19 +143,45 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
     layout = bart_like.Layout(
         norm=_NORMS[_order(settings)],
         embedding_norm="n" in settings.get("transformer-postprocess-emb", "d"),
-        positions="sinusoidal_paper_halves",
+        positions="sinusoidal_halves" if recurs else "sinusoidal_paper_halves",
         position_offset=0,
         # Marian's own.
         defaults={"d_model": 512, "heads": 8, "d_ff": 2048, "layers": 6, "max_positions": 512},
         default_activation="swish",
         default_scale=True,
         separate=separate,
+        decoder_cell="ssru" if recurs else "attention",
+        norm_epsilon=1e-6 if recurs else 1e-5,
     )
     generation = _generation(source, target, start)
-    return bart_like.network(replace(source, config=config), weights, layout, generation, unknown_id, start)
+    if recurs:
+        generation = replace(generation, banned=(unknown_id, start))
+    found = bart_like.network(replace(source, config=config), weights, layout, generation, unknown_id, start)
+    return _with_gate_biases(found, weights) if recurs else found
 
 
 FAMILY: Final = Family("Marian", check, texts, network)
+
+
+def _recurs(settings: Mapping[str, Any]) -> bool:
+    return settings.get("transformer-decoder-autoreg") == _RECURRENT
+
+
+def _with_gate_biases(network: Network, weights: Weights) -> Network:
+    """Make the bias of each recurrence: Marian has one of the forget gate alone.
+
+    Raises:
+        DataError: it is missing.
+    """
+    recipes, read = dict(network.weights), []
+    for layer in range(network.config.decoder_layers):
+        name = f"model.decoder.layers.{layer}.recurrence.forget.bias"
+        if name not in set(weights.names):
+            raise DataError(f"the weights have no {name}")
+        forget = weights.read(name)
+        recipes[f"decoder.{layer}.recurrence.gate_input.bias"] = np.concatenate([forget, np.zeros_like(forget)])
+        read.append(name)
+    return replace(network, weights=recipes, ignored=network.ignored.union(read))
 
 
 def _generation(source: Source, target: Mapping[str, int], start_id: int) -> Generation:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
@@ -14,23 +14,29 @@ from model.importing.formats import other_format
 
 CONFIG: Final = "config.json"
 MARIAN_NPZ: Final = "marian.npz"  # as if it were a `model_type`
+MARIAN_BIN: Final = "marian.bin"  # likewise
 GENERATION: Final = "generation_config.json"
 SAFETENSORS: Final = "model.safetensors"
 SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
 TORCH: Final = "pytorch_model.bin"
 CT2_MODEL: Final = "model.bin"
 DECODER: Final = "decoder.yml"  # of Marian's own format: names the files of model and vocabularies
+# The files of a model of Firefox, which no other file names.
+MARIAN_BIN_FILES: Final = "model.*.bin"
+_JOINT_VOCABULARY: Final = "vocab.*.spm"
+_VOCABULARIES: Final = ("srcvocab.*.spm", "trgvocab.*.spm")
+_SHORTLISTS: Final = "lex*.s2t.bin"
 _ARGOS: Final = "model/"  # where a package of Argos has its model
 TORCH_INDEX: Final = "pytorch_model.bin.index.json"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A folder of Hugging Face, of CTranslate2 or of Marian.
+    """A folder of Hugging Face, of CTranslate2, of Marian or of Firefox.
 
     Attributes:
         folder: where it lies.
-        name: of the model, such as opus-mt-en-de.
+        name: of the model, such as opus-mt-en-de; of Firefox that of its file, such as model.ende.intgemm.alphas.bin.
         config: config.json.
         generation: generation_config.json; None where there is none, then config.json says what it would say.
         used: names of the files that were read, for the record of the import.
@@ -53,8 +59,8 @@ class Source:
             name: of the model; that of the folder if empty.
 
         Raises:
-            DataError: there is no such folder, or no config.json that is a JSON object. Of CTranslate2 and Marian there
-                need be none: there, model.bin and decoder.yml tell.
+            DataError: there is no such folder, or no config.json that is a JSON object. Of CTranslate2, Marian and
+                Firefox there need be none: there, model.bin, decoder.yml and model.*.bin tell.
         """
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder")
@@ -65,6 +71,9 @@ class Source:
                 return cls(folder, source.name, config, None, source.used, base)
         if (folder / DECODER).is_file() and not (folder / CONFIG).is_file():
             return cls(folder, name or folder.resolve().name, {"model_type": MARIAN_NPZ}, None)
+        if not (folder / CONFIG).is_file() and any(folder.glob(MARIAN_BIN_FILES)):
+            source = cls(folder, "", {"model_type": MARIAN_BIN}, None)
+            return replace(source, name=source.found(MARIAN_BIN_FILES))
         if not (folder / CONFIG).is_file():
             other = other_format(folder)
             raise DataError(f"{folder}: {other or f'no {CONFIG}; a model in the format of Hugging Face is needed'}")
@@ -121,13 +130,40 @@ class Source:
     def named(self, key: str) -> list[str]:
         """List the files that decoder.yml names under a key, wherever they lay on the machine of the training.
 
+        Of Firefox, the files that have such names.
+
         Raises:
-            DataError: it names none.
+            DataError: it names none, or there are none.
         """
+        if self.config["model_type"] == MARIAN_BIN:
+            if key == "models":
+                return [self.found(MARIAN_BIN_FILES)]
+            apart = any(any(self.folder.glob(pattern)) for pattern in _VOCABULARIES)
+            return [self.found(pattern) for pattern in (_VOCABULARIES if apart else [_JOINT_VOCABULARY] * 2)]
         names = self.yaml(DECODER).get(key)
         if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
             raise DataError(f"{self.folder / DECODER}: {key} must be a list of files")
         return [PurePath(name).name for name in names]
+
+    def found(self, pattern: str) -> str:
+        """Find the one file whose name follows a pattern.
+
+        Raises:
+            DataError: there is none, or more than one.
+        """
+        names = sorted(file.name for file in self.folder.glob(pattern))
+        if len(names) != 1:
+            several = f"{len(names)} files {pattern}: {', '.join(names)}; put each model into a folder of its own"
+            raise DataError(f"{self.folder}: {several if names else f'no {pattern}'}")
+        return names[0]
+
+    def shortlist(self) -> str | None:
+        """Find the file that says what each source piece may become, where the folder has one.
+
+        Raises:
+            DataError: there are several.
+        """
+        return self.found(_SHORTLISTS) if any(self.folder.glob(_SHORTLISTS)) else None
 
     def weight_files(self) -> list[Path]:
         """Find the files of the weights; of several formats the one that no program can hide in.
@@ -138,7 +174,7 @@ class Source:
         if self.has(self.base + CT2_MODEL):
             self.used.add(self.base + CT2_MODEL)
             return [self.folder / self.base / CT2_MODEL]
-        if self.config.get("model_type") == MARIAN_NPZ:
+        if self.config.get("model_type") in (MARIAN_NPZ, MARIAN_BIN):
             names = self.named("models")
             if len(names) > 1:
                 raise DataError(f"{self.folder / DECODER}: names {len(names)} models; an ensemble is not supported")

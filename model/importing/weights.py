@@ -15,7 +15,7 @@ from dragoman.errors import DataError
 from model.importing.arrays import TYPES, Array, DType
 from model.importing.ct2_file import Ct2Weights
 from model.importing.marian_file import MarianWeights
-from model.importing.source import CT2_MODEL
+from model.importing.source import CT2_MODEL, MARIAN_BIN_FILES
 from model.importing.torch_file import TorchWeights
 
 _HEADER: Final = struct.Struct("<Q")  # before the header of safetensors: its size
@@ -118,7 +118,7 @@ def open_weights(files: Iterable[Path]) -> Weights:
     files = list(files)
     if files[0].name == CT2_MODEL:
         return Ct2Weights(files[0])
-    if files[0].suffix == ".npz":
+    if files[0].suffix == ".npz" or files[0].match(MARIAN_BIN_FILES):
         return MarianWeights(files[0])
     if files[0].suffix == ".safetensors":
         return SafetensorsWeights(files)

@@ -156,7 +156,7 @@ def without(file: Path, name: str, **instead: Any) -> None:
     ("change", "said"),
     [
         (lambda folder: change(folder, type="s2s"), "type is 's2s'; only 'transformer' is supported"),
-        (lambda folder: change(folder, transformer_decoder_autoreg="rnn"), "transformer-decoder-autoreg is 'rnn'"),
+        (lambda folder: change(folder, transformer_decoder_autoreg="average-attention"), "-autoreg is 'average-att"),
         (lambda folder: change(folder, transformer_magic=7), "transformer-magic is unknown here"),
         (lambda folder: change(folder, transformer_ffn_activation="tanh"), "transformer-ffn-activation is 'tanh'"),
         (lambda folder: change(folder, transformer_postprocess="da"), "supported are '', 'dan', '' or 'n', 'da', 'n'"),

@@ -96,7 +96,7 @@ def test_no_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "named"),
     [
-        ("model.ende.intgemm.alphas.bin", "SSRU"),
+        ("model.ende.intgemm.alphas.bin.gz", "unpack them"),
         ("opus.npz", "without decoder.yml"),
         ("checkpoint.pt", "fairseq"),
         ("weights.dat", "no config.json; a model in the format of Hugging Face is needed"),

@@ -23,6 +23,7 @@ from service.http.door import Door
 from service.registry import allocator
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
+from service.registry.idle_models import IdleModels
 from service.registry.loading import Load, Loader, load
 from service.registry.model_memory import ModelMemory
 from service.registry.models import ModelRegistry
@@ -130,7 +131,8 @@ class _Server:
         )
         self._failures = (self._registry.failed, self._listener.lost, self._door.lost)
         self._reloading = ModelReloader(settings, metrics, self._registry, self._health, self._memory, glossaries)
-        self._following: asyncio.Task[None] | None = None
+        self._idle_models = IdleModels(settings, self._registry)
+        self._following: list[asyncio.Task[None]] = []
         self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly
 
     async def run(self) -> int:
@@ -151,7 +153,8 @@ class _Server:
         self._registry.open()
         _log.info("serving", models=self._registry.names)
         _suggest(self._settings)
-        self._following = asyncio.create_task(self._reloading.follow(self._signals.reload))
+        for following in (self._reloading.follow(self._signals.reload), self._idle_models.follow()):
+            self._following.append(asyncio.create_task(following))
         if self._settings.http_address:  # its protocols, and the page, detect languages by themselves
             self._detection = asyncio.create_task(self._handlers.load_detection())
         async with self._watched():
@@ -208,6 +211,7 @@ class _Server:
         self._gate.close()
         self._reloading.stop()
         self._memory.close()
+        self._idle_models.stop()
         _log.info("draining", timeout_s=timeout_s)
         idle, force = (asyncio.create_task(wait) for wait in (self._gate.idle(), self._signals.force.wait()))
         await asyncio.wait([idle, force], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -219,8 +223,7 @@ class _Server:
         await asyncio.wait([idle], timeout=_ANSWER_GRACE_S)
         idle.cancel()
         try:
-            if self._following is not None:
-                await self._following
+            await asyncio.gather(*self._following)
             await self._memory.closed()  # what is being loaded is, to be stopped with the others
         finally:
             await self._registry.stop()

@@ -101,6 +101,14 @@ class Settings(BaseSettings):
         description="megabytes of memory that models may take together; each is loaded when a call needs it, and the "
         "least recently used one leaves (0: all models are loaded at the start, and stay)",
     )
+    keep_alive_s: float = Field(
+        0.0,
+        ge=0,
+        le=MAX_DURATION_S,
+        allow_inf_nan=False,
+        description="seconds without a call after which a model leaves the memory; each is loaded when a call needs it "
+        "(0: models stay; with firefox:all and no model_memory_mb 300)",
+    )
     pinned_models: str = Field(
         "",
         validate_default=True,
@@ -296,8 +304,8 @@ class Settings(BaseSettings):
     @field_validator("pinned_models")
     @classmethod
     def _goes_with_a_budget(cls, value: str, info: ValidationInfo) -> str:
-        if _listed(value) and not info.data.get("model_memory_mb"):
-            raise ValueError("must be left out where there is no model_memory_mb: all models stay")
+        if _listed(value) and not (info.data.get("model_memory_mb") or info.data.get("keep_alive_s")):
+            raise ValueError("must be left out where there is no model_memory_mb and no keep_alive_s: all models stay")
         return value
 
     @field_validator("device")

@@ -22,6 +22,7 @@ from service.registry.reload_plan import check_names, one_name
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
 from service.telemetry.metrics import KV_CACHE_FORMULA
 
+_KEEP_ALIVE_S: Final = 300.0  # of models that are too many to be in memory together, where no setting says it
 _DESCRIPTORS: Final = 64  # a server alone holds some 20; each connection needs one more
 
 
@@ -77,9 +78,13 @@ def _with(settings: Settings, shelf: Shelf) -> Settings:
             f"{PREFIX}PIVOT_LANGUAGE (--pivot-language): must be left out or {shelf.pivot}, over which these models of "
             f"Firefox translate; given: {settings.pivot_language!r}"
         )
-    models = tuple(map(str, shelf.folders))
-    pivot_language = shelf.pivot or settings.pivot_language
-    return settings.model_copy(update={"models": models, "pivot_language": pivot_language})
+    found: dict[str, Any] = {
+        "models": tuple(map(str, shelf.folders)),
+        "pivot_language": shelf.pivot or settings.pivot_language,
+    }
+    if shelf.on_demand and not (settings.model_memory_mb or settings.keep_alive_s):
+        found["keep_alive_s"] = _KEEP_ALIVE_S
+    return settings.model_copy(update=found)
 
 
 def _check_models(folders: Sequence[Path]) -> None:

@@ -74,6 +74,8 @@ class ModelBudget:
         Raises:
             InvalidRequestError: they are too large together.
         """
+        if not self.bounded:
+            return
         room_bytes = self.bytes - sum(self.pinned_bytes(served, models))
         size_bytes = sum(model.cost_bytes for model in models)
         if size_bytes > room_bytes:

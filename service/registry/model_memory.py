@@ -1,8 +1,8 @@
-"""Which models are in memory: all of them, or as many as a budget pays for; lives on the event loop.
+"""Which models are in memory: all of them, or those that calls need; lives on the event loop.
 
-With a budget, a model is loaded when a call first needs it, and the one that was used least recently leaves where there
-is no room. The call whose turn it is gets all of its models together, and no call that runs waits for another model: so
-no two calls wait for each other.
+On demand, a model is loaded when a call first needs it. With a budget, the one that was used least recently leaves
+where there is no room. The call whose turn it is gets all of its models together, and no call that runs waits for
+another model: so no two calls wait for each other.
 """
 
 import asyncio
@@ -83,9 +83,9 @@ class ModelMemory:
         metrics.model_waiting_calls.set_function(lambda: len(self._waits))
 
     @property
-    def bounded(self) -> bool:
-        """Whether there is a budget; else all models are in memory."""
-        return self._budget.bounded
+    def on_demand(self) -> bool:
+        """Whether models are loaded when calls need them; else all are in memory."""
+        return self._budget.bounded or self._settings.keep_alive_s > 0
 
     def check(self, bundles: Sequence[Bundle]) -> None:
         """Check that each of the bundles that a server starts with can have room; for any thread.
@@ -116,7 +116,7 @@ class ModelMemory:
         for outcome in (LOADED, FAILED):  # from 0 on: Prometheus sees no increase in a counter that begins with 1
             self._metrics.model_loads_total.labels(model.name, outcome)
         old = self._registry.find(model.name)
-        if self.bounded and model.name not in self._budget.pinned and not (old and old.pipeline):
+        if self.on_demand and model.name not in self._budget.pinned and not (old and old.pipeline):
             self._registry.offer(model)
             self._tell_health()
             return
@@ -223,6 +223,7 @@ class ModelMemory:
         cost_bytes = source.cost.corrected(grown_bytes).total_bytes
         model.cost_bytes = self._budget.bounded_cost(model, cost_bytes, self._registry.served)
         model.pipeline = loaded.model.pipeline
+        model.last_used_s = time.monotonic()
         self._registry.put(loaded._replace(model=model), is_new=waiter.is_reload)
         self._metrics.model_loads_total.labels(model.name, LOADED).inc()
         self._failures.pop(model, None)
@@ -235,7 +236,9 @@ class ModelMemory:
         try:
             while self._waits.first is waiter and not self._closed:
                 residents = self._residents(model, waiter)
-                victims = eviction.victims(residents, model.cost_bytes, self._budget.bytes) if self.bounded else []
+                victims = (
+                    eviction.victims(residents, model.cost_bytes, self._budget.bytes) if self._budget.bounded else []
+                )
                 if victims is None:
                     to_free = eviction.to_free(residents, model.cost_bytes, self._budget.bytes)
                     for resident in residents:
@@ -253,7 +256,7 @@ class ModelMemory:
 
     async def _shrink(self, model: ServedModel, waiter: Waiter) -> None:
         """Have models leave that have no room any more, since this one is larger than was estimated."""
-        while self.bounded:
+        while self._budget.bounded:
             victims = eviction.victims(self._residents(model, waiter), 0, self._budget.bytes)
             if not victims:  # or None: the next load makes room
                 return

@@ -58,7 +58,7 @@ class ModelReloader:
     async def start(self, stop: asyncio.Event) -> None:
         """Serve every bundle, one after the other; leave early if told to stop.
 
-        Where memory has a budget, files are read only of those that are loaded now.
+        Where models are loaded on demand, files are read only of those that are loaded now.
 
         Raises:
             BundleError: there is none, or one cannot be served: at a start somebody is watching.
@@ -72,7 +72,7 @@ class ModelReloader:
         for path in self._seen:
             if stop.is_set():
                 return
-            self._found[path] = await asyncio.to_thread(Bundle.listed if self._memory.bounded else Bundle.open, path)
+            self._found[path] = await asyncio.to_thread(Bundle.listed if self._memory.on_demand else Bundle.open, path)
         check_names(self._manifests())
         todo = plan({}, self._manifests())
         await asyncio.to_thread(self._memory.check, list(self._found.values()))

@@ -1,22 +1,28 @@
 """Models by their names: imported once, from a hub and a list of Firefox's models on the loopback interface."""
 
+import json
 import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from dragoman import Client
+from service.library.names import Name
 from tests import imported, web
 from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess
-from tests.web import Web
+from tests.shelved import shelve
+from tests.waiting import until
+from tests.web import Web, firefox_list
 
 OPUS = "someone/opus-mt-en-de"
 SENTENCE = "The train leaves at eight."
 Launch = Callable[..., ServerProcess]
+PAIRS = ("de-en", "en-de", "en-fr", "fr-en")
 
 
 @pytest.fixture
@@ -58,3 +64,49 @@ def test_a_model_of_the_hub_is_imported_by_the_first_start_alone(hub: Web, launc
         assert len(client.list_models()) == 2
     assert not any(OPUS in line and "importing" in line for line in second.log)
     assert hub.requests == []
+
+
+@pytest.fixture
+def firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    """A list of Firefox's models, all of which lie in the cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for pair in PAIRS:
+        source, target = pair.split("-")
+        shelve(tmp_path / "dragoman", Name("firefox", pair), source=source, target=target)
+    with web.serving() as server:
+        firefox_list(server, {pair: {"model.bin": b"x"} for pair in PAIRS})
+        yield server
+
+
+def test_all_of_firefox_are_loaded_by_calls_and_leave_when_they_are_idle(firefox: Web, launch: Launch) -> None:
+    flags = (f"--firefox-models={firefox.address}/models.json", "--keep-alive-s=0.5", "--http-address=127.0.0.1:0")
+    server = launch(*flags, names=("firefox:all",))
+    server.wait_until_serving()
+    assert server.metric("model_loads_total") == 0
+    with Client(server.address, timeout_s=PATIENCE_S) as client:
+        assert [model.name for model in client.list_models()] == [f"firefox-{pair}" for pair in PAIRS]
+        for times in (1, 2):
+            made = client.translate(SENTENCE, source_language="de", target_language="fr")
+            assert (made.pivot_model, made.model) == ("firefox-de-en", "firefox-en-fr")
+            assert server.metric("model_loads_total", outcome="loaded") == 2 * times
+            until(lambda: server.metric("model_memory_bytes") == 0)
+        assert client.translate(SENTENCE, source_language="en", target_language="de").model == "firefox-en-de"
+    with urllib.request.urlopen(f"http://{server.http_address}/languages") as answer:
+        targets = {each["code"]: set(each["targets"]) for each in json.load(answer)}
+    assert targets["de"] >= {"en", "fr"}
+    server.signal(signal.SIGTERM)
+    assert server.exit_code() == 0
+    assert [path for _, path, _ in firefox.requests] == ["/models.json"]
+
+
+def test_all_of_firefox_leave_after_five_minutes_where_no_setting_says_when(
+    firefox: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_FIREFOX_MODELS", f"{firefox.address}/models.json")
+    assert len(json.loads(command("models", "--add", "firefox:all", "--json").stdout)) == len(PAIRS)
+    for flags, seconds in (
+        (["firefox:all"], 300),
+        (["firefox:all", "--model-memory-mb=9999"], 0),
+        (["firefox:en-de"], 0),
+    ):
+        assert json.loads(command("serve", *flags, "--print-config").stdout)["keep_alive_s"] == seconds

@@ -235,7 +235,7 @@ class TestPod:
         files = [own.tls_certificate, own.tls_key, own.tls_client_ca, own.api_keys]
         folders = {file.rpartition("/")[0] for file in files if file}
         assert folders == mounted.keys() - {"/tmp", "/models"}
-        assert str(own.models) == "/models"
+        assert own.models == ("/models",)
 
 
 class TestAutoscaling:

@@ -143,7 +143,7 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
     layout = bart_like.Layout(
         norm=_NORMS[_order(settings)],
         embedding_norm="n" in settings.get("transformer-postprocess-emb", "d"),
-        positions="sinusoidal_halves" if recurs else "sinusoidal_paper_halves",
+        positions="sinusoidal_halves",
         position_offset=0,
         # Marian's own.
         defaults={"d_model": 512, "heads": 8, "d_ff": 2048, "layers": 6, "max_positions": 512},
@@ -151,11 +151,9 @@ def network(source: Source, weights: Weights, unknown_id: int) -> Network:
         default_scale=True,
         separate=separate,
         decoder_cell="ssru" if recurs else "attention",
-        norm_epsilon=1e-6 if recurs else 1e-5,
+        norm_epsilon=1e-6,
     )
-    generation = _generation(source, target, start)
-    if recurs:
-        generation = replace(generation, banned=(unknown_id, start))
+    generation = replace(_generation(source, target, start), banned=(unknown_id, start))
     found = bart_like.network(replace(source, config=config), weights, layout, generation, unknown_id, start)
     return _with_gate_biases(found, weights) if recurs else found
 
@@ -185,10 +183,10 @@ def _with_gate_biases(network: Network, weights: Weights) -> Network:
 
 
 def _generation(source: Source, target: Mapping[str, int], start_id: int) -> Generation:
-    """Give the ids of decoding: it begins from the row of zeros, which is never chosen, and which no source has."""
+    """Give the ids of decoding: it begins from the row of zeros, which no source has."""
     if (eos := target.get("</s>")) is None:
         raise DataError(f"{source.folder}: no </s> in {_vocabulary_files(source)[-1]}")
-    return Generation(pad_id=eos, eos_id=eos, start_id=start_id, forced_id=None, banned=(start_id,), warnings=())
+    return Generation(pad_id=eos, eos_id=eos, start_id=start_id, forced_id=None, banned=(), warnings=())
 
 
 def _vocabulary_files(source: Source) -> list[str]:

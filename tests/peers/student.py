@@ -1,4 +1,4 @@
-"""A Marian student with an SSRU decoder in NumPy, one sentence at a time: in fp32, or in bytes as Firefox multiplies.
+"""Models of Marian in NumPy, one sentence at a time: in fp32, or in bytes as Firefox multiplies.
 
 Written from Marian's sources (src/models/transformer.h, src/rnn/cells.h, src/tensors/cpu/intgemm_interface.h), by
 Marian's names of weights; shares nothing with `model/`.
@@ -53,6 +53,7 @@ class Student:
             product: of whole numbers.
         """
         self.settings, self.factors, self.product = settings, factors, product
+        self.recurs = settings["transformer-decoder-autoreg"] == "rnn"
         self.largest: dict[str, list[float]] = defaultdict(list)
         self.weights = dict(weights)
         if factors is not None:
@@ -125,8 +126,7 @@ class Student:
 
     def translate(self, source: Sequence[int], limit: int, candidates: Collection[int] | None = None) -> list[int]:
         """Decode greedily, at most `limit` ids, of the candidates if there are any; without EOS."""
-        memory, found = self.encode(source), list[int]()
-        cells = [np.zeros((1, self.settings["dim-emb"]), np.float32) for _ in memory]
+        memory, cells, found = self.encode(source), self.new_cells(), list[int]()
         rows = self.weights[self.target]
         barred = np.zeros(len(rows), bool) if candidates is None else ~np.isin(np.arange(len(rows)), list(candidates))
         barred[UNKNOWN] = True
@@ -138,14 +138,26 @@ class Student:
             found.append(id_)
         return found
 
+    def new_cells(self) -> list[Array]:
+        """Make what the decoder keeps of the target, layer by layer: a state, or keys and values of no position."""
+        width = self.settings["dim-emb"]
+        shape = (1, width) if self.recurs else (2, 0, width)
+        return [np.zeros(shape, np.float32) for _ in range(self.settings["dec-depth"])]
+
     def step(self, states: Array, memory: Sequence[tuple[Array, Array]], cells: list[Array]) -> Array:
         """Compute the logits that follow one position; the cells, one a layer, go on."""
         for number, (keys, values) in enumerate(memory, start=1):
             name = f"decoder_l{number}"
-            forget = 1 / (1 + np.exp(-self.affine(states, f"{name}_rnn", "f")))
-            cell = forget * cells[number - 1] + (1 - forget) * self.multiply(states, f"{name}_rnn_W")
+            if self.recurs:
+                forget = 1 / (1 + np.exp(-self.affine(states, f"{name}_rnn", "f")))
+                cell = forget * cells[number - 1] + (1 - forget) * self.multiply(states, f"{name}_rnn_W")
+                states = self.norm(states + np.maximum(cell, 0), f"{name}_rnn_ffn")
+            else:
+                own = f"{name}_self"
+                new = np.stack([self.affine(states, own, "k"), self.affine(states, own, "v")])
+                cell = np.concatenate([cells[number - 1], new], axis=1)
+                states = self.norm(states + self.attend(states, *cell, own), f"{own}_Wo")
             cells[number - 1] = cell
-            states = self.norm(states + np.maximum(cell, 0), f"{name}_rnn_ffn")
             update = self.attend(states, keys, values, f"{name}_context")
             states = self.feed_forward(self.norm(states + update, f"{name}_context_Wo"), name)
         return self.multiply(states, self.target, self.weights["decoder_ff_logit_out_b"])[0]  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ from typing import Any
 import ctranslate2
 import numpy as np
 import pytest
+import torch
 import yaml
 from ctranslate2.converters import MarianConverter
 from safetensors.torch import load_file
@@ -17,11 +18,12 @@ from sentencepiece import SentencePieceProcessor
 from dragoman.cli import main
 from dragoman.framing import Frame
 from dragoman.tokenizer import SOURCE_VOCABULARY, TARGET_VOCABULARY, VOCABULARY
-from model.checkpoint import load_checkpoint
+from model.checkpoint import load_checkpoint, load_weights, weights
 from model.decoding import greedy
 from model.importing.family import Wanted
 from model.importing.run import import_folder
 from model.layout import WEIGHTS
+from model.transformer import Transformer
 from tests import hugging_face_files, marian_npz
 from tests.hugging_face_files import sentences
 
@@ -55,6 +57,7 @@ def test_pieces_are_those_of_ctranslate2(case: str, tmp_path: Path) -> None:
     folder, out = marian_npz.write(tmp_path / "opus", **CASES[case]), tmp_path / "out"
     known = import_folder(folder, out, EN_DE).languages
     model, tokenizer = load_checkpoint(out)
+    model = as_ctranslate2(model, folder / "model.npz")
     frame = Frame.of(known, model.config)
     sources = [frame.around(tokenizer.encode(text)) for text in sentences()[0][:40]]
     actual = greedy(model, sources, max_target_tokens=TOKENS)
@@ -68,6 +71,16 @@ def test_pieces_are_those_of_ctranslate2(case: str, tmp_path: Path) -> None:
     again, tokenizer = load_checkpoint(tmp_path / "again")
     assert [[*tokenizer.encode(text), again.config.eos_id] for text in sentences()[0][:40]] == sources
     assert greedy(again, sources, max_target_tokens=TOKENS) == actual
+
+
+def as_ctranslate2(model: Transformer, file: Path) -> Transformer:
+    """Gives the model as CTranslate2 computes it: with the positions of Hugging Face, and <unk> may be chosen."""
+    other = Transformer(model.config.model_copy(update={"positions": "sinusoidal_paper_halves", "norm_epsilon": 1e-5}))
+    load_weights(other, weights(model), file)
+    unknown = marian_npz.SPECIAL.index("<unk>")
+    with torch.no_grad():
+        other.output.bias[unknown] = float(np.load(file)["decoder_ff_logit_out_b"][0, unknown])
+    return other.eval()
 
 
 def pieces(checkpoint: Path, vocabulary: str, ids: list[int]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Students of Marian, whose decoder is a recurrence, as .npz and as Firefox has them."""
+"""Models of Marian against its network in NumPy: students with a recurrence, as .npz and as Firefox has them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -53,9 +53,8 @@ def logits_of(model: Transformer, source: list[int], target: list[int]) -> torch
 
 
 def expected_logits(student: Student, source: list[int], target: list[int]) -> torch.Tensor:
-    memory = student.encode(source)
+    memory, cells = student.encode(source), student.new_cells()
     rows = student.weights[student.target]
-    cells = [np.zeros((1, rows.shape[1]), np.float32) for _ in memory]
     inputs = [np.zeros_like(rows[:1]), *(rows[id_][None] for id_ in target[:-1])]
     steps = [student.step(student.embed(row, at), memory, cells) for at, row in enumerate(inputs)]
     return torch.from_numpy(np.stack(steps))
@@ -81,6 +80,16 @@ def test_a_student_computes_what_marian_does(structure: str, tmp_path: Path) -> 
     model, _ = load_checkpoint(tmp_path / "out")
     assert model.config.decoder_cell == "ssru"
     assert model.config.share_embeddings is not STRUCTURES[structure].get("apart", False)
+    check(model, Student(files.weights, files.settings), files)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_model_with_self_attention_computes_what_marian_does(apart: bool, tmp_path: Path) -> None:
+    """CTranslate2 and Hugging Face give such a model other positions."""
+    files = marian_bin.write_folder(tmp_path / "files", apart=apart, transformer_decoder_autoreg="self-attention")
+    import_folder(as_npz(files, tmp_path / "npz"), tmp_path / "out", Wanted(("en",), ("de",)))
+    model, _ = load_checkpoint(tmp_path / "out")
+    assert model.config.decoder_cell == "attention"
     check(model, Student(files.weights, files.settings), files)
 
 

@@ -14,7 +14,7 @@ CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgr
     ruby ruby-grpc ruby-grpc-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check lint format proto proto-check docs train-setup fuzz audit test-bulk test-compose test-clients overload faults soak clean
+.PHONY: help serve test check lint format proto proto-check docs train-setup fuzz audit test-bulk test-compose test-clients release overload faults soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ audit: .venv/.dev ## known vulnerabilities of what a server runs on (one line wh
 test-compose: .venv/.dev ## build and run docker-compose.yml for real (root; skips where no engine can start)
 	@$(BIN)/python tests/compose/run.py
 
+release: .cache/release-tools/.made ## build from a tag all that would be published, into dist/release; publishes nothing
+	@.cache/release-tools/bin/python -m deploy.release
+
 overload: .venv/.bench ## a minute of five times what the server can do: targets, build/overload.png (ARGS="--factor 10")
 	@mkdir -p build && $(BIN)/python -m bench.overload --json build/overload.json --plot build/overload.png $(ARGS)
 
@@ -80,12 +83,17 @@ soak: .venv/.dev ## all faults mixed at random for ten minutes (ARGS="--minutes 
 	@$(BIN)/python -m tests.faults.soak $(ARGS)
 
 clean: ## remove what the other targets made
-	@rm -rf .venv .cache/test-models .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	@rm -rf .venv .cache/test-models .cache/release-tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 
 # Stamps: an environment is made once, and made again when the dependencies change.
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Dragoman needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	@$(PYTHON) -m venv .venv
+
+.cache/release-tools/.made: deploy/release/requirements.txt
+	@$(PYTHON) -m venv --clear .cache/release-tools
+	@.cache/release-tools/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
 
 .venv/.serve: $(PROJECTS) | .venv/bin/python
 	@echo 'installing what serving needs into .venv: about 250 MB, a minute or so ...'

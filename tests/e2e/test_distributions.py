@@ -141,6 +141,15 @@ def test_each_wheel_puts_one_package_into_site_packages(client: Built, server: B
     assert top_level(server.wheel) == {"dragoman_server"}
 
 
+def test_each_wheel_brings_its_licence(client: Built, server: Built) -> None:
+    for built in (client, server):
+        with zipfile.ZipFile(built.wheel) as archive:
+            licences = [
+                archive.read(name).decode() for name in archive.namelist() if name.endswith("/licenses/LICENSE")
+            ]
+        assert licences == [(ROOT / "LICENSE").read_text(encoding="utf-8")]
+
+
 def test_the_server_brings_the_files_of_its_page(server: Built) -> None:
     files = {file.name for file in (ROOT / "service" / "http" / "static").iterdir()}
     names = {Path(name) for name in zipfile.ZipFile(server.wheel).namelist()}

@@ -25,6 +25,13 @@ def test_the_server_needs_the_client_of_its_own_version() -> None:
     assert f"dragoman[bundles]=={CLIENT['version']}" in SERVER["dependencies"]
 
 
+@pytest.mark.parametrize("name", SERVER["license-files"])
+def test_the_client_has_its_own_copy_of_the_licence(name: str) -> None:
+    copy = ROOT / "dragoman" / name  # an archive would hold a link as such, to a file that it lacks
+    assert not copy.is_symlink()
+    assert copy.read_bytes() == (ROOT / name).read_bytes()
+
+
 def test_both_are_for_the_same_versions_of_python() -> None:
     of_client, of_server = (
         {name for name in project["classifiers"] if "Python" in name} for project in (CLIENT, SERVER)

@@ -1,0 +1,1 @@
+"""`make release`: builds from a tag all that would be published, and publishes nothing."""

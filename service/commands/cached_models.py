@@ -16,7 +16,7 @@ def entries() -> list[Entry]:
 
 def add(names: Sequence[str]) -> None:
     """Import models into the cache folder; raises as `importing.bring`."""
-    bring(read_settings(names))
+    bring(read_settings(",".join(names)))
 
 
 def remove(names: Sequence[str]) -> None:

@@ -5,10 +5,14 @@ from typing import Final
 
 from tests.kubernetes.kustomize import COMPONENTS, Document, base_with, example
 
-# One autoscaler; one source of models; no CPU shows the work of a GPU; gateways speak no TLS to pods by these routes.
+# One autoscaler; one source of models; no CPU shows the work of a GPU, nor imports
+# for it; gateways speak no TLS to pods by these routes.
 APART: Final = [
     {"autoscaling-cpu", "autoscaling-keda"},
     {"models-image", "models-volume"},
+    {"models-image", "models-named"},
+    {"models-named", "models-volume"},
+    {"gpu", "models-named"},
     {"autoscaling-cpu", "gpu"},
     {"gateway", "tls"},
 ]

@@ -142,7 +142,7 @@ class TestPorts:
     def test_callers_reach_the_ports_of_calls_and_prometheus_that_of_metrics(self, documents: list[Document]) -> None:
         allowed: dict[str, set[str]] = {}
         for policy in of_kind(documents, "NetworkPolicy"):
-            for rule in policy["spec"]["ingress"]:
+            for rule in policy["spec"].get("ingress", []):
                 [origin] = rule["from"]
                 labels = origin.get("namespaceSelector", {}).get("matchLabels", {})
                 namespace = labels.get("kubernetes.io/metadata.name", "own")
@@ -154,10 +154,13 @@ class TestPorts:
         assert allowed == expected
         assert set().union(*allowed.values()) <= container_ports(documents).keys()
 
-    def test_nothing_leaves(self, documents: list[Document]) -> None:
+    def test_nothing_leaves_but_what_fetches_models(self, documents: list[Document]) -> None:
         policies = {policy["metadata"]["name"]: policy["spec"] for policy in of_kind(documents, "NetworkPolicy")}
         assert policies["dragoman"]["policyTypes"] == ["Ingress", "Egress"]
-        assert [rule for policy in policies.values() for rule in policy.get("egress", [])] == []
+        leaving = [
+            port["port"] for policy in policies.values() for rule in policy.get("egress", []) for port in rule["ports"]
+        ]
+        assert set(leaving) == ({53, 443} if "initContainers" in pod(documents)["spec"] else set())
 
     def test_probes_ask_the_server(self, documents: list[Document], monkeypatch) -> None:
         """By gRPC, or over TLS by the image's own check, which the kubelet's probes do not speak."""
@@ -209,12 +212,14 @@ class TestPod:
             assert "> 0.9 * 2 ^ 30" in alert["expr"]
 
     def test_it_passes_the_restricted_pod_security_standard(self, documents: list[Document]) -> None:
-        spec, security = pod(documents)["spec"], container(documents)["securityContext"]
+        spec = pod(documents)["spec"]
         assert spec["securityContext"]["runAsNonRoot"] is True
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert security["allowPrivilegeEscalation"] is False
-        assert security["capabilities"] == {"drop": ["ALL"]}
-        assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & spec.keys()
+        for each in (container(documents), *spec.get("initContainers", [])):
+            assert each["securityContext"]["allowPrivilegeEscalation"] is False
+            assert each["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+            assert each["securityContext"]["readOnlyRootFilesystem"] is True
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
         assert not any("hostPort" in port for port in container(documents)["ports"])
         kinds = {kind for volume in spec["volumes"] for kind in volume.keys() - {"name"}}
         assert kinds <= {"emptyDir", "secret", "persistentVolumeClaim", "image"}
@@ -229,13 +234,23 @@ class TestPod:
         mounts = container(documents)["volumeMounts"]
         assert [mount["mountPath"] for mount in mounts if not mount.get("readOnly")] == ["/tmp"]
 
+    def test_models_by_their_names_are_imported_first_with_what_the_server_has(self, documents: list[Document]) -> None:
+        for each in pod(documents)["spec"].get("initContainers", []):
+            assert each["image"] == container(documents)["image"]
+            assert each["envFrom"] == container(documents)["envFrom"]
+            assert each["args"] == ["models", "--add", "$(DRAGOMAN_MODELS)"]
+            [cache] = [mount for mount in each["volumeMounts"] if mount["name"] == "cache"]
+            assert all(f"XDG_CACHE_HOME={cache['mountPath']} " in text for text in DOCKERFILES.values())
+            assert cache | {"readOnly": True} in container(documents)["volumeMounts"]
+
     def test_the_files_of_the_settings_are_mounted(self, documents: list[Document], monkeypatch) -> None:
         own = settings(documents, monkeypatch)
         mounted = {mount["mountPath"]: mount["name"] for mount in container(documents)["volumeMounts"]}
         files = [own.tls_certificate, own.tls_key, own.tls_client_ca, own.api_keys]
         folders = {file.rpartition("/")[0] for file in files if file}
-        assert folders == mounted.keys() - {"/tmp", "/models"}
-        assert own.models == ("/models",)
+        assert folders == mounted.keys() - {"/tmp", "/models", "/cache"}
+        named = any(volume["name"] == "cache" for volume in pod(documents)["spec"]["volumes"])
+        assert own.models == (("firefox:en-de", "firefox:de-en") if named else ("/models",))
 
 
 class TestAutoscaling:

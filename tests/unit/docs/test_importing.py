@@ -7,15 +7,18 @@ from pathlib import Path
 from dragoman.commands.translate import build_parser as translate
 from export.importing import build_parser as import_
 from service.commands.serve import build_parser as serve
+from service.library.names import parse
 
 ROOT = Path(__file__).parents[3]
 PARSERS = {"import": import_, "serve": serve, "translate": translate}
 
 
 def test_the_commands_for_models_of_others() -> None:
-    sources = []
+    sources, names = [], []
     for page in (ROOT / "README.md", ROOT / "docs" / "importing.md"):
         for name, rest in re.findall(r"^(?:\S*/)?dragoman (\w+)(.*)", page.read_text(encoding="utf-8"), re.MULTILINE):
             options = PARSERS[name]().parse_args(shlex.split(rest, comments=True))
             sources += [options.source] if name == "import" else []
-    assert sources == ["Helsinki-NLP/opus-mt-en-de"] * 2
+            names += parse(options.names) if name == "serve" else []
+    assert sources == ["Helsinki-NLP/opus-mt-en-de"]
+    assert {name.kind for name in names} == {"bundles", "hub", "firefox"}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.bundle import Bundle
+from dragoman.bundle import Bundle, sha256
 from dragoman.cli import main
 from dragoman.language_marks import LanguageMarks
-from tests import hugging_face_files, imported
+from tests import hugging_face_files, imported, marian_bin, web
 
 ROOT = Path(__file__).parents[3]
 
@@ -44,6 +44,24 @@ def test_a_checkpoint_and_what_is_said_of_it(opus: Path, tmp_path: Path, capsys:
     assert record["family"] == "marian"
     assert {"config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json"} <= set(record["source"])
     assert record["warnings"] == ["generation_config.json: no_repeat_ngram_size is 3, and is not applied"]
+
+
+def test_a_model_of_firefox_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    files = marian_bin.write_folder(tmp_path / "files", with_shortlist=True)
+    with web.serving() as server:
+        weights, *others = sorted(files.folder.iterdir(), key=lambda file: not file.name.startswith("model"))
+        served = {file.name: file.read_bytes() for file in (weights, *others)}
+        monkeypatch.setenv("DRAGOMAN_FIREFOX_MODELS", web.firefox_list(server, {"en-de": served}))
+        assert main(["import", "firefox:en-de", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "languages: en to de\nlicence: MPL-2.0\n" in said
+    record = json.loads((tmp_path / "out" / "import.json").read_text())
+    assert (record["revision"], record["licence"]) == (sha256(weights), "MPL-2.0")
+    assert set(record["source"]) == {weights.name, *(file.name for file in others)}
+    assert [file for file in (tmp_path / "cache").rglob("*") if file.is_file() and file.suffix != ".lock"] == []
 
 
 @pytest.mark.torch

@@ -1,12 +1,9 @@
-"""Names of models become folders of bundles: found in the cache folder, else imported by `dragoman import`."""
+"""Names of models become folders of bundles: found in the cache folder, else imported."""
 
 import hashlib
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,17 +15,16 @@ from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
 from dragoman.files import write_whole
 from service.library import firefox
+from service.library.child import import_into
 from service.library.firefox import FirefoxModels
 from service.library.names import ALL_OF_FIREFOX, Name, parse
 from service.library.store import BUNDLE, Entry, Origin, Store
 from service.settings import PREFIX, Settings
 
 FIREFOX_VARIABLE: Final = f"{PREFIX}FIREFOX_MODELS"
-_IMPORT: Final = (sys.executable, "-P", "-m", "dragoman", "import")
 _RECORD: Final = "import.json"
 _KEPT: Final = (BUNDLE, _RECORD)  # of what an import makes, beside licences
 _LICENCES: Final = ("LICENSE*", "LICENCE*", "README.md", "NOTICE*")
-_EXIT_TERMINATED: Final = 128 + signal.SIGTERM
 
 
 class Shelf(NamedTuple):
@@ -178,19 +174,9 @@ class _Library:
         _say(f"{name} is not in {self._store.root} yet: importing it, once")
         state = _state_of(name)
         with self._store.adding(name) as folder:
-            _run(
-                [
-                    name.value if name.kind != "firefox" else str(name),
-                    "--out",
-                    str(folder / "made"),
-                    "--bundle",
-                    self._precision,
-                    "--name",
-                    _model_name(name),
-                ],
-                self._settings,
-            )
             made = folder / "made"
+            model = ["--bundle", self._precision, "--name", _model_name(name)]
+            import_into(made, [str(name), *model], {FIREFOX_VARIABLE: self._settings.firefox_models})
             record: dict[str, Any] = json.loads((made / _RECORD).read_text(encoding="utf-8"))
             for file in (*(made / kept for kept in _KEPT), *(f for pattern in _LICENCES for f in made.glob(pattern))):
                 file.rename(folder / file.name)
@@ -199,30 +185,6 @@ class _Library:
             entry = self._store.put(name, self._precision, folder, origin)
         _say(f"{name}: {entry.megabytes:,.1f} MB, licence {origin.licence or 'not said, see its card'}")
         return entry
-
-
-def _run(arguments: Sequence[str], settings: Settings) -> None:
-    """Import in a process of its own: what it needs never gets into that of a server.
-
-    Raises:
-        SystemExit: it failed, and has said why.
-    """
-    environment = {**os.environ, FIREFOX_VARIABLE: settings.firefox_models}
-    # Standard output may be for translations.
-    child = subprocess.Popen([*_IMPORT, *arguments], stdout=sys.stderr, env=environment)
-    before = signal.signal(signal.SIGTERM, _end)
-    try:
-        code = child.wait()
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        child.kill()
-        child.wait()
-    if code:
-        raise SystemExit(code)
-
-
-def _end(*_: object) -> None:
-    raise SystemExit(_EXIT_TERMINATED)
 
 
 def _model_name(name: Name) -> str:

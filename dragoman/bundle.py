@@ -62,11 +62,13 @@ WIDEST = 2**16
 MOST_PIECES = 2**24
 LONGEST = 2**16
 
-# The formats that are read: docs/versions.md. A field that a format adds has a default: what those before mean.
+# The formats that are read, see docs/versions.md. A field that a format adds has a default: what those before it mean.
 OLDEST_FORMAT = 6
-FORMAT = 6
+FORMAT = 7
 
 Precision = Literal["fp32", "int8", "fp16"]
+# What a decoder layer knows the earlier tokens by: their keys and values, or a state of a fixed size.
+DecoderCell = Literal["attention", "ssru"]
 FAMILY = "transformer"  # of a model that was trained here; others are named by their config.json
 
 
@@ -116,6 +118,7 @@ class Manifest(BaseModel):
     head_dim: int = Field(gt=0, le=WIDEST)
     encoder_layers: int = Field(gt=0, le=MOST_LAYERS)
     decoder_layers: int = Field(gt=0, le=MOST_LAYERS)
+    decoder_cell: DecoderCell = "attention"
     max_source_tokens: int = Field(gt=1, le=LONGEST)
     max_target_tokens: int = Field(gt=1, le=LONGEST)
     alignment: AlignmentHeads
@@ -162,6 +165,16 @@ class Manifest(BaseModel):
     def target_capacity(self) -> int:
         """Positions of a translation: its own tokens, and those that it is made to begin with."""
         return self.max_target_tokens + self.languages.longest_target_prefix
+
+    @property
+    def cached_layers(self) -> int:
+        """Decoder layers that keep keys and values of the target's own tokens."""
+        return self.decoder_layers if self.decoder_cell == "attention" else 0
+
+    @property
+    def state_layers(self) -> int:
+        """Decoder layers that keep a state, `d_model` numbers, in their place."""
+        return self.decoder_layers - self.cached_layers
 
     @property
     def attention_width(self) -> int:
@@ -414,6 +427,14 @@ def memory_names(layers: int) -> list[str]:
     return [f"memory_{kind}_{layer}" for layer in range(layers) for kind in ("key", "value")]
 
 
+def state_names(layers: int) -> list[str]:
+    """Name the decoder's inputs for the states of layers that have a recurrence in place of self-attention."""
+    return [f"state_{layer}" for layer in range(layers)]
+
+
 def present_name(name: str) -> str:
-    """Name the decoder's output for keys or values that are also its input: the same buffer, written in place."""
+    """Name the decoder's output for keys or values that are also its input: the same buffer, written in place.
+
+    That for a state is another buffer than the input, since a step may have to be run again.
+    """
     return f"present_{name}"

@@ -8,20 +8,15 @@ last one.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from typing import Any, Final, NamedTuple, cast
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
-import torch
-from torch import Tensor, nn
+import numpy as np
 
 from dragoman.bundle import AlignmentHeads
 from dragoman.tokenizer import Tokenizer
-from export.examples import Batch, Example, batches, run
-from model.attention import AttendSource, attention_weights, length_mask, split_heads
-from model.layers import DecoderLayer
-from model.transformer import Transformer
+from export.examples import Example
+from export.teacher import Floats, Seen
 from service.text.alignment import Alignment, Side, Span
 from service.text.alignment import words as words_of
 
@@ -52,29 +47,31 @@ class _Copies(NamedTuple):
 
 
 def choose_heads(
-    model: Transformer, examples: Sequence[Example], start_tokens: Sequence[int], tokenizer: Tokenizer
-) -> AlignmentHeads:
+    runs: Iterable[Seen], examples: Sequence[Example], start_tokens: Sequence[int], tokenizer: Tokenizer
+) -> AlignmentHeads | None:
     """Choose the heads that align best.
 
     Args:
-        model: in evaluation mode, fp32.
+        runs: of the examples, batch by batch.
         examples: sources with translations.
         start_tokens: of each example, how many tokens of its target are no part of the translation.
         tokenizer: of the model.
+
+    Returns:
+        The heads; None where there are too few words to choose by.
     """
     hits: Counter[tuple[int, int | None]] = Counter()
     total, begun = 0, 0
-    for batch in batches(examples, model.config.pad_id):
-        rows = range(begun, begun + len(batch.source))
+    for run in runs:
+        rows = range(begun, begun + len(run.batch.source))
         copies = [_copies(row, examples[index], start_tokens[index], tokenizer) for row, index in enumerate(rows)]
         copies = [found for found in copies if found.words]
         begun, total = rows.stop, total + sum(len(found.words) for found in copies)
-        if copies:
-            with _watched(model, partial(_count, batch, copies, hits)):
-                run(model, batch)
-    layers, heads = model.config.decoder_layers, model.config.decoder_head_count
+        for layer, attention in enumerate(run.attention):
+            heads = attention.shape[1]
+            _count(np.concatenate([attention, attention.mean(1, keepdims=True)], 1), copies, hits, layer)
     if total < _FEWEST_WORDS:
-        return mean_of_layer(layers, heads)
+        return None
     # Of equals the later layer, and all heads of it before one.
     layer, head = max(hits, key=lambda place: (hits[place], place[0], place[1] is None, -(place[1] or 0)))
     return AlignmentHeads(layer=layer, heads=tuple(range(heads)) if head is None else (head,))
@@ -90,45 +87,16 @@ def mean_of_layer(layers: int, heads: int) -> AlignmentHeads:
     return AlignmentHeads(layer=layers - 1 if layers <= _FEW_LAYERS else layers - 2, heads=tuple(range(heads)))
 
 
-@contextmanager
-def _watched(model: Transformer, see: Any) -> Iterator[None]:
-    """Call `see` with the number of a layer and the inputs of its attention to the source, while the block runs."""
-    handles = [
-        cast(DecoderLayer, layer).cross_attention.attend.register_forward_pre_hook(
-            lambda attend, inputs, number=number: see(number, attend, inputs)
-        )
-        for number, layer in enumerate(model.decoder)
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _count(
-    batch: Batch,
-    copies: Sequence[_Copies],
-    hits: Counter[tuple[int, int | None]],
-    layer: int,
-    attend: nn.Module,
-    inputs: tuple[Tensor, ...],
-) -> None:
-    """Count the words that each head of a layer aligns, and the mean of its heads."""
-    assert isinstance(attend, AttendSource)
-    query, packed, lengths = inputs
-    key, _ = packed.chunk(2, dim=-1)
-    mask = length_mask(lengths, key.shape[1])
-    query, key = split_heads(query, attend.heads), split_heads(key, attend.heads)
-    weights = attention_weights(query, key, mask, scaled=attend.scaled, bias=None)
-    weights = torch.cat([weights, weights.mean(1, keepdim=True)], 1)
+def _count(weights: Floats, copies: Sequence[_Copies], hits: Counter[tuple[int, int | None]], layer: int) -> None:
+    """Count the words that each head of a layer aligns, and the mean of its heads, which comes last."""
+    mean = weights.shape[1] - 1
     for row, begin, source, target, words in copies:
         # What stands at the end of the source is looked at by heads that have nothing to do.
-        seen = weights[row, :, begin : begin + len(target.spans), : len(source.spans)].numpy()
+        seen = weights[row, :, begin : begin + len(target.spans), : len(source.spans)]
         for head, attention in enumerate(seen):
             alignment = Alignment(attention, source, target)
             right = sum(alignment.target_of(*word) == other for word, other in words)
-            hits[layer, None if head == attend.heads else head] += right
+            hits[layer, None if head == mean else head] += right
 
 
 def _copies(row: int, example: Example, start_tokens: int, tokenizer: Tokenizer) -> _Copies:

@@ -7,31 +7,41 @@ the best size, as with 256,206, the rows are padded first: 8.1 milliseconds for 
 and 13.9 for ArgMax alone.
 """
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-from torch.onnx.ops import symbolic
+import numpy as np
+
+from export.graph import Graph
 
 BEST_BLOCK = 128
 # A divisor of a size that is as many times larger or smaller than the best will do.
 _NEAR = 4
 
 
-def argmax(logits: Tensor) -> Tensor:
+def argmax(graph: Graph, logits: str, values: int, name: str) -> None:
     """Find the index of the largest value of each row.
 
     Args:
-        logits: float [rows, values].
-
-    Returns:
-        int64 [rows].
+        graph: to write to.
+        logits: float32 [rows, values].
+        values: of a row.
+        name: of the result, int64 [rows].
     """
-    size = block_size(logits.shape[-1])
-    if missing := -logits.shape[-1] % size:
-        logits = F.pad(logits, (0, missing), value=-torch.inf)
-    blocks = logits.reshape(-1, logits.shape[-1] // size, size)
-    best = blocks.amax(dim=-1).argmax(dim=-1, keepdim=True)
-    return best[:, 0] * size + _block(blocks, best).argmax(dim=-1)
+    blocks, _, size = in_blocks(graph, logits, values)
+    largest = graph.node("ReduceMax", blocks, graph.constant([-1]), keepdims=0)
+    best = graph.node("ArgMax", largest, axis=-1, keepdims=1)
+    first = graph.node(
+        "Mul", graph.node("Gather", best, graph.constant(np.int64(0)), axis=1), graph.constant(np.int64(size))
+    )
+    offset = graph.node("ArgMax", graph.node("GatherND", blocks, best, batch_dims=1), axis=-1, keepdims=0)
+    graph.node("Add", first, offset, name=name)
+
+
+def in_blocks(graph: Graph, logits: str, values: int) -> tuple[str, int, int]:
+    """Cut each row of logits [rows, values] into blocks; gives [rows, blocks, size], how many, and the size."""
+    size = block_size(values)
+    if missing := -values % size:
+        logits = graph.node("Pad", logits, graph.constant([0, 0, 0, missing]), graph.constant(np.float32(-np.inf)))
+    count = (values + missing) // size
+    return graph.node("Reshape", logits, graph.constant([-1, count, size])), count, size
 
 
 def block_size(values: int) -> int:
@@ -39,16 +49,3 @@ def block_size(values: int) -> int:
     near = range(BEST_BLOCK // _NEAR, BEST_BLOCK * _NEAR + 1)
     divisors = [size for size in near if values % size == 0]
     return min(divisors, key=lambda size: max(size, BEST_BLOCK) / min(size, BEST_BLOCK), default=BEST_BLOCK)
-
-
-def _block(blocks: Tensor, index: Tensor) -> Tensor:
-    """Take of each row of `blocks` [rows, count, size] the block `index` [rows, 1]; returns [rows, size]."""
-    if torch.compiler.is_exporting():
-        return symbolic(
-            "GatherND",
-            [blocks, index],
-            attrs={"batch_dims": 1},
-            dtype=blocks.dtype,
-            shape=[blocks.shape[0], blocks.shape[2]],
-        )
-    return blocks[torch.arange(len(blocks)), index[:, 0]]

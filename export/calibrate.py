@@ -1,14 +1,13 @@
 """How large the inputs of each linear layer get, measured on real sentences."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 
-import torch
-from torch import Tensor, nn
+import numpy as np
+from numpy.typing import NDArray
 
-from export.examples import Batch, Example, batches, run
-from model.attention import length_mask
-from model.transformer import Transformer
+from export.examples import is_there
+from export.products import Ranges
+from export.teacher import Floats, Seen
 
 # Of all values a layer reads, the share that its range covers; the few beyond it saturate, and in
 # return all others are told apart more finely.
@@ -16,28 +15,27 @@ COVERED = 0.9999
 # Of a mantissa from 0.5 to 1: eight in an octave.
 _STEPS = 16
 
-Ranges = Mapping[str, float]
 
-
-def calibrate(model: Transformer, examples: Sequence[Example]) -> Ranges:
-    """Run all examples through the model.
+def calibrate(runs: Iterable[Seen], tokens: tuple[int, int], factors: Mapping[str, Floats]) -> Ranges:
+    """Measure the range of the absolute input values of each linear layer, at positions that are no padding.
 
     Args:
-        model: in evaluation mode, fp32.
-        examples: what the model is used for.
-
-    Returns:
-        The range of the absolute input values of each linear layer, by the layer's name.
+        runs: of sentences that the model is used for.
+        tokens: of all their sources, and of all their targets.
+        factors: by which the inputs of some layers will be larger than they are here, [in], by the layer's name.
     """
-    source, target = (sum(map(len, side)) for side in zip(*examples, strict=True))
-    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, nn.Linear)}
-    seen = {
-        name: _Largest((source if _reads_source(name) else target) * layer.in_features)
-        for name, layer in layers.items()
-    }
-    for batch in batches(examples, model.config.pad_id):
-        with _recorded(layers, batch, seen):
-            run(model, batch)
+    seen: dict[str, _Largest] = {}
+    for run in runs:
+        source = is_there(run.batch.source_lengths, run.batch.source.shape[1])
+        target = is_there(run.batch.target_lengths, run.batch.target.shape[1])
+        for name, states in run.read.items():
+            of_source = _reads_source(name)
+            values = states[source if of_source else target]
+            if name in factors:
+                values = values * factors[name]
+            if name not in seen:
+                seen[name] = _Largest(tokens[0 if of_source else 1] * states.shape[2])
+            seen[name].add(np.abs(values).ravel())
     return {name: float(steady(largest.last)) for name, largest in seen.items()}
 
 
@@ -47,50 +45,32 @@ class _Largest:
     def __init__(self, total: int) -> None:
         """Expect `total` values, of which the smallest, a share of COVERED, lie within the range."""
         self._count = total - max(1, int(COVERED * total)) + 1
-        self._values = torch.empty(0)
+        self._values: Floats = np.empty(0, np.float32)
 
-    def add(self, values: Tensor) -> None:
+    def add(self, values: Floats) -> None:
         """Look at some of the values, float [count]."""
         if len(self._values) == self._count:
-            values = values[values > self._values[-1]]
-        together = torch.cat([self._values, values])
-        self._values = together.topk(min(self._count, len(together))).values
+            values = values[values > self._values.min()]
+        together = np.concatenate([self._values, values])
+        if len(together) > self._count:
+            together = np.partition(together, -self._count)[-self._count :]
+        self._values = together
 
     @property
-    def last(self) -> Tensor:
+    def last(self) -> np.float32:
         """The smallest of the largest: the end of the range."""
-        return self._values[-1]
-
-
-@contextmanager
-def _recorded(layers: Mapping[str, nn.Linear], batch: Batch, seen: Mapping[str, _Largest]) -> Iterator[None]:
-    """Keep the absolute inputs of every linear layer, at positions that are no padding, while the block runs."""
-    source = length_mask(batch.source_lengths, batch.source.shape[1])[:, 0, 0]
-    target = length_mask(batch.target_lengths, batch.target.shape[1])[:, 0, 0]
-
-    def hook(name: str, states: Tensor) -> None:
-        seen[name].add(states[source if _reads_source(name) else target].abs().flatten())
-
-    handles = [
-        layer.register_forward_pre_hook(lambda _, inputs, name=name: hook(name, inputs[0]), prepend=True)
-        for name, layer in layers.items()
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+        return self._values.min()  # type: ignore[no-any-return]
 
 
 def _reads_source(name: str) -> bool:
     return name.startswith("encoder.") or name.endswith("cross_attention.key_value")
 
 
-def steady(largest: Tensor) -> Tensor:
+def steady(largest: np.float32 | NDArray[np.float32]) -> NDArray[np.float32]:
     """Round measured values up to the next of eight in an octave, that is by an eighth at most.
 
     Another processor adds up in another order and measures other last digits: they shall not make another bundle.
     Every operation here is exact.
     """
-    mantissa, exponent = torch.frexp(largest)
-    return torch.ldexp((mantissa * _STEPS).ceil() / _STEPS, exponent)
+    mantissa, exponent = np.frexp(largest)
+    return np.ldexp(np.ceil(mantissa * np.float32(_STEPS)) / np.float32(_STEPS), exponent)

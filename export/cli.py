@@ -1,13 +1,10 @@
-"""The commands `dragoman export` and `dragoman evaluate`; help and errors of arguments need no torch."""
+"""The commands `dragoman export` and `dragoman evaluate`; only a checkpoint that is evaluated needs torch."""
 
 import argparse
 import json
-import logging
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -79,7 +76,7 @@ def build_export_parser() -> Parser:
 def build_evaluate_parser() -> Parser:
     """Build the parser of `dragoman evaluate`."""
     parser = Parser("dragoman evaluate", description="Greedy BLEU and chrF of a model.")
-    parser.add_argument("model", type=Path, help="folder of a checkpoint (plain PyTorch) or bundle (the engine)")
+    parser.add_argument("model", type=Path, help="folder of a checkpoint (by PyTorch) or bundle (by the engine)")
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="source<TAB>target lines")
     for side in ("source", "target"):
         which = "which of them to use, where the model has several"
@@ -161,7 +158,6 @@ def _run(command: str, work: Callable[[], None]) -> int:
 
 def _export(arguments: argparse.Namespace) -> None:
     start_s = time.monotonic()
-    say("loading torch and the checkpoint")
     from export.write import Target, cure, export_bundle
     from model.corpus import Corpus, read_corpus, read_sentences
 
@@ -178,8 +174,7 @@ def _export(arguments: argparse.Namespace) -> None:
         arguments.max_target_tokens,
     )
     try:
-        with _quiet_exporter():
-            parity = export_bundle(arguments.checkpoint, arguments.out, target, corpus, say)
+        parity = export_bundle(arguments.checkpoint, arguments.out, target, corpus, say)
     except ValidationError as error:
         raise DataError(describe(error)) from error
     print(f"parity {parity}")
@@ -228,15 +223,6 @@ def _with_bundle(folder: Path, texts: list[str], source: str, target: str) -> li
     translator = Translator(bundle.manifest, bundle.tokenizer())
     options = RequestOptions(source_language=source, target_language=target)
     return [result.text for result in translator.translate_offline(OfflineEngine(bundle, slots=SLOTS), texts, options)]
-
-
-@contextmanager
-def _quiet_exporter() -> Iterator[None]:
-    """Hide torch's remarks to its own developers; errors still come."""
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"torch\.|copyreg|export\.graphs")
-        yield
 
 
 def say(message: str) -> None:

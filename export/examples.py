@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
-from model.data import pad
-from model.transformer import Transformer
+import numpy as np
+from numpy.typing import NDArray
 
 BATCH = 125
+
+Ids = NDArray[np.int64]
 
 
 class Example(NamedTuple):
@@ -34,32 +33,30 @@ class Batch(NamedTuple):
         target_lengths: int64 [batch].
     """
 
-    source: Tensor
-    source_lengths: Tensor
-    target: Tensor
-    target_lengths: Tensor
+    source: Ids
+    source_lengths: Ids
+    target: Ids
+    target_lengths: Ids
 
 
 def batches(examples: Sequence[Example], pad_id: int) -> Iterator[Batch]:
     """Pad the examples, batch by batch."""
     for start in range(0, len(examples), BATCH):
         sources, targets = zip(*examples[start : start + BATCH], strict=True)
-        yield Batch(pad(sources, pad_id), _lengths(sources), pad(targets, pad_id), _lengths(targets))
+        yield Batch(_padded(sources, pad_id), _lengths(sources), _padded(targets, pad_id), _lengths(targets))
 
 
-@torch.no_grad()
-def run(model: Transformer, batch: Batch) -> None:
-    """Run a batch through the model for the sake of hooks on its layers.
-
-    No logits are computed, which would be gigabytes with a large vocabulary: the output layer gets no rows. A hook
-    before it that comes before this one (`prepend`) still sees them all.
-    """
-    cut = model.output.register_forward_pre_hook(lambda _, inputs: (inputs[0][:0], *inputs[1:]))
-    try:
-        model(batch.source, batch.source_lengths, batch.target)
-    finally:
-        cut.remove()
+def is_there(lengths: Ids, size: int) -> NDArray[np.bool_]:
+    """Tell which of `size` positions each row has: [batch] to [batch, size]."""
+    return np.arange(size) < lengths[:, None]
 
 
-def _lengths(rows: Sequence[Sequence[int]]) -> Tensor:
-    return torch.tensor(list(map(len, rows)))
+def _padded(rows: Sequence[Sequence[int]], pad_id: int) -> Ids:
+    padded = np.full((len(rows), max(map(len, rows))), pad_id, np.int64)
+    for number, row in enumerate(rows):
+        padded[number, : len(row)] = row
+    return padded
+
+
+def _lengths(rows: Sequence[Sequence[int]]) -> Ids:
+    return np.array([len(row) for row in rows])

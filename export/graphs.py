@@ -1,11 +1,7 @@
-"""The two graphs of a bundle, as torch modules and as ONNX files."""
+"""The two large graphs of a bundle: the encoder, and one step of the decoder."""
 
-from collections.abc import Callable
-from pathlib import Path
-
-import onnx_ir
-import torch
-from torch import Tensor, nn
+import numpy as np
+from onnx import TensorProto
 
 from dragoman.bundle import (
     IDS,
@@ -19,185 +15,106 @@ from dragoman.bundle import (
     SOURCE_LENGTHS,
     SOURCE_SIZE,
     TARGET_CAPACITY,
+    Precision,
     cache_names,
     memory_names,
-    present_name,
 )
-from export.attention_scores import reveal
-from export.operators import RowLengths, int32_scalar
+from export.argmax import argmax
+from export.attention import RowLengths
+from export.graph import Graph
+from export.network import Network
+from export.parameters import Parameters
+from export.products import KEY_VALUE_TYPES, Products
 from export.weights import WeightsFile
-from model.attention import KeyValue
-from model.layers import Cache
-from model.transformer import Transformer
-
-OPSET = 20
 
 
-class EncoderGraph(nn.Module):
-    """Padded source ids and lengths to the encoder memory of every decoder layer."""
+def encoder_graph(parameters: Parameters, products: Products, precision: Precision, weights: WeightsFile) -> Graph:
+    """Write the encoder.
 
-    def __init__(self, model: Transformer) -> None:
-        super().__init__()
-        self.model = model
-        self.memory_projection: nn.Module = model.memory_projection()
-
-    def forward(self, source: Tensor, source_lengths: Tensor, source_size: Tensor) -> Tensor:
-        """Run the encoder.
-
-        Args:
-            source: int64 [batch, source], padded.
-            source_lengths: int32 [batch].
-            source_size: int32 scalar, the padded length.
-
-        Returns:
-            [batch, source, decoder_layers * 2 * heads * head_dim]: a layer's keys, its values, the next
-            layer's keys, ... of the type of the decoder's buffers.
-        """
-        rows = RowLengths(source_lengths - 1, source_size)
-        return self.memory_projection(self.model.encode(source, rows))  # type: ignore[arg-type,no-any-return]
-
-
-class DecoderGraph(nn.Module):
-    """One step of all rows: caches updated in place, one id a row out, and the logits that it was chosen from."""
-
-    def __init__(self, model: Transformer, choose: Callable[[Tensor], Tensor]) -> None:
-        """Make a graph of a model.
-
-        Args:
-            model: whose decoder.
-            choose: logits [batch, vocabulary] to the index of the largest, int64 [batch].
-        """
-        super().__init__()
-        self.model = model
-        self.choose = choose
-
-    def forward(
-        self,
-        ids: Tensor,
-        lengths: Tensor,
-        memory_lengths: Tensor,
-        target_capacity: Tensor,
-        source_capacity: Tensor,
-        caches: list[Cache],
-        memory: list[KeyValue],
-    ) -> tuple[Tensor, Tensor, list[Cache]]:
-        """Run the decoder.
-
-        Args:
-            ids: int64 [batch], the last token of each row.
-            lengths: int32 [batch], tokens decoded before it.
-            memory_lengths: int32 [batch], source tokens of each row.
-            target_capacity: int32 scalar, positions of a cache.
-            source_capacity: int32 scalar, positions of a memory buffer.
-            caches: a layer's own keys and values, each [batch, heads, target_capacity, head_dim].
-            memory: a layer's keys and values of the source, each [batch, heads, source_capacity, head_dim].
-
-        Returns:
-            The next ids, int64 [batch], the logits [batch, vocabulary] they are the largest of, and the caches.
-        """
-        states = self.model.embed_target(ids[:, None], lengths[:, None])
-        own = RowLengths(lengths, target_capacity)
-        source = RowLengths(memory_lengths - 1, source_capacity)
-        biases = self.model.decoder_bias.of_step(lengths, caches)
-        states, caches = self.model.decode_step(states, own, caches, memory, source, biases)  # type: ignore[arg-type]
-        logits = self.model.output(states)
-        return self.choose(logits), logits, caches
-
-
-def write_encoder(graph: EncoderGraph, file: Path, weights: WeightsFile) -> None:
-    """Export the encoder, dynamic in batch and length, its weights apart."""
-    batch, size = torch.export.Dim("batch"), torch.export.Dim("source")
-    source = torch.tensor([[5, 6, 2], [7, 2, 0]])
-    lengths = torch.tensor([3, 2], dtype=torch.int32)
-    program = torch.onnx.export(
-        graph,
-        (source, lengths, int32_scalar(3)),
-        input_names=[SOURCE, SOURCE_LENGTHS, SOURCE_SIZE],
-        output_names=[MEMORY],
-        dynamic_shapes=({0: batch, 1: size}, {0: batch}, None),
-        dynamo=True,
-        opset_version=OPSET,
-        verbose=False,
-    )
-    _save(program, file, weights)
-
-
-def write_decoder(
-    graph: DecoderGraph, file: Path, weights: WeightsFile, dtype: torch.dtype, alignment_layer: int
-) -> None:
-    """Export the decoder step, dynamic in rows and capacities.
+    From `SOURCE`, int64 [batch, source], padded, `SOURCE_LENGTHS`, int32 [batch], and `SOURCE_SIZE`, int32, the padded
+    length, to `MEMORY` [batch, source, decoder_layers * 2 * heads * head_dim]: a layer's keys, its values, the next
+    layer's keys, ... of the type of the decoder's buffers.
 
     Args:
-        graph: what to export.
-        file: to write.
-        weights: beside it.
-        dtype: of keys and values.
-        alignment_layer: whose attention to the source is an output too, see `export.attention_scores`.
+        parameters: of the model.
+        products: of the precision.
+        precision: of the bundle.
+        weights: where the large constants go.
     """
-    config = graph.model.config
-    batch = torch.export.Dim("batch")
-    target, source = torch.export.Dim("target_capacity"), torch.export.Dim("source_capacity")
-    shape = (2, config.decoder_head_count, 7, config.head_dim)
-    caches = [(torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)) for _ in graph.model.decoder]
-    shape = (2, config.decoder_head_count, 9, config.head_dim)
-    memory = [(torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)) for _ in graph.model.decoder]
-    lengths = torch.tensor([1, 3], dtype=torch.int32)
-    layers = config.decoder_layers
-    program = torch.onnx.export(
-        graph,
-        (torch.tensor([1, 5]), lengths, lengths + 1, int32_scalar(7), int32_scalar(9), caches, memory),
-        input_names=[
-            IDS, LENGTHS, MEMORY_LENGTHS, TARGET_CAPACITY, SOURCE_CAPACITY, *cache_names(layers), *memory_names(layers),
-        ],
-        output_names=[NEXT_IDS, LOGITS, *map(present_name, cache_names(layers))],
-        dynamic_shapes=(
-            {0: batch}, {0: batch}, {0: batch}, None, None,
-            [({0: batch, 2: target}, {0: batch, 2: target})] * layers,
-            [({0: batch, 2: source}, {0: batch, 2: source})] * layers,
-        ),
-        dynamo=True,
-        opset_version=OPSET,
-        verbose=False,
-    )  # fmt: skip
-    _save(program, file, weights, alignment_layer)
+    graph, config = Graph(weights), parameters.config
+    network = Network(graph, parameters, products, precision)
+    source = graph.input(SOURCE, np.int64, ["batch", "source"])
+    lengths = graph.input(SOURCE_LENGTHS, np.int32, ["batch"])
+    size = graph.input(SOURCE_SIZE, np.int32, [])
+    positions, keys = sequence_positions(graph, source)
+    rows = RowLengths(graph.node("Sub", lengths, graph.constant(np.int32(1))), size)
+    states = network.embed("source", source, positions)
+    biases = network.biases("encoder", positions, keys, whole=True)
+    for layer, bias in enumerate(biases):
+        states = network.encoder_layer(states, layer, rows, bias)
+    states = network.last(states, "encoder")
+    layers = [f"decoder.{layer}.cross_attention.key_value" for layer in range(config.decoder_layers)]
+    if precision == "int8":
+        one, zero = graph.constant(np.float32(1)), graph.constant(np.int8(0))
+        graph.node("QuantizeLinear", products.linear(graph, states, layers), one, zero, name=MEMORY)
+    else:
+        products.linear(graph, states, layers, name=MEMORY)
+    width = config.decoder_layers * 2 * config.decoder_head_count * config.head_dim
+    graph.output(MEMORY, KEY_VALUE_TYPES[precision], ["batch", "source", width])
+    return graph
 
 
-def _save(
-    program: torch.onnx.ONNXProgram | None, file: Path, weights: WeightsFile, alignment_layer: int | None = None
-) -> None:
-    if program is None:  # torch gives None only for its older, non-dynamo exporter
-        raise AssertionError("torch.onnx.export returned no program")
-    _tidy(program)
-    if alignment_layer is not None:
-        reveal(program.model.graph, alignment_layer)
-    weights.take(program.model.graph)
-    onnx_ir.save(program.model, file)
+def sequence_positions(graph: Graph, ids: str) -> tuple[str, str]:
+    """Number the positions of padded ids [batch, length]: int64 [length], and the length, int64."""
+    length = graph.node("Squeeze", graph.node("Shape", ids, start=1, end=2))
+    zero, one = graph.constant(np.int64(0)), graph.constant(np.int64(1))
+    return graph.node("Range", zero, length, one), length
 
 
-def _tidy(program: torch.onnx.ONNXProgram) -> None:
-    """Take away what the exporter leaves: paths of this machine's source files, and outputs that nobody reads."""
-    graph = program.model.graph
-    for node in graph:
-        node.metadata_props.clear()
-        if "k_quant_type" in node.attributes:
-            # Of bytes, the operator wants its buffers as outputs even where it writes nothing.
-            _name_present(graph, node)
-        if _wants_present(node):
-            continue
-        # The operator would fill whole buffers for them at each run.
-        while len(node.outputs) > 1 and not (node.outputs[-1].uses() or node.outputs[-1].is_graph_output()):
-            node.resize_outputs(len(node.outputs) - 1)
+def decoder_graph(
+    parameters: Parameters, products: Products, precision: Precision, weights: WeightsFile, alignment_layer: int
+) -> Graph:
+    """Write one step of the decoder: caches updated in place, one id a row out, and the logits it was chosen from.
 
-
-def _wants_present(node: onnx_ir.Node) -> bool:
-    """Tell whether it is attention over whole sequences in half precision: on a GPU that needs these outputs."""
-    whole = node.op_type == "GroupQueryAttention" and node.inputs[3] is None
-    return whole and node.outputs[0].dtype == onnx_ir.DataType.FLOAT16
-
-
-def _name_present(graph: onnx_ir.Graph, node: onnx_ir.Node) -> None:
-    """Make outputs of the graph of an attention's present keys and values."""
-    for past, present in zip(node.inputs[3:5], node.outputs[1:3], strict=True):
-        if past is not None and past.name is not None and not present.is_graph_output():
-            present.name = present_name(past.name)
-            graph.outputs.append(present)
+    Args:
+        parameters: of the model.
+        products: of the precision.
+        precision: of the bundle.
+        weights: where the large constants go.
+        alignment_layer: whose attention to the source is an output too, `ATTENTION_SCORES`, before the softmax: its
+            reader knows how many source tokens there are.
+    """
+    graph, config = Graph(weights), parameters.config
+    network = Network(graph, parameters, products, precision)
+    ids = graph.input(IDS, np.int64, ["batch"])
+    lengths = graph.input(LENGTHS, np.int32, ["batch"])
+    memory_lengths = graph.input(MEMORY_LENGTHS, np.int32, ["batch"])
+    target_capacity = graph.input(TARGET_CAPACITY, np.int32, [])
+    source_capacity = graph.input(SOURCE_CAPACITY, np.int32, [])
+    heads, dtype, layers = network.decoder_heads, KEY_VALUE_TYPES[precision], config.decoder_layers
+    own_names = cache_names(layers) if config.decoder_cell == "attention" else []
+    for names, capacity in ((own_names, TARGET_CAPACITY), (memory_names(layers), SOURCE_CAPACITY)):
+        for name in names:
+            graph.input(name, dtype, ["batch", heads.number, capacity, heads.width])
+    graph.output(NEXT_IDS, np.int64, ["batch"])
+    graph.output(LOGITS, products.dtype, ["batch", config.target_vocabulary_size])
+    first = graph.constant([1])
+    positions = graph.node("Unsqueeze", lengths, first)
+    states = network.embed("target", graph.node("Unsqueeze", ids, first), positions)
+    own = RowLengths(lengths, target_capacity)
+    source = RowLengths(graph.node("Sub", memory_lengths, graph.constant(np.int32(1))), source_capacity)
+    if config.positions == "relative":
+        capacity = graph.node("Squeeze", graph.node("Shape", own_names[0], start=2, end=3))
+        biases = network.biases("decoder", graph.node("Cast", lengths, to=TensorProto.INT64), capacity, whole=False)
+    else:
+        biases = [""] * layers
+    for layer, bias in enumerate(biases):
+        states = network.decoder_step(states, layer, own, source, bias, reveal=layer == alignment_layer)
+    states = graph.node("Squeeze", network.last(states, "decoder"), first)
+    products.logits(graph, states, LOGITS)
+    if precision == "fp16":
+        # Half precision is for GPUs, whose ArgMax looks at many values at a time.
+        graph.node("ArgMax", LOGITS, name=NEXT_IDS, axis=-1, keepdims=0)
+    else:
+        argmax(graph, LOGITS, config.target_vocabulary_size, NEXT_IDS)
+    return graph

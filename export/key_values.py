@@ -6,91 +6,58 @@ idea of SmoothQuant, arXiv:2211.10438). So the scale of a byte is 1 for all, and
 any batch.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import cast
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-import torch
-from torch import Tensor, nn
-from torch.onnx.ops import symbolic
+import numpy as np
 
 from export.calibrate import steady
-from export.examples import Example, batches, run
-from model.attention import CrossAttention, SelfAttention
-from model.layers import DecoderLayer
-from model.transformer import Transformer
+from export.parameters import Parameters
+from export.teacher import Floats, Seen
 
-LARGEST = 127
+_LARGEST: Final = np.float32(127)  # of a signed byte
+_ONE: Final = np.float32(1)
 # Keeps the factor of a channel that is all zero finite; far below any key or value that matters.
-_SMALLEST = 1e-6
+_SMALLEST: Final = np.float32(1e-6)
 
 
-class Bytes(nn.Module):
-    """Rounds: float to int8 of the same shape; what is beyond saturates."""
-
-    def forward(self, states: Tensor) -> Tensor:
-        """Do as QuantizeLinear of ONNX."""
-        if torch.compiler.is_exporting():
-            inputs = [states, torch.ones(()), torch.zeros((), dtype=torch.int8)]
-            return symbolic("QuantizeLinear", inputs, dtype=torch.int8, shape=states.shape)
-        return states.round().clamp(-LARGEST - 1, LARGEST).to(torch.int8)
-
-
-@torch.no_grad()
-def scale_to_bytes(model: Transformer, examples: Sequence[Example]) -> None:
-    """Scale the decoder's keys and values so that the largest of each channel is LARGEST, or an eighth less.
+def measure_factors(runs: Iterable[Seen], width: int) -> dict[str, Floats]:
+    """Find by what to multiply keys and values so that the largest of each channel is _LARGEST, or an eighth less.
 
     Args:
-        model: in evaluation mode, fp32; changed in place, computes the same but for rounding.
-        examples: what the model is used for; padding counts too.
+        runs: of sentences that the model is used for; padding counts too.
+        width: of keys and of values, heads * head_dim.
+
+    Returns:
+        Of each linear layer that makes keys and values, those of its keys and of its values, [2 * width].
     """
-    layers = [cast(DecoderLayer, layer) for layer in model.decoder]
-    own = [layer.self_attention for layer in layers]
-    source = [layer.cross_attention for layer in layers]
-    projections = [*(one.query_key_value for one in own), *(one.key_value for one in source)]
-    with _largest_outputs(projections) as largest:
-        for batch in batches(examples, model.config.pad_id):
-            run(model, batch)
-    width = 2 * model.config.decoder_head_count * model.config.head_dim
-    factors = {layer: LARGEST / steady(values[-width:].clamp_min(_SMALLEST)) for layer, values in largest.items()}
-    for one in own:
-        _scale_own(one, factors[one.query_key_value])
-    for other in source:
-        _scale_source(other, factors[other.key_value])
+    largest: dict[str, Floats] = {}
+    for run in runs:
+        for name, states in run.made.items():
+            found = np.abs(states).reshape(-1, states.shape[2]).max(0)[-2 * width :]
+            largest[name] = np.maximum(largest.get(name, found), found)
+    return {name: _LARGEST * (_ONE / steady(np.maximum(found, _SMALLEST))) for name, found in largest.items()}
 
 
-@contextmanager
-def _largest_outputs(layers: list[nn.Linear]) -> Iterator[dict[nn.Linear, Tensor]]:
-    """Find the largest absolute value of every output channel of each layer while the block runs."""
-    largest = {layer: torch.zeros(layer.out_features) for layer in layers}
+def scale_to_bytes(parameters: Parameters, factors: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Scale keys and values, and what they meet; the model computes the same but for rounding.
 
-    def hook(layer: nn.Linear, _: object, output: Tensor) -> None:
-        largest[layer] = torch.maximum(largest[layer], output.abs().flatten(0, -2).amax(dim=0))
+    Args:
+        parameters: to scale.
+        factors: from `measure_factors`.
 
-    handles = [layer.register_forward_hook(hook) for layer in layers]
-    try:
-        yield largest
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _scale_own(attention: SelfAttention, factors: Tensor) -> None:
-    """Scale an attention to its own sequence by factors [2 * heads * head_dim], of keys and values."""
-    key, value = factors.chunk(2)
-    _scale_outputs(attention.query_key_value, torch.cat([1 / key, key, value]))
-    attention.output.weight.div_(value)
-
-
-def _scale_source(attention: CrossAttention, factors: Tensor) -> None:
-    """Scale an attention to the source by factors [2 * heads * head_dim], of keys and values."""
-    key, value = factors.chunk(2)
-    _scale_outputs(attention.query, 1 / key)
-    _scale_outputs(attention.key_value, factors)
-    attention.output.weight.div_(value)
-
-
-def _scale_outputs(layer: nn.Linear, factors: Tensor) -> None:
-    layer.weight.mul_(factors[:, None])
-    if layer.bias is not None:
-        layer.bias.mul_(factors)
+    Returns:
+        By what the inputs of the output projections are larger now, by the names of these layers.
+    """
+    larger = {}
+    for layer, both in factors.items():
+        path, _, projection = layer.rpartition(".")
+        key, value = np.split(both, 2)
+        if projection == "query_key_value":
+            parameters.scale_outputs(layer, np.concatenate([1 / key, key, value]))
+        else:
+            parameters.scale_outputs(f"{path}.query", 1 / key)
+            parameters.scale_outputs(layer, both)
+        parameters.divide_inputs(f"{path}.output", value)
+        larger[f"{path}.output"] = value
+    return larger

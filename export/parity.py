@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from sacrebleu.metrics.bleu import BLEU
 
 from dragoman.bundle import Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 from export.samples import Sample
-from model.decoding import Found, greedy_with_scores
 from model.scores import score
-from model.transformer import Transformer
-from service.decode import Decode
+from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
-from service.options import SCORING
+from service.options import SCORING, Decoding
 
 SLOTS = 32
 MAX_BLEU_LOSS = 0.3
@@ -23,19 +20,33 @@ MAX_BLEU_LOSS = 0.3
 MIN_EQUAL_SHARE = 0.75
 MIN_AGREEMENT = 88.0
 MAX_LOG_PROBABILITY_LOSS = 0.1
-REFERENCE_BATCH = 64
+_SCORED: Final = Decoding(wants_log_probability=True)
+
+
+class Found(NamedTuple):
+    """What a model makes of a source.
+
+    Attributes:
+        ids: without start and end-of-sentence ids.
+        log_probability: of all that was decoded, the end-of-sentence id among them.
+        ended: whether the model ended it.
+    """
+
+    ids: list[int]
+    log_probability: float
+    ended: bool
 
 
 @dataclass(frozen=True)
 class Parity:
-    """A bundle beside plain PyTorch greedy decoding of its checkpoint, over the same sentences.
+    """A bundle beside its checkpoint in fp32, over the same sentences; of fp32, in batches beside one at a time.
 
     Attributes:
         precision: of the bundle.
         sentences: compared.
         equal: of them with the very same target ids.
-        agreement: BLEU of the bundle's translations against those of PyTorch, piece by piece, so in any language.
-        checkpoint_bleu: of plain PyTorch, fp32, against references; None where there are none.
+        agreement: BLEU of the bundle's translations against the checkpoint's, piece by piece, so in any language.
+        checkpoint_bleu: in fp32, against references; None where there are none.
         bundle_bleu: of the bundle, likewise.
         log_probability_loss: by how much a token of the checkpoint's own translations is less probable to the bundle,
             as a natural logarithm, in the mean; None where the user chose the sentences.
@@ -78,12 +89,13 @@ class Parity:
     def __str__(self) -> str:
         """Write one line for people."""
         line = (
-            f"{self.precision}: {self.equal} of {self.sentences} sentences equal to plain PyTorch; "
+            f"{self.precision}: {self.equal} of {self.sentences} sentences equal "
+            f"{'alone and in batches' if self.precision == 'fp32' else 'to fp32'}; "
             f"BLEU of one against the other {self.agreement:.2f}"
         )
         if self.log_probability_loss is not None:
             loss = f"{self.log_probability_loss:.3f} (at most {MAX_LOG_PROBABILITY_LOSS:g})"
-            return f"{line}; log-probability of a token of PyTorch's translations less by {loss}"
+            return f"{line}; log-probability of a token of fp32's translations less by {loss}"
         if self.bundle_bleu is None:
             return line if self.precision == "fp32" else f"{line} (no references: at least {MIN_AGREEMENT:g})"
         return f"{line}; against references {self.bundle_bleu:.2f}, checkpoint {self.checkpoint_bleu:.2f}"
@@ -93,41 +105,28 @@ class Parity:
         return asdict(self)
 
 
-def decode_with_checkpoint(model: Transformer, samples: Sequence[Sample], max_target_tokens: int) -> list[list[int]]:
-    """Decode each sample greedily in plain PyTorch, under its own limit."""
-    return [found.ids for found in found_by_checkpoint(model, samples, max_target_tokens)]
+def decode(bundle: Bundle, samples: Sequence[Sample], slots: int = SLOTS) -> list[Found]:
+    """Decode each sample with the engine, on the CPU, in in-flight batches.
 
-
-def found_by_checkpoint(model: Transformer, samples: Sequence[Sample], max_target_tokens: int) -> list[Found]:
-    """Decode as :func:`decode_with_checkpoint`, and say how probable the translations are."""
-    # Rows of a batch begin with as many ids.
-    order = sorted(range(len(samples)), key=lambda row: (len(samples[row].start_ids), len(samples[row].source)))
-    results = [Found([], 0.0, ended=False)] * len(samples)
-    for _, group in groupby(order, key=lambda row: len(samples[row].start_ids)):
-        alike = list(group)
-        for start in range(0, len(alike), REFERENCE_BATCH):
-            rows = alike[start : start + REFERENCE_BATCH]
-            decoded = greedy_with_scores(
-                model,
-                [samples[row].source for row in rows],
-                max_target_tokens=target_limit(len(samples[rows[-1]].source), max_target_tokens),
-                start_ids=[samples[row].start_ids for row in rows],
-            )
-            for row, found in zip(rows, decoded, strict=True):
-                limit = target_limit(len(samples[row].source), max_target_tokens)
-                results[row] = found if len(found.ids) < limit else Found(found.ids[:limit], 0.0, ended=False)
-    return results
-
-
-def decode_with_engine(bundle: Bundle, samples: Sequence[Sample]) -> list[list[int]]:
-    """Decode each sample with the engine, on the CPU, in in-flight batches, under the same limit."""
+    Args:
+        bundle: to decode with.
+        samples: sources.
+        slots: sentences that share a batch at most.
+    """
     limit = bundle.manifest.max_target_tokens
     decodes = [
-        Decode(one.source, max_target_tokens=target_limit(len(one.source), limit), start_ids=one.start_ids)
+        Decode(
+            one.source,
+            max_target_tokens=target_limit(len(one.source), limit),
+            decoding=_SCORED,
+            start_ids=one.start_ids,
+        )
         for one in samples
     ]
-    OfflineEngine(bundle, slots=SLOTS).decode(decodes)
-    return [decode.target_ids for decode in decodes]
+    OfflineEngine(bundle, slots=slots).decode(decodes)
+    return [
+        Found(each.target_ids, each.log_probability, ended=each.finish_reason is FinishReason.EOS) for each in decodes
+    ]
 
 
 def log_probability_loss(bundle: Bundle, samples: Sequence[Sample], found: Sequence[Found]) -> float | None:
@@ -136,7 +135,7 @@ def log_probability_loss(bundle: Bundle, samples: Sequence[Sample], found: Seque
     Args:
         bundle: made from the checkpoint.
         samples: their sources.
-        found: from `found_by_checkpoint`; those that did not end are left out, and where none did, the answer is None.
+        found: from `decode` in fp32; those that did not end are left out, and where none did, the answer is None.
     """
     whole = [(sample, one) for sample, one in zip(samples, found, strict=True) if one.ended and one.ids]
     decodes = [
@@ -168,12 +167,12 @@ def compare(
 
     Args:
         samples: all of them with a reference, or none.
-        expected: from `decode_with_checkpoint`.
+        expected: of the checkpoint in fp32.
         tokenizer: of the bundle.
         bundle: made from that checkpoint.
         loss: from `log_probability_loss`, where nobody chose the samples.
     """
-    actual = decode_with_engine(bundle, samples)
+    actual = [found.ids for found in decode(bundle, samples)]
     references = [sample.reference for sample in samples if sample.reference is not None]
     bleu = [
         score([tokenizer.decode(ids) for ids in decoded], references).bleu if references else None

@@ -11,149 +11,78 @@ sign add up to more than 128. That costs a third of a bit, and no BLEU; weights 
 nowhere, cost nearly three times the time where there is VNNI.
 """
 
-from typing import cast
+from typing import Final
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.onnx.ops import symbolic
+import numpy as np
+from numpy.typing import NDArray
 
-from export.calibrate import Ranges
-from export.operators import CONTRIB_VERSION
-from model.layers import FeedForward
-from model.transformer import Transformer
 from service.runtime.saturation import LARGEST_SUM
 
+Floats = NDArray[np.floating]
+
 # Of two neighbouring weights of the same sign together. Rounding may add one: half a level each.
-WEIGHT_LEVELS = LARGEST_SUM - 1
+WEIGHT_LEVELS: Final = LARGEST_SUM - 1
 # Keeps the scale of a layer or column that is all zero finite; far below any activation that matters.
-SMALLEST = 1e-10
-EMBEDDING_LEVELS = 127
-# Of a weight, quantized at a time.
-_ROWS = 4096
+SMALLEST: Final = np.float32(1e-10)
+EMBEDDING_LEVELS: Final = 127
+# Of a weight, quantized at a time: one of 256,000 rows fills a gigabyte.
+_ROWS: Final = 4096
 
 
-class QuantizedLinear(nn.Module):
-    """A linear layer as an int8 product. Input [..., in], output [..., out], both float."""
+def weight_levels(weight: Floats) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Quantize the weight of a product.
 
-    weight: Tensor
-    weight_scale: Tensor
-    input_scale: Tensor
-    zero_point: Tensor
-    bias: Tensor | None
-
-    def __init__(self, linear: nn.Linear, largest: float, *, non_negative: bool = False) -> None:
-        """Quantize a layer's weights.
-
-        Args:
-            linear: the layer.
-            largest: absolute value up to which its input is represented; beyond, it saturates.
-            non_negative: its input is never negative (behind a relu): zero is the lowest of the 256 levels.
-        """
-        super().__init__()
-        zero_point = 0 if non_negative else 128
-        weight, scale = _levels_and_scale(linear.weight.detach())
-        self.register_buffer("weight", weight)
-        self.register_buffer("weight_scale", scale)
-        self.register_buffer("input_scale", torch.tensor(max(largest, SMALLEST) / (255 - zero_point)))
-        self.register_buffer("zero_point", torch.tensor(zero_point, dtype=torch.uint8))
-        self.register_buffer("bias", None if linear.bias is None else linear.bias.detach().float())
-
-    def forward(self, states: Tensor) -> Tensor:
-        """Multiply states, float [..., in]. Returns float [..., out]."""
-        return self._product(self._levels(states))
-
-    def _levels(self, states: Tensor) -> Tensor:
-        """Do as QuantizeLinear of ONNX: float to uint8."""
-        if torch.compiler.is_exporting():
-            inputs = [states, self.input_scale, self.zero_point]
-            return symbolic("QuantizeLinear", inputs, dtype=torch.uint8, shape=states.shape)
-        return ((states / self.input_scale).round() + self.zero_point).clamp(0, 255).to(torch.uint8)
-
-    def _product(self, levels: Tensor) -> Tensor:
-        """Do as com.microsoft::MatMulIntegerToFloat: uint8 times int8, scaled, with bias."""
-        if torch.compiler.is_exporting():
-            return symbolic(
-                "com.microsoft::MatMulIntegerToFloat",
-                [levels, self.weight, self.input_scale, self.weight_scale, self.zero_point, None, self.bias],
-                dtype=torch.float32,
-                shape=[*levels.shape[:-1], self.weight.shape[1]],
-                version=CONTRIB_VERSION,
-            )
-        product = (levels.int() - self.zero_point.int()) @ self.weight.int()
-        out = product * (self.input_scale * self.weight_scale)
-        return out if self.bias is None else out + self.bias
-
-
-class QuantizedEmbedding(nn.Module):
-    """An embedding whose rows are signed bytes, each row with a scale of its own. Ids [...] to float [..., width]."""
-
-    weight: Tensor
-    scale: Tensor
-
-    def __init__(self, weight: Tensor, factor: float) -> None:
-        """Quantize the rows of an embedding.
-
-        Args:
-            weight: float [rows, width].
-            factor: by which each row is multiplied.
-        """
-        super().__init__()
-        levels, scale = torch.empty(weight.shape, dtype=torch.int8), torch.empty(len(weight), 1)
-        for start in range(0, len(weight), _ROWS):
-            part = slice(start, start + _ROWS)
-            rows = weight[part].float()
-            scale[part] = rows.abs().amax(dim=1, keepdim=True).clamp_min(SMALLEST) / EMBEDDING_LEVELS
-            levels[part] = (rows / scale[part]).round().to(torch.int8)
-        self.register_buffer("weight", levels)
-        self.register_buffer("scale", scale * factor)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Look up ids, int [...]. Returns float [..., width]."""
-        return F.embedding(ids, self.weight).float() * F.embedding(ids, self.scale)
-
-
-def _levels_and_scale(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Quantize a weight [out, in], some of its rows after the other: one of 256,000 rows fills a gigabyte.
+    Args:
+        weight: float [out, in].
 
     Returns:
-        int8 [in, out], and what a level is worth, float [out].
+        int8 [in, out], and the worth of a level, float32 [out].
     """
-    levels = torch.empty(weight.shape[1], weight.shape[0], dtype=torch.int8)
-    scale = torch.empty(len(weight))
+    levels = np.empty(weight.shape[::-1], np.int8)
+    scale = np.empty(len(weight), np.float32)
     for start in range(0, len(weight), _ROWS):
         part = slice(start, start + _ROWS)
-        rows = weight[part].float()
-        scale[part] = _largest_sums(rows).clamp_min(SMALLEST) / WEIGHT_LEVELS
-        levels[:, part] = (rows / scale[part, None]).round().to(torch.int8).T
+        rows = weight[part].astype(np.float32)
+        scale[part] = np.maximum(_largest_sums(rows), SMALLEST) / np.float32(WEIGHT_LEVELS)
+        levels[:, part] = np.rint(rows / scale[part, None]).astype(np.int8).T
     return levels, scale
 
 
-def _largest_sums(weight: Tensor) -> Tensor:
+def _largest_sums(weight: NDArray[np.float32]) -> NDArray[np.float32]:
     """Find the largest sums of two neighbouring weights of one sign: weight [out, in] to [out]."""
-    pairs = F.pad(weight, (0, weight.shape[1] % 2)).view(len(weight), -1, 2)
-    sums = pairs.clamp_min(0).sum(dim=-1), pairs.clamp_max(0).sum(dim=-1).neg()
-    return torch.maximum(*sums).amax(dim=1)
+    pairs = np.pad(weight, ((0, 0), (0, weight.shape[1] % 2))).reshape(len(weight), -1, 2)
+    sums = np.maximum(pairs, 0).sum(-1), -np.minimum(pairs, 0).sum(-1)
+    return np.maximum(*sums).max(1)  # type: ignore[no-any-return]
 
 
-@torch.no_grad()
-def quantize(model: Transformer, ranges: Ranges) -> None:
-    """Replace every linear layer of a model and its embeddings, in place.
+def row_levels(weight: Floats) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Quantize the rows of an embedding.
 
     Args:
-        model: whose layers have the names in `ranges`.
-        ranges: the range of the input of each layer.
+        weight: float [rows, width].
+
+    Returns:
+        int8 [rows, width], and the worth of a level, float32 [rows, 1].
     """
-    for parent_name, parent in list(model.named_modules()):
-        for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Linear):
-                largest = ranges[f"{parent_name}.{name}" if parent_name else name]
-                positive = isinstance(parent, FeedForward) and parent.is_positive and name == "contract"
-                setattr(parent, name, QuantizedLinear(child, largest, non_negative=positive))
-    embeddings = {cast(nn.Embedding, one) for one in (model.source_embedding, model.target_embedding)}
-    quantized: dict[nn.Module, nn.Module] = {
-        one: QuantizedEmbedding(one.weight, model.embedding_factor) for one in embeddings
-    }
-    model.source_embedding = quantized[model.source_embedding]
-    model.target_embedding = quantized[model.target_embedding]
-    model.embedding_factor = 1.0
+    levels, scale = np.empty(weight.shape, np.int8), np.empty((len(weight), 1), np.float32)
+    for start in range(0, len(weight), _ROWS):
+        part = slice(start, start + _ROWS)
+        rows = weight[part].astype(np.float32)
+        largest = np.abs(rows).max(1, keepdims=True)
+        scale[part] = np.maximum(largest, SMALLEST) / np.float32(EMBEDDING_LEVELS)
+        levels[part] = np.rint(rows / scale[part]).astype(np.int8)
+    return levels, scale
+
+
+def input_scale(largest: float, *, non_negative: bool) -> tuple[np.float32, np.uint8]:
+    """Choose how the input of a product is quantized.
+
+    Args:
+        largest: absolute value up to which it is represented; beyond, it saturates.
+        non_negative: it is never negative (behind a relu): zero is the lowest of the 256 levels.
+
+    Returns:
+        The worth of a level, and the level of zero.
+    """
+    zero_point = 0 if non_negative else 128
+    return np.float32(max(largest, float(SMALLEST)) / (255 - zero_point)), np.uint8(zero_point)

@@ -1,18 +1,27 @@
-"""The weights of both graphs in one file, each once however many graphs and layers read it."""
+"""The weights of a bundle's graphs in one file, each once however many graphs and layers read it."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, NamedTuple, Self
 
-import onnx_ir
+import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.bundle import WEIGHTS
 
-# Of a constant; smaller ones stay in the graphs.
-_SMALLEST_BYTES: Final = 1024
 # Where a constant begins: as processors read memory.
 _ALIGNMENT: Final = 64
+# Of a constant, converted at a time: one of 256,000 rows fills a gigabyte.
+_CHUNK_BYTES: Final = 2**24
+
+
+class Place(NamedTuple):
+    """Where a constant lies in the file, in bytes."""
+
+    offset: int
+    size: int
 
 
 class WeightsFile:
@@ -20,7 +29,7 @@ class WeightsFile:
 
     def __init__(self, folder: Path) -> None:
         self._stream = (folder / WEIGHTS).open("wb")
-        self._places: dict[bytes, int] = {}
+        self._places: dict[bytes, Place] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -30,26 +39,32 @@ class WeightsFile:
     ) -> None:
         self._stream.close()
 
-    def take(self, graph: onnx_ir.Graph) -> None:
-        """Write the large constants of a graph, which refers to them from then on."""
-        for value in graph.initializers.values():
-            tensor = value.const_value
-            if tensor is not None and tensor.nbytes >= _SMALLEST_BYTES:
-                value.const_value = onnx_ir.ExternalTensor(
-                    WEIGHTS,
-                    self._place(tensor),
-                    tensor.nbytes,
-                    tensor.dtype,
-                    shape=onnx_ir.Shape(tensor.shape.numpy()),
-                    name=tensor.name or "",
-                )
+    def place(self, array: NDArray[np.generic], dtype: np.dtype[Any]) -> Place:
+        """Find where an array lies; it is written if it is not there.
 
-    def _place(self, tensor: onnx_ir.TensorProtocol) -> int:
-        """Find where the numbers of a tensor lie; they are written if they are not there."""
-        numbers = tensor.tobytes()
-        digest = hashlib.sha256(numbers).digest()
-        if digest not in self._places:
-            self._stream.write(bytes(-self._stream.tell() % _ALIGNMENT))
-            self._places[digest] = self._stream.tell()
-            self._stream.write(numbers)
-        return self._places[digest]
+        Args:
+            array: of any type and order.
+            dtype: to write it in.
+        """
+        end = self._stream.tell()
+        self._stream.write(bytes(-end % _ALIGNMENT))
+        offset, hashed = self._stream.tell(), hashlib.sha256()
+        for chunk in _chunks(array, dtype):
+            hashed.update(chunk)
+            self._stream.write(chunk)
+        place = self._places.setdefault(hashed.digest(), Place(offset, self._stream.tell() - offset))
+        if place.offset != offset:
+            self._stream.seek(end)
+            self._stream.truncate()
+        return place
+
+    def flush(self) -> None:
+        """Let others read what was written."""
+        self._stream.flush()
+
+
+def _chunks(array: NDArray[np.generic], dtype: np.dtype[Any]) -> Iterator[memoryview]:
+    rows = max(1, _CHUNK_BYTES // max(1, array[:1].size * dtype.itemsize))
+    for start in range(0, len(array), rows):
+        part = np.ascontiguousarray(array[start : start + rows], dtype)
+        yield part.reshape(-1).view(np.uint8).data

@@ -4,13 +4,12 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-import torch
-from torch import nn
+import numpy as np
 
 from dragoman.bundle import (
     COPY,
@@ -30,35 +29,29 @@ from dragoman.errors import DataError
 from dragoman.language_marks import Languages
 from dragoman.tokenizer import Tokenizer, tokenizer_files
 from export.alignment import choose_heads, mean_of_layer
-from export.argmax import argmax
-from export.calibrate import Ranges, calibrate
-from export.examples import Example
-from export.graphs import DecoderGraph, EncoderGraph, write_decoder, write_encoder
-from export.key_values import Bytes, scale_to_bytes
-from export.operators import HEAD_DIM_UNIT, use_operators
-from export.parity import Parity, compare, found_by_checkpoint, log_probability_loss
-from export.quantize import QuantizedLinear, quantize
+from export.attention import HEAD_DIM_UNIT
+from export.calibrate import calibrate
+from export.examples import Example, batches
+from export.graphs import decoder_graph, encoder_graph
+from export.key_values import measure_factors, scale_to_bytes
+from export.parameters import Parameters, open_checkpoint
+from export.parity import SLOTS, Parity, compare, decode, log_probability_loss
+from export.products import ByteProducts, FloatProducts, Products, Ranges
 from export.rows import write_copy, write_place
 from export.samples import Sample, fitting, of_corpus, shipped
 from export.search import write_search
 from export.stand_ins import measure_stand_ins
+from export.teacher import Teacher
 from export.weights import WeightsFile
-from model.checkpoint import load_checkpoint
+from model.config import TransformerConfig
 from model.corpus import Corpus
 from model.layout import WEIGHTS, family
 from model.replacing import replacing
-from model.transformer import Transformer
 
 # Distributions; onnxruntime comes as the one or the other.
-_MADE_WITH: Final = ("dragoman", "torch", "onnx", "onnxscript", "onnxruntime", "onnxruntime-gpu")
+_MADE_WITH: Final = ("dragoman", "onnx", "onnxruntime", "onnxruntime-gpu")
 
 Report = Callable[[str], None]
-
-_KEY_VALUE_TYPES: Final[dict[Precision, torch.dtype]] = {
-    "fp32": torch.float32,
-    "int8": torch.int8,
-    "fp16": torch.float16,
-}
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,7 @@ class ParityError(DataError):
 def export_bundle(
     checkpoint: Path, out: Path, target: Target, corpus: Corpus | None, report: Report = lambda message: None
 ) -> Parity:
-    """Write a bundle beside `out`, compare it with the checkpoint, then give it its name.
+    """Write a bundle beside `out`, compare it with the checkpoint in fp32, then give it its name.
 
     Args:
         checkpoint: folder of the checkpoint.
@@ -104,20 +97,32 @@ def export_bundle(
             width that the serving runtime cannot do; or there are no sentences.
         ParityError: the bundle is not as good as the checkpoint.
     """
-    model, tokenizer = load_checkpoint(checkpoint)
-    _check_limits(model, target)
-    manifest = manifest_of(model, checkpoint, target)
+    parameters, tokenizer = open_checkpoint(checkpoint)
+    _check_limits(parameters.config, target)
+    manifest = manifest_of(parameters, checkpoint, target)
     samples = shipped(manifest, tokenizer) if corpus is None else of_corpus(corpus, manifest, tokenizer)
     samples = fitting(samples, target.max_source_tokens)
-    with replacing(out) as folder:
-        report(f"translating {len(samples)} sentences with PyTorch")
-        found = found_by_checkpoint(model, samples, target.max_target_tokens)
+    with replacing(out) as folder, TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.fp32.") as beside:
+        report("making the fp32 graphs that the bundle is compared with")
+        exact = Path(beside)
+        with WeightsFile(exact) as weights:
+            write_graphs(parameters, "fp32", exact, weights, {}, manifest.alignment.layer)
+            teacher = Teacher(parameters, exact, weights)
+        finish_bundle(manifest.model_copy(update={"precision": "fp32"}), checkpoint, exact)
+        report(f"translating {len(samples)} sentences in fp32")
+        bundle = Bundle.open(exact)
+        found = decode(bundle, samples, slots=1 if target.precision == "fp32" else SLOTS)
         expected = [one.ids for one in found]
-        alignment = _alignment(model, samples, expected, tokenizer)
+        examples = examples_of(samples, expected, tokenizer, parameters.config.max_positions)
+        report("measuring what the layers read and where they look")
+        alignment = _alignment(teacher, samples, expected, tokenizer, manifest)
         manifest = manifest.model_copy(update={"alignment": alignment})
-        examples = examples_of(samples, expected, tokenizer, model.config.max_positions)
-        write_bundle(model, examples, manifest, checkpoint, folder, report)
-        report(f"comparing the bundle with PyTorch on {len(samples)} sentences")
+        ranges = scale_and_calibrate(parameters, teacher, examples) if target.precision == "int8" else {}
+        report(f"writing the {target.precision} graphs of encoder and decoder")
+        with WeightsFile(folder) as weights:
+            write_graphs(parameters, target.precision, folder, weights, ranges, alignment.layer)
+        finish_bundle(manifest, checkpoint, folder)
+        report(f"comparing the bundle with fp32 on {len(samples)} sentences")
         bundle = Bundle.open(folder)
         loss = log_probability_loss(bundle, samples, found) if corpus is None and target.precision != "fp32" else None
         parity = compare(samples, expected, tokenizer, bundle, loss)
@@ -144,30 +149,39 @@ def cure(target: Target, *, chosen: bool) -> str:
 
 
 def write_bundle(
-    model: Transformer,
-    examples: Sequence[Example],
-    manifest: Manifest,
-    checkpoint: Path,
-    folder: Path,
-    report: Report = lambda message: None,
+    parameters: Parameters, examples: Sequence[Example], manifest: Manifest, checkpoint: Path, folder: Path
 ) -> None:
     """Write a bundle that nobody has compared with its checkpoint.
 
     Args:
-        model: of the checkpoint; it is used up, since a large one has no room beside a copy.
+        parameters: of the checkpoint; for int8 they are scaled.
         examples: to calibrate on; read for int8 only.
         manifest: of the bundle, which gets the hashes of its files.
         checkpoint: folder of the checkpoint.
         folder: an empty one.
-        report: told of each phase before it begins.
     """
     ranges: Ranges = {}
     if manifest.precision == "int8":
-        report(f"measuring the ranges of activations on {len(examples)} sentences")
-        scale_to_bytes(model, examples)
-        ranges = calibrate(model, examples)
-    report(f"writing the {manifest.precision} graphs of encoder and decoder")
-    write_graphs(model, manifest.precision, folder, ranges, manifest.alignment.layer)
+        with TemporaryDirectory(dir=folder.parent) as beside, WeightsFile(Path(beside)) as weights:
+            ranges = scale_and_calibrate(parameters, Teacher(parameters, Path(beside), weights), examples)
+    with WeightsFile(folder) as weights:
+        write_graphs(parameters, manifest.precision, folder, weights, ranges, manifest.alignment.layer)
+    finish_bundle(manifest, checkpoint, folder)
+
+
+def scale_and_calibrate(parameters: Parameters, teacher: Teacher, examples: Sequence[Example]) -> Ranges:
+    """Scale keys and values to bytes, and measure the range of what each linear layer reads from then on."""
+    config = parameters.config
+    factors = measure_factors(
+        teacher.run(batches(examples, config.pad_id)), config.decoder_head_count * config.head_dim
+    )
+    larger = scale_to_bytes(parameters, factors)
+    source, target = (sum(map(len, side)) for side in zip(*examples, strict=True))
+    return calibrate(teacher.run(batches(examples, config.pad_id)), (source, target), larger)
+
+
+def finish_bundle(manifest: Manifest, checkpoint: Path, folder: Path) -> None:
+    """Add to the graphs of a bundle its tokenizer and its manifest, with the hashes of its files."""
     for name in tokenizer_files(checkpoint):
         shutil.copyfile(checkpoint / name, folder / name)
     files = {file.name: sha256(file) for file in sorted(folder.iterdir())}
@@ -179,14 +193,20 @@ def _write_manifest(manifest: Manifest, folder: Path) -> None:
 
 
 def _alignment(
-    model: Transformer, samples: Sequence[Sample], targets: Sequence[list[int]], tokenizer: Tokenizer
+    teacher: Teacher,
+    samples: Sequence[Sample],
+    targets: Sequence[list[int]],
+    tokenizer: Tokenizer,
+    manifest: Manifest,
 ) -> AlignmentHeads:
     """Choose the heads that align, on the checkpoint's own translations."""
-    positions = model.config.max_positions
+    positions = manifest.target_capacity
     examples = [
         Example(one.source, [*one.start_ids, *target][:positions]) for one, target in zip(samples, targets, strict=True)
     ]
-    return choose_heads(model, examples, [len(one.start_ids) for one in samples], tokenizer)
+    runs = teacher.run(batches(examples, manifest.pad_id))
+    chosen = choose_heads(runs, examples, [len(one.start_ids) for one in samples], tokenizer)
+    return chosen or manifest.alignment
 
 
 def examples_of(
@@ -210,46 +230,46 @@ def examples_of(
     ]
 
 
-def write_graphs(model: Transformer, precision: Precision, folder: Path, ranges: Ranges, alignment_layer: int) -> None:
-    """Export the graphs of a model.
+def write_graphs(
+    parameters: Parameters,
+    precision: Precision,
+    folder: Path,
+    weights: WeightsFile,
+    ranges: Ranges,
+    alignment_layer: int,
+) -> None:
+    """Write the graphs of a model.
 
     Args:
-        model: in evaluation mode, fp32; for int8 after `scale_to_bytes`. It is used up.
+        parameters: of the model; for int8 after `scale_and_calibrate`.
         precision: of the encoder and the decoder.
         folder: where they are written.
-        ranges: from `calibrate`; read for int8 only.
+        weights: in the same folder.
+        ranges: from `scale_and_calibrate`; read for int8 only.
         alignment_layer: of the decoder, whose attention to the source is given.
     """
-    use_operators(model)
-    # Half precision is for GPUs, whose ArgMax looks at many values at a time.
-    choose = partial(torch.argmax, dim=-1) if precision == "fp16" else argmax
-    encoder, decoder = EncoderGraph(model).eval(), DecoderGraph(model, choose).eval()
+    products: Products
     if precision == "int8":
-        # Every layer's projection reads the same: the encoder's output.
-        memory_range = ranges["decoder.0.cross_attention.key_value"]
-        encoder.memory_projection = nn.Sequential(QuantizedLinear(model.memory_projection(), memory_range), Bytes())
-        quantize(model, ranges)
-    elif precision == "fp16":
-        encoder.half()
-        decoder.half()
-    with torch.no_grad(), WeightsFile(folder) as weights:
-        write_encoder(encoder, folder / ENCODER, weights)
-        write_decoder(decoder, folder / DECODER, weights, _KEY_VALUE_TYPES[precision], alignment_layer)
-    write_place(model.config, precision, folder / PLACE)
+        products = ByteProducts(parameters, ranges)
+    else:
+        products = FloatProducts(parameters, np.float16 if precision == "fp16" else np.float32)
+    encoder_graph(parameters, products, precision, weights).save(folder / ENCODER)
+    decoder_graph(parameters, products, precision, weights, alignment_layer).save(folder / DECODER)
+    write_place(parameters.config, precision, folder / PLACE)
     write_copy(folder / COPY)
-    write_search(model.config.target_vocabulary_size, precision, folder / SEARCH)
+    write_search(parameters.config.target_vocabulary_size, precision, folder / SEARCH)
 
 
-def _check_limits(model: Transformer, target: Target) -> None:
-    positions, prefix = model.config.max_positions, target.languages.longest_target_prefix
+def _check_limits(config: TransformerConfig, target: Target) -> None:
+    positions, prefix = config.max_positions, target.languages.longest_target_prefix
     for field, limit, most in (
         ("source", target.max_source_tokens, positions),
         ("target", target.max_target_tokens, positions - prefix),
     ):
         if limit > most:
             raise DataError(f"max {field} tokens: {limit} is above the checkpoint's {most} positions")
-    for heads in (model.config.heads, model.config.decoder_head_count):
-        if (head_dim := model.config.head_dim_of(heads)) % HEAD_DIM_UNIT:
+    for heads in (config.heads, config.decoder_head_count):
+        if (head_dim := config.head_dim_of(heads)) % HEAD_DIM_UNIT:
             raise DataError(f"head_dim: {head_dim} is not a multiple of {HEAD_DIM_UNIT}, which the runtime needs")
 
 
@@ -262,9 +282,9 @@ def installed_versions() -> dict[str, str]:
     return versions
 
 
-def manifest_of(model: Transformer, checkpoint: Path, target: Target) -> Manifest:
+def manifest_of(parameters: Parameters, checkpoint: Path, target: Target) -> Manifest:
     """Say what the bundle of a checkpoint is, but for what is measured and the hashes of its files."""
-    config = model.config
+    config = parameters.config
     return Manifest(
         name=target.name,
         languages=target.languages,
@@ -280,10 +300,11 @@ def manifest_of(model: Transformer, checkpoint: Path, target: Target) -> Manifes
         head_dim=config.head_dim,
         encoder_layers=config.encoder_layers,
         decoder_layers=config.decoder_layers,
+        decoder_cell=config.decoder_cell,
         max_source_tokens=target.max_source_tokens,
         max_target_tokens=target.max_target_tokens,
         alignment=mean_of_layer(config.decoder_layers, config.decoder_head_count),
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        parameters=parameters.count,
         provenance=Provenance(
             checkpoint_sha256=sha256(checkpoint / WEIGHTS),
             versions=installed_versions(),

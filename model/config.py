@@ -4,10 +4,9 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dragoman.bundle import LONGEST, MOST_LAYERS, MOST_PIECES, WIDEST
+from dragoman.bundle import LONGEST, MOST_LAYERS, MOST_PIECES, WIDEST, DecoderCell
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "gelu_sigmoid", "silu", "tanh"]
-DecoderCell = Literal["attention", "ssru"]
 Positions = Literal["sinusoidal", "sinusoidal_halves", "sinusoidal_paper_halves", "learned", "relative"]
 
 

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from model.config import DecoderCell, TransformerConfig
+from dragoman.bundle import DecoderCell
+from model.config import TransformerConfig
 
 
 class TrainingOptions(BaseModel):

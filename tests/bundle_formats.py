@@ -16,7 +16,7 @@ DATA = Path(__file__).parent / "data"
 FOLDER = DATA / "bundles"
 PAIRS = "pairs.tsv"  # beside the files of a bundle: all that its model knows
 _KNOWN = 24
-_MODEL = "--vocabulary-size=350 --d-model=32 --heads=2 --d-ff=64 --encoder-layers=1 --decoder-layers=2"
+_MODEL = "--decoder=ssru --vocabulary-size=350 --d-model=32 --heads=2 --d-ff=64 --encoder-layers=1 --decoder-layers=2"
 _TRAINING = (
     "--dropout=0 --label-smoothing=0 --steps=300 --warmup-steps=10 --decay-steps=100 --save-steps=100 "
     "--evaluate-steps=100 --average=1 --rate=0.01 --adam-rate=0.01 --device=cpu"

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from dragoman.bundle import Bundle, sha256
+from export.parameters import open_checkpoint
 from export.write import Target, manifest_of, write_bundle
-from model.checkpoint import load_checkpoint
 from model.layout import WEIGHTS
-from tests.exporting import quick_and_quiet
 from tests.made_once import made_once
 
 CHECKPOINT = Path(__file__).parents[1] / "models" / "en-de" / "checkpoint"
@@ -23,10 +22,9 @@ def fp32() -> Bundle:
     """Give the bundle of the committed checkpoint, which nobody has compared with it."""
 
     def make(folder: Path) -> None:
-        model, _ = load_checkpoint(CHECKPOINT)
-        manifest = manifest_of(model, CHECKPOINT, target("fp32"))
+        parameters, _ = open_checkpoint(CHECKPOINT)
+        manifest = manifest_of(parameters, CHECKPOINT, target("fp32"))
         (folder / "bundle").mkdir()
-        with quick_and_quiet():
-            write_bundle(model, [], manifest, CHECKPOINT, folder / "bundle")
+        write_bundle(parameters, [], manifest, CHECKPOINT, folder / "bundle")
 
     return Bundle.open(made_once(f"default fp32 {sha256(CHECKPOINT / WEIGHTS)}", make) / "bundle")

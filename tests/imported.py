@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.bundle import Bundle
+from export.parameters import open_checkpoint
 from export.write import Target, manifest_of, write_bundle
-from model.checkpoint import load_checkpoint
 from model.importing.run import import_folder
 from model.layout import languages
 from tests import hugging_face, hugging_face_files
-from tests.exporting import quick_and_quiet
 from tests.made_once import made_once
 
 MAX_TOKENS = 64
@@ -36,13 +35,12 @@ def imported(kind: str) -> Imported:
     def make(folder: Path) -> None:
         source, checkpoint = files(kind, folder / "opus-mt-en-mul"), folder / "checkpoint"
         import_folder(source, checkpoint)
-        model, _ = load_checkpoint(checkpoint)
+        parameters, _ = open_checkpoint(checkpoint)
         known = languages(checkpoint)
         assert known is not None
-        manifest = manifest_of(model, checkpoint, Target(kind, known, "fp32", MAX_TOKENS, MAX_TOKENS - 2))
+        manifest = manifest_of(parameters, checkpoint, Target(kind, known, "fp32", MAX_TOKENS, MAX_TOKENS - 2))
         (folder / "bundle").mkdir()
-        with quick_and_quiet():
-            write_bundle(model, [], manifest, checkpoint, folder / "bundle")
+        write_bundle(parameters, [], manifest, checkpoint, folder / "bundle")
 
     folder = made_once(f"imported {kind}", make)
     Bundle.open(folder / "bundle")

@@ -14,14 +14,13 @@ _ROOMS = ("model", "export", "dragoman", "service/runtime", "service/engine", "s
 _FILES = (
     "tests/data/en-de.tsv",
     "tests/default_model.py",
-    "tests/exporting.py",
     "tests/hugging_face.py",
     "tests/hugging_face_files.py",
     "tests/imported.py",
     "tests/synthetic.py",
     "tests/unit/export/conftest.py",
 )
-_PACKAGES = ("torch", "onnxscript", "onnx", "onnxruntime", "sentencepiece", "numpy")
+_PACKAGES = ("torch", "onnx", "onnxruntime", "sentencepiece", "numpy")
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:

@@ -21,7 +21,6 @@ from model.decoding import greedy
 from model.layout import PARITY
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
-from tests.exporting import quick_and_quiet
 from tests.made_once import made_once
 
 CORPUS = Path(__file__).parent / "data" / "en-de.tsv"
@@ -89,8 +88,7 @@ def make_bundle(checkpoint: Path, precision: Precision) -> Synthetic:
     target = Target("synthetic", Languages.pair("en", "de"), precision, MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS)
 
     def make(folder: Path) -> None:
-        with quick_and_quiet():
-            export_bundle(checkpoint, folder / "bundle", target, read_corpus(checkpoint / PARITY))
+        export_bundle(checkpoint, folder / "bundle", target, read_corpus(checkpoint / PARITY))
 
     folder = made_once(f"bundle {checkpoint.parent.name} {precision}", make)
     return Synthetic(Bundle.open(folder / "bundle"), *load_checkpoint(checkpoint))

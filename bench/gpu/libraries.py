@@ -16,7 +16,6 @@ _PACKAGES: Final = (
     "onnxruntime",
     "torch",
     "onnx",
-    "onnxscript",
     "sacrebleu",
     "ctranslate2",
     "numpy",

@@ -6,7 +6,7 @@ import numpy as np
 
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
-from service.runtime.slots import KEY_VALUE_TYPES
+from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
 from service.settings import MEGABYTE, Settings
 
 
@@ -16,9 +16,10 @@ def item_bytes(manifest: Manifest) -> int:
 
 
 def slot_bytes(manifest: Manifest) -> int:
-    """Count the bytes of the keys and values of one slot: its own ones and its encoder memory."""
-    tokens = manifest.target_capacity + manifest.max_source_tokens
-    return manifest.decoder_layers * 2 * manifest.attention_width * tokens * item_bytes(manifest)
+    """Count the bytes of the keys and values of one slot, its own ones and its encoder memory, and of its states."""
+    tokens = manifest.cached_layers * manifest.target_capacity + manifest.decoder_layers * manifest.max_source_tokens
+    states = 2 * manifest.state_layers * manifest.d_model * np.dtype(LOGITS_TYPES[manifest.precision]).itemsize
+    return tokens * 2 * manifest.attention_width * item_bytes(manifest) + states
 
 
 def slots_of(manifest: Manifest, settings: Settings) -> int:
@@ -48,11 +49,15 @@ def describe(manifest: Manifest, settings: Settings) -> dict[str, Any]:
         BundleError: as `slots_of`.
     """
     threads, slots = settings.decoding_threads(), slots_of(manifest, settings)
-    tokens = f"({manifest.target_capacity} + {manifest.max_source_tokens})"
     layers, item = manifest.decoder_layers, item_bytes(manifest)
     width = f"{manifest.heads} * {manifest.head_dim}"
+    computed = f"{layers} * 2 * {width} * ({manifest.target_capacity} + {manifest.max_source_tokens}) * {item}"
+    if manifest.decoder_cell == "ssru":
+        state_bytes = np.dtype(LOGITS_TYPES[manifest.precision]).itemsize
+        states = f"2 * {layers} * {manifest.d_model} * {state_bytes}"
+        computed = f"({layers} * 2 * {width} * {manifest.max_source_tokens} * {item} + {states})"
     return {
         "slots": slots,
         "bytes": threads * slots * slot_bytes(manifest),
-        "computed": f"{threads} * {slots} * {layers} * 2 * {width} * {tokens} * {item}",
+        "computed": f"{threads} * {slots} * {computed}",
     }

@@ -37,6 +37,7 @@ from dragoman.bundle import (
     cache_names,
     memory_names,
     present_name,
+    state_names,
 )
 from service.runtime.attention import attention
 from service.runtime.binding import Tensor, bind, encoder_feeds
@@ -119,6 +120,7 @@ class DeviceSlots:
     they lie between others, and nobody looks.
 
         caches, memory: by the decoder's name, each [slots, heads, capacity, head_dim]
+        states: by the decoder's name, [slots, 1, d_model], twice, and zeros for a row that begins
         ids: int64 [slots], twice: a step reads one, writes the other, and the commit swaps them
         lengths, memory_lengths: int32 [slots]
         logits: [slots, vocabulary_size]
@@ -139,7 +141,7 @@ class DeviceSlots:
         self.rows = RowState(slots, manifest.start_id)
         self.target_capacity = np.array(manifest.target_capacity, np.int32)
         self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
-        dtype, layers = KEY_VALUE_TYPES[manifest.precision], manifest.decoder_layers
+        dtype, of_logits = KEY_VALUE_TYPES[manifest.precision], LOGITS_TYPES[manifest.precision]
 
         def reserve(*shape: int, of: DTypeLike = dtype) -> Buffer:
             return Buffer.zeros((slots, *shape), of, decoder.device)
@@ -147,22 +149,26 @@ class DeviceSlots:
         with DEVICE_LOCK:
             cache_shape = manifest.heads, manifest.target_capacity, manifest.head_dim
             memory_shape = manifest.heads, manifest.max_source_tokens, manifest.head_dim
-            self.caches = {name: reserve(*cache_shape) for name in cache_names(layers)}
-            self.memory = {name: reserve(*memory_shape) for name in memory_names(layers)}
-            self.logits = reserve(manifest.vocabulary_size, of=LOGITS_TYPES[manifest.precision])
+            self.caches = {name: reserve(*cache_shape) for name in cache_names(manifest.cached_layers)}
+            self.memory = {name: reserve(*memory_shape) for name in memory_names(manifest.decoder_layers)}
+            names = state_names(manifest.state_layers)
+            self.states = [{name: reserve(1, manifest.d_model, of=of_logits) for name in names} for _ in range(2)]
+            self._zeros = Buffer.zeros((1, 1, manifest.d_model), of_logits, decoder.device)
+            self.logits = reserve(manifest.vocabulary_size, of=of_logits)
             scores_shape = manifest.heads, 1, manifest.max_source_tokens
-            self.attention_scores = reserve(*scores_shape, of=LOGITS_TYPES[manifest.precision])
+            self.attention_scores = reserve(*scores_shape, of=of_logits)
             self._ids = [reserve(of=np.int64), reserve(of=np.int64)]
             self._device_lengths = reserve(of=np.int32)
             self._device_memory_lengths = reserve(of=np.int32)
-        self.turn = 0  # which of the ids the next step reads
+        self.turn = 0  # which of the ids and states the next step reads
         self.divided = False  # a run of the current step has failed
         self._stale = True
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes reserved for keys and values, own ones and the sources'."""
-        return sum(buffer.nbytes for buffer in (*self.caches.values(), *self.memory.values()))
+        """Bytes reserved for keys and values, own ones and the sources', and for states."""
+        states = (buffer for half in self.states for buffer in half.values())
+        return sum(buffer.nbytes for buffer in (*self.caches.values(), *self.memory.values(), *states))
 
     def row_of(self, slot: int) -> int:
         """Find the row that belongs to a slot."""
@@ -183,6 +189,8 @@ class DeviceSlots:
         binding = bind(place, inputs, {name: buffer.rows(row, 1) for name, buffer in self.memory.items()})
         with DEVICE_LOCK:
             place.run_with_iobinding(binding)
+            for state in self.states[self.turn].values():
+                self._decoder.copies.copy(self._zeros.rows(0, 1), state.rows(row, 1))
         self.rows.begin(slot, tokens)
         self._stale = True
 
@@ -205,15 +213,20 @@ class DeviceSlots:
     def fork(self, source: int, target: int) -> None:
         """Begin a slot, those behind it being free, as a copy of another."""
         row = self._free_row(target)
-        self._copy_row((*self.caches.values(), *self.memory.values()), self.row_of(source), row)
+        self._copy_row((*self._own_buffers, *self.memory.values()), self.row_of(source), row)
         self.rows.copy(source, target)
         self._stale = True
 
     def copy(self, source: int, target: int, first: int) -> None:
         """Let a slot go on as another of the same memory; `first` does not matter: whole rows are copied at once."""
-        self._copy_row(self.caches.values(), self.row_of(source), self.row_of(target))
+        self._copy_row(self._own_buffers, self.row_of(source), self.row_of(target))
         self.rows.copy(source, target)
         self._stale = True
+
+    @property
+    def _own_buffers(self) -> list[Buffer]:
+        """What is valid of the target's own tokens."""
+        return [*self.caches.values(), *self.states[self.turn].values()]
 
     def _free_row(self, slot: int) -> int:
         """Give a slot the first of the rows of the free ones, so that a step has few rows."""
@@ -278,6 +291,9 @@ class DeviceSlots:
         }
         for name, buffer in (self.caches | self.memory).items():
             inputs[name] = outputs[present_name(name)] = buffer.rows(row, count)
+        for name, buffer in self.states[self.turn].items():
+            inputs[name] = buffer.rows(row, count)
+            outputs[present_name(name)] = self.states[1 - self.turn][name].rows(row, count)
         return inputs, outputs
 
 

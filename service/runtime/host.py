@@ -29,6 +29,7 @@ from dragoman.bundle import (
     cache_names,
     memory_names,
     present_name,
+    state_names,
 )
 from service.runtime.binding import Tensor, bind, encoder_feeds
 from service.runtime.interfaces import Candidates
@@ -95,7 +96,7 @@ class DecoderStep:
         self._search = decoder.search
         self._slots = slots
         self._outputs = {output.name for output in decoder.session.get_outputs()}
-        self._bindings: dict[tuple[int, int], onnxruntime.IOBinding] = {}
+        self._bindings: dict[tuple[int, int, int], onnxruntime.IOBinding] = {}
 
     def prepare(self) -> None:
         """Do nothing: a CPU records nothing."""
@@ -110,9 +111,10 @@ class DecoderStep:
         Returns:
             The next ids, a view of [rows].
         """
-        binding = self._bindings.get((start, rows))
+        key = self._slots.turn, start, rows
+        binding = self._bindings.get(key)
         if binding is None:
-            binding = self._bindings[start, rows] = self._bind(slice(start, start + rows))
+            binding = self._bindings[key] = self._bind(slice(start, start + rows))
         self._session.run_with_iobinding(binding)
         return self._slots.rows.next_ids[start : start + rows]
 
@@ -123,7 +125,7 @@ class DecoderStep:
         return Candidates(*self._search.run([BEST_IDS, BEST_LOG_PROBABILITIES, ASKED_LOG_PROBABILITIES], feeds))
 
     def _bind(self, rows: slice) -> onnxruntime.IOBinding:
-        """Bind some rows of every buffer; caches are input and output at once."""
+        """Bind some rows of every buffer, for the current turn; caches are input and output at once."""
         slots, state = self._slots, self._slots.rows
         inputs: dict[str, NDArray[np.generic]] = {
             IDS: state.ids[rows],
@@ -137,10 +139,13 @@ class DecoderStep:
             LOGITS: slots.logits[rows],
             ATTENTION_SCORES: slots.attention_scores[rows],
         }
-        layers = slots.caches.shape[0]
-        for name, cache in zip(cache_names(layers), slots.caches.reshape(-1, *slots.caches.shape[2:]), strict=True):
+        caches, memories = (each.reshape(-1, *each.shape[2:]) for each in (slots.caches, slots.memory))
+        for name, cache in zip(cache_names(len(slots.caches)), caches, strict=True):
             inputs[name] = outputs[present_name(name)] = cache[rows]
-        for name, memory in zip(memory_names(layers), slots.memory.reshape(-1, *slots.memory.shape[2:]), strict=True):
+        for layer, name in enumerate(state_names(slots.states.shape[1])):
+            inputs[name] = slots.states[slots.turn, layer, rows]
+            outputs[present_name(name)] = slots.states[1 - slots.turn, layer, rows]
+        for name, memory in zip(memory_names(len(slots.memory)), memories, strict=True):
             inputs[name] = memory[rows]
             if present_name(name) in self._outputs:
                 outputs[present_name(name)] = memory[rows]

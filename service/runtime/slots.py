@@ -27,7 +27,9 @@ class SlotTable:
     What lies beyond the lengths of a row is never read, so nothing is ever cleared.
 
         rows: ids and lengths of each row
-        caches, memory: [decoder_layers, key and value, slots, heads, capacity, head_dim]
+        caches: [cached_layers, key and value, slots, heads, target capacity, head_dim]
+        memory: [decoder_layers, key and value, slots, heads, source capacity, head_dim]
+        states: [2, state_layers, slots, 1, d_model]: a step reads one half, writes the other, and the commit swaps them
         logits: [slots, vocabulary_size]
         attention_scores: [slots, heads, 1, source capacity]
     """
@@ -39,9 +41,14 @@ class SlotTable:
             MemoryError: there is no room for them.
         """
         dtype = KEY_VALUE_TYPES[manifest.precision]
-        outer = (manifest.decoder_layers, 2, slots, manifest.heads)
-        self.caches = _reserve((*outer, manifest.target_capacity, manifest.head_dim), dtype)
-        self.memory = _reserve((*outer, manifest.max_source_tokens, manifest.head_dim), dtype)
+        cache_shape = slots, manifest.heads, manifest.target_capacity, manifest.head_dim
+        memory_shape = slots, manifest.heads, manifest.max_source_tokens, manifest.head_dim
+        self.caches = _reserve((manifest.cached_layers, 2, *cache_shape), dtype)
+        self.memory = _reserve((manifest.decoder_layers, 2, *memory_shape), dtype)
+        state_shape = 2, manifest.state_layers, slots, 1, manifest.d_model
+        self.states: NDArray[np.floating] = np.zeros(state_shape, LOGITS_TYPES[manifest.precision])
+        self.turn = 0  # the half of the states that the next step reads
+        self._last_turn = min(1, manifest.state_layers)
         self.rows = RowState(slots, manifest.start_id)
         self.logits: NDArray[np.floating] = np.zeros(
             (slots, manifest.vocabulary_size), LOGITS_TYPES[manifest.precision]
@@ -55,8 +62,8 @@ class SlotTable:
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes reserved for keys and values, own ones and the sources'."""
-        return self.caches.nbytes + self.memory.nbytes
+        """Bytes reserved for keys and values, own ones and the sources', and for states."""
+        return self.caches.nbytes + self.memory.nbytes + self.states.nbytes
 
     def fill(self, slot: int, memory: NDArray[np.generic]) -> None:
         """Begin a segment: its encoder memory [source, decoder_layers * 2 * heads * head_dim] into the slot's row."""
@@ -64,6 +71,7 @@ class SlotTable:
         length = memory.shape[0]
         parts = memory.reshape(length, layers, kinds, heads, head_dim)
         self.memory[:, :, slot, :, :length] = parts.transpose(1, 2, 3, 0, 4)
+        self.states[self.turn, :, slot] = 0
         self.rows.begin(slot, length)
 
     def force(self, slot: int, token: int) -> None:
@@ -73,9 +81,11 @@ class SlotTable:
     def commit(self, slots: int) -> None:
         """Make a step of the first slots valid."""
         self.rows.commit(slots)
+        self.turn = self._last_turn - self.turn
 
     def move(self, source: int, target: int) -> None:
         """Copy what is valid of one row over another."""
+        self.states[self.turn, :, target] = self.states[self.turn, :, source]
         length, memory_length = self.rows.lengths[source], self.rows.memory_lengths[source]
         self.caches[:, :, target, :, :length] = self.caches[:, :, source, :, :length]
         self.memory[:, :, target, :, :memory_length] = self.memory[:, :, source, :, :memory_length]
@@ -89,6 +99,7 @@ class SlotTable:
         """Let a slot go on as another of the same memory, from whose keys and values its own differ from `first` on."""
         length = self.rows.lengths[source]
         self.caches[:, :, target, :, first:length] = self.caches[:, :, source, :, first:length]
+        self.states[self.turn, :, target] = self.states[self.turn, :, source]
         self.rows.copy(source, target)
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
@@ -104,9 +115,9 @@ class SlotTable:
 
 def _reserve(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[np.generic]:
     """Reserve zeros that take memory by small pages: a huge page of 2 MiB would hold rows that are never written."""
-    if not hasattr(mmap, "MADV_NOHUGEPAGE"):  # not on Linux
-        return np.zeros(shape, dtype)
     size = math.prod(shape) * np.dtype(dtype).itemsize
+    if not size or not hasattr(mmap, "MADV_NOHUGEPAGE"):  # not on Linux
+        return np.zeros(shape, dtype)
     try:
         pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError) as error:

@@ -14,7 +14,6 @@ from bench.server_process import running
 from dragoman import Client
 from dragoman.bundle import target_limit
 from dragoman.tokenizer import Tokenizer
-from export.parity import decode_with_checkpoint
 from export.samples import Sample
 from model.checkpoint import load_checkpoint, save_checkpoint
 from model.config import TransformerConfig
@@ -22,6 +21,7 @@ from model.corpus import Corpus, read_corpus
 from model.decoding import greedy
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
+from tests import plain_pytorch
 
 pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
 
@@ -78,7 +78,7 @@ def default() -> tuple[Sentences, list[list[int]]]:
     model, tokenizer = load_checkpoint(CHECKPOINT)
     sentences = sentences_of(tokenizer, read_corpus(PAIRS).sources, model.config.eos_id)
     samples = [Sample(ids, (model.config.start_id,)) for ids in sentences.sources]
-    return sentences, decode_with_checkpoint(model, samples, MAX_TARGET_TOKENS)
+    return sentences, plain_pytorch.decode(model, samples, MAX_TARGET_TOKENS)
 
 
 @pytest.fixture(scope="module")

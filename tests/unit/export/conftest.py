@@ -20,7 +20,6 @@ from model.config import TransformerConfig
 from model.corpus import Corpus, read_corpus
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
-from tests.exporting import quick_and_quiet
 from tests.made_once import made_once
 
 PAIRS = Path(__file__).parents[2] / "data" / "en-de.tsv"
@@ -45,13 +44,6 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-
-
-@pytest.fixture(autouse=True)
-def _quiet_exporter() -> Iterator[None]:
-    """Torch's exporter warns of matters of its own."""
-    with quick_and_quiet():
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -125,8 +117,7 @@ def exported(checkpoint: Path, target: Callable[..., Target], corpus: Corpus) ->
     @cache
     def exported(precision: Precision) -> Exported:
         def make(folder: Path) -> None:
-            with quick_and_quiet():
-                parity = export_bundle(checkpoint, folder / "bundle", target(precision), corpus)
+            parity = export_bundle(checkpoint, folder / "bundle", target(precision), corpus)
             (folder / PARITY).write_text(json.dumps(parity.as_dict()))
 
         folder = made_once(f"bundle of the tests of export, {precision}", make)

@@ -14,10 +14,11 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helpe
 
 from dragoman.bundle import Bundle, Precision, cache_names, memory_names
 from dragoman.tokenizer import Tokenizer
+from export.weights import WeightsFile
 from export.write import write_graphs
 from model.transformer import Transformer
 from service.runtime.host import EncoderSession
-from tests.exporting import quick_and_quiet
+from tests.plain_pytorch import parameters_of
 
 PRECISIONS: list[Precision] = ["fp32", "int8"]
 # Data that moves for nothing, and control flow.
@@ -86,8 +87,8 @@ def graphs(
         other = tmp_path_factory.mktemp(precision)
         model = random_model(2, 1)
         ranges = {name: 4.0 for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
-        with quick_and_quiet():
-            write_graphs(model, precision, other, ranges, alignment_layer=0)
+        with WeightsFile(other) as weights:
+            write_graphs(parameters_of(model), precision, other, weights, ranges, alignment_layer=0)
         bundle = exported(precision).bundle  # one encoder layer, two decoder layers
         graphs["encoder", precision, 1], graphs["decoder", precision, 2] = map(
             onnx.load, (bundle.encoder, bundle.decoder)

@@ -1,221 +1,218 @@
 from collections.abc import Callable
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-import onnxruntime
 import pytest
-import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from numpy.typing import NDArray
 
-from export.quantize import QuantizedEmbedding, QuantizedLinear, quantize
-from model.config import TransformerConfig
-from model.transformer import Transformer
+from export.graph import Graph
+from export.products import ByteProducts
+from export.quantize import EMBEDDING_LEVELS, WEIGHT_LEVELS, input_scale, row_levels, weight_levels
+from export.weights import WeightsFile
 from service.runtime.saturation import LARGEST_SUM, largest_sum
+from tests.unit.export.written import parameters, session
 
+Floats = NDArray[np.float32]
 WIDTHS = st.integers(1, 40)
 SEEDS = st.integers(0, 2**32)
 LARGEST = 2.5
 
 
-def linear(width: int, out: int, *, bias: bool = True) -> nn.Linear:
-    layer = nn.Linear(width, out, bias=bias)
-    with torch.no_grad():
-        layer.weight.mul_(torch.rand(out, 1) * 5)  # columns of different sizes, as those of a trained layer
-    return layer
+class Layer(NamedTuple):
+    """A linear layer: weight [out, in], bias [out]."""
+
+    weight: Floats
+    bias: Floats | None
+
+    def __call__(self, states: Floats) -> Floats:
+        product = states @ self.weight.T
+        return product if self.bias is None else product + self.bias
 
 
-def inputs(rows: int, width: int, *, non_negative: bool = False) -> Tensor:
+@pytest.fixture
+def chance() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def linear(chance: np.random.Generator, width: int, out: int, *, bias: bool = True) -> Layer:
+    """Columns of different sizes, as those of a trained layer."""
+    weight = chance.uniform(-1, 1, (out, width)) / np.sqrt(width) * chance.uniform(0, 5, (out, 1))
+    return Layer(weight.astype(np.float32), chance.uniform(-1, 1, out).astype(np.float32) if bias else None)
+
+
+def inputs(chance: np.random.Generator, rows: int, width: int, *, non_negative: bool = False) -> Floats:
     """Within the range; the ends of it among them."""
-    states = (torch.rand(rows, width) * 2 - 1) * LARGEST
+    states = (chance.uniform(-1, 1, (rows, width)) * LARGEST).astype(np.float32)
     states[0] = LARGEST
-    return states.abs() if non_negative else states
+    return np.abs(states) if non_negative else states
 
 
-def bound(layer: nn.Linear, quantized: QuantizedLinear, states: Tensor) -> Tensor:
+class Product:
+    """A layer in bytes, as onnxruntime runs it."""
+
+    def __init__(self, layer: Layer, largest: float = LARGEST, *, non_negative: bool = False) -> None:
+        self._session = session(lambda weights: written(weights, layer, largest, non_negative=non_negative))
+
+    def __call__(self, states: Floats) -> Floats:
+        [product] = self._session.run(None, {"states": states})
+        return product
+
+
+def written(weights: WeightsFile, layer: Layer, largest: float, *, non_negative: bool) -> Graph:
+    arrays = {"layer.weight": layer.weight, **({} if layer.bias is None else {"layer.bias": layer.bias})}
+    products = ByteProducts(parameters(arrays), {"layer": largest})
+    graph = Graph(weights)
+    states = graph.input("states", np.float32, ["rows", layer.weight.shape[1]])
+    products.linear(graph, states, ["layer"], non_negative=non_negative, name="product")
+    graph.output("product", np.float32, ["rows", len(layer.weight)])
+    return graph
+
+
+def plain(layer: Layer, states: Floats, *, non_negative: bool) -> NDArray[np.float64]:
+    """The product of bytes in plain arithmetic."""
+    levels, worth = weight_levels(layer.weight)
+    scale, zero = input_scale(LARGEST, non_negative=non_negative)
+    bytes_of_states = np.clip(np.rint(states / scale) + int(zero), 0, 255) - int(zero)
+    product = bytes_of_states @ levels.astype(np.float64) * scale * worth
+    return product if layer.bias is None else product + layer.bias
+
+
+def bound(layer: Layer, states: Floats, *, non_negative: bool) -> Floats:
     """How far off a product can be: half a level of each input and of each weight, added up."""
-    weight = quantized.weight.float() * quantized.weight_scale
-    of_weights = states.abs().sum(-1, keepdim=True) * quantized.weight_scale / 2
-    of_inputs = weight.abs().sum(0) * quantized.input_scale / 2
+    levels, worth = weight_levels(layer.weight)
+    scale, _ = input_scale(LARGEST, non_negative=non_negative)
+    of_weights = np.abs(states).sum(-1, keepdims=True) * worth / 2
+    of_inputs = np.abs(levels * worth).sum(0) * scale / 2
     return of_weights + of_inputs + 1e-4
 
 
-@settings(deadline=None)
 @given(width=WIDTHS, out=WIDTHS, rows=st.integers(1, 8), seed=SEEDS, non_negative=st.booleans(), bias=st.booleans())
-@torch.inference_mode()
 def test_close_to_the_layer(width: int, out: int, rows: int, seed: int, non_negative: bool, bias: bool) -> None:
-    torch.manual_seed(seed)
-    layer = linear(width, out, bias=bias)
-    quantized = QuantizedLinear(layer, LARGEST, non_negative=non_negative)
-    states = inputs(rows, width, non_negative=non_negative)
-    off = (quantized(states) - layer(states)).abs()
-    assert (off <= bound(layer, quantized, states)).all()
+    chance = np.random.default_rng(seed)
+    layer = linear(chance, width, out, bias=bias)
+    states = inputs(chance, rows, width, non_negative=non_negative)
+    product = Product(layer, non_negative=non_negative)(states)
+    np.testing.assert_allclose(product, plain(layer, states, non_negative=non_negative), rtol=1e-5, atol=1e-5)
+    assert (np.abs(product - layer(states)) <= bound(layer, states, non_negative=non_negative)).all()
 
 
-@settings(deadline=None)
 @given(width=WIDTHS, out=WIDTHS, seed=SEEDS, same_sign=st.booleans())
 def test_no_product_can_saturate(width: int, out: int, seed: int, same_sign: bool) -> None:
-    torch.manual_seed(seed)
-    layer = linear(width, out)
-    if same_sign:
-        layer.weight.data = layer.weight.data.abs() + 1.0
-    weight = QuantizedLinear(layer, LARGEST).weight
-    assert largest_sum(weight.numpy()) <= LARGEST_SUM
-    used = torch.nn.functional.pad(weight, (0, 0, 0, width % 2)).int().abs().view(-1, 2, out).sum(1).amax(0)
+    weight = linear(np.random.default_rng(seed), width, out).weight
+    levels, _ = weight_levels(np.abs(weight) + 1 if same_sign else weight)
+    assert levels.shape == (width, out)
+    assert largest_sum(levels) <= LARGEST_SUM
+    pairs = np.pad(levels.astype(np.int32), ((0, width % 2), (0, 0))).reshape(-1, 2, out)
+    used = np.maximum(pairs.clip(0).sum(1), -pairs.clip(None, 0).sum(1)).max(0)
     assert (used >= LARGEST_SUM - 2).all()  # and no level is given away
 
 
-@torch.inference_mode()
-def test_a_percent_off_on_the_whole() -> None:
-    torch.manual_seed(0)
-    layer = linear(256, 512)
-    for non_negative in (False, True):
-        states = inputs(64, 256, non_negative=non_negative)
-        off = QuantizedLinear(layer, LARGEST, non_negative=non_negative)(states) - layer(states)
-        assert off.norm() < 0.01 * layer(states).norm()
-
-
-@torch.inference_mode()
-def test_no_sign_to_keep_is_twice_as_fine() -> None:
-    layer = linear(256, 512)
-    fine, coarse = (QuantizedLinear(layer, LARGEST, non_negative=each) for each in (True, False))
-    assert fine.input_scale == pytest.approx(LARGEST / 255)
-    assert coarse.input_scale == pytest.approx(LARGEST / 127)
-    states = inputs(64, 256, non_negative=True)
-    assert (fine(states) - layer(states)).norm() < (coarse(states) - layer(states)).norm()
-
-
-@settings(deadline=None)
-@given(rows=st.integers(1, 9), seed=SEEDS, non_negative=st.booleans())
-@torch.inference_mode()
-def test_a_row_does_not_depend_on_the_others(rows: int, seed: int, non_negative: bool) -> None:
-    torch.manual_seed(seed)
-    quantized = QuantizedLinear(linear(24, 17), LARGEST, non_negative=non_negative)
-    states = inputs(rows, 24, non_negative=non_negative)
-    together = quantized(states)
-    for row in range(rows):
-        assert torch.equal(together[row], quantized(states[row]))
-    states[1:] *= 1e4
-    assert torch.equal(quantized(states)[0], together[0])
-
-
-@torch.inference_mode()
-def test_what_is_beyond_the_range_saturates() -> None:
-    quantized = QuantizedLinear(linear(24, 17), LARGEST)
-    states = torch.randn(5, 24) * 3 * LARGEST
-    within = states.clamp(-128 * quantized.input_scale, 127 * quantized.input_scale)
-    assert torch.equal(quantized(states), quantized(within))
+@given(width=WIDTHS, out=WIDTHS, seed=SEEDS)
+def test_a_weight_is_off_by_half_a_level_at_most(width: int, out: int, seed: int) -> None:
+    weight = linear(np.random.default_rng(seed), width, out).weight
+    levels, worth = weight_levels(weight)
+    assert (levels.dtype, worth.dtype) == (np.int8, np.float32)
+    assert (np.abs(levels.T * worth[:, None] - weight) <= 0.501 * worth[:, None]).all()
+    assert (worth * WEIGHT_LEVELS <= 2.001 * np.abs(weight).max(1)).all()
 
 
 @pytest.mark.parametrize("non_negative", [False, True])
-@torch.inference_mode()
-def test_zero_stays_zero(non_negative: bool) -> None:
-    layer = linear(24, 17)
-    assert torch.equal(
-        QuantizedLinear(layer, LARGEST, non_negative=non_negative)(torch.zeros(3, 24)), layer.bias.expand(3, -1)
+def test_a_percent_off_on_the_whole(chance: np.random.Generator, non_negative: bool) -> None:
+    layer = linear(chance, 256, 512)
+    states = inputs(chance, 64, 256, non_negative=non_negative)
+    off = Product(layer, non_negative=non_negative)(states) - layer(states)
+    assert np.linalg.norm(off) < 0.01 * np.linalg.norm(layer(states))
+
+
+def test_no_sign_to_keep_is_twice_as_fine(chance: np.random.Generator) -> None:
+    assert input_scale(LARGEST, non_negative=True) == (pytest.approx(LARGEST / 255), 0)
+    assert input_scale(LARGEST, non_negative=False) == (pytest.approx(LARGEST / 127), 128)
+    layer = linear(chance, 256, 512)
+    states = inputs(chance, 64, 256, non_negative=True)
+    fine, coarse = (Product(layer, non_negative=each)(states) - layer(states) for each in (True, False))
+    assert np.linalg.norm(fine) < np.linalg.norm(coarse)
+
+
+@given(rows=st.integers(1, 9), seed=SEEDS, non_negative=st.booleans())
+def test_a_row_does_not_depend_on_the_others(rows: int, seed: int, non_negative: bool) -> None:
+    chance = np.random.default_rng(seed)
+    product = Product(linear(chance, 24, 17), non_negative=non_negative)
+    states = inputs(chance, rows, 24, non_negative=non_negative)
+    together = product(states)
+    for row in range(rows):
+        np.testing.assert_array_equal(product(states[row : row + 1])[0], together[row])
+    states[1:] *= 1e4
+    np.testing.assert_array_equal(product(states)[0], together[0])
+
+
+def test_what_is_beyond_the_range_saturates(chance: np.random.Generator) -> None:
+    product = Product(linear(chance, 24, 17))
+    states = (chance.standard_normal((5, 24)) * 3 * LARGEST).astype(np.float32)
+    scale, _ = input_scale(LARGEST, non_negative=False)
+    np.testing.assert_array_equal(product(states), product(states.clip(-128 * scale, 127 * scale)))
+
+
+@pytest.mark.parametrize("non_negative", [False, True])
+def test_zero_stays_zero(chance: np.random.Generator, non_negative: bool) -> None:
+    layer = linear(chance, 24, 17)
+    zeros = np.zeros((3, 24), np.float32)
+    np.testing.assert_array_equal(
+        Product(layer, non_negative=non_negative)(zeros), np.broadcast_to(layer.bias, (3, 17))
     )
     # An input that calibration never saw, and an output column without weights.
     layer.weight[2] = 0.0
-    silent = QuantizedLinear(layer, 0.0, non_negative=non_negative)
-    assert torch.equal(silent(torch.zeros(3, 24)), layer.bias.expand(3, -1))
-    assert silent(torch.full((3, 24), 1e3)).isfinite().all()
+    silent = Product(layer, 0.0, non_negative=non_negative)
+    np.testing.assert_array_equal(silent(zeros), np.broadcast_to(layer.bias, (3, 17)))
+    assert np.isfinite(silent(np.full((3, 24), 1e3, np.float32))).all()
 
 
-@torch.inference_mode()
-def test_the_exported_product_is_the_eager_one(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    module = nn.Sequential(
-        QuantizedLinear(linear(24, 17), LARGEST),
-        nn.ReLU(),
-        QuantizedLinear(linear(17, 9, bias=False), 4.0, non_negative=True),
-    )
-    states = inputs(6, 24)
-    states[1], states[2] = 0.0, 100 * states[2]
-    rows = torch.export.Dim("rows")
-    program = torch.onnx.export(
-        module,
-        (states,),
-        input_names=["states"],
-        dynamic_shapes=({0: rows},),
-        dynamo=True,
-        opset_version=20,
-        verbose=False,
-    )
-    assert program is not None
-    program.save(tmp_path / "product.onnx")
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(tmp_path / "product.onnx", options, providers=["CPUExecutionProvider"])
-    (together,) = session.run(None, {"states": states.numpy()})
-    np.testing.assert_allclose(together, module(states).numpy(), atol=1e-5, rtol=1e-5)
-    for row in range(len(states)):
-        (alone,) = session.run(None, {"states": states[row : row + 1].numpy()})
-        np.testing.assert_array_equal(alone[0], together[row])
-
-
-@pytest.mark.parametrize(("activation", "gated"), [("relu", False), ("gelu", False), ("relu", True)])
-def test_every_layer_of_a_model(activation: str, gated: bool) -> None:
-    config = TransformerConfig.model_validate(
-        {"source_vocabulary_size": 9, "target_vocabulary_size": 9, "d_model": 8, "heads": 2, "d_ff": 12}
-        | {"encoder_layers": 1, "decoder_layers": 1, "activation": activation, "gated": gated}
-    )
-    model = Transformer(config)
-    ranges = {name: 2.0 for name, module in model.named_modules() if isinstance(module, nn.Linear)}
-    quantize(model, ranges)
-    assert not [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    quantized = {name: module for name, module in model.named_modules() if isinstance(module, QuantizedLinear)}
-    assert quantized.keys() == ranges.keys()
-    unsigned = {name for name, module in quantized.items() if module.zero_point == 0}
-    contracts = {"encoder.0.feed_forward.contract", "decoder.0.feed_forward.contract"}
-    assert unsigned == (contracts if activation == "relu" and not gated else set())
-
-
-@settings(deadline=None)
-@given(rows=st.integers(1, 40), width=WIDTHS, seed=SEEDS, factor=st.sampled_from([1.0, 5.5]))
-@torch.inference_mode()
-def test_each_row_of_an_embedding_is_as_fine_as_bytes_can_be(rows: int, width: int, seed: int, factor: float) -> None:
-    torch.manual_seed(seed)
-    weight = torch.randn(rows, width) * torch.rand(rows, 1) * 3
+@given(rows=st.integers(1, 40), width=WIDTHS, seed=SEEDS)
+def test_each_row_of_an_embedding_is_as_fine_as_bytes_can_be(rows: int, width: int, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    weight = (chance.standard_normal((rows, width)) * chance.uniform(0, 3, (rows, 1))).astype(np.float32)
     weight[0] = 0.0
-    embedding = QuantizedEmbedding(weight, factor)
-    ids = torch.randint(rows, (3, 4))
-    off = (embedding(ids) / factor - weight[ids]).abs()
-    level = weight[ids].abs().amax(dim=-1, keepdim=True) / 127
-    assert (off <= 0.501 * level + 1e-12).all()
+    levels, worth = row_levels(weight)
+    assert (levels.dtype, worth.shape) == (np.int8, (rows, 1))
+    level = np.abs(weight).max(axis=1, keepdims=True) / EMBEDDING_LEVELS
+    assert (np.abs(levels * worth - weight) <= 0.501 * level + 1e-12).all()
 
 
-def test_parts_of_a_large_weight_are_quantized_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer = linear(24, 17)
-    whole, rows = QuantizedLinear(layer, LARGEST), QuantizedEmbedding(layer.weight.detach(), 2.0)
+@pytest.mark.parametrize("factor", [1.0, 5.5])
+def test_rows_of_bytes_are_looked_up_with_their_factor(chance: np.random.Generator, factor: float) -> None:
+    weight = chance.standard_normal((40, 16)).astype(np.float32)
+
+    def write(weights: WeightsFile) -> Graph:
+        graph = Graph(weights)
+        ids = graph.input("ids", np.int64, ["rows", "length"])
+        rows = ByteProducts(parameters({"rows": weight}), {}).embedding(graph, ids, "rows", factor)
+        graph.output(rows, np.float32, ["rows", "length", 16])
+        return graph
+
+    ids = chance.integers(40, size=(3, 4))
+    [rows] = session(write).run(None, {"ids": ids})
+    levels, worth = row_levels(weight)
+    np.testing.assert_allclose(rows, (levels * worth * factor)[ids], rtol=1e-6)
+
+
+@pytest.mark.parametrize("quantize", [weight_levels, row_levels])
+def test_parts_of_a_large_weight_are_quantized_as_the_whole(
+    chance: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    quantize: Callable[[Floats], tuple[NDArray[np.int8], Floats]],
+) -> None:
+    weight = linear(chance, 24, 17).weight
+    whole = quantize(weight)
     monkeypatch.setattr("export.quantize._ROWS", 5)
-    parts, other_rows = QuantizedLinear(layer, LARGEST), QuantizedEmbedding(layer.weight.detach(), 2.0)
-    for one, other in ((whole, parts), (rows, other_rows)):
-        assert all(torch.equal(value, other.state_dict()[name]) for name, value in one.state_dict().items())
+    for one, other in zip(whole, quantize(weight), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_embeddings_that_are_one_stay_one(shared: bool) -> None:
-    sizes = {"source_vocabulary_size": 9, "target_vocabulary_size": 9, "d_model": 8, "heads": 2, "d_ff": 12}
-    model = Transformer(TransformerConfig(**sizes, encoder_layers=1, decoder_layers=1, share_embeddings=shared))
-    quantize(model, dict.fromkeys([name for name, one in model.named_modules() if isinstance(one, nn.Linear)], 2.0))
-    assert isinstance(model.source_embedding, QuantizedEmbedding)
-    assert (model.source_embedding is model.target_embedding) is shared
-
-
-@torch.inference_mode()
-def test_a_quantized_model_still_says_about_the_same(random_model: Callable[..., Transformer]) -> None:
-    model = random_model(1, 1)
-    source, lengths = torch.randint(4, 400, (3, 9)), torch.tensor([9, 4, 7])
-    target = torch.randint(4, 400, (3, 6))
-    expected = model(source, lengths, target)
-    inputs: dict[str, float] = {}
-    for name, module in model.named_modules():
-        if isinstance(module, nn.Linear):
-            module.register_forward_pre_hook(
-                lambda _, seen, name=name: inputs.update({name: float(seen[0].abs().max())})
-            )
-    model(source, lengths, target)
-    quantize(model, inputs)
-    off = model(source, lengths, target) - expected
-    assert off.norm() < 0.05 * expected.norm()
+@pytest.mark.parametrize("quantize", [weight_levels, row_levels])
+def test_the_type_of_a_checkpoint_does_not_matter(
+    chance: np.random.Generator, quantize: Callable[[NDArray[np.floating]], tuple[NDArray[np.int8], Floats]]
+) -> None:
+    half = linear(chance, 24, 17).weight.astype(np.float16)
+    for one, other in zip(quantize(half), quantize(half.astype(np.float32)), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -65,7 +65,8 @@ def test_a_copy_is_the_same_bytes(tmp_path: Path) -> None:
 
 def test_files_are_always_the_same(config: TransformerConfig, tmp_path: Path) -> None:
     for name in ("one", "other"):
-        write_place(config, "fp16", tmp_path / f"{name}-place")
-        write_copy(tmp_path / f"{name}-copy")
-    for graph in ("place", "copy"):
-        assert (tmp_path / f"one-{graph}").read_bytes() == (tmp_path / f"other-{graph}").read_bytes()
+        (tmp_path / name).mkdir()
+        write_place(config, "fp16", tmp_path / name / "place.onnx")
+        write_copy(tmp_path / name / "copy.onnx")
+    for file in ("place.onnx", "copy.onnx"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()

@@ -1,0 +1,121 @@
+"""An ONNX graph that is put together node by node; its large constants go to the weights' file of the bundle."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from dragoman.bundle import WEIGHTS
+from export.weights import WeightsFile
+
+OPSET: Final = 20
+IR_VERSION: Final = 10
+CONTRIB: Final = "com.microsoft"
+_CONTRIB_VERSION: Final = 1
+_SMALLEST_BYTES: Final = 1024  # of a constant; smaller ones stay in the graph
+
+Size = str | int | None  # of a dimension: its name, how large it is, or anything
+
+
+class Graph:
+    """A graph that grows; values are names, and an empty one stands for an input or output that is left out."""
+
+    def __init__(self, weights: WeightsFile | None = None) -> None:
+        """Begin a graph without nodes.
+
+        Args:
+            weights: where the large constants go; None of a graph that has none.
+        """
+        self._weights = weights
+        self._nodes: list[NodeProto] = []
+        self._inputs: list[ValueInfoProto] = []
+        self._outputs: list[ValueInfoProto] = []
+        self._constants: list[TensorProto] = []
+        self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}  # of constants, by type, shape and content
+        self._domains = {""}
+
+    def input(self, name: str, dtype: type[np.generic], shape: Sequence[Size]) -> str:
+        """Add an input of the graph; gives its name."""
+        self._inputs.append(_value(name, dtype, shape))
+        return name
+
+    def output(self, name: str, dtype: type[np.generic], shape: Sequence[Size]) -> None:
+        """Make an output of the graph of the value of this name."""
+        self._outputs.append(_value(name, dtype, shape))
+
+    def node(self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any) -> str:
+        """Add an operator with one output.
+
+        Args:
+            operator: its type.
+            inputs: names of values; trailing empty ones are left out.
+            name: of the output; a new one if empty.
+            domain: of the operator.
+            attributes: of the operator; None is left out.
+
+        Returns:
+            The name of the output.
+        """
+        return self.nodes(operator, *inputs, names=[name or self._new(operator)], domain=domain, **attributes)[0]
+
+    def nodes(
+        self, operator: str, *inputs: str, names: Sequence[str], domain: str = "", **attributes: Any
+    ) -> Sequence[str]:
+        """Add an operator whose outputs have these names; gives the names."""
+        node = helper.make_node(operator, inputs, names, domain=domain, **attributes)
+        while node.input and not node.input[-1]:
+            node.input.pop()
+        self._nodes.append(node)
+        self._domains.add(domain)
+        return names
+
+    def constant(self, value: NDArray[np.generic] | np.generic | Sequence[int], dtype: Any = None) -> str:
+        """Add a constant, or find the one that is the same.
+
+        Args:
+            value: an array, of any type, or whole numbers.
+            dtype: to write it in; that of the array if None, int64 of whole numbers.
+        """
+        array = np.asarray(value, None if isinstance(value, np.ndarray | np.generic) else np.int64)
+        to = np.dtype(array.dtype if dtype is None else dtype)
+        if self._weights is not None and array.size * to.itemsize >= _SMALLEST_BYTES:
+            return self._large(array, to, self._weights)
+        array = np.ascontiguousarray(array.astype(to, copy=False)).reshape(array.shape)
+        key = (to.name, array.shape, array.tobytes())
+        if key not in self._names:
+            self._names[key] = name = f"constant_{len(self._names)}"
+            self._constants.append(numpy_helper.from_array(array, name))
+        return self._names[key]
+
+    def _large(self, array: NDArray[np.generic], dtype: np.dtype[Any], weights: WeightsFile) -> str:
+        place = weights.place(array, dtype)
+        key = (dtype.name, array.shape, place.offset.to_bytes(8, "little"))
+        if key not in self._names:
+            self._names[key] = name = f"constant_{len(self._names)}"
+            tensor = TensorProto(name=name, data_type=helper.np_dtype_to_tensor_dtype(dtype), dims=array.shape)
+            tensor.data_location = TensorProto.EXTERNAL
+            for entry, told in (("location", WEIGHTS), ("offset", place.offset), ("length", place.size)):
+                tensor.external_data.add(key=entry, value=str(told))
+            self._constants.append(tensor)
+        return self._names[key]
+
+    def _new(self, operator: str) -> str:
+        return f"{operator}_{len(self._nodes)}"
+
+    def save(self, file: Path) -> None:
+        """Write the graph."""
+        versions = {"": OPSET, CONTRIB: _CONTRIB_VERSION}
+        graph = helper.make_graph(self._nodes, file.stem, self._inputs, self._outputs, self._constants)
+        imports = [helper.make_opsetid(domain, versions[domain]) for domain in sorted(self._domains)]
+        model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION)
+        if self._weights is None:  # the checker reads no weights that are being written, and knows no other domain
+            onnx.checker.check_model(model, full_check=True)
+        onnx.save(model, file)
+
+
+def _value(name: str, dtype: type[np.generic], shape: Sequence[Size]) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)

@@ -1,0 +1,149 @@
+"""How a graph multiplies and looks up: in fp32, in half precision, or in bytes."""
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+import numpy as np
+
+from dragoman.bundle import Precision
+from export.graph import CONTRIB, Graph
+from export.parameters import Parameters
+from export.quantize import Floats, input_scale, row_levels, weight_levels
+
+Ranges = Mapping[str, float]  # of the input of each linear layer, by the layer's name
+
+KEY_VALUE_TYPES: Final[Mapping[Precision, type[np.generic]]] = {
+    "fp32": np.float32,
+    "int8": np.int8,
+    "fp16": np.float16,
+}
+
+
+class Products(Protocol):
+    """The linear layers and embeddings of a graph.
+
+    Attributes:
+        dtype: of states between them.
+    """
+
+    dtype: type[np.floating]
+
+    def linear(
+        self, graph: Graph, states: str, layers: list[str], *, non_negative: bool = False, name: str = ""
+    ) -> str:
+        """Multiply states [..., in] by the weights of layers, side by side.
+
+        Args:
+            graph: to write to.
+            states: their name.
+            layers: that read the same states.
+            non_negative: the states are never negative.
+            name: of the result; a new one if empty.
+
+        Returns:
+            The name of [..., sum of out].
+        """
+
+    def logits(self, graph: Graph, states: str, name: str) -> None:
+        """Multiply states [batch, d_model] by the output layer, to [batch, vocabulary] of this name."""
+
+    def embedding(self, graph: Graph, ids: str, weight: str, factor: float) -> str:
+        """Look up ids [...] in the rows of a weight, times a factor. Gives the name of [..., d_model]."""
+
+
+class FloatProducts:
+    """Products of floats.
+
+    Attributes:
+        read: the name of what each linear layer reads, by the layer's name.
+        made: the name of what each linear layer gives, likewise.
+    """
+
+    def __init__(self, parameters: Parameters, dtype: type[np.floating]) -> None:
+        self.dtype = dtype
+        self._parameters = parameters
+        self.read: dict[str, str] = {}
+        self.made: dict[str, str] = {}
+
+    def linear(
+        self, graph: Graph, states: str, layers: list[str], *, non_negative: bool = False, name: str = ""
+    ) -> str:
+        """See `Products.linear`."""
+        del non_negative
+        weight = np.concatenate([self._parameters.read(f"{layer}.weight") for layer in layers])
+        biases = [bias for layer in layers if (bias := self._parameters.bias(layer)) is not None]
+        product = graph.node("MatMul", states, graph.constant(weight.T, self.dtype), name="" if biases else name)
+        if biases:
+            product = graph.node("Add", product, graph.constant(np.concatenate(biases), self.dtype), name=name)
+        self.read |= dict.fromkeys(layers, states)
+        self.made |= dict.fromkeys(layers, product)
+        return product
+
+    def logits(self, graph: Graph, states: str, name: str) -> None:
+        """See `Products.logits`."""
+        bias = self._parameters.bias("output")
+        inputs = [states, graph.constant(self._parameters.read("output.weight"), self.dtype)]
+        inputs += [] if bias is None else [graph.constant(bias, self.dtype)]
+        graph.node("Gemm", *inputs, name=name, transB=1)
+        self.read["output"] = states
+
+    def embedding(self, graph: Graph, ids: str, weight: str, factor: float) -> str:
+        """See `Products.embedding`."""
+        rows = graph.node("Gather", graph.constant(self._parameters.read(weight), self.dtype), ids, axis=0)
+        return rows if factor == 1.0 else graph.node("Mul", rows, graph.constant(self.dtype(factor)))
+
+
+class ByteProducts:
+    """Products of bytes, see `export.quantize`."""
+
+    dtype: type[np.floating] = np.float32
+
+    def __init__(self, parameters: Parameters, ranges: Ranges) -> None:
+        self._parameters = parameters
+        self._ranges = ranges
+
+    def linear(
+        self, graph: Graph, states: str, layers: list[str], *, non_negative: bool = False, name: str = ""
+    ) -> str:
+        """See `Products.linear`."""
+        biases = [bias for layer in layers if (bias := self._parameters.bias(layer)) is not None]
+        weight = np.concatenate([self._parameters.read(f"{layer}.weight") for layer in layers])
+        bias = np.concatenate(biases) if biases else None
+        return self._product(graph, states, weight, bias, self._ranges[layers[0]], non_negative=non_negative, name=name)
+
+    def logits(self, graph: Graph, states: str, name: str) -> None:
+        """See `Products.logits`."""
+        weight, bias = self._parameters.read("output.weight"), self._parameters.bias("output")
+        self._product(graph, states, weight, bias, self._ranges["output"], name=name)
+
+    def _product(
+        self,
+        graph: Graph,
+        states: str,
+        weight: Floats,
+        bias: Floats | None,
+        largest: float,
+        *,
+        non_negative: bool = False,
+        name: str = "",
+    ) -> str:
+        levels, worth = weight_levels(weight)
+        scale, zero_point = (graph.constant(each) for each in input_scale(largest, non_negative=non_negative))
+        return graph.node(
+            "MatMulIntegerToFloat",
+            graph.node("QuantizeLinear", states, scale, zero_point),
+            graph.constant(levels),
+            scale,
+            graph.constant(worth),
+            zero_point,
+            "",
+            "" if bias is None else graph.constant(bias, np.float32),
+            name=name,
+            domain=CONTRIB,
+        )
+
+    def embedding(self, graph: Graph, ids: str, weight: str, factor: float) -> str:
+        """See `Products.embedding`; the factor is in the scales."""
+        levels, worth = row_levels(self._parameters.read(weight))
+        rows = graph.node("Cast", graph.node("Gather", graph.constant(levels), ids, axis=0), to=1)
+        return graph.node("Mul", rows, graph.node("Gather", graph.constant(worth * np.float32(factor)), ids, axis=0))

@@ -6,8 +6,9 @@ from typing import Final, Literal
 
 import numpy as np
 
+from dragoman.bundle import DecoderCell
 from dragoman.errors import DataError
-from model.config import DecoderCell, TransformerConfig
+from model.config import TransformerConfig
 from model.importing.arrays import Array
 from model.importing.family import Network, Recipe
 from model.importing.generation import Generation

@@ -40,13 +40,15 @@ def import_(argv: list[str]) -> int:
     if arguments.data and not arguments.data.is_file():
         raise DataError(f"{arguments.data}: no such file")
     try:
-        imported = _import(arguments)
-        if arguments.bundle:
-            return _export(arguments, imported)
+        fetched = fetch(arguments.source, say)
+        imported = _import(arguments, fetched)
+        code = _export(arguments, imported) if arguments.bundle else EXIT_OK
+        if code == EXIT_OK and fetched.is_spare:
+            shutil.rmtree(fetched.folder)
     except KeyboardInterrupt:
         print("dragoman import: interrupted; nothing was written", file=sys.stderr)
         return EXIT_INTERRUPTED
-    return EXIT_OK
+    return code
 
 
 def build_parser() -> Parser:
@@ -86,10 +88,9 @@ def _codes(text: str) -> tuple[str, ...]:
     return codes
 
 
-def _import(arguments: argparse.Namespace) -> "Imported":
+def _import(arguments: argparse.Namespace, fetched: Fetched) -> "Imported":
     """Write the checkpoint, and say what it is."""
     start_s = time.monotonic()
-    fetched = fetch(arguments.source, say)
     from model.importing.family import Wanted
     from model.importing.run import import_folder
 
@@ -116,8 +117,6 @@ def _keep_licence(fetched: Fetched, out: Path) -> None:
     """Put what the folder says of its licence beside the checkpoint."""
     for file in (file for pattern in LICENCES for file in fetched.folder.glob(pattern) if file.is_file()):
         shutil.copyfile(file, out / file.name)
-    if fetched.is_spare:
-        shutil.rmtree(fetched.folder)
 
 
 def _export(arguments: argparse.Namespace, imported: "Imported") -> int:

@@ -23,6 +23,7 @@ class Picture(NamedTuple):
         height: likewise.
         scheme: of colors.
         scale: how many pixels a CSS pixel has.
+        is_phone: whether it is touched.
     """
 
     path: Path
@@ -30,11 +31,12 @@ class Picture(NamedTuple):
     height: int
     scheme: Literal["light", "dark"]
     scale: float
+    is_phone: bool = False
 
 
 PICTURES: Final = (
-    Picture(DOCS / "page.png", 1120, 650, "light", 1.5),
-    Picture(DOCS / "page-phone.png", 390, 780, "dark", 1.5),
+    Picture(DOCS / "page.png", 1120, 680, "light", 1.5),
+    Picture(DOCS / "page-phone.png", 390, 900, "dark", 1.5, is_phone=True),
 )
 
 
@@ -44,6 +46,8 @@ def take(picture: Picture, browser: Browser, address: str) -> None:
         viewport={"width": picture.width, "height": picture.height},
         color_scheme=picture.scheme,
         device_scale_factor=picture.scale,
+        has_touch=picture.is_phone,
+        is_mobile=picture.is_phone,
     )
     page.goto(f"http://{address}/#auto/de/{quote(_TEXT)}")
     page.locator("#more:enabled").click()

@@ -1,8 +1,7 @@
 """The formats of documents, by the suffixes of files; each is imported only when a document has it."""
 
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import cache
+from importlib.util import find_spec
 from pathlib import PurePath
 from typing import Final
 
@@ -30,17 +29,19 @@ _READERS: Final = {
     ".htm": "dragoman.documents.page:read_html",
 }
 SUFFIXES: Final = tuple(_READERS)
+# What a reader needs that a server need not have; all others need nothing.
+_LIBRARIES: Final = {
+    "dragoman.documents.office": "lxml",
+    "dragoman.documents.xliff": "lxml",
+    "dragoman.documents.po": "polib",
+    "dragoman.documents.markdown": "markdown_it",
+}
 
 
-@cache
 def installed_suffixes() -> Sequence[str]:
-    """List the suffixes of the formats whose libraries are installed."""
-    found = []
-    for suffix, reader in _READERS.items():
-        with suppress(ModuleNotFoundError):
-            load(reader)
-            found.append(suffix)
-    return found
+    """List the suffixes of the formats whose libraries are installed; none is imported, since they cost memory."""
+    needed = {suffix: _LIBRARIES.get(reader.partition(":")[0]) for suffix, reader in _READERS.items()}
+    return [suffix for suffix, library in needed.items() if library is None or find_spec(library)]
 
 
 def format_of(name: str) -> str:

@@ -80,7 +80,7 @@ class Door:
             *connect.routes(answers),
             *libretranslate.routes(),
             *LibreTranslateFiles(documents, of_libretranslate).routes(),
-            *page.routes(settings.max_text_bytes, settings.pivot_language),
+            *page.routes(settings.max_text_bytes, settings.max_request_bytes, settings.pivot_language),
             *DeepLDocuments(handlers, documents, of_deepl).routes(),
             *DeepL(handlers, of_deepl, catalog).routes(),
         ]

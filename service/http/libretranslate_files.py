@@ -35,7 +35,7 @@ class LibreTranslateFiles:
     def routes(self) -> list[BaseRoute]:
         """Make the routes."""
         return [
-            Route("/translate_file", answered(self._translate, failed), methods=["POST"]),
+            Route("/translate_file", answered(self._translate, _failed), methods=["POST"]),
             Route(_FETCHED_AT + "{name}", self._fetch),
         ]
 
@@ -58,7 +58,14 @@ class LibreTranslateFiles:
         try:
             return download(job.file_name, job.task.result())
         except DragomanError as error:
-            return failed(error)
+            return _failed(error)
+
+
+def _failed(error: DragomanError) -> Response:
+    """Make the answer of a call that failed, which also says its reason for the server's own page."""
+    answer = failed(error)
+    content = {"error": error.message, "reason": error.reason, "metadata": error.metadata}
+    return errors.json_response(content, answer.status_code, errors.headers_of(error))
 
 
 def _asked(given: dict[str, Any]) -> AskedDocument:

@@ -1,4 +1,4 @@
-"""The page to type into: its files, and what a browser may do with them."""
+"""The page to type into and a guide for programs: their files, and what a browser may do with them."""
 
 import hashlib
 import html
@@ -10,13 +10,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from dragoman.documents.formats import MAX_BYTES, installed_suffixes
+
 FOLDER: Final = Path(__file__).parent / "static"
 FILES: Final = {
-    **dict.fromkeys(("page.js", "api.js", "dom.js", "languages.js", "words.js"), "text/javascript; charset=utf-8"),
+    **dict.fromkeys(
+        ("page.js", "api.js", "dom.js", "files.js", "guess.js", "languages.js", "problems.js", "words.js", "guide.js"),
+        "text/javascript; charset=utf-8",
+    ),
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-# The page loads and calls its own server only, in no frame, and makes elements of no text.
+PAGES: Final = {"/": "index.html", "/docs": "guide.html"}
+_HTML: Final = "text/html; charset=utf-8"
+_FORM_BYTES: Final = 4_096  # around a file in the form that carries it
+# A page loads and calls its own server only, in no frame, and makes elements of no text.
 _POLICY: Final = "; ".join(
     [
         "default-src 'none'",
@@ -33,19 +41,26 @@ _POLICY: Final = "; ".join(
 )
 
 
-def routes(max_text_bytes: int, pivot_language: str) -> list[BaseRoute]:
+def routes(max_text_bytes: int, max_request_bytes: int, pivot_language: str) -> list[BaseRoute]:
     """Make the routes; the files are read once, now.
 
     Args:
         max_text_bytes: the limit of one text.
+        max_request_bytes: the limit of a request that carries a file.
         pivot_language: over which texts are translated where no model serves both languages; "": over none.
     """
-    page = Template((FOLDER / "index.html").read_text(encoding="utf-8")).substitute(
-        max_text_bytes=max_text_bytes, pivot_language=html.escape(pivot_language)
-    )
+    values = {
+        "max_text_bytes": max_text_bytes,
+        "max_file_bytes": max(0, min(max_request_bytes - _FORM_BYTES, MAX_BYTES)),
+        "pivot_language": html.escape(pivot_language),
+        "suffixes": ", ".join(installed_suffixes()),
+    }
+    pages = {
+        path: Template((FOLDER / name).read_text(encoding="utf-8")).substitute(values) for path, name in PAGES.items()
+    }
     files = {name: (FOLDER / name).read_bytes() for name in FILES}
     return [
-        _route("/", page.encode(), "text/html; charset=utf-8"),
+        *(_route(path, page.encode(), _HTML) for path, page in pages.items()),
         *(_route(f"/page/{name}", content, FILES[name]) for name, content in files.items()),
     ]
 

@@ -174,7 +174,8 @@ def test_a_document_that_fails_says_why(client) -> None:
 def test_what_is_wrong_with_a_file_is_one_clear_error(server, name: str, content: bytes, message: str) -> None:
     answer = post(server, "/translate_file", name, content, source="en", target="de")
     assert answer.status_code == 400
-    assert list(answer.json()) == ["error"]
+    assert answer.json().keys() == {"error", "reason", "metadata"}
+    assert answer.json()["reason"] == "INVALID_REQUEST"
     assert answer.json()["error"].startswith(message)
 
 

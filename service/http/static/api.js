@@ -2,31 +2,72 @@
 
 const KEY = "dragoman-api-key"; // in the storage of this tab, which ends with it
 
+// What a visitor reads, by the reason of an error; docs/errors.md lists the reasons.
+const WORDS = {
+  SERVER_UNAVAILABLE: "The server does not answer.",
+  DRAINING: "The server is shutting down.",
+  LOADING: "The server is still starting.",
+  MODEL_UNAVAILABLE: "The server cannot translate between these languages at the moment.",
+  UNAUTHENTICATED: "The server does not accept this key.",
+  RATE_LIMITED: "Too many translations in a short time.",
+  CONCURRENCY_LIMITED: "Too many translations at once.",
+  QUEUE_FULL: "The server is busy.",
+  OVERLOADED: "The server is busy.",
+  DEADLINE_UNREACHABLE: "The server is busy.",
+  DEADLINE_EXCEEDED: "The translation took too long. Try a part of it.",
+  ANSWER_TOO_LARGE: "The translation became too long. Try a part of it.",
+  INVALID_REQUEST: "The server cannot translate this: it is too long, or a part of it is.",
+  UNKNOWN_LANGUAGE_PAIR: "The server cannot translate between these languages.",
+};
+const FAILED = "The server made an error. Its operator finds more in its log.";
+
 export const hasKey = () => sessionStorage.getItem(KEY) !== null;
 export const keepKey = (key) => sessionStorage.setItem(KEY, key);
 
-// Why there is no translation; the status is that of HTTP, or 0 where nobody answered. `detected` is the language of a
-// text that cannot be translated from it.
+// Why there is no translation, in words for a visitor. The reason and its metadata are those of the server, and the status
+// that of HTTP; what the page itself refuses has none.
 export class Refusal extends Error {
-  constructor(message, status = 0, retryAfterS = 0, detected = "") {
-    super(message);
-    Object.assign(this, { status, retryAfterS, detected });
+  constructor(message, { reason = "", metadata = {}, status = 0, retryAfterS = 0, details = "" } = {}) {
+    super(message || (WORDS[reason] ?? FAILED));
+    Object.assign(this, { reason, metadata, status, retryAfterS, details });
+  }
+
+  // Whether nobody answers who could translate: a server that has stopped or starts, or a proxy in front of none.
+  get isAway() {
+    return this.reason === "SERVER_UNAVAILABLE" || this.status === 503;
   }
 
   get mayHelpToRetry() {
-    return this.status === 0 || this.status === 429 || this.status >= 500;
+    return this.isAway || this.status === 429 || this.status >= 500;
   }
 }
 
+export const isRunning = () => fetch("health").then(({ ok }) => ok, () => false);
+
 async function call(path, content, signal) {
-  const headers = { "content-type": "application/json" };
-  const key = sessionStorage.getItem(KEY);
-  if (key) headers["x-api-key"] = key;
   const body = content && JSON.stringify(content);
+  const headers = { "content-type": "application/json", ...keyHeader() };
   const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body, signal }).catch(unreachable);
   if (answer.ok) return answer;
-  const { error } = await answer.json().catch(() => ({ error: { message: `the server answered ${answer.status}` } }));
-  throw new Refusal(sentence(error.message), answer.status, Number(answer.headers.get("retry-after")));
+  throw refusal(answer.status, await answer.json().catch(() => ({})), answer.headers.get("retry-after"));
+}
+
+function keyHeader() {
+  const key = sessionStorage.getItem(KEY);
+  return key ? { "x-api-key": key } : {};
+}
+
+// The refusal that an answer is: in the JSON of this server's own API, of its API for files, or of something else.
+function refusal(status, { error, reason, metadata }, retryAfter) {
+  const info = error?.details?.find((detail) => detail.reason) ?? { reason, metadata };
+  const gateway = status === 502 || status === 503 || status === 504 ? "SERVER_UNAVAILABLE" : "";
+  return new Refusal("", {
+    reason: info.reason ?? gateway,
+    metadata: info.metadata,
+    status,
+    retryAfterS: Number(retryAfter),
+    details: error?.message ?? error,
+  });
 }
 
 export async function callForJson(path, content, signal) {
@@ -35,7 +76,7 @@ export async function callForJson(path, content, signal) {
 }
 
 function unreachable(error) {
-  throw error.name === "AbortError" ? error : new Refusal("The server cannot be reached.");
+  throw error.name === "AbortError" ? error : new Refusal("", { reason: "SERVER_UNAVAILABLE" });
 }
 
 // The data of server-sent events, each as soon as it comes.
@@ -50,7 +91,7 @@ export async function* callForEvents(path, content, signal) {
     rest = whole.pop();
     for (const event of whole) {
       const data = JSON.parse(event.slice(event.indexOf("data: ") + "data: ".length));
-      if (data.error) throw new Refusal(sentence(data.error.message), data.error.code);
+      if (data.error) throw refusal(data.error.code, data);
       yield data;
     }
   }
@@ -59,12 +100,32 @@ export async function* callForEvents(path, content, signal) {
 // The result of one text; an error may stand in its place.
 export function checked(result) {
   const { textError } = result;
-  if (textError) throw new Refusal(sentence(textError.message), 400, 0, textError.metadata?.source_language_code);
+  if (textError) throw new Refusal("", { reason: textError.reason, metadata: textError.metadata, status: 400 });
   return result;
 }
 
-// Messages of the server begin with the field that is wrong, if there is one, and with a small letter.
-function sentence(message) {
-  const whole = message.replace(/^contents\[0\]: /, "the text ").replace(/[^.!?]$/, "$&.");
-  return whole.charAt(0).toUpperCase() + whole.slice(1);
+// Sends a form and gives the JSON of the answer; says on the way which part of the form has been sent, 0 to 1.
+export function sendForm(path, form, timeoutMs, signal, say) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest(); // fetch says nothing of uploads
+    request.open("POST", path);
+    request.responseType = "json";
+    const headers = { "connect-timeout-ms": timeoutMs, ...keyHeader() };
+    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+    request.upload.addEventListener("progress", ({ loaded, total }) => say(loaded / total));
+    request.addEventListener("load", () => {
+      const { status, response } = request;
+      if (status === 200 && response) resolve(response);
+      else reject(refusal(status, response ?? {}, request.getResponseHeader("retry-after")));
+    });
+    request.addEventListener("error", () => reject(new Refusal("", { reason: "SERVER_UNAVAILABLE" })));
+    request.addEventListener("abort", () => reject(signal.reason));
+    signal.addEventListener("abort", () => request.abort());
+    request.send(form);
+  });
+}
+
+export async function callForBlob(path, signal) {
+  const answer = await call(path, undefined, signal);
+  return answer.blob().catch(unreachable);
 }

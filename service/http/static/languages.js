@@ -1,6 +1,9 @@
 // Languages: their names, and which pairs the models of the server translate.
 
+const MOST_NAMED = 5; // languages in a sentence
+
 const names = new Intl.DisplayNames(["en"], { type: "language" });
+const and = new Intl.ListFormat("en");
 
 // Some models know their languages by codes such as "deu_Latn".
 export const tag = (code) => code.replaceAll("_", "-");
@@ -11,6 +14,18 @@ export function nameOf(code) {
   } catch {
     return code;
   }
+}
+
+// Whether two codes mean one language: "en-US" and "eng_Latn" do.
+export function isSame(one, other) {
+  const [a, b] = [one, other].map((code) => {
+    try {
+      return new Intl.Locale(tag(code)).language;
+    } catch {
+      return code;
+    }
+  });
+  return a === b;
 }
 
 // Of each source language, the languages into which it can be translated: by a model, or over the pivot language.
@@ -24,4 +39,11 @@ export function pairs(models, pivot) {
   }
   for (const [code, into] of found) into.delete(code);
   return found;
+}
+
+// Says what can be translated into a language, to somebody whose text is in another one.
+export function whatCanBe(targets, code, into) {
+  const from = [...targets].filter(([, codes]) => codes.has(into)).map(([each]) => nameOf(each)).sort();
+  if (!from.length || from.length > MOST_NAMED) return `${nameOf(code)} cannot be translated into ${nameOf(into)} here.`;
+  return `Only ${and.format(from)} can be translated into ${nameOf(into)} here.`;
 }

@@ -1,8 +1,11 @@
 // What is typed is translated while it is typed.
 
-import { Refusal, callForEvents, callForJson, checked, hasKey, keepKey } from "./api.js";
+import { Refusal, callForEvents, callForJson, checked } from "./api.js";
 import { $, element } from "./dom.js";
-import { nameOf, pairs, tag } from "./languages.js";
+import * as files from "./files.js";
+import * as guess from "./guess.js";
+import { nameOf, pairs, tag, whatCanBe } from "./languages.js";
+import * as problems from "./problems.js";
 import { light, moveToWord, showWords } from "./words.js";
 
 const TYPING_PAUSE_MS = 200;
@@ -11,14 +14,15 @@ const LONGEST_IN_ADDRESS = 2000; // UTF-16 units of text
 const AUTO = "auto";
 
 const [source, target, text, output] = ["source", "target", "text", "translation"].map($);
-const maxTextBytes = Number(document.documentElement.dataset.maxTextBytes);
+const [maxTextBytes, maxFileBytes] = ["maxTextBytes", "maxFileBytes"].map((name) =>
+  Number(document.documentElement.dataset[name]),
+);
+const suffixes = $("file").accept.split(", ");
 
 let targets = new Map(); // of each source language: the languages into which it can be translated
 let detected = ""; // the language of the text, where the server was asked for it
 let calls = new AbortController(); // ends the calls about a text that has changed
 let typing = 0; // the timer of the pause after a keystroke
-let waiting = 0; // the timer of the error line
-let retry = () => {}; // what was refused
 let shown = null; // the request of the translation that is shown; null: it is not complete
 let hasAskedForWords = false; // whether the alignments of that translation were asked for
 
@@ -31,7 +35,6 @@ async function translateAgain(options) {
 // ---- Languages
 
 async function load() {
-  hideError();
   const models = [];
   try {
     for (let token = ""; token !== undefined; ) {
@@ -40,9 +43,10 @@ async function load() {
       token = page.nextPageToken;
     }
   } catch (error) {
-    fail(error, load);
+    problems.fail(error, load);
     return;
   }
+  problems.succeed();
   targets = pairs(models, document.documentElement.dataset.pivotLanguage);
   fill(source, [...targets.keys()], [new Option("Detect language", AUTO)]);
   source.value = targets.size === 1 ? [...targets.keys()][0] : AUTO;
@@ -82,7 +86,12 @@ function swap() {
   fillTargets();
   target.value = before;
   if (translation) text.value = translation;
-  translate();
+  translateAll();
+}
+
+// Says why texts of a language are not translated, and what is.
+function strange(code) {
+  return `This looks like ${nameOf(code)}. ${whatCanBe(targets, code, target.value)}`;
 }
 
 // ---- The translation
@@ -93,8 +102,8 @@ function changed() {
   calls.abort();
   calls = new AbortController();
   shown = null;
-  const characters = count([...text.value].length, "character");
-  $("count").textContent = `${characters}, ${number(bytesOf(text.value))} of ${number(maxTextBytes)} bytes`;
+  const characters = [...text.value].length;
+  $("count").textContent = `${characters.toLocaleString("en")} character${characters === 1 ? "" : "s"}`;
   light(null);
   output.classList.add("stale");
   $("copy").disabled = $("more").disabled = true;
@@ -110,7 +119,7 @@ function soon() {
 
 async function translate() {
   changed();
-  hideError();
+  problems.hideOld();
   if (!target.value) return;
   writeAddress();
   const { signal } = calls;
@@ -122,20 +131,32 @@ async function translate() {
   output.lang = tag(target.value);
   if (!text.value.trim()) {
     showDetected("");
+    guess.forget();
     show("");
     return;
   }
   output.ariaBusy = "true";
   output.ariaLive = "polite";
   try {
-    checkSize("The text", bytesOf(text.value));
+    checkText();
     await stream(request, signal);
+    problems.succeed();
   } catch (error) {
-    if (error.detected && follow(error.detected)) return;
-    if (!signal.aborted) show("");
-    fail(error, translate);
+    if (isStrange(error) && follow(error.metadata.source_language_code)) return;
+    // Where the server is away, the visitor keeps what there is of a translation.
+    if (error.isAway) output.classList.add("stale");
+    else if (!signal.aborted) show("");
+    problems.fail(inWords(error), translate);
   }
   if (!signal.aborted) output.ariaBusy = "false";
+}
+
+// Whether a text is in a language, as detected, from which it cannot be translated as the visitor asks.
+const isStrange = ({ reason, metadata }) =>
+  source.value === AUTO && reason === "UNKNOWN_LANGUAGE_PAIR" && Boolean(metadata?.source_language_code);
+
+function inWords(error) {
+  return isStrange(error) ? new Refusal(strange(error.metadata.source_language_code), { status: 400 }) : error;
 }
 
 // Translates a text of this language into another one, where it cannot be translated into the one that is chosen.
@@ -158,7 +179,7 @@ async function stream(request, signal) {
     if (output.classList.contains("stale")) show("");
     output.append(textDelta);
   }
-  throw new Refusal("The connection to the server was lost.");
+  throw new Refusal("", { reason: "SERVER_UNAVAILABLE" });
 }
 
 function finish(request, result) {
@@ -169,8 +190,29 @@ function finish(request, result) {
   shown = { ...request, sourceLanguageCode: from() || AUTO };
   hasAskedForWords = false;
   $("copy").disabled = $("more").disabled = false;
+  if (source.value !== AUTO) guess.look(text.value, source.value, calls.signal, advise);
   if (result.finishReason === "FINISH_REASON_LENGTH") say("The translation was cut off: it became too long.");
   if (result.finishReason === "FINISH_REASON_REPETITION") say("The translation was cut off: it repeated itself.");
+}
+
+const advise = (code) => (targets.get(code)?.size ? "" : whatCanBe(targets, code, target.value));
+
+function takeGuess() {
+  source.value = $("guess-take").value;
+  text.focus();
+  changeSource();
+}
+
+function changeSource() {
+  fillTargets();
+  showDetected("");
+  guess.forget();
+  translateAll();
+}
+
+function translateAll() {
+  if (files.isOpen()) translateFile();
+  return translate();
 }
 
 function show(translation) {
@@ -185,7 +227,7 @@ async function copy() {
   } catch {
     // Browsers let only pages that come over TLS, or from the same machine, write to the clipboard.
     getSelection().selectAllChildren(output);
-    say("Press Ctrl+C to copy");
+    say("It is selected: copy it");
   }
 }
 
@@ -196,12 +238,12 @@ async function toggleAlternatives() {
     hideAlternatives();
     return;
   }
-  hideError();
+  problems.hideOld();
   try {
     const { alternatives = [] } = await translateAgain({ alternatives: ALTERNATIVES });
     showAlternatives([output.textContent, ...alternatives.map((each) => each.translatedText)]);
   } catch (error) {
-    fail(error, toggleAlternatives);
+    problems.fail(error, toggleAlternatives);
   }
 }
 
@@ -247,65 +289,44 @@ async function align() {
   }
 }
 
-// ---- Errors, and the key
-
-function fail(error, again) {
-  if (error.name === "AbortError") return;
-  if (!(error instanceof Refusal)) throw error;
-  retry = again;
-  if (error.status === 401) {
-    $("key-form").hidden = false;
-    $("key").focus();
-    if (!hasKey()) return;
-  }
-  showError(error);
-}
-
-function showError(error) {
-  const { message, retryAfterS: seconds } = error;
-  $("error").hidden = false;
-  $("again").hidden = !error.mayHelpToRetry;
-  $("error-text").textContent = seconds ? `${message} Try again in ${count(seconds, "second")}.` : message;
-  const over = () => ($("error-text").textContent = "The server takes calls again.");
-  if (seconds) waiting = setTimeout(over, seconds * 1000);
-}
-
-function hideError() {
-  clearTimeout(waiting);
-  $("error").hidden = true;
-  $("error-text").textContent = "";
-}
-
-function useKey(event) {
-  event.preventDefault();
-  keepKey($("key").value);
-  $("key").value = "";
-  $("key-form").hidden = true;
-  text.focus();
-  retry();
-}
-
 // ---- Files, and the address of the page
 
+// Opens a file: plain text in the field, where it fits there; all others are translated as a whole.
 async function open(file) {
-  hideError();
+  problems.hideOld();
+  const suffix = file.name.match(/\.[^.]*$/)?.[0].toLowerCase();
   try {
-    text.value = await textOf(file);
+    if (!suffixes.includes(suffix)) throw new Refusal(`${file.name} cannot be opened here. Files can be ${suffixes.join(", ")}.`);
+    if (file.size > maxFileBytes) throw new Refusal(`${file.name} is too large: a file may have ${size(maxFileBytes)}.`);
+    if (suffix === ".txt" && file.size <= maxTextBytes) {
+      files.close();
+      text.value = await textOf(file);
+      await translate();
+      return;
+    }
   } catch (error) {
-    fail(error, () => open(file));
+    problems.fail(error, () => open(file));
     return;
   }
-  await translate();
+  await translateFile(file);
 }
 
 async function textOf(file) {
-  if (!file.name.toLowerCase().endsWith(".txt")) throw new Refusal(`${file.name} is not a .txt file.`, 400);
-  checkSize(file.name, file.size);
   const content = await file.arrayBuffer();
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(content);
   } catch {
-    throw new Refusal(`${file.name} is not text in UTF-8.`, 400);
+    throw new Refusal(`${file.name} is not text in UTF-8.`);
+  }
+}
+
+// Translates a file, or once more the one that is open.
+async function translateFile(file) {
+  try {
+    await files.translate(file, source.value, target.value);
+    problems.succeed();
+  } catch (error) {
+    problems.fail(inWords(error), () => translateFile(), { isLeft: true });
   }
 }
 
@@ -336,25 +357,28 @@ function readAddress() {
 
 // ---- Words of the page
 
-function checkSize(name, bytes) {
-  if (bytes <= maxTextBytes) return;
-  throw new Refusal(`${name} has ${number(bytes)} bytes; at most ${number(maxTextBytes)} can be translated.`, 400);
+function checkText() {
+  if (new TextEncoder().encode(text.value).length <= maxTextBytes) return;
+  throw new Refusal(
+    `The text is too large: it may have ${size(maxTextBytes)}. A file may have ${size(maxFileBytes)}: open one.`,
+  );
 }
 
-const bytesOf = (string) => new TextEncoder().encode(string).length;
-const number = (value) => value.toLocaleString("en");
-const count = (value, thing) => `${number(value)} ${thing}${value === 1 ? "" : "s"}`;
+// Bytes as people count them.
+function size(bytes) {
+  const [unit, bytesOfUnit] = bytes < 1e6 ? ["kilobyte", 1e3] : ["megabyte", 1e6];
+  const format = { style: "unit", unit, maximumSignificantDigits: 2, roundingMode: "floor" };
+  return new Intl.NumberFormat("en", format).format(bytes / bytesOfUnit);
+}
+
 const say = (message) => ($("note").textContent = message);
 
 // ---- What people do
 
 text.addEventListener("input", soon);
-source.addEventListener("change", () => {
-  fillTargets();
-  showDetected("");
-  translate();
-});
-target.addEventListener("change", () => translate());
+source.addEventListener("change", changeSource);
+target.addEventListener("change", translateAll);
+$("guess-take").addEventListener("click", takeGuess);
 $("swap").addEventListener("click", swap);
 $("copy").addEventListener("click", copy);
 $("more").addEventListener("click", toggleAlternatives);
@@ -363,13 +387,12 @@ $("clear").addEventListener("click", () => {
   text.focus();
   translate();
 });
-$("again").addEventListener("click", () => retry());
-$("key-form").addEventListener("submit", useKey);
 $("open").addEventListener("click", () => $("file").click());
 $("file").addEventListener("change", ({ target: field }) => {
   if (field.files.length) open(field.files[0]);
   field.value = "";
 });
+$("document-close").addEventListener("click", files.close);
 output.addEventListener("pointerenter", align);
 output.addEventListener("pointerover", (event) => light(shown && event.target));
 output.addEventListener("pointerleave", () => light(null));

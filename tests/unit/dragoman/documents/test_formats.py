@@ -1,7 +1,10 @@
+import subprocess
+import sys
+
 import pytest
 
 from dragoman.documents import formats
-from dragoman.documents.formats import SUFFIXES, format_of, read_document
+from dragoman.documents.formats import SUFFIXES, format_of, installed_suffixes, read_document
 
 
 def test_the_suffix_says_the_format_in_any_case() -> None:
@@ -25,3 +28,25 @@ def test_a_large_document_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(formats, "MAX_BYTES", 3)
     with pytest.raises(ValueError, match="must be at most 3 bytes"):
         read_document("a.srt", b"1234")
+
+
+_WITHOUT_LIBRARIES = """
+import sys
+sys.modules.update(dict.fromkeys(("lxml", "markdown_it", "polib")))
+from dragoman.documents.formats import SUFFIXES, installed_suffixes, read_document
+for suffix in SUFFIXES:
+    try:
+        read_document("a" + suffix, b"")
+    except ModuleNotFoundError:
+        continue
+    except ValueError:
+        pass
+    assert suffix in installed_suffixes(), suffix
+print(*installed_suffixes())
+"""
+
+
+def test_the_formats_are_those_whose_libraries_are_installed() -> None:
+    assert installed_suffixes() == list(SUFFIXES)
+    run = subprocess.run([sys.executable, "-c", _WITHOUT_LIBRARIES], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [".srt", ".vtt", ".txt", ".html", ".htm"]

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
+from dragoman import errors
 from dragoman.address import Address
+from dragoman.documents.formats import installed_suffixes
 from service.http import application, openapi, page
 from service.http.connections import Connections
 from service.security.forwarded import TrustedProxies
@@ -18,11 +20,13 @@ from service.telemetry.metrics import Metrics
 
 PATIENCE_S = 60.0
 SCRIPTS = [name for name in page.FILES if name.endswith(".js")]
-INDEX, STYLE, *SOURCES = (
-    (page.FOLDER / name).read_text(encoding="utf-8") for name in ("index.html", "page.css", *SCRIPTS)
+INDEX, GUIDE, STYLE, *SOURCES = (
+    (page.FOLDER / name).read_text(encoding="utf-8") for name in ("index.html", "guide.html", "page.css", *SCRIPTS)
 )
 SCRIPT = "\n".join(SOURCES)
-PATHS = {"/": "text/html; charset=utf-8"} | {f"/page/{name}": kind for name, kind in page.FILES.items()}
+PATHS = dict.fromkeys(page.PAGES, "text/html; charset=utf-8") | {
+    f"/page/{name}": kind for name, kind in page.FILES.items()
+}
 
 
 class Answer(NamedTuple):
@@ -48,7 +52,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture
 async def port() -> AsyncIterator[Address]:
-    app = application.make(page.routes(1234, 'x"><script>'), ())
+    app = application.make(page.routes(1234, 10_000, 'x"><script>'), ())
     connections = Connections(app, Settings(), None, TrustedProxies([]), Metrics())
     yield connections.open(Address("127.0.0.1", 0))
     await connections.close(PATIENCE_S)
@@ -94,28 +98,31 @@ async def test_what_a_browser_has_already_is_not_sent_again(port: Address, path:
     assert len({(await get(port, each)).headers["etag"] for each in PATHS}) == len(PATHS)
 
 
-async def test_the_page_says_the_limits_of_the_server(port: Address) -> None:
+async def test_the_page_says_the_limits_and_the_formats_of_the_server(port: Address) -> None:
     elements = Elements((await get(port, "/")).body.decode())
+    assert elements.values("data-max-file-bytes") == ["5904"]
+    assert elements.values("accept") == [", ".join(installed_suffixes())]
     assert elements.values("data-max-text-bytes") == ["1234"]
     assert elements.values("data-pivot-language") == ['x"><script>']
 
 
-def test_the_page_loads_only_files_that_are_there_and_nothing_of_others() -> None:
-    elements = Elements(INDEX)
-    used = {*elements.values("src"), *elements.values("href")} - {"v1/openapi.json"}
+def test_the_pages_load_only_files_that_are_there_and_nothing_of_others() -> None:
+    elements = Elements(INDEX + GUIDE)
+    used = {*elements.values("src"), *elements.values("href")} - {".", "v1/openapi.json"}
     imported = {f"page/{name}" for name in re.findall(r'from "\./([^"]+)"', SCRIPT)}
     assert {f"/{path}" for path in used | imported} == PATHS.keys() - {"/"}
-    assert {file.name for file in page.FOLDER.iterdir()} == {"index.html", *page.FILES}
-    assert not re.search(r"https?://|@import|url\(", INDEX + SCRIPT + STYLE)
+    assert {file.name for file in page.FOLDER.iterdir()} == {*page.PAGES.values(), *page.FILES}
+    assert not re.search(r"https?://|@import|url\(", INDEX + GUIDE + SCRIPT + STYLE)
 
 
-def test_no_script_nor_style_stands_in_the_page() -> None:
-    elements = Elements(INDEX)
+@pytest.mark.parametrize("text", [INDEX, GUIDE])
+def test_no_script_nor_style_stands_in_a_page(text: str) -> None:
+    elements = Elements(text)
     assert not [
         name for _, attributes in elements.all for name in attributes if name.startswith("on") or name == "style"
     ]
     assert [tag for tag, _ in elements.all].count("style") == 0
-    assert re.findall(r"<script[^>]*>(.*?)</script>", INDEX, re.DOTALL) == [""]
+    assert re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL) == [""]
 
 
 def test_the_script_makes_no_elements_of_text() -> None:
@@ -130,9 +137,24 @@ def test_the_script_knows_only_elements_of_the_page_and_methods_of_the_server() 
     used = set(re.findall(r'\$\("([\w-]+)"\)', SCRIPT))
     listed = " ".join(re.findall(r"= \[(.*)\]\.map\(\$\)", SCRIPT))
     assert {"text", "copy"} <= used | set(re.findall(r'"(\w+)"', listed)) <= ids
-    called = {path.partition("?")[0] for path in re.findall(r'callFor\w+\(["`]([^"`]+)', SCRIPT)}
-    assert called == {"v1/models", "v1/translate", "v1/translate:stream"}
+    called = {path.partition("?")[0] for path in re.findall(r'(?:callFor\w+|fetch)\(["`]([^"`]+)', SCRIPT)}
+    assert called == {"health", "v1/detect", "v1/models", "v1/translate", "v1/translate:stream"}
     assert {f"/{path}" for path in called} <= openapi.document()["paths"].keys()
+
+
+def test_the_page_has_words_for_the_reasons_of_errors() -> None:
+    table = re.search(r"const WORDS = \{(.*?)\n\};", SCRIPT, re.DOTALL)
+    assert table is not None
+    worded = set(re.findall(r"^  (\w+):", table[1], re.MULTILINE))
+    reasons = {kind.reason for kind in vars(errors).values() if hasattr(kind, "reason")}
+    assert {"RATE_LIMITED", "INVALID_REQUEST", "LOADING"} <= worded <= reasons
+
+
+async def test_the_guide_names_methods_of_the_server(port: Address) -> None:
+    guide = (await get(port, "/docs")).body.decode()
+    for path in re.findall(r"</var>(v1/[\w:]+)", guide):
+        assert f"/{path}" in openapi.document()["paths"]
+    assert ", ".join(installed_suffixes()) in guide
 
 
 def test_the_style_is_of_elements_of_the_page() -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
@@ -18,19 +19,31 @@ _GRPC_SCHEMES: Final = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "xd
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, without the usage."""
 
+    _given: Sequence[str] = ()
+
     def parse_args(  # type: ignore[override]  # its overloads are for namespaces of other types
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
         """Read the arguments, all of which must be known."""
-        options, unknown = self.parse_known_args(args, namespace)
+        self._given = list(sys.argv[1:] if args is None else args)
+        options, unknown = self.parse_known_args(self._given, namespace)
         if unknown:
-            hints = (did_you_mean(word.partition("=")[0], self._option_string_actions) for word in unknown)
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{next(filter(None, hints), '')}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
         return options
 
     def error(self, message: str) -> NoReturn:
-        """End the program with 2."""
+        """End the program with 2; where an argument is missing, because it is misspelt perhaps, ask for that."""
+        if message.startswith("the following arguments are required"):
+            flags = [word for word in self._given if word.startswith("--") and not self._get_option_tuples(word)]
+            unknown = [word for word in flags if word not in self._option_string_actions]
+            if hint := self._meant(unknown):
+                message += f"; unrecognized: {' '.join(unknown)}{hint}"
         self.exit(EXIT_BAD_ARGUMENTS, f"{self.prog}: {' '.join(message.split())}\n")
+
+    def _meant(self, words: Sequence[str]) -> str:
+        """Ask for the flag that one of these words is near to; "" where none is."""
+        hints = (did_you_mean(word.partition("=")[0], self._option_string_actions) for word in words)
+        return next(filter(None, hints), "")
 
 
 def language(text: str) -> str:

@@ -18,6 +18,7 @@ _NO_CONNECTION: Final = ("connect to all addresses", "connections to all backend
 _NO_NAME: Final = ("DNS", "resolving", "lookup")
 _NO_TLS: Final = ("handshake", "certificate", "SSL_ERROR", "Peer name")
 _NO_GRPC: Final = "as the first frame"
+_GRPC_PORT: Final = f"gRPC has another one, such as {DEFAULT_ADDRESS}"
 _BROKEN: Final = ("Socket closed", "recvmsg", "sendmsg", "Broken pipe", "GOAWAY")
 NO_TLS: Final = "TLS could not be agreed on"
 
@@ -68,7 +69,7 @@ def in_words(error: DragomanError, address: str) -> DragomanError:
     if type(error) is not ServerUnavailableError or error.request_id:
         return error
     if _NO_GRPC in details:
-        return ServerUnavailableError(f"{address} does not speak gRPC: is it the HTTP port of a server?")
+        return ServerUnavailableError(f"{address} does not speak gRPC: is it the HTTP port of a server? {_GRPC_PORT}")
     if _has(details, _NO_CONNECTION):
         return ServerUnavailableError(f"no server answers at {address}{_why(details)}")
     if _has(details, _BROKEN):

@@ -6,6 +6,7 @@ Most of them come with dragoman-server, which need not be installed.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -73,6 +74,11 @@ _EXTRAS = {
     "opentelemetry": "tracing",
     "polib": "documents",
 }
+# Of requests, whose errors name their fields.
+_FLAGS = {"model": "--model", "source_language_code": "--from", "target_language_code": "--to"}
+_OPTION = re.compile(
+    r"(?:options\.)?(?:sampling\.)?(alternatives|beam_size|length_penalty|seed|target_prefix|temperature|top_[kp])"
+)
 _PACKAGES = ("dragoman", "service", "model", "export", "bench")
 
 
@@ -133,10 +139,20 @@ def _call(name: str, arguments: list[str]) -> int:
 
 
 def _words(error: Exception) -> str:
-    """Say what is wrong without the numbers of the operating system."""
+    """Say what is wrong without the numbers of the operating system, and by the names of the command line."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
+    violations = getattr(error, "violations", ())
+    if violations and str(error).startswith(f"{violations[0].field}: "):
+        return "; ".join(f"{_flag_of(field)}: {description}" for field, description in violations)
     return str(error)
+
+
+def _flag_of(field: str) -> str:
+    """Name the flag that gives a field of a request; the field where none does."""
+    if option := _OPTION.fullmatch(field):
+        return f"--{option[1].replace('_', '-')}"
+    return _FLAGS.get(field, field)
 
 
 def _server_of(name: str) -> str:

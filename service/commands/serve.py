@@ -37,7 +37,8 @@ def serve(arguments: list[str]) -> int:
     if print_config:
         settings = _with(settings, importing.find(settings))
         memory = {"kv_cache": _kv_cache(settings), "model_memory": _model_memory(settings)}
-        print(json.dumps({**settings.model_dump(mode="json"), **memory}, indent=2))
+        print(json.dumps({**settings.model_dump(mode="json"), **memory}, indent=2), flush=True)
+        _check_models(settings.model_folders)
         return EXIT_OK
     _check_descriptors()
     _allow_descriptors(settings)
@@ -88,7 +89,7 @@ def _with(settings: Settings, shelf: Shelf) -> Settings:
 
 
 def _check_models(folders: Sequence[Path]) -> None:
-    """Refuse to start, before a port is open, where no server could.
+    """Refuse to start, before a port is open, where no server could; the printed settings say so, too.
 
     Raises:
         BundleError: there is no model in a folder, one says nothing of itself, or two have one name.

@@ -37,6 +37,16 @@ def test_a_misspelt_flag_is_asked_for(arguments: list[str], hint: str, capsys: p
     assert capsys.readouterr().err == f"dragoman x: unrecognized arguments: {hint}\n"
 
 
+def test_a_misspelt_flag_is_asked_for_where_that_makes_another_one_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser("dragoman x")
+    parser.add_argument("--bundle", required=True)
+    parser.add_argument("--to")
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--to=--x", "--bundel=a"])
+    said = "the following arguments are required: --bundle; unrecognized: --bundel=a; did you mean --bundle?"
+    assert capsys.readouterr().err == f"dragoman x: {said}\n"
+
+
 def test_an_error_of_several_lines_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         Parser("dragoman x").error("two\n  lines")

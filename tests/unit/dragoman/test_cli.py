@@ -187,3 +187,29 @@ def test_a_reader_that_left_is_quiet() -> None:
 def test_the_package_is_the_command_line(capfd) -> None:
     done = subprocess.run([sys.executable, "-m", "dragoman", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"dragoman {PYPROJECT['version']}\n")
+
+
+@pytest.mark.parametrize(
+    ("field", "flag"),
+    [
+        ("target_language_code", "--to"),
+        ("source_language_code", "--from"),
+        ("options.beam_size", "--beam-size"),
+        ("options.sampling.top_k", "--top-k"),
+        ("beam_size", "--beam-size"),
+        ("contents", "contents"),
+    ],
+)
+def test_fields_of_a_request_are_named_by_their_flags(
+    define: Callable[[str, str], None], capsys: pytest.CaptureFixture[str], field: str, flag: str
+) -> None:
+    define(
+        "translate",
+        f"""
+from dragoman.errors import InvalidRequestError
+def run(arguments):
+    raise InvalidRequestError("{field}: is bad (and 1 more)", violations=[("{field}", "is bad"), ("model", "is not")])
+""",
+    )
+    assert main(["translate"]) == 2
+    assert one_line(capsys) == f"dragoman translate: {flag}: is bad; --model: is not"

@@ -53,6 +53,15 @@ def test_names_of_models_stand_in_place_of_the_flag(
     assert said.endswith("given: 'de'\n")
 
 
+def test_what_cannot_be_served_is_printed_and_fails_as_the_server_would(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["serve", f"--models={tmp_path / 'none'}", "--print-config"]) == 2
+    printed, said = capsys.readouterr()
+    assert json.loads(printed)["kv_cache"]["models"] == {}
+    assert said.startswith(f"dragoman serve: {tmp_path / 'none'}: does not exist; give a folder with --models")
+
+
 def test_names_are_not_given_twice(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["serve", "a/b", "--models=c/d"])

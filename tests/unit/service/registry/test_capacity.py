@@ -65,7 +65,7 @@ def test_the_configuration_tells_of_every_model_and_of_what_is_wrong(
     for name, text in (("good", manifest.model_dump_json()), ("broken", "{}")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "bundle.json").write_text(text)
-    assert main(["serve", "--print-config", f"--models={tmp_path}", "--threads=3"]) == 0
+    assert main(["serve", "--print-config", f"--models={tmp_path}", "--threads=3"]) == 2
     printed = json.loads(capsys.readouterr().out)["kv_cache"]
     assert printed["formula"] == KV_CACHE_FORMULA
     assert printed["models"]["en-de"]["bytes"] == 3 * 32 * slot_bytes(manifest)
@@ -78,6 +78,6 @@ def test_the_configuration_tells_of_two_models_of_one_name(
     for place in "ab":
         (tmp_path / place).mkdir()
         (tmp_path / place / "bundle.json").write_text(manifest.model_dump_json())
-    assert main(["serve", "--print-config", f"--models={tmp_path}"]) == 0
+    assert main(["serve", "--print-config", f"--models={tmp_path}"]) == 2
     printed = json.loads(capsys.readouterr().out)["kv_cache"]["models"]
     assert printed == {"en-de": {"error": one_name("en-de", [tmp_path / "a", tmp_path / "b"])}}

@@ -26,14 +26,14 @@ def write(release: Release, out: Path) -> list[str]:
         context = Path(folder, "source")
         release.copy_to(context)
         for architecture in ARCHITECTURES:
+            image = f"dragoman:{release.version}-{architecture}"
             file = out / f"dragoman-{release.version}-linux-{architecture}.tar"
             reason = _failure(
-                "docker", "buildx", "build", context, f"--file={context}/deploy/Dockerfile",
-                f"--platform=linux/{architecture}", f"--tag=dragoman:{release.version}", "--provenance=false",
-                f"--build-arg=SOURCE_DATE_EPOCH={release.epoch_s}", f"--output=type=docker,dest={file}",
+                "docker", "buildx", "build", context, f"--file={context}/deploy/Dockerfile", f"--tag={image}", "--load",
+                f"--platform=linux/{architecture}", f"--build-arg=SOURCE_DATE_EPOCH={release.epoch_s}",
                 f"--label=org.opencontainers.image.version={release.version}",
                 f"--label=org.opencontainers.image.revision={release.commit}",
-            )  # fmt: skip
+            ) or _failure("docker", "save", f"--output={file}", image)  # fmt: skip
             lines.append(f"image of {architecture} skipped: {reason}" if reason else file.name)
     return lines
 

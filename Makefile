@@ -14,7 +14,7 @@ CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgr
     ruby ruby-grpc ruby-grpc-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check lint format proto proto-check docs train-setup fuzz audit test-bulk test-compose test-clients release overload faults soak clean
+.PHONY: help serve test check lint format proto proto-check docs train-setup fuzz audit test-bulk test-compose test-clients test-arm64 release overload faults soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ audit: .venv/.dev ## known vulnerabilities of what a server runs on (one line wh
 
 test-compose: .venv/.dev ## build and run docker-compose.yml for real (root; skips where no engine can start)
 	@$(BIN)/python tests/compose/run.py
+
+test-arm64: .venv/.dev ## serve, and test the service, on an ARM processor that qemu emulates (root; skips where there can be none)
+	@$(BIN)/python -m tests.arm64.run
 
 release: .cache/release-tools/.made ## build from a tag all that would be published, into dist/release; publishes nothing
 	@.cache/release-tools/bin/python -m deploy.release

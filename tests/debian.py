@@ -64,12 +64,13 @@ class Archive:
     Args:
         folder: for lists and packages, as long as they are needed.
         releases: such as trixie; packages come of this machine's where it is among them, else of the first.
+        architecture: another than this machine's, of which nothing counts as installed.
 
     Raises:
         NoPackagesError: the lists cannot be fetched.
     """
 
-    def __init__(self, folder: Path, *releases: str) -> None:
+    def __init__(self, folder: Path, *releases: str, architecture: str = "") -> None:
         if not is_debian():
             raise NoPackagesError("not a Debian system")
         for name in ("lists/partial", "archives/partial", "sources"):
@@ -84,6 +85,13 @@ class Archive:
             "APT::Default-Release": host if (host := _host_release()) in releases else releases[0],
             "APT::Sandbox::User": "root",
         }
+        if architecture:
+            (folder / "status").touch()
+            options |= {
+                "APT::Architecture": architecture,
+                "APT::Architectures::": architecture,
+                "Dir::State::status": folder / "status",
+            }
         self._apt = ["apt-get", "--yes", *(f"-o{name}={value}" for name, value in options.items())]
         self._packages = folder / "archives"
         self._run("update")

@@ -44,6 +44,7 @@ def test_sessions_read_one_copy_of_the_embeddings(bundle: Bundle) -> None:
     assert len(places) == 1
 
 
+@pytest.mark.torch
 @pytest.mark.skipif(not MAPS.exists(), reason="what is mapped is only known on Linux")
 @pytest.mark.parametrize("name", [ENCODER, DECODER])
 @pytest.mark.parametrize("precision", ["int8", "fp32"])

@@ -123,10 +123,18 @@ def decode(bundle: Bundle, samples: Sequence[Sample], slots: int = SLOTS) -> lis
         )
         for one in samples
     ]
-    OfflineEngine(bundle, slots=slots).decode(decodes)
+    _run(bundle, decodes, slots)
     return [
         Found(each.target_ids, each.log_probability, ended=each.finish_reason is FinishReason.EOS) for each in decodes
     ]
+
+
+def _run(bundle: Bundle, decodes: Sequence[Decode], slots: int) -> None:
+    engine = OfflineEngine(bundle, slots=slots)
+    try:
+        engine.decode(decodes)
+    finally:
+        engine.close()
 
 
 def log_probability_loss(bundle: Bundle, samples: Sequence[Sample], found: Sequence[Found]) -> float | None:
@@ -150,7 +158,7 @@ def log_probability_loss(bundle: Bundle, samples: Sequence[Sample], found: Seque
     ]
     if not decodes:
         return None
-    OfflineEngine(bundle, slots=SLOTS).decode(decodes)
+    _run(bundle, decodes, SLOTS)
     tokens = sum(len(decode.scored_ids) for decode in decodes)
     lost = sum(one.log_probability for _, one in whole) - sum(decode.log_probability for decode in decodes)
     return round(lost / tokens, 4)

@@ -53,10 +53,10 @@ class Seen(NamedTuple):
 
 
 class Teacher:
-    """The two graphs, opened."""
+    """The two graphs."""
 
     def __init__(self, parameters: Parameters, folder: Path, weights: WeightsFile) -> None:
-        """Write the graphs and open them.
+        """Write the graphs.
 
         Args:
             parameters: of the model.
@@ -73,13 +73,7 @@ class Teacher:
         self._observe(graph, products)
         graph.save(folder / _DECODER)
         weights.flush()
-        with (folder / WEIGHTS).open("rb") as stream:
-            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        mapped = Weights.of(content, sha256(folder / WEIGHTS), folder)
-        self._encoder, self._decoder = (
-            open_session((folder / name).read_bytes(), folder / name, "cpu", weights=mapped)
-            for name in (_ENCODER, _DECODER)
-        )
+        self._folder, self._sha256 = folder, sha256(folder / WEIGHTS)
 
     def _observe(self, graph: Graph, products: FloatProducts) -> None:
         """Make outputs of what the linear layers read, and of what keys and values are made of."""
@@ -91,8 +85,17 @@ class Teacher:
                 graph.node("Identity", value, name=_MADE + layer)
                 graph.output(_MADE + layer, np.float32, [None] * 3)
 
+    def _opened(self) -> list[Any]:
+        """Open the sessions of encoder and decoder."""
+        with (self._folder / WEIGHTS).open("rb") as stream:
+            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        mapped = Weights.of(content, self._sha256, self._folder)
+        files = [self._folder / name for name in (_ENCODER, _DECODER)]
+        return [open_session(file.read_bytes(), file, "cpu", weights=mapped) for file in files]
+
     def run(self, batches: Iterator[Batch]) -> Iterator[Seen]:
-        """Run batches, one at a time."""
+        """Run batches, one at a time. The graphs take their memory only meanwhile."""
+        encoder, decoder = self._opened()
         for batch in batches:
             size = np.array(batch.source.shape[1], np.int32)
             feeds: Feeds = {
@@ -100,10 +103,10 @@ class Teacher:
                 SOURCE_LENGTHS: batch.source_lengths.astype(np.int32),
                 SOURCE_SIZE: size,
             }
-            values = _run(self._encoder, feeds)
+            values = _run(encoder, feeds)
             memory = values.pop(MEMORY)
             feeds = {_TARGET: batch.target, MEMORY: memory, SOURCE_LENGTHS: batch.source_lengths.astype(np.int64)}
-            values |= _run(self._decoder, feeds)
+            values |= _run(decoder, feeds)
             made = _named(values, _MADE)
             width = memory.shape[2] // self._config.decoder_layers
             for layer in range(self._config.decoder_layers):

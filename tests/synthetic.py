@@ -34,6 +34,10 @@ EOS_BIAS = 2.5
 TIE = 1e-4
 
 
+# A student as those of Firefox: a recurrence in the decoder, each sublayer normalized behind its sum.
+RECURRENT = {"decoder_cell": "ssru", "norm": "post", "positions": "sinusoidal_halves"}
+
+
 class Synthetic(NamedTuple):
     """A bundle and the checkpoint it was made from."""
 

@@ -13,6 +13,11 @@ from tests.synthetic import Synthetic
 ALIGNED = Decoding(wants_attention=True)
 
 
+@pytest.fixture(scope="module", params=[{}, synthetic.RECURRENT], ids=["attention", "recurrence"])
+def exact(request: pytest.FixtureRequest) -> Synthetic:
+    return synthetic.make_bundle(synthetic.make_checkpoint(**request.param), "fp32")
+
+
 def decode(subject: Synthetic, decoding: Decoding, *, resident: bool = False, **fields: object) -> list[Decode]:
     eos_id = subject.bundle.manifest.eos_id
     segments = [
@@ -33,18 +38,18 @@ def in_pytorch(subject: Synthetic, source_ids: list[int], target_ids: list[int])
 
 
 @pytest.mark.parametrize("resident", [False, True])
-def test_greedy_fp32_is_plain_pytorch(fp32: Synthetic, resident: bool) -> None:
-    for segment in decode(fp32, ALIGNED, resident=resident, prefix_ids=(9, 17)):
-        expected = in_pytorch(fp32, segment.source_ids, segment.target_ids)
+def test_greedy_fp32_is_plain_pytorch(exact: Synthetic, resident: bool) -> None:
+    for segment in decode(exact, ALIGNED, resident=resident, prefix_ids=(9, 17)):
+        expected = in_pytorch(exact, segment.source_ids, segment.target_ids)
         assert len(segment.attention) == len(segment.target_ids)
         np.testing.assert_allclose(segment.attention, expected, atol=1e-5)
 
 
-def test_each_hypothesis_of_a_beam_has_its_own(fp32: Synthetic) -> None:
-    for segment in decode(fp32, Decoding(beam_size=4, alternatives=4, wants_attention=True), prefix_ids=(9,)):
+def test_each_hypothesis_of_a_beam_has_its_own(exact: Synthetic) -> None:
+    for segment in decode(exact, Decoding(beam_size=4, alternatives=4, wants_attention=True), prefix_ids=(9,)):
         np.testing.assert_array_equal(segment.attention, segment.hypotheses[0].attention)
         for found in segment.hypotheses:
-            expected = in_pytorch(fp32, segment.source_ids, list(found.target_ids))
+            expected = in_pytorch(exact, segment.source_ids, list(found.target_ids))
             np.testing.assert_allclose(found.attention, expected, atol=1e-5)
 
 

@@ -101,14 +101,29 @@ class Subject:
         return alone
 
 
+@pytest.fixture(scope="session", params=[{}, synthetic.RECURRENT], ids=["attention", "recurrence"])
+def exact(request: pytest.FixtureRequest) -> Synthetic:
+    return synthetic.make_bundle(synthetic.make_checkpoint(**request.param), "fp32")
+
+
+@pytest.fixture(scope="session")
+def exact_subject(exact: Synthetic) -> Subject:
+    return Subject(exact.bundle, exact.tokenizer)
+
+
 @pytest.fixture(scope="session")
 def fp32_subject(fp32: Synthetic) -> Subject:
     return Subject(fp32.bundle, fp32.tokenizer)
 
 
+@pytest.fixture(scope="session")
+def recurrent() -> Synthetic:
+    return synthetic.make_bundle(synthetic.make_checkpoint(**synthetic.RECURRENT), "int8")
+
+
 @pytest.fixture(
     scope="session",
-    params=["fp32", "int8", "fp32 resident", "int8 resident", *SHIPPED],
+    params=["fp32", "int8", "fp32 resident", "int8 resident", "recurrent", "recurrent resident", *SHIPPED],
     ids=lambda p: str(p).removeprefix(str(REPOSITORY)),
 )
 def subject(request: pytest.FixtureRequest) -> Subject:
@@ -121,8 +136,8 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 
 
 @pytest.fixture(scope="session")
-def in_pytorch(fp32: Synthetic) -> Callable[[tuple[int, ...]], synthetic.Expected]:
-    return cache(lambda source: synthetic.decode_alone(fp32.model, source))
+def in_pytorch(exact: Synthetic) -> Callable[[tuple[int, ...]], synthetic.Expected]:
+    return cache(lambda source: synthetic.decode_alone(exact.model, source))
 
 
 class Visit(NamedTuple):
@@ -285,10 +300,10 @@ class Rehearsal:
 
 @property_test
 @given(plan=plans)
-def test_a_batch_decodes_what_plain_pytorch_decodes_alone(fp32_subject, in_pytorch, plan: Plan) -> None:
+def test_a_batch_decodes_what_plain_pytorch_decodes_alone(exact_subject, in_pytorch, plan: Plan) -> None:
     plain = {"start_ids": (), "beam_size": 1, "prefix_ids": (), "sampling": None, "scored_ids": (), "terms": ()}
     plan = plan._replace(visits=[visit._replace(**plain) for visit in plan.visits])
-    rehearsal = Rehearsal(fp32_subject, plan)
+    rehearsal = Rehearsal(exact_subject, plan)
     rehearsal.play()
     for segment in rehearsal.segments:
         expected = in_pytorch(tuple(segment.source_ids))

@@ -46,6 +46,10 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         "d_model": 320, "heads": 5, "d_ff": 1400, "encoder_layers": 1, "decoder_layers": 1,
         "norm": "post", "activation": "relu", "positions": "sinusoidal_halves",
     },
+    "recurrent": {
+        "d_model": 40, "heads": 5, "d_ff": 72, "encoder_layers": 1, "decoder_layers": 2,
+        "norm": "post", "activation": "relu", "positions": "sinusoidal_halves", "decoder_cell": "ssru",
+    },
 }  # fmt: skip
 
 property_test = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -152,7 +156,7 @@ def assert_same_bits(actual: NDArray[np.generic], expected: NDArray[np.generic],
 
 @pytest.fixture(
     scope="module",
-    params=["default fp32", "default int8", "narrow int8", "deep fp32", "wide fp32"],
+    params=["default fp32", "default int8", "narrow int8", "deep fp32", "wide fp32", "recurrent int8"],
 )
 def subject(request: pytest.FixtureRequest) -> Subject:
     """The default model and the random ones, in one precision."""

@@ -17,6 +17,11 @@ from tests.synthetic import Synthetic
 LIMIT = synthetic.MAX_TARGET_TOKENS
 
 
+@pytest.fixture(scope="module", params=[{}, synthetic.RECURRENT], ids=["attention", "recurrence"])
+def exact(request: pytest.FixtureRequest) -> Synthetic:
+    return synthetic.make_bundle(synthetic.make_checkpoint(**request.param), "fp32")
+
+
 def decode(subject: Synthetic, limit: int) -> list[Decode]:
     eos_id = subject.bundle.manifest.eos_id
     segments = [
@@ -56,10 +61,10 @@ def log_probability_in_pytorch(model: Transformer, segment: Decode) -> float:
 
 
 @pytest.mark.parametrize("limit", [1, 3, synthetic.MAX_TARGET_TOKENS])
-def test_fp32_is_plain_pytorch(fp32: Synthetic, limit: int) -> None:
-    segments = decode(fp32, limit)
+def test_fp32_is_plain_pytorch(exact: Synthetic, limit: int) -> None:
+    segments = decode(exact, limit)
     for segment in segments:
-        expected = log_probability_in_pytorch(fp32.model, segment)
+        expected = log_probability_in_pytorch(exact.model, segment)
         assert segment.log_probability == pytest.approx(expected, abs=1e-4)
         assert segment.log_probability < 0
     if limit == synthetic.MAX_TARGET_TOKENS:
@@ -86,14 +91,14 @@ def test_what_was_decoded_has_the_same_score_to_the_last_bit_where_it_is_given(p
             assert len(scored.token_log_probabilities) == scored.decoded_tokens == segment.decoded_tokens
 
 
-def test_the_scores_of_tokens_that_the_model_would_not_choose_are_those_of_plain_pytorch(fp32: Synthetic) -> None:
-    eos_id = fp32.bundle.manifest.eos_id
-    sources = [[*fp32.tokenizer.encode(text), eos_id] for text in synthetic.texts()]
+def test_the_scores_of_tokens_that_the_model_would_not_choose_are_those_of_plain_pytorch(exact: Synthetic) -> None:
+    eos_id = exact.bundle.manifest.eos_id
+    sources = [[*exact.tokenizer.encode(text), eos_id] for text in synthetic.texts()]
     # The translation of each is taken to be the source of the next one.
     pairs = [(source, tuple(target[:20])) for source, target in pairwise(sources)]
     pairs = [(source, target if target[-1] == eos_id else (*target, eos_id)) for source, target in pairs]
     scored = [Decode(source, LIMIT, decoding=SCORING, scored_ids=target) for source, target in pairs]
-    OfflineEngine(fp32.bundle, threads=1, slots=4).decode(scored)
+    OfflineEngine(exact.bundle, threads=1, slots=4).decode(scored)
     for (source, target), decode in zip(pairs, scored, strict=True):
-        expected = log_probabilities_in_pytorch(fp32.model, source, target)
+        expected = log_probabilities_in_pytorch(exact.model, source, target)
         assert decode.token_log_probabilities == pytest.approx(expected, abs=1e-4)

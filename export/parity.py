@@ -105,13 +105,14 @@ class Parity:
         return asdict(self)
 
 
-def decode(bundle: Bundle, samples: Sequence[Sample], slots: int = SLOTS) -> list[Found]:
+def decode(bundle: Bundle, samples: Sequence[Sample], slots: int = SLOTS, *, packed: bool = True) -> list[Found]:
     """Decode each sample with the engine, on the CPU, in in-flight batches.
 
     Args:
         bundle: to decode with.
         samples: sources.
         slots: sentences that share a batch at most.
+        packed: as for `service.engine.offline.OfflineEngine`.
     """
     limit = bundle.manifest.max_target_tokens
     decodes = [
@@ -123,14 +124,14 @@ def decode(bundle: Bundle, samples: Sequence[Sample], slots: int = SLOTS) -> lis
         )
         for one in samples
     ]
-    _run(bundle, decodes, slots)
+    _run(bundle, decodes, slots, packed=packed)
     return [
         Found(each.target_ids, each.log_probability, ended=each.finish_reason is FinishReason.EOS) for each in decodes
     ]
 
 
-def _run(bundle: Bundle, decodes: Sequence[Decode], slots: int) -> None:
-    engine = OfflineEngine(bundle, slots=slots)
+def _run(bundle: Bundle, decodes: Sequence[Decode], slots: int, *, packed: bool = True) -> None:
+    engine = OfflineEngine(bundle, slots=slots, packed=packed)
     try:
         engine.decode(decodes)
     finally:

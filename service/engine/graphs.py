@@ -20,13 +20,14 @@ class Graphs(NamedTuple):
     decoder: Decoder
 
 
-def open_graphs(bundle: Bundle, device: str, *, resident: bool = False) -> Graphs:
+def open_graphs(bundle: Bundle, device: str, *, resident: bool = False, packed: bool = True) -> Graphs:
     """Load the graphs.
 
     Args:
         bundle: what to run.
         device: cpu or cuda.
         resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
+        packed: as for `service.runtime.sessions.open_session`; of buffers in host memory.
 
     Raises:
         BundleError: a graph cannot be loaded on the device.
@@ -34,8 +35,8 @@ def open_graphs(bundle: Bundle, device: str, *, resident: bool = False) -> Graph
     if resident or device != "cpu":
         return Graphs(DeviceEncoder(bundle, device), DeviceDecoder(bundle, device))
     with ThreadPoolExecutor(1) as beside:  # a large graph takes seconds, most of them without the interpreter's lock
-        encoder = beside.submit(EncoderSession, bundle, device)
-        return Graphs(decoder=DecoderSession(bundle, device), encoder=encoder.result())
+        encoder = beside.submit(EncoderSession, bundle, device, packed=packed)
+        return Graphs(decoder=DecoderSession(bundle, device, packed=packed), encoder=encoder.result())
 
 
 def open_runners(

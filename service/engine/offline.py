@@ -20,7 +20,14 @@ class OfflineEngine:
     """Threads that each drive a runner of their own, over one pair of sessions, while `decode` runs."""
 
     def __init__(
-        self, bundle: Bundle, *, device: str = "cpu", threads: int = 0, slots: int = 32, resident: bool = False
+        self,
+        bundle: Bundle,
+        *,
+        device: str = "cpu",
+        threads: int = 0,
+        slots: int = 32,
+        resident: bool = False,
+        packed: bool = True,
     ) -> None:
         """Load the graphs and reserve the slots.
 
@@ -30,11 +37,12 @@ class OfflineEngine:
             threads: decoding threads; 0: one per core, or one on a GPU.
             slots: segments that one thread decodes at a time.
             resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
+            packed: as for `service.runtime.sessions.open_session`: without, less memory and more time.
 
         Raises:
             BundleError: a graph cannot be loaded on the device, or there is no memory for the slots.
         """
-        self._graphs = open_graphs(bundle, device, resident=resident)
+        self._graphs = open_graphs(bundle, device, resident=resident, packed=packed)
         self._runners = open_runners(bundle, self._graphs, device=device, threads=threads, slots=slots)
         self._eos_id = bundle.manifest.eos_id
 

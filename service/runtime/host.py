@@ -40,13 +40,13 @@ from service.runtime.slots import SlotTable
 class EncoderSession:
     """Source ids to encoder memory; thread-safe."""
 
-    def __init__(self, bundle: Bundle, device: str) -> None:
-        """Load the encoder graph.
+    def __init__(self, bundle: Bundle, device: str, *, packed: bool = True) -> None:
+        """Load the encoder graph, `packed` as for `open_session`.
 
         Raises:
             BundleError: it cannot be loaded.
         """
-        self.session = open_graph(bundle, ENCODER, device)
+        self.session = open_graph(bundle, ENCODER, device, packed=packed)
         self._pad_id = bundle.manifest.pad_id
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
@@ -69,13 +69,13 @@ class EncoderSession:
 class DecoderSession:
     """The decoder graph; thread-safe. What a thread runs is a `DecoderStep` of its own."""
 
-    def __init__(self, bundle: Bundle, device: str) -> None:
-        """Load the decoder graph, and the one that searches its logits.
+    def __init__(self, bundle: Bundle, device: str, *, packed: bool = True) -> None:
+        """Load the decoder graph, `packed` as for `open_session`, and the one that searches its logits.
 
         Raises:
             BundleError: one cannot be loaded.
         """
-        self.session = open_graph(bundle, DECODER, device)
+        self.session = open_graph(bundle, DECODER, device, packed=packed)
         self.search = open_graph(bundle, SEARCH, device)
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[SlotTable, "DecoderStep"]:

@@ -37,7 +37,13 @@ _CUDA_OPTIONS_OF: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def open_graph(
-    bundle: Bundle, name: str, device: str, *, profile: Path | None = None, placed: Path | None = None
+    bundle: Bundle,
+    name: str,
+    device: str,
+    *,
+    packed: bool = True,
+    profile: Path | None = None,
+    placed: Path | None = None,
 ) -> onnxruntime.InferenceSession:
     """Open a graph of a bundle.
 
@@ -45,6 +51,7 @@ def open_graph(
         bundle: whose hashes were checked.
         name: of the file: `ENCODER`, `DECODER`, `PLACE`, `COPY` or `SEARCH` of `dragoman.bundle`.
         device: cpu or cuda.
+        packed: as for `open_session`.
         profile: as for `open_session`.
         placed: as for `open_session`.
 
@@ -56,6 +63,7 @@ def open_graph(
             *bundle.graph(name),
             device,
             weights=Weights.of(content, bundle.manifest.files.get(WEIGHTS, ""), bundle.path),
+            packed=packed,
             profile=profile,
             placed=placed,
             cuda_options=_CUDA_OPTIONS_OF.get(name, {}),
@@ -68,6 +76,7 @@ def open_session(
     device: str,
     *,
     weights: Weights = _NO_WEIGHTS,
+    packed: bool = True,
     profile: Path | None = None,
     placed: Path | None = None,
     cuda_options: Mapping[str, str] | None = None,
@@ -79,6 +88,8 @@ def open_session(
         file: its name, for messages.
         device: cpu or cuda.
         weights: that lie in a file of their own.
+        packed: bring the weights into the order in which a processor reads them fastest; else they stay mapped, and
+            the file may not change. Of a CPU.
         profile: how the name of the file begins that onnxruntime writes the time of every operator to.
         placed: file that onnxruntime writes the graph to as it runs it, each operator with its device.
         cuda_options: of the CUDA provider.
@@ -101,8 +112,10 @@ def open_session(
     if placed is not None:
         options.optimized_model_filepath = str(placed)
     # A GPU's operators read its own memory.
-    kept = unpacked(graph, weights) if device == "cpu" else {}
-    if kept and weights.folder is not None:  # else it would copy all of them before it packs them
+    kept = unpacked(graph, weights) if device == "cpu" and packed else {}
+    if not packed:
+        options.add_session_config_entry("session.disable_prepacking", "1")
+    if (kept or not packed) and weights.folder is not None:  # else it would copy all of them before it packs them
         options.add_session_config_entry(_FOLDER, str(weights.folder))
     else:
         options.add_external_initializers_from_files_in_memory([WEIGHTS], [weights.content], [len(weights.content)])

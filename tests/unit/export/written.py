@@ -1,5 +1,6 @@
-"""Weights and graphs that a test writes, and opens at once; nothing of them stays on the disk."""
+"""Weights and graphs that a test writes and opens; nothing of them stays on the disk."""
 
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,8 +47,11 @@ def _saved(write: Write, folder: Path) -> Path:
 
 def taught(parameters: Parameters) -> Teacher:
     """Show a model whole sentences."""
-    with TemporaryDirectory() as folder, WeightsFile(Path(folder)) as weights:
-        return Teacher(parameters, Path(folder), weights)
+    folder = TemporaryDirectory()
+    with WeightsFile(Path(folder.name)) as weights:
+        teacher = Teacher(parameters, Path(folder.name), weights)
+    weakref.finalize(teacher, folder.cleanup)
+    return teacher
 
 
 def parameters(arrays: Mapping[str, NDArray[Any]], config: TransformerConfig = CONFIG) -> Parameters:

@@ -80,6 +80,7 @@ def write_vocabulary(file: Path, pieces: list[str]) -> None:
 def random_weights(settings: dict[str, Any], seed: int, *, separate: bool, tied: bool) -> dict[str, NDArray[Any]]:
     """Draw weights that are wide enough for every one of them to change what is translated."""
     draw = np.random.default_rng(seed)
+    width, wide = settings["dim-emb"], settings["transformer-dim-ffn"]
     content = np.frombuffer(yaml.safe_dump(settings).encode() + b"\0", np.int8)
     weights: dict[str, NDArray[Any]] = {"special:model.yml": content}
 
@@ -91,15 +92,15 @@ def random_weights(settings: dict[str, Any], seed: int, *, separate: bool, tied:
         normal(f"{name}_b{suffix}", 1, outputs, deviation=0.3)
 
     def norm(name: str, suffix: str = "") -> None:
-        normal(f"{name}_ln_scale{suffix}", 1, WIDTH, deviation=0.3, mean=1.0)
-        normal(f"{name}_ln_bias{suffix}", 1, WIDTH, deviation=0.3)
+        normal(f"{name}_ln_scale{suffix}", 1, width, deviation=0.3, mean=1.0)
+        normal(f"{name}_ln_bias{suffix}", 1, width, deviation=0.3)
 
     is_pre = settings["transformer-preprocess"] == "n"
     rows = settings["dim-vocabs"]
     for side, count in zip(("encoder", "decoder") if separate else ("",), rows, strict=False):
-        normal(f"{side}_Wemb".lstrip("_"), count, WIDTH, deviation=1.0)
+        normal(f"{side}_Wemb".lstrip("_"), count, width, deviation=1.0)
     if not tied:
-        normal("decoder_ff_logit_out_W", WIDTH, rows[-1], deviation=1.0)
+        normal("decoder_ff_logit_out_W", width, rows[-1], deviation=1.0)
     normal("decoder_ff_logit_out_b", 1, rows[-1], deviation=0.5)
     for side, depth in (("encoder", settings["enc-depth"]), ("decoder", settings["dec-depth"])):
         if "n" in settings["transformer-postprocess-emb"]:
@@ -109,15 +110,15 @@ def random_weights(settings: dict[str, Any], seed: int, *, separate: bool, tied:
         for layer in (f"{side}_l{number}" for number in range(1, depth + 1)):
             recurs = side == "decoder" and settings["transformer-decoder-autoreg"] == "rnn"
             if recurs:
-                normal(f"{layer}_rnn_W", WIDTH, WIDTH, deviation=WIDTH**-0.5)
-                linear(f"{layer}_rnn", "f", WIDTH, WIDTH)
+                normal(f"{layer}_rnn_W", width, width, deviation=width**-0.5)
+                linear(f"{layer}_rnn", "f", width, width)
                 norm(f"{layer}_rnn_ffn")
             for attention in ([] if recurs else ["self"]) + (["context"] if side == "decoder" else []):
                 for projection in "qkvo":
-                    linear(f"{layer}_{attention}", projection, WIDTH, WIDTH, 4.0 if attention == "context" else 1.0)
+                    linear(f"{layer}_{attention}", projection, width, width, 4.0 if attention == "context" else 1.0)
                 norm(f"{layer}_{attention}_Wo", "_pre" if is_pre else "")
-            linear(f"{layer}_ffn", "1", WIDTH, WIDE)
-            linear(f"{layer}_ffn", "2", WIDE, WIDTH)
+            linear(f"{layer}_ffn", "1", width, wide)
+            linear(f"{layer}_ffn", "2", wide, width)
             norm(f"{layer}_ffn_ffn", "_pre" if is_pre else "")
     return weights
 

@@ -2,9 +2,9 @@
 
     python -m tests.peers.speed --pairs train.tsv --texts test.tsv
 
-It needs `fxtranslate` (the engine of Firefox) from PyPI. The model has the shape of its tiny ones: 6 + 2 layers of width
-256, a vocabulary of 16,000 pieces. Its random weights never end a sentence, so both decode as many pieces: twice those of
-the source, and four. The engine of Firefox takes one sentence at a time.
+It needs `fxtranslate` (the engine of Firefox) from PyPI. The model has the shape of its tiny ones: 6 + 2 layers of
+width 256, a vocabulary of 16,000 pieces. Its random weights never end a sentence, so both decode as many pieces: twice
+those of the source, and four. The engine of Firefox takes one sentence at a time.
 """
 
 import argparse

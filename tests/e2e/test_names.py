@@ -22,6 +22,7 @@ from tests.web import Web, firefox_list
 OPUS = "someone/opus-mt-en-de"
 SENTENCE = "The train leaves at eight."
 Launch = Callable[..., ServerProcess]
+STUDENT = REPOSITORY / "tests" / "data" / "firefox"
 PAIRS = ("de-en", "en-de", "en-fr", "fr-en")
 
 
@@ -110,3 +111,25 @@ def test_all_of_firefox_leave_after_five_minutes_where_no_setting_says_when(
         (["firefox:en-de"], 0),
     ):
         assert json.loads(command("serve", *flags, "--print-config").stdout)["keep_alive_s"] == seconds
+
+
+def test_a_student_of_firefox_is_fetched_imported_and_served_by_one_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: Launch
+) -> None:
+    """The files have the form that Firefox ships; Marian trained them on few sentences."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    sentences = ["I don't know.", "I don't know.", "Where is Tom?"]
+    with web.serving() as server:
+        listed = firefox_list(server, {"en-de": {file.name: file.read_bytes() for file in STUDENT.iterdir()}})
+        first = launch(f"--firefox-models={listed}", names=("firefox:en-de",))
+        first.wait_until_serving()
+        with Client(first.address, timeout_s=PATIENCE_S) as client:
+            greedy = client.translate(sentences, model="firefox-en-de")
+            searched = client.translate(sentences, model="firefox-en-de", beam_size=4, alternatives=2, alignments=True)
+            sampled = client.translate(sentences, model="firefox-en-de", temperature=1.0, seed=3)
+    assert greedy[0].text == greedy[1].text == "Ich weiß nicht."
+    assert all(len(found.alternatives) == 2 and found.alignments for found in searched)
+    assert all(found.text for found in sampled)
+    # The list and the files are gone: what lies in the cache folder is served without them.
+    again = command("translate", "--models", "firefox:en-de", *sentences)
+    assert again.stdout.splitlines() == [found.text for found in greedy]

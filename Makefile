@@ -45,7 +45,7 @@ proto: .venv/.dev ## regenerate the stubs in dragoman/v1 from proto/
 docs: .venv/.dev ## write what is made from the sources: pages of docs/, the PrometheusRule
 	@$(BIN)/python -m docs.generate
 
-train-setup: .venv/.train ## install what train, export and evaluate need: torch among it, some minutes
+train-setup: .venv/.train ## install what train, and evaluate of a checkpoint, need: torch among it, some minutes
 	@echo 'ready: $(BIN)/dragoman train --help'
 
 fuzz: .venv/.dev ## 100,000 odd messages and 10,000 odd connections to real servers, then atheris where it can be installed
@@ -111,7 +111,7 @@ clean: ## remove what the other targets made
 # PyPI's torch for Linux brings CUDA: several GB more. For a CPU alone, before this target:
 #   .venv/bin/python -m pip install 'torch==2.13.0' --index-url https://download.pytorch.org/whl/cpu
 .venv/.train: $(PROJECTS) | .venv/bin/python
-	@echo 'installing torch and what else training and export need into .venv: 1 to 6 GB, some minutes ...'
+	@echo 'installing torch and what else training needs into .venv: 1 to 6 GB, some minutes ...'
 	@$(PIP) 'torch==2.13.0'
 	@$(INSTALL) '.[cpu,train]'
 	@touch .venv/.serve $@

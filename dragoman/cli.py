@@ -54,8 +54,8 @@ COMMANDS = {
     ),
     "train": Command("model.cli:train", "train", "train a model on a parallel corpus"),
     "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
-    "export": Command("export.cli:export", "train", "turn a checkpoint into a bundle that can be served"),
-    "import": Command("export.importing:import_", "import", "make a checkpoint of a model of Hugging Face's format"),
+    "export": Command("export.cli:export", "import", "turn a checkpoint into a bundle that can be served"),
+    "import": Command("export.importing:import_", "import", "make a checkpoint, and a bundle, of a model of others"),
     "inspect": Command(
         "export.inspecting:inspect",
         "train",

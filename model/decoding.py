@@ -1,7 +1,6 @@
 """Greedy decoding in plain PyTorch: the yardstick for every other way to run the model."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,20 +9,7 @@ from model.data import pad
 from model.transformer import Transformer
 
 
-class Found(NamedTuple):
-    """What a model makes of a source.
-
-    Attributes:
-        ids: without start and end-of-sentence ids.
-        log_probability: of all that was decoded, the end-of-sentence id among them.
-        ended: whether the model ended it.
-    """
-
-    ids: list[int]
-    log_probability: float
-    ended: bool
-
-
+@torch.inference_mode()
 def greedy(
     model: Transformer,
     sources: Sequence[Sequence[int]],
@@ -42,19 +28,6 @@ def greedy(
     Returns:
         Target ids of each source, without start and end-of-sentence ids.
     """
-    found = greedy_with_scores(model, sources, max_target_tokens=max_target_tokens, start_ids=start_ids)
-    return [row.ids for row in found]
-
-
-@torch.inference_mode()
-def greedy_with_scores(
-    model: Transformer,
-    sources: Sequence[Sequence[int]],
-    *,
-    max_target_tokens: int,
-    start_ids: Sequence[Sequence[int]] | None = None,
-) -> list[Found]:
-    """Decode as :func:`greedy`, and say how probable the translations are."""
     config = model.config
     device = model.output.weight.device
     source = pad(sources, config.pad_id).to(device)
@@ -65,7 +38,6 @@ def greedy_with_scores(
     caches = model.new_caches(len(sources), given + max_target_tokens)
     ended = torch.zeros(len(sources), dtype=torch.bool, device=device)
     steps: list[Tensor] = []
-    total = torch.zeros(len(sources), device=device)
     for step in range(given - 1 + max_target_tokens):
         if step < given:
             ids = starts[:, step]
@@ -74,14 +46,9 @@ def greedy_with_scores(
         if step < given - 1:
             continue
         ids = logits.argmax(dim=-1)
-        logits = logits.float()
-        total += torch.where(ended, 0, logits.amax(dim=-1) - logits.logsumexp(dim=-1))
         ended |= ids == config.eos_id
         steps.append(torch.where(ended, config.eos_id, ids))
         if ended.all():
             break
     rows: list[list[int]] = torch.stack(steps, dim=1).tolist()
-    return [
-        Found(row[: row.index(config.eos_id)] if over else row, log_probability, over)
-        for row, log_probability, over in zip(rows, total.tolist(), ended.tolist(), strict=True)
-    ]
+    return [row[: row.index(config.eos_id)] if over else row for row, over in zip(rows, ended.tolist(), strict=True)]

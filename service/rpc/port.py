@@ -83,9 +83,9 @@ class Port:
             _log.error("no calls were accepted any more: listening again", exc_info=error)
             if short_lives == _SHORT_LIVES:
                 raise RuntimeError(f"that ended at once, {short_lives} times in a row")
-            self._metrics.listener_restarts_total.inc()
             self._begin(self._finish(server))
             await self._start_again(address)
+            self._metrics.listener_restarts_total.inc()
 
     async def _start_again(self, address: Address) -> None:
         """Listen once the port is free.

@@ -9,12 +9,20 @@ from torch import Tensor, nn
 
 from model.attention import CrossAttention, KeyValue, SelfAttention
 from model.config import Activation, TransformerConfig
+from model.dropout import Dropout
 from model.norms import new_norm
 from model.recurrence import SimpleRecurrence
 
 Cache = tuple[Tensor, ...]  # what a decoder layer keeps of the target: `KeyValue`, or the state of a recurrence
+
+
+def relu(states: Tensor) -> Tensor:
+    """Compute max(0, x), whose gradient, compiled for a processor, takes half of the time of that of `F.relu`."""
+    return (states + states.abs()) * 0.5
+
+
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
-    "relu": F.relu,
+    "relu": relu,
     "gelu": F.gelu,
     "gelu_tanh": partial(F.gelu, approximate="tanh"),
     "gelu_sigmoid": lambda states: states * torch.sigmoid(1.702 * states),  # section 2 of arXiv:1606.08415
@@ -36,11 +44,6 @@ class FeedForward(nn.Module):
         self.contract = nn.Linear(d_ff, config.d_model, bias=config.bias)
         self.activation = ACTIVATIONS[config.activation]
 
-    @property
-    def is_positive(self) -> bool:
-        """Whether what `contract` reads is never negative."""
-        return self.activation is F.relu and not self.gated
-
     def forward(self, states: Tensor) -> Tensor:
         """Transform states [..., d_model]; keeps the shape."""
         return self.contract(self._hidden(self.expand(states)))  # type: ignore[no-any-return]
@@ -59,7 +62,7 @@ class Residual(nn.Module):
         super().__init__()
         self.norm = new_norm(config)
         self.pre = config.norm == "pre"
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def before(self, states: Tensor) -> Tensor:
         """Prepare what the sublayer reads."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 from tqdm import tqdm
 
 from dragoman.bundle import sha256
@@ -21,6 +19,7 @@ from model.corpus import Corpus, read_corpus
 from model.data import Batch, PairDataset, SpecialIds
 from model.evaluate import translate
 from model.layout import WEIGHTS
+from model.loss import Loss
 from model.optim import Optimizers, Schedule
 from model.options import TrainingOptions
 from model.plot import plot_learning_curve
@@ -29,7 +28,6 @@ from model.state import Progress, RunFolder
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
 
-Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 Report = Callable[[str], None]
 
 
@@ -105,8 +103,7 @@ class Trainer:
             "options": options.model_dump() | {"vocabulary_size": max(self.tokenizer.vocabulary_sizes)},
             "versions": {"torch": torch.__version__, "python": platform.python_version()},
         }
-        loss = _loss(self.model, options.label_smoothing)
-        self.loss: Loss = torch.compile(loss, dynamic=True) if options.compile else loss
+        self.loss = Loss(self.model, smoothing=options.label_smoothing, compiled=options.compile)
 
     def run(self) -> Progress:
         """Train until the last step or until dev BLEU has not risen for `patience` evaluations.
@@ -204,7 +201,7 @@ class Trainer:
     @torch.no_grad()
     def _dev_loss(self, model: Transformer) -> float:
         """Compute the loss on dev, as in training but without dropout, in nats per token."""
-        loss = _loss(model, self.options.label_smoothing)
+        loss = Loss(model, smoothing=self.options.label_smoothing)
         total, tokens = 0.0, 0
         for items in self.dev_dataset.epoch(self.options.seed, 0, self.options.batch_tokens):
             batch = self.dev_dataset.collate(items)
@@ -298,13 +295,3 @@ def read_reporting(file: Path) -> Corpus:
         numbers = ", ".join(map(str, corpus.broken_lines[:10]))
         print(f"{file}: {len(corpus.broken_lines)} broken lines left out, at line {numbers}")
     return corpus
-
-
-def _loss(model: Transformer, smoothing: float) -> Loss:
-    def loss(source: Tensor, source_lengths: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
-        logits = model(source, source_lengths, target_in).flatten(0, 1).float()
-        return F.cross_entropy(
-            logits, target_out.flatten(), ignore_index=model.config.pad_id, label_smoothing=smoothing
-        )
-
-    return loss

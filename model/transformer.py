@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from model.attention import KeyValue
 from model.config import TransformerConfig
+from model.dropout import Dropout
 from model.layers import Cache, DecoderLayer, EncoderLayer
 from model.norms import new_norm
 from model.positions import Positions
@@ -21,7 +22,7 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig, dropout: float = 0.0) -> None:
         super().__init__()
         self.config = config
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.embedding_factor = math.sqrt(config.d_model) if config.scale_embedding else 1.0
         # Ids [...] to [..., d_model]; an export has them in bytes.
         self.source_embedding: nn.Module = nn.Embedding(config.source_vocabulary_size, config.d_model)

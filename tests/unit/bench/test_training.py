@@ -1,0 +1,28 @@
+"""The measurement of training, on batches that are small."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import training
+
+pytestmark = pytest.mark.torch
+
+
+def test_each_length_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "figures.json"
+    arguments = ["--lengths", "4,8", "--rounds", "1", "--vocabulary-size", "300", "--batch-tokens", "64"]
+    assert training.main([*arguments, "--json", str(out)]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["length", "4", "8"]
+    rows = json.loads(out.read_text())["rows"]
+    assert all(row["tokens_per_s"] > 0 and row["products_share"] > 0 for row in rows)
+
+
+def test_operations_count_six_for_each_weight_and_token() -> None:
+    options = training.TrainingOptions(
+        vocabulary_size=300, d_model=16, heads=2, d_ff=32, encoder_layers=1, decoder_layers=1, batch_tokens=10
+    )
+    encoder = 4 * 16 * 16 + 2 * 16 * 32
+    decoder = encoder + 4 * 16 * 16
+    assert training.Update(options).operations() == 6 * 10 * (encoder + decoder + 300 * 16)

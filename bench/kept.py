@@ -1,0 +1,136 @@
+"""Names, numbers, addresses, versions and placeholders of sentences: how many of them a translation keeps.
+
+    python -m bench.kept --bundle DIR [--data FILE] [--lost]
+
+What is to be kept stands in square brackets in the data: "Your order [#48213] has been shipped." The model is given
+the sentence without them. A number is kept in German writing, too: 1,234.50 as 1.234,50. Nothing is protected by the
+server, so the figures are those of the model.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bench.arguments import add_bundle, input_file, make_parser
+from dragoman.bundle import Bundle
+from dragoman.errors import BundleError
+from dragoman.exit_codes import EXIT_OK
+from service.engine.offline import OfflineEngine
+from service.options import RequestOptions
+from service.text.translator import Translator
+
+DATA: Final = Path(__file__).parent.parent / "tests" / "data" / "kept.txt"
+_MARKED: Final = re.compile(r"\[([^\]]+)\]")
+_NUMBER: Final = re.compile(r"[-€$£]{0,2}\d[\d.,:/]*")
+_DIGITS: Final = re.compile(r"\d[\d.,:/' \u00a0\u202f]*")
+_SIGNS: Final = {"-": ("-", "−", "–", "minus", "Minus"), "€": ("€", "Euro"), "$": ("$", "Dollar"), "£": ("£", "Pfund")}
+# The first that matches names what is to be kept.
+_KINDS: Final[Sequence[tuple[str, Callable[[str], object]]]] = (
+    ("placeholders", re.compile(r"[{%]|^[$:<@#]").search),
+    ("e-mail addresses", re.compile(r"\S@\S").search),
+    ("URLs", re.compile(r"://|^www\.|\w\.(example|com)\b").search),
+    ("numbers", _NUMBER.fullmatch),
+    ("versions, codes", re.compile(r"\d").search),
+    ("names", re.compile(r"[A-ZÀ-Þ]").match),
+    ("other", lambda text: True),
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence, and the texts of it that are to be kept."""
+
+    text: str
+    kept: list[str]
+
+
+def read(path: Path) -> list[Sentence]:
+    """Read sentences, one a line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [Sentence(_MARKED.sub(r"\1", line), _MARKED.findall(line)) for line in lines if line]
+
+
+def lost(sentence: Sentence, translation: str) -> list[str]:
+    """List what a translation does not have as often as its sentence names it."""
+    wanted = Counter(sentence.kept)
+    return [
+        text
+        for text, count in wanted.items()
+        if _times(text, translation) < count and not _is_written(text, translation)
+    ]
+
+
+def kind_of(text: str) -> str:
+    """Name what kind of text is to be kept."""
+    return next(name for name, matches in _KINDS if matches(text))
+
+
+def _times(text: str, translation: str) -> int:
+    """Count a text; its digits are no part of a longer number."""
+    return len(re.findall(rf"(?<!\d){re.escape(text)}(?!\d)", translation))
+
+
+def _is_written(text: str, translation: str) -> bool:
+    """Tell whether a number is in a translation, in the writing of another language."""
+    if not _NUMBER.fullmatch(text):
+        return False
+    if any(sign in text and not any(word in translation for word in words) for sign, words in _SIGNS.items()):
+        return False
+    digits = _only_digits(text)
+    full_hour = digits.removesuffix("00") if ":" in text else digits
+    return any(_only_digits(number) in (digits, full_hour) for number in _DIGITS.findall(translation))
+
+
+def _only_digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
+
+
+def main(argv: list[str]) -> int:
+    """Measure, and print a Markdown table.
+
+    Returns:
+        The exit code: 0.
+
+    Raises:
+        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
+    """
+    parser = make_parser("python -m bench.kept", __doc__)
+    parser.add_argument("--data", type=input_file, default=DATA, metavar="FILE", help="sentences (%(default)s)")
+    parser.add_argument("--lost", action="store_true", help="also print what was lost, with the translations")
+    add_bundle(parser)
+    arguments = parser.parse_args(argv)
+    sentences = read(arguments.data)
+    if not sentences:
+        parser.error(f"argument --data: {arguments.data} is empty")
+    try:
+        bundle = Bundle.open(Path(arguments.bundle))
+    except BundleError as error:
+        parser.error(str(error))
+    engine, translator = OfflineEngine(bundle, slots=32), Translator(bundle.manifest, bundle.tokenizer())
+    try:
+        results = translator.translate_offline(engine, [sentence.text for sentence in sentences], RequestOptions())
+    finally:
+        engine.close()
+    losses = [lost(sentence, result.text) for sentence, result in zip(sentences, results, strict=True)]
+    print("\n".join(_table(sentences, losses)))
+    if arguments.lost:
+        for sentence, result, texts in zip(sentences, results, losses, strict=True):
+            if texts:
+                print(f"\n{sentence.text}\n{result.text}\nlost: {', '.join(texts)}")
+    return EXIT_OK
+
+
+def _table(sentences: Sequence[Sentence], losses: Sequence[Sequence[str]]) -> list[str]:
+    total = Counter(kind_of(text) for sentence in sentences for text in set(sentence.kept))
+    missing = Counter(kind_of(text) for texts in losses for text in texts)
+    rows = [(name, total[name], total[name] - missing[name]) for name, _ in _KINDS if total[name]]
+    rows += [("all", total.total(), total.total() - missing.total())]
+    rows += [("sentences that keep all", len(sentences), sum(not texts for texts in losses))]
+    head = ["| what | of | kept | |", "| --- | --- | --- | --- |"]
+    return [*head, *(f"| {name} | {of} | {kept} | {kept / of:.1%} |" for name, of, kept in rows)]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -37,7 +37,7 @@ class Progress:
         self._new_word: Progress | None = None
         self.met = max(terms.weight(met) + len(tail) for met, tail in readings)
         self.is_complete = any(terms.all_met in terms.met_at_end(*reading) for reading in readings)
-        pieces = {token for reading in readings for token in terms.next_pieces(*reading)}
+        pieces = {token for reading in readings for token in terms.pieces_behind(*reading)}
         self.wanted = [] if self.is_complete else sorted(pieces)
 
     def after(self, token: int) -> "Progress":
@@ -93,6 +93,14 @@ class Terms:
             for form in term
             if len(form) > length and form[:length] == tail
         }
+
+    def pieces_behind(self, met: int, tail: tuple[int, ...]) -> set[int]:
+        """List the tokens that go on with the tail or, where it is a form, end its word and begin another term."""
+        pieces = self.next_pieces(met, tail)
+        for after in self.met_at_end(met, tail):
+            if after != met:
+                pieces |= {token for token in self.next_pieces(after, ()) if token in self.begins_word}
+        return pieces
 
     def progress_after(self, readings: Iterable[_Reading], token: int) -> Progress:
         """Give the progress of some readings with one more token."""

@@ -71,6 +71,13 @@ def test_what_is_begun_and_goes_on_otherwise_may_be_begun_again() -> None:
     assert progress_of((1,), ((1, 6),)).wanted == [1, 6]
 
 
+def test_behind_a_term_another_may_begin_though_its_tokens_could_stand_for_both() -> None:
+    """1, 2, 2 hold the first term, or the second alone: read as the first, they need another 2."""
+    progress = progress_of((1, 2, 2), ((1, 2, 2),), ((2,),))
+    assert (progress.met, progress.wanted) == (3, [1, 2])
+    assert progress.after(2).is_complete
+
+
 def test_hypotheses_that_are_equally_far_share_their_progress() -> None:
     start = Terms(Constraints((((1, 6), (2,)),), BEGINS_WORD)).start
     assert start.after(4) is start.after(7) is start

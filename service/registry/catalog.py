@@ -214,7 +214,7 @@ class Catalog:
             beyond = [target for each in manifests if each.languages.source(pivot) for target in each.target_languages]
             for each in manifests:
                 for source in each.source_languages if each.languages.target(pivot) else ():
-                    pairs[source].update(dict.fromkeys(beyond))
+                    pairs[source].update(dict.fromkeys(code for code in beyond if not language.covers(code, source)))
         return {source: [target for target in targets if target != source] for source, targets in pairs.items()}
 
     def _sources(self, name: str, target: str) -> tuple[str, ...]:
@@ -240,12 +240,17 @@ class Catalog:
         return choice or (None if name else self._over_pivot(source, target))
 
     def _over_pivot(self, source: str, target: str) -> Choice | None:
-        """Find two models that translate over the pivot language; None where there are none."""
+        """Find two models that translate over the pivot language; None where there are none.
+
+        A text that is in the target language already is not translated there and back.
+        """
         if not self._pivot_language:
             return None
         into = _closest(self._models, source, self._pivot_language)
         out_of = _closest(self._models, self._pivot_language, target)
-        return out_of._replace(pivot=into) if into and out_of else None
+        if into is None or out_of is None or language.covers(out_of.target, into.source):
+            return None
+        return out_of._replace(pivot=into)
 
     def named(self, name: str) -> ServedModel:
         """Find a model by its name.

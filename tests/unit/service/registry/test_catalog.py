@@ -92,6 +92,15 @@ def test_models_are_ordered_by_name(catalog) -> None:
     assert [model.manifest.name for model in catalog] == ["back", "big", "small", "swiss"]
 
 
+@pytest.mark.parametrize("request_", [("", "de", "de"), ("", "de-AT", "de"), ("", "de", "de-DE")])
+def test_no_text_goes_over_the_pivot_language_back_into_its_own(catalog, request_) -> None:
+    served = Catalog(catalog, "en")
+    with pytest.raises(UnknownLanguagePairError, match="no translation from"):
+        served.choose(*request_)
+    assert served.sources("", "de") == ("en",)
+    assert served.choose("", "de", "de-CH").model.manifest.name == "swiss"  # is not what any German text is in
+
+
 @pytest.mark.parametrize("pivot", ["", "en"])
 def test_pairs_are_those_that_are_served(catalog, manifest, tokenizer, pivot: str) -> None:
     own = manifest.model_copy(update={"name": "many", "languages": MANY})

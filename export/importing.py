@@ -14,7 +14,7 @@ from dragoman.bundle import Precision
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from export.cli import export, model_name, say
-from export.fetching import LICENCES, Fetched, fetch
+from service.library.fetching import LICENCES, Fetched, fetch
 
 if TYPE_CHECKING:
     from model.importing.run import Imported

@@ -7,23 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.arguments import Parser, language
-from dragoman.bundle import AlignmentHeads, Bundle, Manifest, sha256, target_limit
-from dragoman.errors import DataError
+from dragoman.bundle import Bundle, target_limit
 from dragoman.exit_codes import EXIT_OK
 from dragoman.framing import Frame
 from export.cli import kind_of
-from model.layout import WEIGHTS, family, languages
+from model.inspection.shown import check_length, draw_alignment, print_table, sides
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    from dragoman.language_marks import Languages
     from dragoman.tokenizer import Tokenizer
-    from model.inspection.attention_maps import AttentionMap
-    from model.transformer import Transformer
     from service.decode import Decode
 
 _CHECKPOINTS_ONLY = ("positions", "attention", "bundle")
@@ -50,7 +41,9 @@ def inspect(argv: list[str]) -> int:
     if is_bundle:
         _inspect_bundle(arguments)
     else:
-        _inspect_checkpoint(arguments)
+        from model.inspection.checkpoint import inspect_checkpoint
+
+        inspect_checkpoint(arguments)
     return EXIT_OK
 
 
@@ -80,111 +73,6 @@ def build_parser() -> Parser:
     return parser
 
 
-def _inspect_checkpoint(arguments: argparse.Namespace) -> None:
-    known = languages(arguments.model)
-    from model.checkpoint import load_checkpoint
-
-    heads = _heads_of(arguments.bundle, arguments.model / WEIGHTS) if arguments.bundle else None
-    model, tokenizer = load_checkpoint(arguments.model)
-    _print_checkpoint(arguments.model, model, known)
-    if arguments.positions:
-        from model.inspection import heatmaps, plots
-
-        heatmaps.save(plots.positions_figure(model), arguments.positions)
-    if arguments.text:
-        _draw_attention(model, tokenizer, known, heads, arguments)
-
-
-def _heads_of(bundle: Path, weights: Path) -> AlignmentHeads:
-    """Read which heads align, of a bundle that was made of these weights.
-
-    Raises:
-        DragomanError: it is no bundle, or was made of others.
-    """
-    manifest = Manifest.read(bundle)
-    if manifest.provenance.checkpoint_sha256 != sha256(weights):
-        raise DataError(f"--bundle: {bundle} was made of another checkpoint than {weights.parent}")
-    return manifest.alignment
-
-
-def _print_checkpoint(checkpoint: Path, model: Transformer, known: Languages | None) -> None:
-    from model.inspection.parameters import parameters_by_part
-
-    rows = [("family", family(checkpoint)), *(_sides(known) if known else [])]
-    rows += [(name, str(value)) for name, value in model.config.model_dump().items() if value is not None]
-    _print_table(rows)
-    counts = parameters_by_part(model)
-    print()
-    _print_table([(part, f"{count:,}") for part, count in [*counts.items(), ("all parameters", sum(counts.values()))]])
-
-
-def _sides(known: Languages) -> list[tuple[str, str]]:
-    return [("source languages", ", ".join(known.sources)), ("target languages", ", ".join(known.targets))]
-
-
-def _print_table(rows: Iterable[tuple[str, str]]) -> None:
-    listed = list(rows)
-    width = max(len(name) for name, _ in listed)
-    for name, value in listed:
-        print(f"{name.ljust(width)}  {value}")
-
-
-def _draw_attention(
-    model: Transformer,
-    tokenizer: Tokenizer,
-    known: Languages | None,
-    heads: AlignmentHeads | None,
-    arguments: argparse.Namespace,
-) -> None:
-    """Draw the attention of a checkpoint, and print the translation that it is of."""
-    from model.decoding import greedy
-    from model.inspection import heatmaps, plots
-    from model.inspection.attention_maps import attention_maps
-
-    asked = known.told(arguments.source_language or "", arguments.target_language or "") if known else ()
-    frame = Frame.of(known, model.config, *asked)
-    source_ids, start_ids = frame.around(tokenizer.encode(arguments.text)), frame.start_ids or (model.config.start_id,)
-    positions = model.config.max_positions
-    _check_length("--text", len(source_ids), positions)
-    if arguments.translation:
-        own = tokenizer.encode_target(arguments.translation)
-    else:
-        [own] = greedy(model, [source_ids], max_target_tokens=positions - len(start_ids), start_ids=[start_ids])
-    target_ids = [*start_ids, *own]
-    _check_length("--translation", len(target_ids), positions)
-    maps = attention_maps(model, source_ids, target_ids)
-    pieces = {"source": tokenizer.source_pieces(source_ids), "target": tokenizer.target_pieces(target_ids)}
-    if arguments.attention:
-        heatmaps.save(plots.attention_figure(maps, pieces, heads), arguments.attention)
-    if arguments.alignment:
-        assert heads is not None
-        # A token is chosen one position before it is read.
-        weights = _mean(maps, heads)[len(start_ids) - 1 :][: len(own)]
-        _draw_alignment(weights, pieces["source"], tokenizer.target_pieces(own), arguments.alignment)
-    print(f"\n{tokenizer.decode(own)}")
-
-
-def _check_length(flag: str, tokens: int, most: int) -> None:
-    if tokens > most:
-        raise DataError(f"{flag} has {tokens} tokens, more than the {most} of the model")
-
-
-def _mean(maps: Sequence[AttentionMap], heads: AlignmentHeads) -> NDArray[np.float32]:
-    """Take the mean of the heads that align: float [target, source]."""
-    [weights] = [each.weights for each in maps if each.is_of_decoder(heads.layer)]
-    mean: NDArray[np.float32] = weights[list(heads.heads)].mean(0).numpy()
-    return mean
-
-
-def _draw_alignment(weights: ArrayLike, source: Sequence[str], target: Sequence[str], file: Path) -> None:
-    """Draw which tokens of a source each token of a translation looked at: float [target, source]."""
-    from model.inspection import heatmaps
-
-    if not target:
-        raise DataError("--alignment: there is nothing to draw, the translation has no tokens")
-    heatmaps.save(heatmaps.alignment_figure(weights, source, target), file)
-
-
 def _inspect_bundle(arguments: argparse.Namespace) -> None:
     bundle = Bundle.open(arguments.model)
     _print_bundle(bundle)
@@ -193,7 +81,7 @@ def _inspect_bundle(arguments: argparse.Namespace) -> None:
     tokenizer = bundle.tokenizer()
     decode = _decoded(bundle, tokenizer, arguments)
     pieces = tokenizer.source_pieces(decode.source_ids), tokenizer.target_pieces(decode.target_ids)
-    _draw_alignment(decode.attention, *pieces, arguments.alignment)
+    draw_alignment(decode.attention, *pieces, arguments.alignment)
     print(f"\n{tokenizer.decode(decode.target_ids)}")
 
 
@@ -202,12 +90,12 @@ def _print_bundle(bundle: Bundle) -> None:
     heads = ", ".join(map(str, manifest.alignment.heads))
     apart = {"languages", "alignment", "stand_ins", "parameters", "provenance", "files"}
     rows = [(name, str(value)) for name, value in manifest.model_dump(exclude=apart).items()]
-    rows += _sides(manifest.languages)
+    rows += sides(manifest.languages)
     rows += [("alignment heads", f"{heads} of decoder layer {manifest.alignment.layer}")]
     rows += [("stand-ins", ", ".join(manifest.stand_ins) or "none"), ("parameters", f"{manifest.parameters:,}")]
-    _print_table(rows)
+    print_table(rows)
     print()
-    _print_table([(name, f"{(bundle.path / name).stat().st_size:,} bytes") for name in manifest.files])
+    print_table([(name, f"{(bundle.path / name).stat().st_size:,} bytes") for name in manifest.files])
 
 
 def _decoded(bundle: Bundle, tokenizer: Tokenizer, arguments: argparse.Namespace) -> Decode:
@@ -221,8 +109,8 @@ def _decoded(bundle: Bundle, tokenizer: Tokenizer, arguments: argparse.Namespace
     frame = Frame.of(manifest.languages, manifest, *asked)
     source_ids = frame.around(tokenizer.encode(arguments.text))
     scored_ids = (*tokenizer.encode_target(arguments.translation), manifest.eos_id) if arguments.translation else ()
-    _check_length("--text", len(source_ids), manifest.max_source_tokens)
-    _check_length("--translation", len(scored_ids), manifest.max_target_tokens)
+    check_length("--text", len(source_ids), manifest.max_source_tokens)
+    check_length("--translation", len(scored_ids), manifest.max_target_tokens)
     decode = Decode(
         source_ids,
         len(scored_ids) or target_limit(len(source_ids), manifest.max_target_tokens),

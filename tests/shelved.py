@@ -1,17 +1,46 @@
-"""Models in a cache folder that nobody had to import: copies of the default model."""
+"""Models in a cache folder that nobody had to import there: copies of a bundle."""
 
+import hashlib
 from pathlib import Path
+from typing import Any
 
+from dragoman.bundle import WEIGHTS, Manifest
 from service.library.names import Name
 from service.library.store import Entry, Origin, Store
 from tests.e2e.bundles import copy_bundle
 from tests.server_process import BUNDLE
 
 
-def shelve(root: Path, name: Name, *, source: str = "en", target: str = "de", revision: str = "1" * 40) -> Entry:
-    """Puts a copy of the default model into a cache folder, under a name and for two languages."""
+def shelve(
+    root: Path,
+    name: Name,
+    *,
+    source: str = "en",
+    target: str = "de",
+    revision: str = "1" * 40,
+    bundle: Path = BUNDLE,
+    own_weights: bool = False,
+) -> Entry:
+    """Puts a copy of a bundle into a cache folder, under a name and for two languages.
+
+    Args:
+        root: the cache folder.
+        name: of the model.
+        source: the language that it says it reads.
+        target: the one that it says it writes.
+        revision: that it has.
+        bundle: the default model, or another.
+        own_weights: its weights are a file of its own, so that it shares no memory with other copies.
+    """
     store = Store(root)
     with store.adding(name) as folder:
         model = f"{name.kind}-{source}-{target}"
-        copy_bundle(BUNDLE, folder / "bundle", name=model, languages={"sources": [source], "targets": [target]})
+        fields: dict[str, Any] = {"name": model, "languages": {"sources": [source], "targets": [target]}}
+        if own_weights:
+            content = (bundle / WEIGHTS).read_bytes() + str(name).encode()
+            fields["files"] = Manifest.read(bundle).files | {WEIGHTS: hashlib.sha256(content).hexdigest()}
+        copy = copy_bundle(bundle, folder / "bundle", **fields)
+        if own_weights:
+            (copy / WEIGHTS).unlink()  # a link
+            (copy / WEIGHTS).write_bytes(content)
         return store.put(name, "int8", folder, Origin(name=str(name), revision=revision, licence="apache-2.0"))

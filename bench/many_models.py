@@ -8,9 +8,7 @@ no memory. The budget is what `--room` of them cost by the server's estimate, wi
 caches. Each client calls again and again, with sentences that were never asked for before, and never tries twice.
 """
 
-import hashlib
 import random
-import shutil
 import sys
 import tempfile
 import threading
@@ -20,12 +18,13 @@ from typing import Any, Final
 
 from bench import metrics_page
 from bench.arguments import add_bundle, add_json, count, make_parser, positive
+from bench.copies import copied
 from bench.files import write_json
 from bench.machine import now
 from bench.memory.process import peak_resident_mib, resident_mib
 from bench.metrics_page import Page
 from bench.server_process import ServerError, running, serve_command
-from dragoman.bundle import MANIFEST, WEIGHTS, Bundle, Manifest
+from dragoman.bundle import Bundle
 from dragoman.client import Client
 from dragoman.errors import BundleError, DragomanError
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
@@ -85,7 +84,9 @@ def measure(bundle: Path, models: int, room: int, clients: int, *, duration_s: f
     budget_mb = -(-room * cost // MEGABYTE)
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in _SETTINGS.items()]
     with tempfile.TemporaryDirectory() as folder:
-        names = [copied(bundle, Path(folder), number) for number in range(models)]
+        names = [f"model-{number:02}" for number in range(models)]
+        for name in names:
+            copied(bundle, Path(folder, name), name=name)
         with running(serve_command("--models", folder, *flags, f"--model-memory-mb={budget_mb}")) as server:
             empty_mib = resident_mib(server.process.pid)
             date, load = now(), _Load(server.address, names, duration_s)
@@ -107,17 +108,6 @@ def measure(bundle: Path, models: int, room: int, clients: int, *, duration_s: f
         "peak_mib": peak_mib,
         "peak_less_empty_to_budget": (peak_mib - empty_mib) * _MIB / (budget_mb * MEGABYTE),
     }
-
-
-def copied(bundle: Path, folder: Path, number: int) -> str:
-    """Copy a bundle, with a name and weights of its own; gives the name."""
-    manifest, name = Manifest.read(bundle), f"model-{number:02}"
-    copy = shutil.copytree(bundle, folder / name)
-    content = (bundle / WEIGHTS).read_bytes() + number.to_bytes(4, "big")
-    (copy / WEIGHTS).write_bytes(content)
-    files = manifest.files | {WEIGHTS: hashlib.sha256(content).hexdigest()}
-    (copy / MANIFEST).write_text(manifest.model_copy(update={"name": name, "files": files}).model_dump_json())
-    return name
 
 
 def at_most(page: Page, share: float) -> float:

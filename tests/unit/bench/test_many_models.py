@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.many_models import at_most, copied, main, measure
+from bench.many_models import at_most, main, measure
 from bench.metrics_page import Page
-from dragoman.bundle import Bundle
 from tests.synthetic import Synthetic
 
 ROOT = Path(__file__).parents[3]
@@ -27,13 +26,6 @@ def test_three_models_in_the_memory_of_one(int8: Synthetic) -> None:
     assert report["loads"] - report["evictions"] == 1
     assert report["calls"] >= 4
     assert 10 < report["empty_server_mib"] < report["peak_mib"]
-
-
-def test_copies_are_bundles_that_share_no_weights(int8: Synthetic, tmp_path: Path) -> None:
-    names = [copied(int8.bundle.path, tmp_path, number) for number in range(2)]
-    bundles = [Bundle.open(tmp_path / name) for name in names]
-    assert [bundle.manifest.name for bundle in bundles] == names
-    assert len({bundle.manifest.files["weights.bin"] for bundle in bundles}) == 2
 
 
 def test_a_share_of_waits_is_at_most_the_bound_of_its_bucket() -> None:

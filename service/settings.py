@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from dragoman import language
@@ -35,6 +35,24 @@ GROUPS: Final = {
 }
 # Kubernetes gives every container such variables for a service that is called `dragoman`.
 _KUBERNETES = re.compile(r"DRAGOMAN(_\w+)?_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)")
+_DURATION: Final = re.compile(r"([0-9.]+)([smh])")
+_UNITS_S: Final = {"s": 1, "m": 60, "h": 3600}
+
+
+def _seconds(value: Any) -> Any:
+    """Read 90, 90s, 5m and 1h as seconds."""
+    if not isinstance(value, str):
+        return value
+    found = _DURATION.fullmatch(value)
+    number, unit = found.groups() if found else (value, "s")
+    try:
+        return float(number) * _UNITS_S[unit]
+    except ValueError as error:
+        raise ValueError("must be seconds, such as 90, or 90s, 5m or 1h") from error
+
+
+# A number of seconds, or one with the unit behind it.
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(le=MAX_DURATION_S, allow_inf_nan=False)]
 
 
 class SettingsError(DragomanError):
@@ -88,11 +106,9 @@ class Settings(BaseSettings):
         "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data/db/models.json",
         description="URL of the list of the models of Firefox",
     )
-    watch_models_s: float = Field(
+    watch_models_s: Seconds = Field(
         0.0,
         ge=0,
-        le=MAX_DURATION_S,
-        allow_inf_nan=False,
         description="seconds between checks for new, changed and removed bundles (0: only after SIGHUP)",
     )
     model_memory_mb: int = Field(
@@ -101,11 +117,9 @@ class Settings(BaseSettings):
         description="megabytes of memory that models may take together; each is loaded when a call needs it, and the "
         "least recently used one leaves (0: all models are loaded at the start, and stay)",
     )
-    keep_alive_s: float = Field(
+    keep_alive_s: Seconds = Field(
         0.0,
         ge=0,
-        le=MAX_DURATION_S,
-        allow_inf_nan=False,
         description="seconds without a call after which a model leaves the memory; each is loaded when a call needs it "
         "(0: models stay; with firefox:all and no model_memory_mb 300)",
     )
@@ -114,11 +128,9 @@ class Settings(BaseSettings):
         validate_default=True,
         description="names of models, separated by commas, that are loaded at the start and stay",
     )
-    max_model_wait_s: float = Field(
+    max_model_wait_s: Seconds = Field(
         30.0,
         gt=0,
-        le=MAX_DURATION_S,
-        allow_inf_nan=False,
         description="seconds that a call may wait for its model to be loaded; then it is refused",
     )
     glossaries: str = Field(
@@ -168,11 +180,9 @@ class Settings(BaseSettings):
     queue_mb: int = Field(
         64, ge=1, description="megabytes of text that may wait for each model; calls beyond that are refused"
     )
-    max_delay_s: float = Field(
+    max_delay_s: Seconds = Field(
         1.0,
         ge=0,
-        le=MAX_DURATION_S,
-        allow_inf_nan=False,
         description="refuse interactive calls whose estimated queueing delay in seconds is longer than this (0: never)",
     )
     max_contents: int = Field(1024, ge=1, description="maximum number of texts in one call")
@@ -225,25 +235,19 @@ class Settings(BaseSettings):
         "", description="language, such as en, over which two models translate where no model serves both languages"
     )
     stop_repetition: bool = Field(True, description="stop a translation that repeats itself (REPETITION)")
-    step_timeout_s: float = Field(
+    step_timeout_s: Seconds = Field(
         10.0,
         gt=0,
-        le=MAX_DURATION_S,
-        allow_inf_nan=False,
         description="health is NOT_SERVING while a step takes longer than this, in seconds",
     )
-    shutdown_delay_s: float = Field(
+    shutdown_delay_s: Seconds = Field(
         0.0,
         ge=0,
-        le=MAX_DURATION_S,
-        allow_inf_nan=False,
         description="seconds after SIGTERM or SIGINT in which calls are still accepted, while health says NOT_SERVING",
     )
-    drain_timeout_s: float = Field(
+    drain_timeout_s: Seconds = Field(
         30.0,
         ge=0,
-        le=MAX_DURATION_S,
-        allow_inf_nan=False,
         description="seconds that running calls have to finish after SIGTERM or SIGINT",
     )
     log_format: Literal["auto", "console", "json"] = Field(

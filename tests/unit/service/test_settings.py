@@ -42,7 +42,7 @@ def test_an_empty_variable_means_the_default(monkeypatch: pytest.MonkeyPatch) ->
         ("threads", "-1", "greater than or equal to 0"),
         ("address", "localhost", "must be host:port"),
         ("metrics_address", "localhost:65536", "port up to 65535"),
-        ("drain_timeout_s", "inf", "finite"),
+        ("drain_timeout_s", "inf", "less than or equal to 86400"),
         ("otlp_endpoint", "127.0.0.1:4317", "must be http://host:port"),
         ("pivot_language", "English", "must be a BCP-47 code"),
         ("log_requests", "some", "must be 'all', 'errors' or 'none'"),
@@ -121,6 +121,21 @@ def test_a_duration_is_at_most_a_day(name: str) -> None:
     load({name: "86400"})
     with pytest.raises(SettingsError, match="less than or equal to 86400"):
         load({name: "1e10"})
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("300", 300), ("90s", 90), ("5m", 300), ("1.5h", 5400), ("0.5s", 0.5)])
+def test_a_duration_may_have_its_unit(monkeypatch: pytest.MonkeyPatch, text: str, seconds: float) -> None:
+    assert load({"keep_alive_s": text}).keep_alive_s == seconds
+    monkeypatch.setenv("DRAGOMAN_DRAIN_TIMEOUT_S", text)
+    assert load().drain_timeout_s == seconds
+
+
+@pytest.mark.parametrize("text", ["5min", "5 m", "-5m", "1h30m", "m", "5M"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(
+        SettingsError, match=r"KEEP_ALIVE_S .*: must be seconds, such as 90, or 90s, 5m or 1h; given: '"
+    ):
+        load({"keep_alive_s": text})
 
 
 def test_http_listens_on_this_machine_unless_it_is_turned_off() -> None:

@@ -386,10 +386,14 @@ def find_bundles(root: Path) -> list[Path]:
 
 def no_bundles(root: Path) -> BundleError:
     """Make the error of a folder in which `find_bundles` found nothing; says where a bundle comes from."""
-    why = "there is no bundle (no bundle.json in or below it)" if root.exists() else "does not exist"
+    if not root.exists():
+        return BundleError(
+            f"{root.absolute()}: no such folder; a model is a folder here, a name of the hub (OWNER/NAME) or of "
+            "Firefox (firefox:en-de)"
+        )
     return BundleError(
-        f"{root.absolute()}: {why}; give a folder with --models (by default the model that comes with the server), "
-        "or make a bundle: dragoman export CHECKPOINT --out BUNDLE"
+        f"{root.absolute()}: there is no bundle (no bundle.json in or below it), and no model that dragoman import "
+        "reads; a bundle is made by dragoman export CHECKPOINT --out BUNDLE"
     )
 
 

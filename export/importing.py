@@ -108,7 +108,7 @@ def _import(arguments: argparse.Namespace, fetched: Fetched) -> "Imported":
         f"{pieces}, {imported.parameters / 1e6:,.1f} million parameters"
     )
     print(f"languages: {_listed(imported.languages.sources)} to {_listed(imported.languages.targets)}")
-    print(f"licence: {fetched.origin['licence'] or 'its card does not say it'}")
+    print(f"licence: {fetched.origin['licence'] or 'its files do not say it'}")
     print(f"wrote {arguments.out}, {_megabytes(arguments.out)}, in {time.monotonic() - start_s:.1f} s")
     return imported
 

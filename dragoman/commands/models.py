@@ -75,7 +75,11 @@ def _cached(options: argparse.Namespace) -> int:
         load("service.commands.cached_models:add")(options.add)
     if options.remove:
         load("service.commands.cached_models:remove")(options.remove)
-    write_list(load("service.commands.cached_models:entries")(), _CACHED_FIELDS, as_json=options.json)
+    entries = load("service.commands.cached_models:entries")()
+    if entries or options.json:
+        write_list(entries, _CACHED_FIELDS, as_json=options.json)
+    else:
+        print("no models are kept; dragoman models --add NAME imports one")
     return EXIT_OK
 
 

@@ -27,6 +27,9 @@ _JOINT_VOCABULARY: Final = "vocab.*.spm"
 _VOCABULARIES: Final = ("srcvocab.*.spm", "trgvocab.*.spm")
 _SHORTLISTS: Final = "lex*.s2t.bin"
 _ARGOS: Final = "model/"  # where a package of Argos has its model
+_NO_MODEL: Final = (
+    f"no model is known by its files: no {CONFIG} (Hugging Face), {DECODER} (Marian) or {MARIAN_BIN_FILES} (Firefox)"
+)
 TORCH_INDEX: Final = "pytorch_model.bin.index.json"
 
 
@@ -76,7 +79,7 @@ class Source:
             return replace(source, name=source.found(MARIAN_BIN_FILES))
         if not (folder / CONFIG).is_file():
             other = other_format(folder)
-            raise DataError(f"{folder}: {other or f'no {CONFIG}; a model in the format of Hugging Face is needed'}")
+            raise DataError(f"{folder}: {other or _NO_MODEL}")
         source = cls(folder, name or folder.resolve().name, {}, {})
         generation = source.json(GENERATION) if source.has(GENERATION) else None
         return cls(folder, source.name, source.json(CONFIG), generation, source.used)
@@ -154,7 +157,7 @@ class Source:
         names = sorted(file.name for file in self.folder.glob(pattern))
         if len(names) != 1:
             several = f"{len(names)} files {pattern}: {', '.join(names)}; put each model into a folder of its own"
-            raise DataError(f"{self.folder}: {several if names else f'no {pattern}'}")
+            raise DataError(f"{self.folder}: {several if names else f'no {pattern}, which belongs to the model'}")
         return names[0]
 
     def shortlist(self) -> str | None:

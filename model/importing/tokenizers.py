@@ -41,7 +41,7 @@ def processor(content: bytes, file: Path) -> SentencePieceProcessor:
     try:
         loaded.LoadFromSerializedProto(content)
     except RuntimeError as error:
-        raise DataError(f"{file}: no SentencePiece model: {error}") from error
+        raise DataError(f"{file}: is no SentencePiece model, or damaged") from error
     return loaded
 
 

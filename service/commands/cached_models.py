@@ -1,5 +1,6 @@
 """What `dragoman models` does with the user's cache folder."""
 
+import sys
 from collections.abc import Sequence
 
 from dragoman.errors import DataError
@@ -30,3 +31,4 @@ def remove(names: Sequence[str]) -> None:
         if not store.remove(name):
             there = ", ".join(dict.fromkeys(entry.name for entry in store.entries())) or "none"
             raise DataError(f"{name}: is not in {store.root}; there are: {there}")
+        print(f"{name}: removed", file=sys.stderr)

@@ -11,12 +11,11 @@ from dragoman.errors import DataError
 from service import settings
 from service.library import firefox
 from service.library.firefox import FirefoxModels
-from service.library.names import ALL, FIREFOX, is_of_hub, parse
+from service.library.names import ALL, FIREFOX, is_file, is_of_hub, meant, parse
 from service.library.store import Store
 
 CARD: Final = "README.md"
 LICENCES: Final = (CARD, "LICENSE*", "LICENCE*", "NOTICE*")
-_OPUS: Final = "Helsinki-NLP"  # whose the models of OPUS-MT are on the hub
 _FILES: Final = ("*.json", "*.spm", "*.model", *LICENCES)
 
 Report = Callable[[str], None]
@@ -52,11 +51,12 @@ def fetch(source: str, report: Report) -> Fetched:
     if source.startswith(FIREFOX):
         return _of_firefox(source, report)
     folder = Path(source)
+    if folder.is_file():
+        raise is_file(folder)
     if folder.exists():
         return Fetched(folder, "", {"licence": _licence(folder)})
     if not is_of_hub(source):
-        hint = f"; did you mean {_OPUS}/{source}?" if source.startswith("opus-mt-") else ""
-        raise DataError(f"{source}: no such folder{hint}")
+        raise DataError(f"{source}: no such folder{meant(source)}")
     report(f"no folder {source} here; fetching it from the hub")
     folder, revision = _of_hub(source)
     return Fetched(folder, source.rsplit("/", 1)[-1], {"revision": revision, "licence": _licence(folder)})
@@ -89,8 +89,8 @@ def _of_hub(name: str) -> tuple[Path, str]:
 
     if not sys.stderr.isatty():
         disable_progress_bars()
+    hub = HfApi()
     try:
-        hub = HfApi()
         get_session().timeout = HF_HUB_ETAG_TIMEOUT  # it has none by itself
         info = hub.model_info(name, timeout=HF_HUB_ETAG_TIMEOUT)
         files = [file.rfilename for file in info.siblings or ()]
@@ -113,7 +113,9 @@ def _of_hub(name: str) -> tuple[Path, str]:
     except Exception as error:  # of its HTTP library, which is another one in each version
         if isinstance(error, OSError) and error.errno:  # of the disk
             raise
-        raise DataError(f"{name}: no such folder, and the hub cannot be reached: {type(error).__name__}") from error
+        raise DataError(
+            f"{name}: no such folder, and the hub ({hub.endpoint}) cannot be reached: {type(error).__name__}"
+        ) from error
     return folder, revision
 
 

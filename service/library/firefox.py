@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from dragoman.errors import DataError
 from dragoman.invalid import describe
+from dragoman.language import several
 from service.library.download import fetch, read, unpack
 
 LICENCE: Final = "MPL-2.0"
@@ -53,6 +54,8 @@ class FirefoxModels(BaseModel):
         """
         try:
             return cls.model_validate_json(read(url))
+        except DataError as error:
+            raise DataError(f"no list of Firefox's models: {error}") from error
         except ValidationError as error:
             raise DataError(f"{url}: is no list of Firefox's models: {describe(error)}") from error
 
@@ -67,14 +70,10 @@ class FirefoxModels(BaseModel):
         Raises:
             DataError: there are none.
         """
-        source, target = pair.split("-")
         for way in ([pair], over_pivot(pair)):
             if way and set(way) <= set(self.pairs):
                 return way
-        near = [each for each in self.pairs if source in each.split("-") or target in each.split("-")]
-        raise DataError(
-            f"firefox:{pair}: there is no such model, and none over {PIVOT}; there are: {', '.join(near or self.pairs)}"
-        )
+        raise DataError(f"firefox:{pair}: there is no such model, and none over {PIVOT}{self._instead(pair)}")
 
     def model(self, pair: str) -> FirefoxModel:
         """Find the best model of a pair.
@@ -83,11 +82,19 @@ class FirefoxModels(BaseModel):
             DataError: there is none, or its entry names no file of weights with a hash.
         """
         if pair not in self.pairs:
-            raise DataError(f"firefox:{pair}: there is no such model; there are: {', '.join(self.pairs)}")
+            raise DataError(f"firefox:{pair}: there is no such model{self._instead(pair)}")
         whole = [model for model in self.models[pair] if "model" in model.files and model.revision]
         if not whole:
             raise DataError(f"firefox:{pair}: the list gives no hash of its weights")
         return max(whole, key=lambda model: model.rank)
+
+    def _instead(self, pair: str) -> str:
+        """Name what there is in the place of a pair, to be put behind a message."""
+        source, target = pair.split("-")
+        near = [each for each in self.pairs if source == each.split("-")[0] or target == each.split("-")[1]]
+        swapped = [each for each in self.pairs if _letters(each) == _letters(pair)]
+        hint = f"; did you mean firefox:{swapped[0]}?" if swapped else ""
+        return hint or f"; there are: {several(near or self.pairs)}"
 
     def fetch(self, model: FirefoxModel, folder: Path) -> None:
         """Fetch the files of a model, under the names that they have in Firefox.
@@ -113,6 +120,11 @@ def over_pivot(pair: str) -> list[str]:
     """Give the two pairs over English; none where English is one of the languages."""
     source, target = pair.split("-")
     return [] if PIVOT in (source, target) else [f"{source}-{PIVOT}", f"{PIVOT}-{target}"]
+
+
+def _letters(pair: str) -> list[list[str]]:
+    """Give the letters of both languages, in whatever order they were typed."""
+    return [sorted(code) for code in pair.split("-")]
 
 
 def _unpack(packed: Path, out: Path, expected: str) -> None:

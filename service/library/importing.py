@@ -183,7 +183,7 @@ class _Library:
             shutil.rmtree(made)
             origin = Origin(name=str(name), revision=state or record["revision"], licence=record.get("licence", ""))
             entry = self._store.put(name, self._precision, folder, origin)
-        _say(f"{name}: {entry.megabytes:,.1f} MB, licence {origin.licence or 'not said, see its card'}")
+        _say(f"{name}: {entry.megabytes:,.1f} MB, licence {origin.licence or 'not said in its files'}")
         return entry
 
 

@@ -7,8 +7,10 @@ from typing import Final, Literal, NamedTuple
 
 from dragoman.bundle import find_bundles
 from dragoman.errors import DataError
+from dragoman.spelling import did_you_mean
 
 FIREFOX: Final = "firefox:"
+OPUS: Final = "Helsinki-NLP"  # whose the models of OPUS-MT are on the hub
 ALL: Final = "all"
 # Files of a model that is no bundle; a config.json says more.
 _OF_OTHERS: Final = ("*.npz", "*.bin", "decoder.yml", "model/model.bin")
@@ -58,7 +60,10 @@ def is_of_hub(word: str) -> bool:
 
 def _firefox(pair: str) -> Name:
     if pair != ALL and not _PAIR.fullmatch(pair):
-        raise DataError(f"{FIREFOX}{pair}: must be {FIREFOX}SOURCE-TARGET, such as {FIREFOX}en-de, or {FIREFOX}{ALL}")
+        raise DataError(
+            f"{FIREFOX}{pair}: must be {FIREFOX}SOURCE-TARGET in small letters, such as {FIREFOX}en-de, or "
+            f"{FIREFOX}{ALL}"
+        )
     return Name("firefox", pair)
 
 
@@ -67,11 +72,32 @@ def _other(word: str) -> Name:
     if folder.is_dir():
         is_importable = _is_importable(folder) and not find_bundles(folder)
         return Name("folder", str(folder.resolve())) if is_importable else Name("bundles", word)
+    if folder.exists():
+        raise is_file(folder)
     if is_of_hub(word):
         return Name("hub", word)
     if _PAIR.fullmatch(word):
         raise DataError(f"{word}: no such folder; did you mean {FIREFOX}{word}?")
+    if hint := meant(word):
+        raise DataError(f"{word}: no such folder{hint}")
     return Name("bundles", word)
+
+
+def is_file(file: Path) -> DataError:
+    """Make the error of a file in the place of a folder."""
+    return DataError(f"{file}: is a file; give its folder, {file.parent}")
+
+
+def meant(word: str) -> str:
+    """Ask for a name like a word that is no folder, to be put behind a message; "" where there is none."""
+    kind, colon, rest = word.partition(":")
+    if colon and did_you_mean(f"{kind}:", [FIREFOX]):
+        return f"; did you mean {FIREFOX}{rest}?"
+    if word.startswith("opus-mt-"):
+        return f"; did you mean {OPUS}/{word}?"
+    folder = Path(word)
+    beside = [str(each) for each in folder.parent.glob("*/")] if folder.parent.is_dir() else []
+    return did_you_mean(str(folder), beside)
 
 
 def _is_importable(folder: Path) -> bool:

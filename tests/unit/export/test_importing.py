@@ -105,6 +105,7 @@ def test_the_bundle_leaves_room_for_tokens_that_translations_begin_with(
         (["x", "--out", "y", "--bundle", "int4"], "invalid choice: 'int4'"),
         (["x", "--out", "y", "--bundle", "int8", "--data", "nowhere.tsv"], "nowhere.tsv: no such file"),
         (["nowhere", "--out", "y"], "nowhere: no such folder\n"),
+        ([__file__, "--out", "y"], f"{__file__}: is a file; give its folder, {Path(__file__).parent}\n"),
         (["opus-mt-en-de", "--out", "y"], "opus-mt-en-de: no such folder; did you mean Helsinki-NLP/opus-mt-en-de?"),
     ],
 )
@@ -123,7 +124,7 @@ def test_a_hub_that_cannot_be_reached(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "someone/opus-mt-en-de: no such folder, and the hub cannot be reached" in done.stderr
+    assert "someone/opus-mt-en-de: no such folder, and the hub (http://127.0.0.1:9) cannot be reached" in done.stderr
 
 
 def without(modules: list[str], *arguments: object) -> subprocess.CompletedProcess[str]:

@@ -90,7 +90,10 @@ def test_models_are_removed_by_name(cache: Path, capsys: pytest.CaptureFixture[s
     assert main(["models", "--remove", "firefox:en-de"]) == 2
     assert capsys.readouterr().err == (f"dragoman models: firefox:en-de: is not in {cache}; there are: someone/opus\n")
     assert main(["models", "--remove", "someone/opus", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == []
+    said = capsys.readouterr()
+    assert (json.loads(said.out), said.err) == ([], "someone/opus: removed\n")
+    assert main(["models", "--cached"]) == 0
+    assert capsys.readouterr().out == "no models are kept; dragoman models --add NAME imports one\n"
     assert [file for file in (cache / "models").rglob("*") if file.is_file()] == []
 
 

@@ -99,7 +99,7 @@ def test_no_folder(tmp_path: Path) -> None:
         ("model.ende.intgemm.alphas.bin.gz", "unpack them"),
         ("opus.npz", "without decoder.yml"),
         ("checkpoint.pt", "fairseq"),
-        ("weights.dat", "no config.json; a model in the format of Hugging Face is needed"),
+        ("weights.dat", "no model is known by its files: no config.json (Hugging Face), decoder.yml"),
     ],
 )
 def test_other_formats(tmp_path: Path, file: str, named: str) -> None:

@@ -156,7 +156,7 @@ FOLDERS: dict[str, Callable[[Path], object]] = {
     "unpack them": lambda folder: (folder / MODEL).rename(folder / f"{MODEL}.gz"),
     "does not say its languages": lambda folder: (folder / MODEL).rename(folder / "model.intgemm.bin"),
     "and should go on to byte": lambda folder: cut(folder / MODEL),
-    "no SentencePiece model": lambda folder: (folder / "vocab.ende.spm").write_bytes(b"x"),
+    "is no SentencePiece model, or damaged": lambda folder: (folder / "vocab.ende.spm").write_bytes(b"x"),
     "4 bytes are too few": lambda folder: (folder / "lex.s2t.bin").write_bytes(b"lexi"),
     "the shortlist has 3 source pieces": lambda folder: (folder / "lex.s2t.bin").write_bytes(
         marian_bin.shortlist([[1], [2], [3]])

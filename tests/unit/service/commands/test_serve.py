@@ -59,7 +59,7 @@ def test_what_cannot_be_served_is_printed_and_fails_as_the_server_would(
     assert main(["serve", f"--models={tmp_path / 'none'}", "--print-config"]) == 2
     printed, said = capsys.readouterr()
     assert json.loads(printed)["kv_cache"]["models"] == {}
-    assert said.startswith(f"dragoman serve: {tmp_path / 'none'}: does not exist; give a folder with --models")
+    assert said.startswith(f"dragoman serve: {tmp_path / 'none'}: no such folder; a model is")
 
 
 def test_names_are_not_given_twice(capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,7 +131,9 @@ def test_a_hub_that_does_not_answer(hub: Web, tmp_path: Path) -> None:
     hub.silent = True
     found, said = run(hub, tmp_path)
     assert found == {}
-    assert said.splitlines()[-1] == f"{NAME}: no such folder, and the hub cannot be reached: ReadTimeout"
+    assert (
+        said.splitlines()[-1] == f"{NAME}: no such folder, and the hub ({hub.address}) cannot be reached: ReadTimeout"
+    )
 
 
 def test_a_disk_that_is_full(hub: Web, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_model_that_cannot_be_imported(root: Path, capfd: pytest.CaptureFixtur
     said = capfd.readouterr()
     assert said.out == ""
     assert said.err.splitlines()[-1] == (
-        f"dragoman import: {OPUS}: no such folder, and the hub cannot be reached: ConnectError"
+        f"dragoman import: {OPUS}: no such folder, and the hub (http://127.0.0.1:9) cannot be reached: ConnectError"
     )
     assert Store(root).entries() == []
     assert [file for file in (root / "models").rglob("*") if file.is_file()] == []

@@ -56,12 +56,22 @@ def test_a_folder_has_one_name_however_it_is_written(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("firefox:en", "firefox:en: must be firefox:SOURCE-TARGET, such as firefox:en-de, or firefox:all"),
+        (
+            "firefox:en",
+            "firefox:en: must be firefox:SOURCE-TARGET in small letters, such as firefox:en-de, or firefox:all",
+        ),
         ("firefox:../x-y", "must be firefox:SOURCE-TARGET"),
+        ("firefox:EN-DE", "in small letters"),
         ("en-de", "en-de: no such folder; did you mean firefox:en-de?"),
+        ("firefix:en-de", "firefix:en-de: no such folder; did you mean firefox:en-de?"),
+        ("opus-mt-en-de", "opus-mt-en-de: no such folder; did you mean Helsinki-NLP/opus-mt-en-de?"),
+        ("./studnet", "./studnet: no such folder; did you mean student?"),
+        ("student/vocab.spm", "student/vocab.spm: is a file; give its folder, student"),
     ],
 )
 def test_what_means_nothing(word: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "student").mkdir()
+    (tmp_path / "student" / "vocab.spm").touch()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=said.replace("?", r"\?")):
         parse([word])

@@ -31,7 +31,7 @@ _HARDENING = {
     "ReadonlyRootfs": True,
     "CapDrop": ["ALL"],
     "SecurityOpt": ["no-new-privileges:true"],
-    "Memory": 1 << 30,
+    "Memory": 2 << 30,
 }
 _DASHBOARD = ROOT / "deploy/grafana/dashboards/dragoman.json"
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import checks
 import engine
+import names
 from stack import Stack
 
 from tests.debian import NoPackagesError
@@ -53,11 +54,18 @@ def _prove(stack: Stack, steps: _Steps) -> None:
         steps("one killed: no call lost", checks.survives_kill, stack)
         steps("two replicas again", stack.up, 2)
         steps("one stopped: exit 0, no call lost", checks.survives_stop, stack)
+        steps("down", stack.down)
+        with names.mirrored() as folder:
+            stack.name_models("firefox:en-de", folder)
+            steps("image for models by name built", stack.compose, "build", "dragoman")
+            steps("a model imported by its name", stack.up, 1)
+            steps("it translates", names.translates, stack)
+            steps("and again after a restart without a network", names.restarts_alone, stack)
     except BaseException:
         print(stack.compose("logs", "--no-color", "--tail", "30", "dragoman", "balancer"), file=sys.stderr)
         raise
     finally:
-        steps("down", stack.compose, "down", "--volumes", "--timeout", "5")
+        steps("down", stack.down)
         stack.docker("image", "prune", "--force")
 
 

@@ -60,6 +60,14 @@ class Stack:
         self.compose("up", "--detach", "--no-recreate", *wait, "--scale", f"dragoman={replicas}")
         until(lambda: self.query_value('sum(up{job="dragoman"})') == replicas, f"Prometheus sees {replicas} replicas")
 
+    def down(self) -> None:
+        """Stop all of it, and forget its volumes."""
+        self.compose("down", "--volumes", "--timeout", "5")
+
+    def name_models(self, models: str, mirror: Path) -> None:
+        """From the next start on, serve models by their names, which come from a folder."""
+        self._tools.env |= {"DRAGOMAN_MODELS": models, "MIRROR": str(mirror), "COMPOSE_PROFILES": "names"}
+
     def replicas(self) -> list[str]:
         """The ids of the running replicas."""
         return self.compose("ps", "--quiet", "dragoman").split()

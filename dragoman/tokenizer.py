@@ -68,6 +68,11 @@ class Tokenizer:
         """Pieces of the source and of the target side."""
         return len(self._source), len(self._target)
 
+    @property
+    def source_processor(self) -> SentencePieceProcessor:
+        """The SentencePiece model of the source side, whose ids may be others."""
+        return self._source.processor if isinstance(self._source, Vocabulary) else self._source
+
     def encode(self, text: str) -> list[int]:
         """Turn a source text into ids, without the end-of-sentence id."""
         return self._source.encode(text)
@@ -94,9 +99,7 @@ class Tokenizer:
             character that is written in several pieces is that of all of them. A piece of blanks alone has what the
             piece behind it has, or nothing at the end.
         """
-        side = self._source
-        processor = side.processor if isinstance(side, Vocabulary) else side
-        return _without_blanks(text, processor.encode(text, return_type="offset_mapping")["offsets"])
+        return _without_blanks(text, self.source_processor.encode(text, return_type="offset_mapping")["offsets"])
 
     def target_spans(self, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
         """Turn target ids into text, and find what each of them became.

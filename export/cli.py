@@ -68,7 +68,7 @@ def build_export_parser() -> Parser:
         type=Path,
         metavar="FILE",
         help=f"source<TAB>target lines, or lines of source text, of which {PARITY_PAIRS} are compared "
-        f"(default: {PARITY} of the checkpoint, else sentences in twelve languages that come with Dragoman)",
+        f"(default: {PARITY} of the checkpoint, else what comes with Dragoman, or is drawn from the vocabulary)",
     )
     return parser
 

@@ -38,7 +38,7 @@ from export.parameters import Parameters, open_checkpoint
 from export.parity import SLOTS, Parity, compare, decode, log_probability_loss
 from export.products import ByteProducts, FloatProducts, Products, Ranges
 from export.rows import write_copy, write_place
-from export.samples import Sample, fitting, of_corpus, shipped
+from export.samples import Sample, drawn, fitting, of_corpus, shipped
 from export.search import write_search
 from export.stand_ins import measure_stand_ins
 from export.teacher import Teacher
@@ -101,6 +101,9 @@ def export_bundle(
     _check_limits(parameters.config, target)
     manifest = manifest_of(parameters, checkpoint, target)
     samples = shipped(manifest, tokenizer) if corpus is None else of_corpus(corpus, manifest, tokenizer)
+    if not samples and corpus is None:
+        report("no sentences in its languages come with Dragoman: drawing some from its vocabulary")
+        samples = drawn(manifest, tokenizer)
     samples = fitting(samples, target.max_source_tokens)
     with replacing(out) as folder, TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.fp32.") as beside:
         report("making the fp32 graphs that the bundle is compared with")

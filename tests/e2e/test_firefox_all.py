@@ -1,5 +1,6 @@
 """Every direction of Firefox's models on one server: 20 students, of which the memory holds five."""
 
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -43,6 +44,17 @@ def firefox(tmp_path: Path, student: Path, monkeypatch: pytest.MonkeyPatch) -> I
         shelve(tmp_path / "dragoman", name, source=source, target=target, bundle=student, own_weights=True)
     with web.serving() as server:
         yield firefox_list(server, {pair: {"model.bin": b"x"} for pair in PAIRS})
+
+
+def test_a_student_that_reads_a_language_without_sentences_is_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "files").mkdir()
+    for file in STUDENT.iterdir():
+        shutil.copyfile(file, tmp_path / "files" / file.name.replace("ende", "csen"))
+    assert main(["import", str(tmp_path / "files"), "--out", str(tmp_path / "out"), "--bundle", "int8"]) == 0
+    assert "languages: cs to en\n" in (said := capsys.readouterr().out)
+    assert "\nno sentences in its languages come with Dragoman: drawing some from its vocabulary\n" in said
 
 
 def test_any_language_into_any_other_within_a_budget_of_memory(

@@ -1,6 +1,7 @@
 """The sentences of the package, and those of a user, between the marks of their languages."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -8,9 +9,11 @@ from dragoman.bundle import AlignmentHeads, Manifest, Provenance
 from dragoman.errors import DataError
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.tokenizer import Tokenizer
-from export.samples import Sample, fitting, of_corpus, shipped
+from export.samples import Sample, drawn, fitting, of_corpus, shipped
 from model.corpus import Corpus
 from model.transformer import Transformer
+from tests.hugging_face_files import sentences, train
+from tests.marian_bin import vocabulary
 
 CODES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "tr", "ar", "zh-Hans"]
 SENTENCES = 40
@@ -65,9 +68,25 @@ def test_other_codes_of_a_language_are_known(tokenizer: Tokenizer) -> None:
     assert len(shipped(manifest(languages), tokenizer)) == SENTENCES
 
 
-def test_a_language_without_sentences_is_named(tokenizer: Tokenizer) -> None:
-    with pytest.raises(DataError, match=r"no sentences in fi come with .*, only in en, de, .*: give some with --data"):
-        shipped(manifest(Languages.pair("fi", "en")), tokenizer)
+def test_of_a_language_without_sentences_pieces_are_drawn_as_often_as_they_were_seen() -> None:
+    tokenizer = Tokenizer.of({Path("tokenizer.model"): vocabulary("")})
+    finnish = manifest(Languages.pair("fi", "en"))
+    assert shipped(finnish, tokenizer) == []
+    samples = drawn(finnish, tokenizer)
+    assert samples == drawn(finnish, tokenizer)
+    assert len(samples) == 160
+    assert all(len(sample.source) > 3 for sample in samples)
+    pieces = Counter(id_ for sample in samples for id_ in tokenizer.encode(sample.text))
+    processor = tokenizer.source_processor
+    frequent = max(range(300), key=lambda id_: processor.get_score(id_) or -99)
+    assert frequent in [id_ for id_, _ in pieces.most_common(5)]
+
+
+def test_a_language_without_sentences_is_named_where_the_pieces_have_no_frequencies() -> None:
+    english, german = sentences()
+    pairs = train([*english, *german], vocab_size=300, model_type="bpe")
+    with pytest.raises(DataError, match=r"^no sentences in fi come with Dragoman: give some with --data$"):
+        drawn(manifest(Languages.pair("fi", "en")), Tokenizer.of({Path("tokenizer.model"): pairs}))
 
 
 def test_the_sentences_of_a_user(tokenizer: Tokenizer) -> None:

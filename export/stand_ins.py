@@ -11,33 +11,14 @@ from typing import Final
 
 from dragoman.bundle import Bundle
 from export.parity import SLOTS
+from model.stand_ins import MOST, STAND_INS
 from service.engine.offline import OfflineEngine
 from service.text.translator import Translator
 
-# Tried beside those that the sentences have.
-_NAMES: Final = (
-    "Tom",
-    "Maria",
-    "Mary",
-    "Anna",
-    "Boston",
-    "London",
-    "Paris",
-    "Berlin",
-    "Martin",
-    "Laura",
-    "Alex",
-    "Paul",
-    "Jane",
-    "Kyoto",
-    "Chicago",
-    "Texas",
-)
 _MOST_TRIED: Final = 32
 _MOST_SENTENCES: Final = 40
 _FEWEST_SENTENCES: Final = 10
 _LEAST_SHARE: Final = 0.9
-_MOST: Final = 8
 _NAME: Final = re.compile(r"(?<!\w)[^\W\d_a-z][^\W\d_]{2,}(?!\w)")
 
 
@@ -74,11 +55,11 @@ def _chosen(
     carriers, names = _carriers(texts, translate(texts))
     if len(carriers) < _FEWEST_SENTENCES:
         return ()
-    tried = list(dict.fromkeys([*names, *_NAMES]))[:_MOST_TRIED]
+    tried = list(dict.fromkeys([*STAND_INS, *names]))[:_MOST_TRIED]
     translations = iter(translate([before + name + behind for name in tried for before, behind in carriers]))
     copied = Counter({name: sum(_count(name, next(translations)) == 1 for _ in carriers) for name in tried})
     sure = [name for name in tried if copied[name] >= _LEAST_SHARE * len(carriers)]
-    return tuple(sorted(sure, key=lambda name: (pieces(name), -copied[name]))[:_MOST])
+    return tuple(sorted(sure, key=lambda name: (pieces(name), -copied[name]))[:MOST])
 
 
 def _carriers(texts: Sequence[str], translations: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:

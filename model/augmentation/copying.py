@@ -1,0 +1,104 @@
+"""Things that a translation copies, put into both sides: in place of words that they share, or between words."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+from model.augmentation import invention
+from model.augmentation.spelling import Pair
+from model.stand_ins import MOST, STAND_INS
+
+# Without punctuation and brackets around it.
+_WORD: Final = re.compile(r"(?<!\S)[\"'(\[„“«]*([^\s\"'(\[„“«](?:\S*[^\s\"')\].,;:!?…”“»])?)[\"')\].,;:!?…”“»]*(?!\S)")
+_MARK: Final = re.compile(r"(?<=[^\W_])[,;:.!?](?= )")
+_END_MARKS: Final = " .!?…:;,"
+_IN_FRONT: Final = ("{} ", "{}: ", "{}, ", "({}) ", "- {} ")
+_BETWEEN: Final = (" {}", " {}", " ({})")
+_BEFORE_STOP: Final = (" {}", " ({})", ": {}", " - {}", ", {}")
+_BEHIND: Final = (" {}", " ({})")
+
+
+class _Place(NamedTuple):
+    """Of a thing in both sides: characters [start, stop) of each that give way to it, and what may stand around it."""
+
+    source: tuple[int, int]
+    target: tuple[int, int]
+    forms: tuple[str, ...]
+
+
+def copies(pair: Pair, random: Random) -> Pair:
+    """Put one or two made-up names, addresses, numbers or placeholders into both sides."""
+    return _put(pair, random.choice((1, 1, 2)), _copied, random)
+
+
+def stand_ins(pair: Pair, random: Random) -> Pair:
+    """Put 1 to 8 of the names that stand in for protected text into both sides, each once, as the server does."""
+    around = " ".join(pair).casefold()
+    free = [name for name in STAND_INS if name.casefold() not in around]
+    names = random.sample(free, min(len(free), random.randint(1, MOST)))
+    return _put(pair, len(names), lambda old, random: names.pop(), random)
+
+
+def _copied(old: str, random: Random) -> str:
+    return invention.number(random) if old.isdecimal() else invention.copied(random)
+
+
+def _put(pair: Pair, count: int, new: Callable[[str, Random], str], random: Random) -> Pair:
+    """Put things into both sides: in place of shared words as far as there are any.
+
+    Args:
+        pair: source and target.
+        count: of the things.
+        new: gives the next thing, in place of a word or of "".
+        random: decides where.
+    """
+    shared, seams = _shared(*pair), _seams(*pair)
+    places = random.sample(shared, min(len(shared), count))
+    places += random.choices(seams, k=count - len(places))
+    source, target = pair
+    things = [random.choice(place.forms).format(new(source[slice(*place.source)], random)) for place in places]
+    return _edited(source, [place.source for place in places], things), _edited(
+        target, [place.target for place in places], things
+    )
+
+
+def _shared(source: str, target: str) -> list[_Place]:
+    """Find the words that stand once in each side, and there for themselves: names, numbers, addresses."""
+    found = [list(_WORD.finditer(side)) for side in (source, target)]
+    counts = [Counter(word[1] for word in words) for words in found]
+    spans = {word[1]: word.span(1) for word in found[1]}
+    return [
+        _Place(word.span(1), spans[word[1]], ("{}",))
+        for word in found[0]
+        if counts[0][word[1]] == counts[1][word[1]] == 1 and _is_name(word[1], is_first=word.start() == 0)
+    ]
+
+
+def _is_name(word: str, *, is_first: bool) -> bool:
+    """Tell whether a word that both sides have is no common word of both languages; 1 asks for a singular."""
+    if word.isalpha():
+        return len(word) > 1 and word[0].isupper() and not is_first
+    return len(word) > 1 or (word.isdecimal() and word != "1")
+
+
+def _seams(source: str, target: str) -> list[_Place]:
+    """Find places between words: in front, before the marks inside if both sides have the same, at the end."""
+    inner = [len(side.rstrip(_END_MARKS)) for side in (source, target)]
+    marks = [list(_MARK.finditer(side, 0, stop)) for side, stop in zip((source, target), inner, strict=True)]
+    seams = [_at(0, 0, _IN_FRONT), _at(inner[0], inner[1], _BEFORE_STOP), _at(len(source), len(target), _BEHIND)]
+    if [mark[0] for mark in marks[0]] == [mark[0] for mark in marks[1]]:
+        seams += [_at(one.start(), other.start(), _BETWEEN) for one, other in zip(*marks, strict=True)]
+    return seams
+
+
+def _at(source: int, target: int, forms: tuple[str, ...]) -> _Place:
+    return _Place((source, source), (target, target), forms)
+
+
+def _edited(text: str, places: Sequence[tuple[int, int]], things: Sequence[str]) -> str:
+    """Write things in their places; those of one place in the order given."""
+    for (start, stop), thing in sorted(zip(places, things, strict=True), key=lambda edit: edit[0], reverse=True):
+        text = text[:start] + thing + text[stop:]
+    return text

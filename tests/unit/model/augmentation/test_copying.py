@@ -1,0 +1,41 @@
+import re
+from random import Random
+
+from model.augmentation import copying
+from model.stand_ins import STAND_INS
+
+
+def test_shared_words_give_way_to_what_is_copied() -> None:
+    pair = ("We met Tilda in Oslo.", "Wir trafen Tilda in Oslo.")
+    made = [copying.copies(pair, Random(seed)) for seed in range(50)]
+    for source, target in made:
+        assert source.startswith("We met ")
+        assert source.endswith(".")
+        if "Tilda" not in source:
+            new = source.removeprefix("We met ").rpartition(" in ")[0]
+            assert target.startswith(f"Wir trafen {new} in ")
+    assert any("Tilda" not in source for source, _ in made)
+
+
+def test_a_number_gives_way_to_a_number_that_is_not_one() -> None:
+    for seed in range(50):
+        source, target = copying.copies(("Copy 48 files", "48 Dateien kopieren"), Random(seed))
+        assert "48" not in source or len(source) > len("Copy 48 files")
+        numbers = [[word for word in side.split() if word.isdecimal()] for side in (source, target)]
+        assert numbers[0] == numbers[1] != ["1"]
+
+
+def test_words_of_both_languages_stay() -> None:
+    """The first word has a capital in any case; 1 asks for a singular; what stands twice has no one place."""
+    for seed in range(50):
+        for side in copying.copies(("Name: Tilda, Tilda, 1", "Name: Tilda, Tilda, 1"), Random(seed)):
+            assert {"Name", "Tilda", "1"} <= set(re.findall(r"\w+", side))
+
+
+def test_stand_ins_stand_at_marks_that_both_sides_have() -> None:
+    pair = ("If it rains, we wait: then we go!", "Wenn es regnet, warten wir: dann gehen wir!")
+    made = [copying.stand_ins(pair, Random(seed)) for seed in range(100)]
+    for sides in made:
+        source, target = ([word for word in re.findall(r"\w+", side) if word in STAND_INS] for side in sides)
+        assert source == target
+    assert sum("rains, we" not in source for source, _ in made) > 20

@@ -10,7 +10,7 @@ def describe(error: ValidationError) -> str:
 
 def _one(fault: object) -> str:
     assert isinstance(fault, dict)
-    field = ".".join(map(str, fault["loc"]))
+    field = ".".join(str(part) for part in fault["loc"] if part != "[key]")
     if not field:  # about several fields, which the message names
         return requirement(fault["msg"])
     return f"{field}: {requirement(fault['msg'])}, not {fault['input']!r:.80}"

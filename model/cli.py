@@ -53,7 +53,8 @@ def build_parser() -> Parser:
     """Build the parser of the command line."""
     parser = Parser("dragoman train", description="Train a Transformer from a parallel corpus.")
     add = parser.add_argument
-    add("--train", type=Path, required=True, metavar="FILE", help="source<TAB>target lines; .xz, .gz or plain")
+    lines = "source<TAB>target lines, perhaps with <TAB>tag behind; .xz, .gz, .bz2 or plain"
+    add("--train", type=Path, required=True, action="append", metavar="FILE", help=f"{lines}; may be given repeatedly")
     add("--dev", type=Path, required=True, metavar="FILE", help="like --train; used to choose the best weights")
     add("--out", type=Path, required=True, metavar="DIR", help="folder of the run; the result is DIR/checkpoint")
     add("--resume", action="store_true", help="continue the run in DIR; give the same options again")
@@ -63,9 +64,35 @@ def build_parser() -> Parser:
     return parser
 
 
+class _Assign(argparse.Action):
+    """Collects NAME=NUMBER of a flag that may be given repeatedly, in order, each name once."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        name, _, number = str(values).rpartition("=")
+        given = getattr(namespace, self.dest, {})
+        try:
+            value = float(number)
+        except ValueError:
+            raise argparse.ArgumentError(self, f"must be {self.metavar}, is {values!r}") from None
+        if not name:
+            raise argparse.ArgumentError(self, f"must be {self.metavar}, is {values!r}")
+        if name in given:
+            raise argparse.ArgumentError(self, f"{name!r} is given twice")
+        setattr(namespace, self.dest, given | {name: value})
+
+
+_ASSIGNED = {"weight": "PATTERN=COPIES", "augment": "KIND=SHARE"}
+
+
 def _add_option(parser: argparse.ArgumentParser, name: str, field: FieldInfo) -> None:
     """Add the flag of an option, which is left out of the result where it is not given."""
-    default = field.default if field.default != "" else "none"
+    default = "none" if field.default in ("", {}) else field.default
     how: dict[str, Any] = {"default": argparse.SUPPRESS, "help": f"{field.description} (default: {default})"}
     if field.annotation is bool:
         how["action"] = argparse.BooleanOptionalAction
@@ -73,6 +100,8 @@ def _add_option(parser: argparse.ArgumentParser, name: str, field: FieldInfo) ->
         how["choices"] = get_args(field.annotation)
     elif field.annotation is str:
         how |= {"type": language, "metavar": "CODE"}
+    elif get_origin(field.annotation) is dict:
+        how |= {"action": _Assign, "metavar": _ASSIGNED[name]}
     else:
         is_whole = isinstance(field.default, int)
         how |= {"type": int if is_whole else float, "metavar": "N" if is_whole else "X"}
@@ -84,7 +113,7 @@ def _how_to_go_on(out: Path) -> str:
         return f"the run is saved in {out}; the same command with --resume continues it"
     if (out / "tokenizer").exists():
         return "no step was saved; the same command with --resume starts again"
-    return "nothing was written"
+    return "no step was saved; the same command starts again"
 
 
 def _say(message: str) -> None:

@@ -1,12 +1,13 @@
-"""Parallel corpora: lines of two sides with a tab between, plain or compressed."""
+"""Parallel corpora: lines of two sides with a tab between, and perhaps a tag behind them, plain or compressed."""
 
 import bz2
 import gzip
 import lzma
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from dragoman.errors import DataError
 
@@ -32,35 +33,64 @@ def open_text(path: Path) -> IO[str]:
     return opener(path, "rt", encoding="utf-8", errors="replace", newline="\n")  # type: ignore[no-any-return, operator]
 
 
-def read_corpus(path: Path) -> Corpus:
-    """Read `source TAB target` lines.
+class Row(NamedTuple):
+    """A pair of a corpus; `tag` says where it is from: the third column, or else the name of the file up to a dot."""
 
-    A line without exactly one tab, with an empty side or with bytes that are not UTF-8 is counted and skipped.
+    source: str
+    target: str
+    tag: str
+
+
+def read_rows(path: Path, broken: list[int]) -> Iterator[Row]:
+    """Yield the pairs of `source TAB target` or `source TAB target TAB tag` lines, one at a time.
+
+    The first line that is one or the other says how many columns the file has. A line with another number of them, with
+    an empty one or with bytes that are not UTF-8 is skipped.
+
+    Args:
+        path: of the file.
+        broken: takes the numbers of the lines that were skipped.
 
     Raises:
         DataError: the file cannot be read, is empty, or more than 1 % of its lines are broken.
     """
-    sources, targets, broken = [], [], []
+    columns, pairs = 0, 0
+    name = path.name.partition(".")[0]
     try:
         with open_text(path) as lines:
             for number, line in enumerate(lines, 1):
                 fields = [field.strip() for field in line.rstrip("\r\n").split("\t")]
-                if len(fields) == 2 and all(fields) and "\ufffd" not in line:
-                    sources.append(fields[0])
-                    targets.append(fields[1])
+                is_whole = len(fields) in (columns or 2, columns or 3) and all(fields) and "\ufffd" not in line
+                if is_whole:
+                    columns = len(fields)
+                    pairs += 1
+                    yield Row(fields[0], fields[1], fields[2] if columns > 2 else name)
                 else:
                     broken.append(number)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise _unreadable(path, error) from error
-    total = len(sources) + len(broken)
+    total = pairs + len(broken)
     if not total:
         raise DataError(f"{path}: is empty")
-    if not sources or len(broken) > max(1, MAX_BROKEN_SHARE * total):
+    if not pairs or len(broken) > max(1, MAX_BROKEN_SHARE * total):
+        expected = "source<TAB>target<TAB>tag" if columns > 2 else "source<TAB>target"
         raise DataError(
-            f"{path}: {len(broken)} of {total} lines are not 'source<TAB>target' in UTF-8, more than "
+            f"{path}: {len(broken)} of {total} lines are not '{expected}' in UTF-8, more than "
             f"{MAX_BROKEN_SHARE:.0%} allowed; first broken lines: {broken[:5]}"
         )
-    return Corpus(sources, targets, broken)
+
+
+def read_corpus(path: Path) -> Corpus:
+    """Read the pairs of a file, without their tags, as `read_rows` does.
+
+    Raises:
+        DataError: as `read_rows`.
+    """
+    corpus = Corpus([], [], [])
+    for source, target, _ in read_rows(path, corpus.broken_lines):
+        corpus.sources.append(source)
+        corpus.targets.append(target)
+    return corpus
 
 
 def read_sentences(path: Path) -> Corpus:

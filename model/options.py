@@ -1,10 +1,11 @@
 """How to train, as data."""
 
-from typing import Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.bundle import DecoderCell
+from model.augmentation.kinds import Kind
 from model.config import TransformerConfig
 
 
@@ -15,6 +16,14 @@ class TrainingOptions(BaseModel):
 
     source_language: str = Field(default="", description="BCP-47 code of the source side, recorded for export")
     target_language: str = Field(default="", description="BCP-47 code of the target side, recorded for export")
+    weight: dict[str, Annotated[float, Field(ge=0, le=1000)]] = Field(
+        default={},
+        description="copies of a pair in an epoch, by shell pattern of its tag; the last that matches counts",
+    )
+    filter: bool = Field(default=False, description="leave pairs out whose lengths, numbers or letters do not fit")
+    augment: dict[Kind, Annotated[float, Field(ge=0, le=1)]] = Field(
+        default={}, description=f"share of the pairs that are changed so: {', '.join(get_args(Kind))}"
+    )
     vocabulary_size: int = Field(default=8000, gt=260, description="pieces of the tokenizer (of each, if apart)")
     joint: bool = Field(default=True, description="one tokenizer and one embedding for both languages")
     d_model: int = Field(default=256, gt=0, description="width of the model")

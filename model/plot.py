@@ -16,7 +16,9 @@ def plot_learning_curve(progress: Progress, file: Path) -> None:
     """Write the figure of `learning_curve` as PNG."""
     mpl.use("Agg")
     figure = learning_curve(progress)
-    figure.savefig(file, dpi=120)
+    partial = file.with_suffix(".partial")  # whoever looks at the picture while the run goes on sees a whole one
+    figure.savefig(partial, dpi=120, format="png")
+    partial.replace(file)
     plt.close(figure)
 
 

@@ -29,11 +29,16 @@ FREE_OPTIONS = {
 
 @dataclass
 class Progress:
-    """Where a run stands. `curve` and `dev_losses` hold step and loss, `evaluations` step and dev BLEU."""
+    """Where a run stands. `curve` and `dev_losses` hold step and loss, `evaluations` step and dev BLEU.
+
+    `batch` batches of the pool `pool` of the epoch are used; `too_long` counts the pairs that were left out so far.
+    """
 
     step: int = 0
     epoch: int = 0
+    pool: int = 0
     batch: int = 0
+    too_long: int = 0
     seconds: float = 0.0
     tokens: int = 0
     best_bleu: float = -1.0
@@ -125,10 +130,15 @@ class RunFolder:
         changed = [
             f"{name} was {before[name]}, is {value}"
             for name, value in options.items()
-            if name not in FREE_OPTIONS and before[name] != value
+            if name not in FREE_OPTIONS and _in_order(before[name]) != _in_order(value)
         ]
         if changed:
             raise DataError(f"{self._state}: cannot resume with other options: {'; '.join(changed)}")
+
+
+def _in_order(value: Any) -> Any:
+    """Give what is equal only if the order is."""
+    return list(value.items()) if isinstance(value, dict) else value
 
 
 def _random_states() -> dict[str, Tensor]:

@@ -1,10 +1,11 @@
 """The training loop: batches in, a checkpoint out; killed at any moment, it can go on."""
 
 import platform
+import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,29 +15,39 @@ from tqdm import tqdm
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer
+from model.batches import SpecialIds, Tokenized, bucket, collate
 from model.checkpoint import average, copy_tokenizer, load_checkpoint, load_weights, save_checkpoint, weights
 from model.corpus import Corpus, read_corpus
-from model.data import Batch, PairDataset, SpecialIds
+from model.data import Batch
 from model.evaluate import translate
 from model.layout import WEIGHTS
 from model.loss import Loss
 from model.optim import Optimizers, Schedule
 from model.options import TrainingOptions
 from model.plot import plot_learning_curve
+from model.prefetch import StreamPlan, prefetch
 from model.scores import Scores, score
 from model.state import Progress, RunFolder
+from model.store import store
+from model.stream import Pairs, StreamOptions, pool_size
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
 
 Report = Callable[[str], None]
 
+# More would make the training of a tokenizer longer, not better.
+MOST_TOKENIZER_PAIRS = 250_000
+
 
 class Trainer:
-    """One training run in a folder: `checkpoint/` (the best so far), `tokenizer/`, `state/`, `snapshots/`."""
+    """One training run in a folder: `checkpoint/` (the best so far), `corpus/`, `tokenizer/`, `state/`, `snapshots/`.
+
+    The batches are made by another process, see `prefetch`.
+    """
 
     def __init__(
         self,
-        train_file: Path,
+        train_files: Sequence[Path],
         dev_file: Path,
         out: Path,
         options: TrainingOptions,
@@ -48,8 +59,8 @@ class Trainer:
         """Read the corpora, train or load the tokenizer, build or load the model.
 
         Args:
-            train_file: source<TAB>target lines.
-            dev_file: as `train_file`; chooses the weights that are kept.
+            train_files: source<TAB>target lines, perhaps with <TAB>tag.
+            dev_file: as one of `train_files`; chooses the weights that are kept.
             out: folder of the run.
             options: how to train.
             resume: go on with the run in `out`.
@@ -61,7 +72,7 @@ class Trainer:
                 not fit `options`.
             BundleError: `init` is no checkpoint.
         """
-        if not resume and out.exists() and any(out.iterdir()):
+        if not resume and _has_begun(out):
             raise DataError(f"{out} is not empty; --resume goes on with the run in it")
         if resume and not (out / "tokenizer").exists():
             raise DataError(f"{out}: nothing to resume")
@@ -69,38 +80,35 @@ class Trainer:
         self.out, self.options, self.device = out, options, torch_device(options)
         self.folder = RunFolder(out, options.average)
         resume = self.folder.exists()  # a run that was killed before it saved anything begins anew
-        report(f"reading {train_file} and {dev_file}")
-        corpus, self.dev = read_reporting(train_file), read_reporting(dev_file)
         start = initial_model(init, options) if init and not resume else None
+        report(f"reading {', '.join(map(str, train_files))} and {dev_file}")
+        self.dev = read_reporting(dev_file)
+        pairs, files = open_pairs(train_files, out, options, anew=not resume)
         if init and start:
             copy_tokenizer(init, out / "tokenizer")
         elif not resume:
-            new_tokenizer(corpus, out / "tokenizer", options, report)
+            new_tokenizer(pairs.sample(MOST_TOKENIZER_PAIRS), out / "tokenizer", options, report)
         self.tokenizer = Tokenizer.open(out / "tokenizer")
         torch.manual_seed(options.seed)
         config = options.transformer(self.tokenizer.vocabulary_sizes)
         self.model = Transformer(config, options.dropout).to(self.device)
         if init and start:
             load_weights(self.model, weights(start), init)
-        report(f"tokenizing {len(corpus):,} pairs")
         ids = SpecialIds(config.pad_id, config.start_id, config.eos_id)
-        self.dataset = PairDataset(
-            corpus, self.tokenizer, ids, max_tokens=options.max_tokens, candidates=options.candidates
-        )
-        self.dev_dataset = PairDataset(self.dev, self.tokenizer, ids, max_tokens=options.max_tokens)
-        if not len(self.dataset):
-            raise DataError(f"{train_file}: no pair is shorter than {options.max_tokens} tokens")
+        self.plan = StreamPlan(out / "corpus", out / "tokenizer", ids, stream_options(options))
+        self.epoch_pools = pairs.mixture.expected / pool_size(options.batch_tokens)
+        self.dev_batches = self._dev_batches(ids)
         self.optimizers = Optimizers(
             self.model, rate=options.rate, adam_rate=options.adam_rate, weight_decay=options.weight_decay
         )
         self.schedule = Schedule(options.rate, options.warmup_steps, options.decay_steps, options.steps)
-        self.progress = self.folder.load(self.model, self.optimizers, options.model_dump()) if resume else Progress()
+        self.progress = self.folder.load(self.model, self.optimizers, self._options()) if resume else Progress()
         self.provenance = {
-            "train": {"file": train_file.name, "sha256": sha256(train_file), "pairs": len(corpus)},
+            "train": files,
+            "weights": pairs.mixture.report(),
             "dev": {"file": dev_file.name, "sha256": sha256(dev_file), "pairs": len(self.dev)},
-            "left_out": {"broken_lines": len(corpus.broken_lines), "too_long": self.dataset.too_long},
             "init": init and {"sha256": sha256(init / WEIGHTS)},
-            "options": options.model_dump() | {"vocabulary_size": max(self.tokenizer.vocabulary_sizes)},
+            "options": self._options() | {"vocabulary_size": max(self.tokenizer.vocabulary_sizes)},
             "versions": {"torch": torch.__version__, "python": platform.python_version()},
         }
         self.loss = Loss(self.model, smoothing=options.label_smoothing, compiled=options.compile)
@@ -117,8 +125,8 @@ class Trainer:
         if self._evaluation_is_due():  # the run was killed between saving this step and the end of its evaluation
             self._evaluate()
         bar = tqdm(total=options.steps, initial=progress.step, unit="step", mininterval=1, smoothing=0.05)
-        with bar, _ctrl_c_heard() as interrupted:
-            for batch in self._batches():
+        with bar, _ctrl_c_heard() as interrupted, closing(self._batches()) as batches:
+            for batch in batches:
                 if progress.step >= options.steps or progress.stale_evaluations >= options.patience:
                     break
                 self._step(batch, bar)
@@ -126,7 +134,6 @@ class Trainer:
                     # No snapshot: a resumed run averages the same weights as one that was never interrupted.
                     self._save(snapshot=False)
                     raise KeyboardInterrupt
-        plot_learning_curve(progress, self.out / "learning-curve.png")
         return progress
 
     def _step(self, batch: Batch, bar: "tqdm[NoReturn]") -> None:
@@ -144,16 +151,25 @@ class Trainer:
         if due:
             self._evaluate()
 
-    def _batches(self) -> Iterator[Batch]:
-        """Yield batches without end, from where the run stands; position and batch move together."""
-        while True:
-            plan = self.dataset.epoch(self.options.seed, self.progress.epoch, self.options.batch_tokens)
-            while self.progress.batch < len(plan):
-                items = plan[self.progress.batch]
-                self.progress.batch += 1
-                yield self.dataset.collate(items)
-            self.progress.epoch += 1
-            self.progress.batch = 0
+    def _batches(self) -> Generator[Batch]:
+        """Yield batches without end, from where the run stands; position and batch move together.
+
+        Raises:
+            DataError: an epoch has none.
+        """
+        progress = self.progress
+        first = progress.epoch
+        with prefetch(self.plan, progress.epoch, progress.pool) as pools:
+            for epoch, number, pool in pools:
+                if (epoch, number) != (progress.epoch, progress.pool):
+                    progress.epoch, progress.pool, progress.batch = epoch, number, 0
+                if epoch > first and not progress.step:
+                    raise DataError(f"no pair is shorter than {self.options.max_tokens} tokens (--max-tokens)")
+                if not progress.batch:
+                    progress.too_long += pool.too_long
+                while progress.batch < len(pool.batches):
+                    progress.batch += 1
+                    yield Batch.of(pool.batches[progress.batch - 1])
 
     def _update(self, batch: Batch) -> float:
         """Make one optimizer step; returns the loss."""
@@ -181,15 +197,18 @@ class Trainer:
         return planned and (not evaluations or evaluations[-1][0] < step)
 
     def _save(self, *, snapshot: bool = True) -> None:
-        self.folder.save(self.model, self.optimizers, self.progress, self.options.model_dump(), snapshot=snapshot)
+        self.folder.save(self.model, self.optimizers, self.progress, self._options(), snapshot=snapshot)
+
+    def _options(self) -> dict[str, Any]:
+        return self.options.model_dump(mode="json")
 
     def _evaluate(self) -> None:
-        """Score the average of the newest snapshots on dev; the best so far becomes the checkpoint."""
+        """Score the average of the newest snapshots on dev; the best so far becomes the checkpoint. Draw the curve."""
         averaged = Transformer(self.model.config).to(self.device).eval()
         load_weights(averaged, average(self.folder.snapshots(self.progress.step)), self.out)
         scores = score(translate(averaged, self.tokenizer, self.dev.sources), self.dev.targets)
         self.progress.evaluations.append((self.progress.step, scores.bleu))
-        if len(self.dev_dataset):
+        if self.dev_batches:
             self.progress.dev_losses.append((self.progress.step, round(self._dev_loss(averaged), 4)))
         tqdm.write(f"step {self.progress.step}: dev BLEU {scores.bleu:.2f}, chrF {scores.chrf:.2f}")
         if scores.bleu > self.progress.best_bleu:
@@ -197,14 +216,21 @@ class Trainer:
             save_checkpoint(self.out / "checkpoint", averaged, self.out / "tokenizer", self._report(scores), self.dev)
         else:
             self.progress.stale_evaluations += 1
+        plot_learning_curve(self.progress, self.out / "learning-curve.png")
+
+    def _dev_batches(self, ids: SpecialIds) -> list[Batch]:
+        """Tokenize dev, without pairs that are too long."""
+        sides = zip(self.dev.sources, self.dev.targets, strict=True)
+        pairs = [Tokenized(self.tokenizer.encode(s), self.tokenizer.encode_target(t)) for s, t in sides]
+        short = [pair for pair in pairs if max(map(len, pair)) < self.options.max_tokens]
+        return [Batch.of(collate(each, ids)) for each in bucket(short, self.options.batch_tokens)]
 
     @torch.no_grad()
     def _dev_loss(self, model: Transformer) -> float:
         """Compute the loss on dev, as in training but without dropout, in nats per token."""
         loss = Loss(model, smoothing=self.options.label_smoothing)
         total, tokens = 0.0, 0
-        for items in self.dev_dataset.epoch(self.options.seed, 0, self.options.batch_tokens):
-            batch = self.dev_dataset.collate(items)
+        for batch in self.dev_batches:
             tensors = [batch.source, batch.source_lengths, batch.target_in, batch.target_out]
             count = int((batch.target_out != model.config.pad_id).sum())
             total += float(loss(*(tensor.to(self.device) for tensor in tensors))) * count
@@ -215,15 +241,13 @@ class Trainer:
         return self.provenance | {
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "steps": self.progress.step,
-            "epochs": round(self.progress.epoch + self.progress.batch / max(1, self._epoch_batches()), 2),
+            "epochs": round(self.progress.epoch + min(1, self.progress.pool / self.epoch_pools), 2),
+            "too_long": self.progress.too_long,
             "seconds": round(self.progress.seconds),
             "tokens": self.progress.tokens,
             "device": str(self.device),
             "dev_scores": scores.as_dict(),
         }
-
-    def _epoch_batches(self) -> int:
-        return len(self.dataset.epoch(self.options.seed, self.progress.epoch, self.options.batch_tokens))
 
 
 @contextmanager
@@ -253,6 +277,49 @@ def torch_device(options: TrainingOptions) -> torch.device:
     if options.device == "cuda" and not available:
         raise DataError("device cuda: torch finds no GPU here; --device auto or --device cpu trains without one")
     return torch.device("cuda" if available and options.device != "cpu" else "cpu")
+
+
+def _has_begun(out: Path) -> bool:
+    """Tell whether a folder has anything but the corpus of a run that ended before it had a tokenizer."""
+    return out.exists() and any(not entry.name.startswith("corpus") for entry in out.iterdir())
+
+
+def open_pairs(
+    files: Sequence[Path], out: Path, options: TrainingOptions, *, anew: bool
+) -> tuple[Pairs, list[dict[str, Any]]]:
+    """Put the corpora into the folder of a run, or take those that are there.
+
+    Args:
+        files: of pairs.
+        out: folder of the run.
+        options: of the run.
+        anew: whether what is there is that of a run that never began.
+
+    Returns:
+        The pairs, and what is known of each file, for training.json.
+
+    Raises:
+        DataError: a file cannot be used, is not the one that the run began with, or the weights do not fit.
+    """
+    folder = out / "corpus"
+    if anew:
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        found = store(files, folder, filters=options.filter)
+        return Pairs(found, stream_options(options)), found.record["files"]
+    except BaseException:
+        if anew:
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                out.rmdir()
+        raise
+
+
+def stream_options(options: TrainingOptions) -> StreamOptions:
+    """Choose what batches are made by."""
+    return StreamOptions(
+        options.seed, options.weight, options.augment, options.candidates, options.max_tokens, options.batch_tokens
+    )
 
 
 def new_tokenizer(corpus: Corpus, folder: Path, options: TrainingOptions, report: Report) -> None:

@@ -36,6 +36,8 @@ OPTIONS = {
     "save-steps": 4,
     "evaluate-steps": 20,
     "average": 3,
+    "weight": "train=1.5",
+    "augment": "copies=0.3",
     "device": "cpu",
 }
 
@@ -52,7 +54,13 @@ class Run:
         command = [sys.executable, "-m", "dragoman.cli", "train", *self._arguments, *more]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}  # sums in the same order, run by run
         return subprocess.Popen(
-            command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            cwd=REPOSITORY,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
 
     def finish(self, *more: str) -> str:
@@ -79,6 +87,17 @@ class Run:
         process.communicate()
         assert process.returncode == -signal.SIGKILL
         return self.saved_step()
+
+    def interrupt_at(self, step: int) -> str:
+        """Runs as `kill_at` does, but with a Ctrl-C, which all processes of a terminal get; gives what it printed."""
+        process = self.start()
+        end_s = time.monotonic() + PATIENCE_S
+        while self.saved_step() < step and process.poll() is None and time.monotonic() < end_s:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 130, stderr
+        return stderr
 
     def tensors(self, name: str) -> dict[str, torch.Tensor]:
         return load_file(self.out / name)
@@ -117,7 +136,7 @@ def test_what_a_run_leaves(whole: tuple[Run, str], corpora: tuple[Path, Path]) -
     assert (run.out / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
     assert run.saved_step() == 60
     report = run.report()
-    assert report["left_out"] == {"broken_lines": 2, "too_long": report["left_out"]["too_long"]}
+    assert [each["broken_lines"] for each in report["train"]] == [2]
     assert report["steps"] in (20, 40, 60)
     assert {"train", "dev", "options", "versions", "parameters", "epochs", "dev_scores"} <= report.keys()
     model, tokenizer = load_checkpoint(run.out / "checkpoint")
@@ -141,6 +160,15 @@ def test_killed_and_resumed_it_ends_bitwise_the_same(
     for report in reports:
         del report["seconds"]
     assert reports[0] == reports[1]
+
+
+def test_ctrl_c_in_a_terminal_is_one_line(corpora: tuple[Path, Path], tmp_path: Path) -> None:
+    """The process that makes batches gets the signal, too."""
+    run = Run(tmp_path / "run", *corpora)
+    stderr = run.interrupt_at(4)
+    assert "Traceback" not in stderr
+    expected = f"interrupted; the run is saved in {run.out}; the same command with --resume continues it"
+    assert stderr.splitlines()[-1] == f"dragoman train: {expected}"
 
 
 def test_a_folder_with_something_in_it(whole: tuple[Run, str]) -> None:

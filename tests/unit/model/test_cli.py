@@ -69,8 +69,57 @@ def test_languages_are_recorded_and_progress_is_said(data: Path, tmp_path: Path,
     assert (options["source_language"], options["target_language"]) == ("en", "de")
     captured = capsys.readouterr()
     said = [line.split()[0] for line in captured.out.splitlines()]
-    assert said[:3] == ["reading", "training", "tokenizing"]
+    assert said[:2] == ["reading", "training"]
     assert "BLEU -1" not in captured.err
+
+
+def test_sources_weights_and_augmentation(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    more = [
+        f"--train={data / 'dev.tsv'}",
+        "--weight=*=2",
+        "--weight=dev=0.5",
+        "--augment=lower=0.1",
+        "--augment=join=1",
+    ]
+    assert main([*flags(data, out, steps=6), *more]) == 0
+    report = json.loads((out / "checkpoint" / "training.json").read_text())
+    assert [each["file"] for each in report["train"]] == ["train.tsv", "dev.tsv"]
+    assert report["options"]["weight"] == {"*": 2, "dev": 0.5}
+    assert report["options"]["augment"] == {"lower": 0.1, "join": 1}
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--weight=ui", "argument --weight: must be PATTERN=COPIES, is 'ui'"),
+        ("--weight==2", "argument --weight: must be PATTERN=COPIES, is '=2'"),
+        ("--augment=lower=often", "argument --augment: must be KIND=SHARE, is 'lower=often'"),
+        ("--weight=*=3", "argument --weight: '*' is given twice"),
+    ],
+)
+def test_an_assignment_that_is_none(data: Path, tmp_path: Path, capsys, flag: str, message: str) -> None:
+    with pytest.raises(SystemExit):
+        main([*flags(data, tmp_path / "out"), "--weight=*=2", flag])
+    assert one_line(capsys) == f"dragoman train: {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--weight=dev=-1", "weight.dev: must be greater than or equal to 0, not -1.0"),
+        ("--augment=lower=1.5", "augment.lower: must be less than or equal to 1, not 1.5"),
+        (
+            "--augment=lwr=0.5",
+            "augment.lwr: must be 'join', 'no-stop', 'typos', 'lower', 'title', 'caps', 'emoji', 'copies'",
+        ),
+        ("--weight=ui-*=2", "weight: 'ui-*' matches no tag of the corpus; its tags are train"),
+    ],
+)
+def test_an_assignment_of_something_else(data: Path, tmp_path: Path, capsys, flag: str, message: str) -> None:
+    assert main([*flags(data, tmp_path / "out"), flag]) == 2
+    assert one_line(capsys).startswith(f"dragoman train: {message}")
+    assert not (tmp_path / "out").exists()
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(data: Path, tmp_path: Path, capsys, monkeypatch) -> None:
@@ -100,7 +149,10 @@ def test_ctrl_c_saves_and_says_how_to_go_on(data: Path, tmp_path: Path, capsys, 
 
 @pytest.mark.parametrize(
     ("method", "words"),
-    [("train_tokenizer", "nothing was written"), ("PairDataset", "no step was saved; the same command with --resume")],
+    [
+        ("train_tokenizer", "no step was saved; the same command starts again"),
+        ("Optimizers", "the same command with --resume starts"),
+    ],
 )
 def test_ctrl_c_before_the_first_step(data: Path, tmp_path: Path, capsys, monkeypatch, method: str, words: str) -> None:
     def interrupt(*arguments: Any, **options: Any) -> None:

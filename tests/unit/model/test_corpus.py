@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DataError
-from model.corpus import Corpus, open_text, read_corpus, read_sentences
+from model.corpus import Corpus, Row, open_text, read_corpus, read_rows, read_sentences
 
 GOOD = "good morning\tguten Morgen\n"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -118,3 +118,18 @@ def test_lines_that_are_no_sentences(content: bytes, message: str, tmp_path: Pat
         read_sentences(file)
     with pytest.raises(DataError, match="cannot read: No such file"):
         read_sentences(tmp_path / "none")
+
+
+def test_a_third_column_is_a_tag(tmp_path: Path) -> None:
+    """The first whole line says how many columns the file has."""
+    file = tmp_path / "corpus.part.tsv"
+    file.write_text("broken\n" + "a\tb\tui\n" * 200 + "c\td\n")
+    broken: list[int] = []
+    assert [*read_rows(file, broken)] == [Row("a", "b", "ui")] * 200
+    assert broken == [1, 202]
+    assert read_corpus(file) == Corpus(["a"] * 200, ["b"] * 200, [1, 202])
+    file.write_text("a\tb\n" * 200 + "a\tb\tui\n")
+    assert [*read_rows(file, [])] == [Row("a", "b", "corpus")] * 200
+    file.write_text("a\tb\tui\n" + "a\tb\n" * 9)
+    with pytest.raises(DataError, match="9 of 10 lines are not 'source<TAB>target<TAB>tag'"):
+        list(read_rows(file, []))

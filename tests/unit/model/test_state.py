@@ -57,7 +57,7 @@ def test_a_loaded_state_goes_on_bitwise(build: Build, tmp_path: Path) -> None:
 def test_progress_is_kept_whole(build: Build, tmp_path: Path) -> None:
     run = Run(build, tmp_path)
     run.train(1)
-    run.progress = Progress(1, 2, 3, 4.5, 6, 7.5, 8, [(1, 0.5)], [(1, 12.25)])
+    run.progress = Progress(1, 2, 3, 4, 5, 6.5, 7, 8.5, 9, [(1, 0.5)], [(1, 12.25)])
     run.save()
     loaded = run.folder.load(run.model, run.optimizers, OPTIONS)
     assert asdict(loaded) | {"curve": [], "evaluations": []} == asdict(run.progress) | {"curve": [], "evaluations": []}

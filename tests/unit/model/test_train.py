@@ -64,7 +64,7 @@ def files(corpus: Corpus, tmp_path: Path) -> tuple[Path, Path]:
 @pytest.fixture
 def trainer(files: tuple[Path, Path]) -> NewTrainer:
     def trainer(out: Path, *, resume: bool = False, init: Path | None = None, **options: Any) -> Trainer:
-        return Trainer(*files, out, TrainingOptions(**TINY | options), resume=resume, init=init)
+        return Trainer([files[0]], files[1], out, TrainingOptions(**TINY | options), resume=resume, init=init)
 
     return trainer
 
@@ -103,7 +103,7 @@ def test_really_learns(tmp_path: Path) -> None:
     plan = {"steps": 250, "warmup_steps": 20, "decay_steps": 100, "save_steps": 10, "evaluate_steps": 250}
     rates = {"rate": 2e-2, "adam_rate": 5e-3, "dropout": 0.0, "weight_decay": 0.0}
     options = TrainingOptions(**TINY | plan | rates | {"vocabulary_size": 306, "batch_tokens": 600, "d_ff": 64})
-    progress = Trainer(train_file, dev_file, tmp_path / "out", options, resume=False).run()
+    progress = Trainer([train_file], dev_file, tmp_path / "out", options, resume=False).run()
     assert progress.best_bleu > 90
     model, tokenizer = load_checkpoint(tmp_path / "out" / "checkpoint")
     assert translate(model, tokenizer, ["the bakery opens at six today"]) == ["der Bäckerei öffnet um sechs heute"]
@@ -117,9 +117,9 @@ def test_what_a_run_leaves(trainer: NewTrainer, tmp_path: Path) -> None:
     assert (out / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
     report = json.loads((out / "checkpoint" / "training.json").read_text())
     assert report["dev_scores"]["bleu"] == progress.best_bleu
-    assert report["train"]["pairs"] == 90
+    assert [each["pairs"] for each in report["train"]] == [90]
     assert report["dev"]["pairs"] == 8
-    assert report["left_out"] == {"broken_lines": 0, "too_long": 0}
+    assert report["train"][0]["broken_lines"] == report["too_long"] == 0
     assert report["options"]["seed"] == 1
     assert report["tokens"] > 0
     model, _ = load_checkpoint(out / "checkpoint")
@@ -143,16 +143,22 @@ class Killed(BaseException):
 def test_resumed_anywhere_it_ends_alike(
     trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, calls: int
 ) -> None:
-    """Killed as a step, a save or an evaluation begins, or right behind it."""
-    trainer(tmp_path / "whole").run()
+    """Killed as a step, a save or an evaluation begins, or right behind it; with all that is drawn anew each epoch."""
+    drawn = {"candidates": 3, "weight": {"train": 1.5}, "augment": {"typos": 0.3, "join": 0.2, "copies": 0.3}}
+    trainer(tmp_path / "whole", **drawn).run()
     for moment in ("before", "after"):
         out = tmp_path / moment
-        monkeypatch.setattr(Trainer, when, dying(getattr(Trainer, when), calls, moment))
+        kill(monkeypatch, when, calls, moment)
         with pytest.raises(Killed):
-            trainer(out).run()
+            trainer(out, **drawn).run()
         monkeypatch.undo()
-        trainer(out, resume=True).run()
+        trainer(out, resume=True, **drawn).run()
         assert_same_end(tmp_path / "whole", out)
+
+
+def kill(monkeypatch: pytest.MonkeyPatch, when: str, calls: int, moment: str) -> None:
+    """Has the `calls`th call of a method end the run."""
+    monkeypatch.setattr(Trainer, when, dying(getattr(Trainer, when), calls, moment))
 
 
 def dying(method: Callable[..., Any], calls: int, moment: str) -> Callable[..., Any]:
@@ -170,6 +176,76 @@ def dying(method: Callable[..., Any], calls: int, moment: str) -> Callable[..., 
         return result
 
     return call
+
+
+def test_resumed_in_a_later_pool_and_epoch(
+    trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool of 80 pairs and one of 10 make an epoch."""
+    options = {"batch_tokens": 20, "steps": 100, "evaluate_steps": 100, "augment": {"typos": 0.5}}
+    assert trainer(tmp_path / "whole", **options).run().epoch == 1
+    for step in (30, 85, 95):
+        out = tmp_path / str(step)
+        kill(monkeypatch, "_update", step, "after")
+        with pytest.raises(Killed):
+            trainer(out, **options).run()
+        monkeypatch.undo()
+        trainer(out, resume=True, **options).run()
+        assert_same_end(tmp_path / "whole", out)
+
+
+def test_a_run_of_before_there_were_pools_goes_on(trainer: NewTrainer, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    trainer(out).run()
+    progress = json.loads((out / "state" / "progress.json").read_text())
+    del progress["pool"], progress["too_long"]
+    (out / "state" / "progress.json").write_text(json.dumps(progress | {"batch": 5000}))
+    shutil.rmtree(out / "corpus")
+    assert trainer(out, resume=True, steps=15).run().step == 15
+
+
+def test_sources_and_weights_are_recorded(files: tuple[Path, Path], tmp_path: Path) -> None:
+    tagged = tmp_path / "tagged.tsv"
+    lines = files[0].read_text().splitlines()
+    tagged.write_text("".join(f"{line}\t{'ui' if n % 3 else 'doc-mt'}\n" for n, line in enumerate(lines)))
+    made: dict[str, Any] = {"weight": {"*-mt": 0.0, "ui": 2.5}, "augment": {"lower": 0.1}, "filter": True}
+    options = TrainingOptions(**TINY | made)
+    Trainer([files[0], tagged], files[1], tmp_path / "out", options, resume=False).run()
+    report = json.loads((tmp_path / "out" / "checkpoint" / "training.json").read_text())
+    assert [each["file"] for each in report["train"]] == ["train.tsv", "tagged.tsv"]
+    pairs = [each["pairs"] for each in report["train"]]
+    assert [sum(each["filtered"].values()) for each in report["train"]] == [90 - count for count in pairs]
+    weights = report["weights"]
+    assert [(each["pattern"], each["weight"], each["tags"]) for each in weights] == [
+        ("*-mt", 0, 1),
+        ("ui", 2.5, 1),
+        ("", 1, 1),
+    ]
+    assert weights[0]["pairs"] + weights[1]["pairs"] == pairs[1]
+    assert weights[2]["pairs"] == pairs[0]
+    assert {name: report["options"][name] for name in made} == made
+
+
+def test_the_curve_is_drawn_while_the_run_goes_on(
+    trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill(monkeypatch, "_update", 8, "after")
+    with pytest.raises(Killed):
+        trainer(tmp_path / "out").run()
+    assert (tmp_path / "out" / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_resumed_run_has_the_same_corpus_and_weights_in_the_same_order(
+    trainer: NewTrainer, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    weights = {"t*": 2.0, "*n": 1.0}
+    trainer(tmp_path / "out", weight=weights).run()
+    with pytest.raises(DataError, match="cannot resume with other options: weight was"):
+        trainer(tmp_path / "out", resume=True, weight=dict(reversed(weights.items())))
+    with files[0].open("a") as file:
+        file.write("one more\tnoch eins\n")
+    with pytest.raises(DataError, match=r"train\.tsv: is not what the run began with"):
+        trainer(tmp_path / "out", resume=True, weight=weights)
 
 
 def test_resumed_after_the_end_it_does_nothing(trainer: NewTrainer, tmp_path: Path) -> None:
@@ -229,7 +305,7 @@ def test_a_corpus_too_small_for_the_vocabulary(files: tuple[Path, Path], tmp_pat
 
     def run(asked: int, *, resume: bool) -> int:
         options = TrainingOptions(**TINY | {"vocabulary_size": asked})
-        return Trainer(*files, tmp_path / "out", options, resume=resume, report=said.append).run().step
+        return Trainer([files[0]], files[1], tmp_path / "out", options, resume=resume, report=said.append).run().step
 
     assert run(5000, resume=False) == 12
     size = load_checkpoint(tmp_path / "out" / "checkpoint")[0].config.source_vocabulary_size
@@ -247,9 +323,9 @@ def test_broken_lines_are_reported(
 ) -> None:
     lines = files[0].read_text().splitlines(keepends=True)
     files[0].write_text("".join([*lines[:40], "no tab\n", *lines[40:]]))
-    left_out = trainer(tmp_path / "out").provenance["left_out"]
+    [train] = trainer(tmp_path / "out").provenance["train"]
     assert capsys.readouterr().out == f"{files[0]}: 1 broken lines left out, at line 41\n"
-    assert left_out == {"broken_lines": 1, "too_long": 0}
+    assert (train["pairs"], train["broken_lines"]) == (90, 1)
 
 
 def test_starts_from_a_checkpoint(trainer: NewTrainer, tmp_path: Path) -> None:
@@ -300,5 +376,5 @@ def test_contradictory_options_leave_no_trace(trainer: NewTrainer, tmp_path: Pat
 
 
 def test_refuses_a_corpus_of_long_pairs_alone(trainer: NewTrainer, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no pair"):
-        trainer(tmp_path / "out", max_tokens=2)
+    with pytest.raises(DataError, match="no pair is shorter than 2 tokens"):
+        trainer(tmp_path / "out", max_tokens=2).run()

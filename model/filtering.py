@@ -1,0 +1,38 @@
+"""Pairs whose sides cannot be translations of each other, told by counting alone."""
+
+import re
+from collections import Counter
+from typing import Final
+
+MOST_LENGTH_RATIO: Final = 2.2
+# Added to both lengths: short texts differ by more.
+_LENGTH_OFFSET: Final = 8
+LEAST_LETTERS: Final = 0.55
+# A shorter text may well be a number or a sign.
+_LEAST_CHARACTERS: Final = 12
+# Smaller numbers may be words on the other side.
+_LARGEST_WORD: Final = 12
+_NUMBER: Final = re.compile(r"\d+")
+# 2 pm is 14 Uhr in German.
+_TWELVE_HOURS: Final = re.compile(r"\d ?[ap]\.?m\b", re.IGNORECASE)
+
+
+def fault(source: str, target: str) -> str | None:
+    """Name what is wrong with a pair: "length ratio", "numbers", "letters"; None where nothing is."""
+    shorter, longer = sorted((len(source) + _LENGTH_OFFSET, len(target) + _LENGTH_OFFSET))
+    if longer > MOST_LENGTH_RATIO * shorter:
+        return "length ratio"
+    if _numbers(source) != _numbers(target) and not any(map(_TWELVE_HOURS.search, (source, target))):
+        return "numbers"
+    if any(len(side) >= _LEAST_CHARACTERS and _share_of_letters(side) < LEAST_LETTERS for side in (source, target)):
+        return "letters"
+    return None
+
+
+def _numbers(text: str) -> Counter[str]:
+    """Count the numbers that no words may stand for; separators of thousands and decimals differ by language."""
+    return Counter(digits for digits in _NUMBER.findall(text) if len(digits) > 2 or int(digits) > _LARGEST_WORD)
+
+
+def _share_of_letters(text: str) -> float:
+    return sum(character.isalpha() or character == " " for character in text) / len(text)

@@ -1,0 +1,22 @@
+import pytest
+
+from model.filtering import fault
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("Where is the station?", "Wo ist der Bahnhof?", None),
+        ("Yes.", "Ja, natürlich.", None),
+        ("Yes.", "Ja, das ist ganz bestimmt so und nicht anders.", "length ratio"),
+        ("He has 48 books.", "Er hat 84 Bücher.", "numbers"),
+        ("It costs 1,250.50 dollars.", "Es kostet 1.250,50 Dollar.", None),
+        ("He has three children.", "Er hat 3 Kinder.", None),
+        ("We meet at 2:30 pm.", "Wir treffen uns um 14:30 Uhr.", None),
+        ("#### ---- |||| ====", "#### ---- |||| ====", "letters"),
+        ("42", "42", None),
+    ],
+)
+def test_fault(source: str, target: str, expected: str | None) -> None:
+    assert fault(source, target) == expected
+    assert fault(target, source) == expected

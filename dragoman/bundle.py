@@ -25,6 +25,10 @@ DECODER = "decoder.onnx"
 PLACE = "place.onnx"
 COPY = "copy.onnx"
 SEARCH = "search.onnx"
+# Of a model with a shortlist: the decoder without its output layer, the output layer, and what it is used for.
+STATES_DECODER = "states_decoder.onnx"
+OUTPUT_LAYER = "output_layer.onnx"
+SHORTLIST = "shortlist.bin"
 # The weights of encoder and decoder, each once; the graphs say where in it.
 WEIGHTS = "weights.bin"
 
@@ -41,6 +45,13 @@ TARGET_CAPACITY = "target_capacity"
 SOURCE_CAPACITY = "source_capacity"
 NEXT_IDS = "next_ids"
 LOGITS = "logits"
+# In place of both, of the decoder without its output layer, which reads them ...
+STATES = "states"
+# ... together with what it has of the pieces that it chooses from: ids, weights, worths of bytes, biases.
+CANDIDATES = "candidates"
+OUTPUT_WEIGHTS = "output_weights"
+OUTPUT_WORTHS = "output_worths"
+OUTPUT_BIASES = "output_biases"
 # Of one layer's attention to the source, before the softmax.
 ATTENTION_SCORES = "attention_scores"
 # Of what lays a source's memory out as the decoder reads it; its outputs are those of `memory_names` ...
@@ -301,6 +312,11 @@ class Bundle:
         """
         names = tokenizer_names(self.manifest.files.__contains__, self.path)
         return Tokenizer.of({self.path / name: self.read(name) for name in names})
+
+    @property
+    def has_shortlist(self) -> bool:
+        """Whether it says what each source piece may become, and has the graphs for it."""
+        return all(name in self.manifest.files for name in (STATES_DECODER, OUTPUT_LAYER, SHORTLIST))
 
     @property
     def encoder(self) -> Path:

@@ -184,6 +184,11 @@ def tokenizer_names(has: Callable[[str], bool], folder: Path) -> list[str]:
     return [*models, *filter(has, apart)]
 
 
+def is_joint(names: Sequence[str]) -> bool:
+    """Tell whether an id is the same piece on both sides, by the names of the files of a tokenizer."""
+    return VOCABULARY in names or (JOINT in names and SOURCE_VOCABULARY not in names)
+
+
 def _processor(file: Path, content: bytes) -> SentencePieceProcessor:
     processor = SentencePieceProcessor()
     try:

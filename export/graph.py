@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from dragoman.bundle import WEIGHTS
-from export.weights import WeightsFile
+from export.weights import Place, WeightsFile
 
 OPSET: Final = 20
 IR_VERSION: Final = 10
@@ -38,9 +38,13 @@ class Graph:
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}  # of constants, by type, shape and content
         self._domains = {""}
 
-    def input(self, name: str, dtype: type[np.generic], shape: Sequence[Size]) -> str:
-        """Add an input of the graph; gives its name."""
+    def input(
+        self, name: str, dtype: type[np.generic], shape: Sequence[Size], default: NDArray[np.generic] | None = None
+    ) -> str:
+        """Add an input of the graph, which has the default where nothing is given; gives its name."""
         self._inputs.append(_value(name, dtype, shape))
+        if default is not None:
+            self._add(default, np.dtype(dtype), name)
         return name
 
     def output(self, name: str, dtype: type[np.generic], shape: Sequence[Size]) -> None:
@@ -81,27 +85,26 @@ class Graph:
             dtype: to write it in; that of the array if None, int64 of whole numbers.
         """
         array = np.asarray(value, None if isinstance(value, np.ndarray | np.generic) else np.int64)
-        to = np.dtype(array.dtype if dtype is None else dtype)
-        if self._weights is not None and array.size * to.itemsize >= _SMALLEST_BYTES:
-            return self._large(array, to, self._weights)
-        array = np.ascontiguousarray(array.astype(to, copy=False)).reshape(array.shape)
-        key = (to.name, array.shape, array.tobytes())
-        if key not in self._names:
-            self._names[key] = name = f"constant_{len(self._names)}"
-            self._constants.append(numpy_helper.from_array(array, name))
-        return self._names[key]
+        return self._add(array, np.dtype(array.dtype if dtype is None else dtype))
 
-    def _large(self, array: NDArray[np.generic], dtype: np.dtype[Any], weights: WeightsFile) -> str:
-        place = weights.place(array, dtype)
-        key = (dtype.name, array.shape, place.offset.to_bytes(8, "little"))
-        if key not in self._names:
+    def _add(self, array: NDArray[np.generic], dtype: np.dtype[Any], name: str = "") -> str:
+        """Add a constant of this name; without one, find the one that is the same."""
+        place = None
+        if self._weights is not None and array.size * dtype.itemsize >= _SMALLEST_BYTES:
+            place = self._weights.place(array, dtype)
+            content = place.offset.to_bytes(8, "little")
+        else:
+            array = np.ascontiguousarray(array.astype(dtype, copy=False)).reshape(array.shape)
+            content = array.tobytes()
+        key = (dtype.name, array.shape, content)
+        if not name and key in self._names:
+            return self._names[key]
+        if not name:
             self._names[key] = name = f"constant_{len(self._names)}"
-            tensor = TensorProto(name=name, data_type=helper.np_dtype_to_tensor_dtype(dtype), dims=array.shape)
-            tensor.data_location = TensorProto.EXTERNAL
-            for entry, told in (("location", WEIGHTS), ("offset", place.offset), ("length", place.size)):
-                tensor.external_data.add(key=entry, value=str(told))
-            self._constants.append(tensor)
-        return self._names[key]
+        self._constants.append(
+            numpy_helper.from_array(array, name) if place is None else _in_file(name, dtype, array.shape, place)
+        )
+        return name
 
     def _new(self, operator: str) -> str:
         return f"{operator}_{len(self._nodes)}"
@@ -115,6 +118,14 @@ class Graph:
         if self._weights is None:  # the checker reads no weights that are being written, and knows no other domain
             onnx.checker.check_model(model, full_check=True)
         onnx.save(model, file)
+
+
+def _in_file(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], place: Place) -> TensorProto:
+    tensor = TensorProto(name=name, data_type=helper.np_dtype_to_tensor_dtype(dtype), dims=shape)
+    tensor.data_location = TensorProto.EXTERNAL
+    for entry, told in (("location", WEIGHTS), ("offset", place.offset), ("length", place.size)):
+        tensor.external_data.add(key=entry, value=str(told))
+    return tensor
 
 
 def _value(name: str, dtype: type[np.generic], shape: Sequence[Size]) -> ValueInfoProto:

@@ -4,6 +4,7 @@ import numpy as np
 from onnx import TensorProto
 
 from dragoman.bundle import (
+    CANDIDATES,
     IDS,
     LENGTHS,
     LOGITS,
@@ -14,6 +15,7 @@ from dragoman.bundle import (
     SOURCE_CAPACITY,
     SOURCE_LENGTHS,
     SOURCE_SIZE,
+    STATES,
     TARGET_CAPACITY,
     Precision,
     cache_names,
@@ -24,7 +26,7 @@ from export.attention import RowLengths
 from export.graph import Graph
 from export.network import Network
 from export.parameters import Parameters
-from export.products import KEY_VALUE_TYPES, Products
+from export.products import KEY_VALUE_TYPES, OUTPUT_STATES_TYPES, Products
 from export.weights import WeightsFile
 
 
@@ -72,7 +74,13 @@ def sequence_positions(graph: Graph, ids: str) -> tuple[str, str]:
 
 
 def decoder_graph(
-    parameters: Parameters, products: Products, precision: Precision, weights: WeightsFile, alignment_layer: int
+    parameters: Parameters,
+    products: Products,
+    precision: Precision,
+    weights: WeightsFile,
+    alignment_layer: int,
+    *,
+    output: bool = True,
 ) -> Graph:
     """Write one step of the decoder: caches updated in place, one id a row out, and the logits it was chosen from.
 
@@ -83,6 +91,7 @@ def decoder_graph(
         weights: where the large constants go.
         alignment_layer: whose attention to the source is an output too, `ATTENTION_SCORES`, before the softmax: its
             reader knows how many source tokens there are.
+        output: with the output layer; without, what that reads, `STATES`, is given in place of ids and logits.
     """
     graph, config = Graph(weights), parameters.config
     network = Network(graph, parameters, products, precision)
@@ -96,8 +105,6 @@ def decoder_graph(
     for names, capacity in ((own_names, TARGET_CAPACITY), (memory_names(layers), SOURCE_CAPACITY)):
         for name in names:
             graph.input(name, dtype, ["batch", heads.number, capacity, heads.width])
-    graph.output(NEXT_IDS, np.int64, ["batch"])
-    graph.output(LOGITS, products.dtype, ["batch", config.target_vocabulary_size])
     first = graph.constant([1])
     positions = graph.node("Unsqueeze", lengths, first)
     states = network.embed("target", graph.node("Unsqueeze", ids, first), positions)
@@ -111,10 +118,35 @@ def decoder_graph(
     for layer, bias in enumerate(biases):
         states = network.decoder_step(states, layer, own, source, bias, reveal=layer == alignment_layer)
     states = graph.node("Squeeze", network.last(states, "decoder"), first)
+    if not output:
+        products.output_states(graph, states, STATES)
+        graph.output(STATES, OUTPUT_STATES_TYPES[precision], ["batch", config.d_model])
+        return graph
+    graph.output(NEXT_IDS, np.int64, ["batch"])
+    graph.output(LOGITS, products.dtype, ["batch", config.target_vocabulary_size])
     products.logits(graph, states, LOGITS)
     if precision == "fp16":
         # Half precision is for GPUs, whose ArgMax looks at many values at a time.
         graph.node("ArgMax", LOGITS, name=NEXT_IDS, axis=-1, keepdims=0)
     else:
         argmax(graph, LOGITS, config.target_vocabulary_size, NEXT_IDS)
+    return graph
+
+
+def output_layer_graph(products: Products, weights: WeightsFile) -> Graph:
+    """Write the output layer of one row over some of the target pieces.
+
+    From `STATES` [1, d_model] and what `Products.candidate_logits` reads of the pieces `CANDIDATES`, int64
+    [candidates], to `LOGITS` [1, candidates] and the id of the largest, `NEXT_IDS`, int64 [1].
+
+    Args:
+        products: of the precision.
+        weights: where the large constants go.
+    """
+    graph = Graph(weights)
+    products.candidate_logits(graph, STATES, LOGITS)
+    candidates = graph.input(CANDIDATES, np.int64, ["candidates"])
+    graph.node("Gather", candidates, graph.node("ArgMax", LOGITS, axis=-1, keepdims=0), name=NEXT_IDS, axis=0)
+    graph.output(NEXT_IDS, np.int64, [1])
+    graph.output(LOGITS, products.dtype, [1, "candidates"])
     return graph

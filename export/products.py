@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from dragoman.bundle import Precision
+from dragoman.bundle import OUTPUT_BIASES, OUTPUT_WEIGHTS, OUTPUT_WORTHS, Precision
 from export.graph import CONTRIB, Graph
 from export.parameters import Parameters
 from export.quantize import Floats, input_scale, row_levels, weight_levels
@@ -15,6 +15,12 @@ Ranges = Mapping[str, float]  # of the input of each linear layer, by the layer'
 KEY_VALUE_TYPES: Final[Mapping[Precision, type[np.generic]]] = {
     "fp32": np.float32,
     "int8": np.int8,
+    "fp16": np.float16,
+}
+# Of what the output layer reads.
+OUTPUT_STATES_TYPES: Final[Mapping[Precision, type[np.generic]]] = {
+    "fp32": np.float32,
+    "int8": np.uint8,
     "fp16": np.float16,
 }
 
@@ -47,8 +53,23 @@ class Products(Protocol):
     def logits(self, graph: Graph, states: str, name: str) -> None:
         """Multiply states [batch, d_model] by the output layer, to [batch, vocabulary] of this name."""
 
+    def output_states(self, graph: Graph, states: str, name: str) -> None:
+        """Bring states [batch, d_model] into the form in which the output layer reads them, under this name."""
+
+    def candidate_logits(self, graph: Graph, states: str, name: str) -> None:
+        """Multiply the output states of one row by the weights of some target pieces, to [1, candidates] of this name.
+
+        What the output layer has of these pieces are inputs, see `dragoman.bundle`; by default, they are all pieces.
+        """
+
     def embedding(self, graph: Graph, ids: str, weight: str, factor: float) -> str:
         """Look up ids [...] in the rows of a weight, times a factor. Gives the name of [..., d_model]."""
+
+
+def output_biases(parameters: Parameters) -> Floats:
+    """Read the biases of the output layer, zeros where it has none: [vocabulary]."""
+    bias = parameters.bias("output")
+    return np.zeros(len(parameters.read("output.weight")), np.float32) if bias is None else bias
 
 
 class FloatProducts:
@@ -87,6 +108,18 @@ class FloatProducts:
         graph.node("Gemm", *inputs, name=name, transB=1)
         self.read["output"] = states
 
+    def output_states(self, graph: Graph, states: str, name: str) -> None:
+        """See `Products.output_states`."""
+        graph.node("Identity", states, name=name)
+
+    def candidate_logits(self, graph: Graph, states: str, name: str) -> None:
+        """See `Products.candidate_logits`; weights are [candidates, d_model]."""
+        weight = self._parameters.read("output.weight")
+        states = graph.input(states, self.dtype, [1, weight.shape[1]])
+        weights = graph.input(OUTPUT_WEIGHTS, self.dtype, ["candidates", weight.shape[1]], weight)
+        biases = graph.input(OUTPUT_BIASES, self.dtype, ["candidates"], output_biases(self._parameters))
+        graph.node("Gemm", states, weights, biases, name=name, transB=1)
+
     def embedding(self, graph: Graph, ids: str, weight: str, factor: float) -> str:
         """See `Products.embedding`."""
         rows = graph.node("Gather", graph.constant(self._parameters.read(weight), self.dtype), ids, axis=0)
@@ -115,6 +148,31 @@ class ByteProducts:
         """See `Products.logits`."""
         weight, bias = self._parameters.read("output.weight"), self._parameters.bias("output")
         self._product(graph, states, weight, bias, self._ranges["output"], name=name)
+
+    def output_states(self, graph: Graph, states: str, name: str) -> None:
+        """See `Products.output_states`."""
+        scale, zero_point = self._input_scale(graph, "output")
+        graph.node("QuantizeLinear", states, scale, zero_point, name=name)
+
+    def candidate_logits(self, graph: Graph, states: str, name: str) -> None:
+        """See `Products.candidate_logits`; weights are [d_model, candidates], in the order in which they are read."""
+        levels, worth = weight_levels(self._parameters.read("output.weight"))
+        scale, zero_point = self._input_scale(graph, "output")
+        graph.node(
+            "MatMulIntegerToFloat",
+            graph.input(states, np.uint8, [1, len(levels)]),
+            graph.input(OUTPUT_WEIGHTS, np.int8, [len(levels), "candidates"], levels),
+            scale,
+            graph.input(OUTPUT_WORTHS, np.float32, ["candidates"], worth),
+            zero_point,
+            "",
+            graph.input(OUTPUT_BIASES, np.float32, ["candidates"], output_biases(self._parameters)),
+            name=name,
+            domain=CONTRIB,
+        )
+
+    def _input_scale(self, graph: Graph, layer: str) -> list[str]:
+        return [graph.constant(each) for each in input_scale(self._ranges[layer], non_negative=False)]
 
     def _product(
         self,

@@ -16,8 +16,11 @@ from dragoman.bundle import (
     DECODER,
     ENCODER,
     MANIFEST,
+    OUTPUT_LAYER,
     PLACE,
     SEARCH,
+    SHORTLIST,
+    STATES_DECODER,
     AlignmentHeads,
     Bundle,
     Manifest,
@@ -32,7 +35,7 @@ from export.alignment import choose_heads, mean_of_layer
 from export.attention import HEAD_DIM_UNIT
 from export.calibrate import calibrate
 from export.examples import Example, batches
-from export.graphs import decoder_graph, encoder_graph
+from export.graphs import decoder_graph, encoder_graph, output_layer_graph
 from export.key_values import measure_factors, scale_to_bytes
 from export.parameters import Parameters, open_checkpoint
 from export.parity import SLOTS, Parity, compare, decode, log_probability_loss
@@ -109,7 +112,9 @@ def export_bundle(
         report("making the fp32 graphs that the bundle is compared with")
         exact = Path(beside)
         with WeightsFile(exact) as weights:
-            write_graphs(parameters, "fp32", exact, weights, {}, manifest.alignment.layer)
+            write_graphs(
+                parameters, "fp32", exact, weights, {}, manifest.alignment.layer, shortlisted=shortlisted(checkpoint)
+            )
             teacher = Teacher(parameters, exact, weights)
         finish_bundle(manifest.model_copy(update={"precision": "fp32"}), checkpoint, exact)
         report(f"translating {len(samples)} sentences in fp32")
@@ -125,7 +130,15 @@ def export_bundle(
         ranges = scale_and_calibrate(parameters, teacher, examples) if target.precision == "int8" else {}
         report(f"writing the {target.precision} graphs of encoder and decoder")
         with WeightsFile(folder) as weights:
-            write_graphs(parameters, target.precision, folder, weights, ranges, alignment.layer)
+            write_graphs(
+                parameters,
+                target.precision,
+                folder,
+                weights,
+                ranges,
+                alignment.layer,
+                shortlisted=shortlisted(checkpoint, target.precision),
+            )
         finish_bundle(manifest, checkpoint, folder)
         report(f"comparing the bundle with fp32 on {len(samples)} sentences")
         bundle = Bundle.open(folder)
@@ -170,7 +183,15 @@ def write_bundle(
         with TemporaryDirectory(dir=folder.parent) as beside, WeightsFile(Path(beside)) as weights:
             ranges = scale_and_calibrate(parameters, Teacher(parameters, Path(beside), weights), examples)
     with WeightsFile(folder) as weights:
-        write_graphs(parameters, manifest.precision, folder, weights, ranges, manifest.alignment.layer)
+        write_graphs(
+            parameters,
+            manifest.precision,
+            folder,
+            weights,
+            ranges,
+            manifest.alignment.layer,
+            shortlisted=shortlisted(checkpoint, manifest.precision),
+        )
     finish_bundle(manifest, checkpoint, folder)
 
 
@@ -186,8 +207,9 @@ def scale_and_calibrate(parameters: Parameters, teacher: Teacher, examples: Sequ
 
 
 def finish_bundle(manifest: Manifest, checkpoint: Path, folder: Path) -> None:
-    """Add to the graphs of a bundle its tokenizer and its manifest, with the hashes of its files."""
-    for name in tokenizer_files(checkpoint):
+    """Add to the graphs of a bundle its tokenizer, shortlist and manifest, with the hashes of its files."""
+    shortlist = [SHORTLIST] if (folder / OUTPUT_LAYER).exists() else []
+    for name in [*tokenizer_files(checkpoint), *shortlist]:
         shutil.copyfile(checkpoint / name, folder / name)
     files = {file.name: sha256(file) for file in sorted(folder.iterdir())}
     _write_manifest(manifest.model_copy(update={"files": files}), folder)
@@ -195,6 +217,14 @@ def finish_bundle(manifest: Manifest, checkpoint: Path, folder: Path) -> None:
 
 def _write_manifest(manifest: Manifest, folder: Path) -> None:
     (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+
+
+def shortlisted(checkpoint: Path, precision: Precision = "fp32") -> bool:
+    """Tell whether a bundle is to have the shortlist of its checkpoint: not in half precision, which is for GPUs.
+
+    There the whole output layer takes no longer than some of it.
+    """
+    return precision != "fp16" and (checkpoint / SHORTLIST).is_file()
 
 
 def _alignment(
@@ -242,6 +272,8 @@ def write_graphs(
     weights: WeightsFile,
     ranges: Ranges,
     alignment_layer: int,
+    *,
+    shortlisted: bool = False,
 ) -> None:
     """Write the graphs of a model.
 
@@ -252,6 +284,7 @@ def write_graphs(
         weights: in the same folder.
         ranges: from `scale_and_calibrate`; read for int8 only.
         alignment_layer: of the decoder, whose attention to the source is given.
+        shortlisted: write the graphs that a shortlist needs besides.
     """
     products: Products
     if precision == "int8":
@@ -260,6 +293,10 @@ def write_graphs(
         products = FloatProducts(parameters, np.float16 if precision == "fp16" else np.float32)
     encoder_graph(parameters, products, precision, weights).save(folder / ENCODER)
     decoder_graph(parameters, products, precision, weights, alignment_layer).save(folder / DECODER)
+    if shortlisted:
+        states = decoder_graph(parameters, products, precision, weights, alignment_layer, output=False)
+        states.save(folder / STATES_DECODER)
+        output_layer_graph(products, weights).save(folder / OUTPUT_LAYER)
     write_place(parameters.config, precision, folder / PLACE)
     write_copy(folder / COPY)
     write_search(parameters.config.target_vocabulary_size, precision, folder / SEARCH)

@@ -18,7 +18,6 @@ WEIGHTS: Final = "model.safetensors"
 LANGUAGES: Final = "languages.json"
 IMPORT: Final = "import.json"
 TRAINING: Final = "training.json"
-SHORTLIST: Final = "shortlist.bin"
 PARITY: Final = "parity.tsv"
 PARITY_PAIRS: Final = 500
 

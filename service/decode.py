@@ -157,6 +157,13 @@ class Decode:
         return self.start_ids[0] if self.start_ids else None
 
     @property
+    def given_ids(self) -> list[int]:
+        """All target ids that the caller names: of a prefix, of terms, of a translation that is to be scored."""
+        terms = () if self.constraints is None else self.constraints.terms
+        of_terms = [id_ for term in terms for form in term for id_ in form]
+        return [*self.start_ids[1:], *self.prefix_ids, *of_terms, *self.scored_ids]
+
+    @property
     def slots(self) -> int:
         """Slots that it takes: one for each hypothesis that is kept."""
         return self.decoding.beam_size

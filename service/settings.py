@@ -173,6 +173,11 @@ class Settings(BaseSettings):
     result_cache_mb: int = Field(
         32, ge=0, description="megabytes of finished translations that each model keeps for later requests (0: none)"
     )
+    shortlists: bool = Field(
+        True,
+        description="choose from each segment's own candidates where a model comes with a shortlist of them, as those "
+        "of Firefox do; on a CPU",
+    )
     coalesce: bool = Field(True, description="decode a sentence once where several requests hold it at the same time")
     queue_source_tokens: int = Field(
         200_000, ge=1, description="source tokens that may wait for each model; calls beyond that are refused"

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
-from dragoman.bundle import Bundle, Precision
+from dragoman.bundle import SHORTLIST, Bundle, Precision
 from dragoman.language_marks import Languages
+from dragoman.shortlist import Shortlist
 from dragoman.tokenizer import Tokenizer
 from export.write import Target, export_bundle
 from model.checkpoint import load_checkpoint, save_checkpoint
@@ -22,6 +24,7 @@ from model.layout import PARITY
 from model.subwords import train_tokenizer
 from model.transformer import Transformer
 from tests.made_once import made_once
+from tests.marian_bin import shortlist
 
 CORPUS = Path(__file__).parent / "data" / "en-de.tsv"
 VOCABULARY = 400
@@ -70,10 +73,11 @@ def texts() -> list[str]:
     return sorted(read_corpus(CORPUS).sources, key=len)[:16]
 
 
-def make_checkpoint(**architecture: Any) -> Path:
+def make_checkpoint(*, listed: bool = False, **architecture: Any) -> Path:
     """Give a checkpoint with random weights, always the same.
 
     Args:
+        listed: with a shortlist, at random too.
         architecture: fields of `TransformerConfig` in place of the tiny model's own.
     """
 
@@ -83,8 +87,10 @@ def make_checkpoint(**architecture: Any) -> Path:
         # Noise has no BLEU; a reference that shares nothing with it keeps that so in every precision.
         pairs = Corpus(texts()[:3], ["你好"] * 3, [])
         save_checkpoint(folder / "checkpoint", _random_model(architecture), tokenizer, {}, pairs)
+        if listed:
+            (folder / "checkpoint" / SHORTLIST).write_bytes(_random_shortlist())
 
-    return made_once(f"checkpoint {sorted(architecture.items())}", make) / "checkpoint"
+    return made_once(f"checkpoint {listed} {sorted(architecture.items())}", make) / "checkpoint"
 
 
 def make_bundle(checkpoint: Path, precision: Precision) -> Synthetic:
@@ -98,16 +104,36 @@ def make_bundle(checkpoint: Path, precision: Precision) -> Synthetic:
     return Synthetic(Bundle.open(folder / "bundle"), *load_checkpoint(checkpoint))
 
 
-def decode_alone(model: Transformer, source: Sequence[int]) -> Expected:
-    """Decode one sentence in plain PyTorch, with nothing beside it."""
-    [ids] = greedy(model, [source], max_target_tokens=MAX_TARGET_TOKENS)
-    config = model.config
-    with torch.inference_mode():
-        target = torch.tensor([[config.start_id, *ids]])
-        logits = model(pad([source], config.pad_id), torch.tensor([len(source)]), target)
+def candidates(checkpoint: Path, source: Sequence[int]) -> list[int] | None:
+    """List what a sentence may become by the shortlist of a checkpoint; None: that has none."""
+    file = checkpoint / SHORTLIST
+    if not file.exists():
+        return None
+    return Shortlist(file.read_bytes(), file).candidates(source, VOCABULARY, joint=True).tolist()
+
+
+def decode_alone(model: Transformer, source: Sequence[int], candidates: Sequence[int] | None = None) -> Expected:
+    """Decode one sentence in plain PyTorch, with nothing beside it, of candidates alone if there are any."""
+    config, bias = model.config, model.output.bias.data
+    try:
+        if candidates is not None:
+            barred = torch.full_like(bias, -torch.inf)
+            barred[list(candidates)] = bias[list(candidates)]
+            model.output.bias.data = barred
+        [ids] = greedy(model, [source], max_target_tokens=MAX_TARGET_TOKENS)
+        with torch.inference_mode():
+            target = torch.tensor([[config.start_id, *ids]])
+            logits = model(pad([source], config.pad_id), torch.tensor([len(source)]), target)
+    finally:
+        model.output.bias.data = bias
     best = logits[0].topk(2).values
     ties = (best[:, 0] - best[:, 1] < TIE).nonzero()
     return Expected(ids, int(ties[0]) if len(ties) else len(ids) + 1)
+
+
+def _random_shortlist() -> bytes:
+    draw = np.random.default_rng(1)
+    return shortlist([draw.choice(VOCABULARY, 3, replace=False).tolist() for _ in range(VOCABULARY)], first=8, best=3)
 
 
 def _random_model(architecture: dict[str, Any]) -> Transformer:

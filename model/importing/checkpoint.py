@@ -8,11 +8,12 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
+from dragoman.bundle import SHORTLIST
 from dragoman.errors import DataError
 from model.importing.arrays import TYPES, Array, DType
 from model.importing.family import Network, Recipe, Texts
 from model.importing.weights import Weights
-from model.layout import CONFIG, IMPORT, LANGUAGES, SHORTLIST, WEIGHTS
+from model.layout import CONFIG, IMPORT, LANGUAGES, WEIGHTS
 from model.parameters import Shape, compare_shapes
 from model.replacing import replacing
 

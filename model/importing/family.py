@@ -38,7 +38,7 @@ class Texts:
         unknown_id: of pieces that are in no vocabulary.
         languages: of the model.
         warnings: a line each.
-        shortlist: see `model/importing/shortlist.py`; None where the model has none.
+        shortlist: see `dragoman/shortlist.py`; None where the model has none.
     """
 
     tokenizer: Mapping[str, bytes]

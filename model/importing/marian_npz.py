@@ -10,13 +10,13 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from dragoman.errors import DataError
+from dragoman.shortlist import Shortlist
 from dragoman.tokenizer import SOURCE_VOCABULARY, TARGET_VOCABULARY, VOCABULARY
 from model.importing import bart_like, marian, tokenizers
 from model.importing.family import Family, Network, Texts, Wanted
 from model.importing.generation import Generation
 from model.importing.marian import OwnVocabulary
 from model.importing.marian_file import MarianWeights
-from model.importing.shortlist import Shortlist
 from model.importing.source import DECODER, Source
 from model.importing.weights import Weights
 

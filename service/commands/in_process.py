@@ -268,7 +268,13 @@ def _engine(bundle: Bundle, settings: Settings) -> "OfflineEngine":
     from service.engine.offline import OfflineEngine
 
     slots = capacity.slots_of(bundle.manifest, settings)
-    return OfflineEngine(bundle, device=settings.device, threads=settings.decoding_threads(), slots=slots)
+    return OfflineEngine(
+        bundle,
+        device=settings.device,
+        threads=settings.decoding_threads(),
+        slots=slots,
+        shortlist=settings.shortlists,
+    )
 
 
 def _score(result: TextResult | DragomanError, manifest: Manifest) -> Score:

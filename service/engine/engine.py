@@ -35,6 +35,7 @@ class Engine:
         encoder_cache_bytes: int = 0,
         patience_s: float | None = None,
         resident: bool = False,
+        shortlist: bool = True,
     ) -> None:
         """Load the graphs and reserve the slots.
 
@@ -48,6 +49,7 @@ class Engine:
             encoder_cache_bytes: of encoder memories that are kept for sources that come again.
             patience_s: how long `stop` waits for a thread, before it leaves it behind in its step; None: for ever.
             resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
+            shortlist: as for `service.engine.graphs.open_graphs`.
 
         Raises:
             BundleError: a graph cannot be loaded on the device, or there is no memory for the slots.
@@ -55,7 +57,7 @@ class Engine:
         self._mailbox = mailbox
         self._patience_s = patience_s
         own_metrics = metrics.of(bundle.manifest.name)
-        self._graphs = open_graphs(bundle, device, resident=resident)
+        self._graphs = open_graphs(bundle, device, resident=resident, shortlist=shortlist)
         runners = open_runners(
             bundle,
             self._graphs,

@@ -20,7 +20,9 @@ class Graphs(NamedTuple):
     decoder: Decoder
 
 
-def open_graphs(bundle: Bundle, device: str, *, resident: bool = False, packed: bool = True) -> Graphs:
+def open_graphs(
+    bundle: Bundle, device: str, *, resident: bool = False, packed: bool = True, shortlist: bool = True
+) -> Graphs:
     """Load the graphs.
 
     Args:
@@ -28,6 +30,7 @@ def open_graphs(bundle: Bundle, device: str, *, resident: bool = False, packed: 
         device: cpu or cuda.
         resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
         packed: as for `service.runtime.sessions.open_session`; of buffers in host memory.
+        shortlist: choose from each segment's candidates alone where the bundle has a shortlist; likewise.
 
     Raises:
         BundleError: a graph cannot be loaded on the device.
@@ -36,7 +39,8 @@ def open_graphs(bundle: Bundle, device: str, *, resident: bool = False, packed: 
         return Graphs(DeviceEncoder(bundle, device), DeviceDecoder(bundle, device))
     with ThreadPoolExecutor(1) as beside:  # a large graph takes seconds, most of them without the interpreter's lock
         encoder = beside.submit(EncoderSession, bundle, device, packed=packed)
-        return Graphs(decoder=DecoderSession(bundle, device, packed=packed), encoder=encoder.result())
+        decoder = DecoderSession(bundle, device, packed=packed, shortlist=shortlist)
+        return Graphs(decoder=decoder, encoder=encoder.result())
 
 
 def open_runners(

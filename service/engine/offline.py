@@ -27,6 +27,7 @@ class OfflineEngine:
         threads: int = 0,
         slots: int = 32,
         resident: bool = False,
+        shortlist: bool = True,
         packed: bool = True,
     ) -> None:
         """Load the graphs and reserve the slots.
@@ -37,12 +38,13 @@ class OfflineEngine:
             threads: decoding threads; 0: one per core, or one on a GPU.
             slots: segments that one thread decodes at a time.
             resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
+            shortlist: as for `service.engine.graphs.open_graphs`.
             packed: as for `service.runtime.sessions.open_session`: without, less memory and more time.
 
         Raises:
             BundleError: a graph cannot be loaded on the device, or there is no memory for the slots.
         """
-        self._graphs = open_graphs(bundle, device, resident=resident, packed=packed)
+        self._graphs = open_graphs(bundle, device, resident=resident, packed=packed, shortlist=shortlist)
         self._runners = open_runners(bundle, self._graphs, device=device, threads=threads, slots=slots)
         self._eos_id = bundle.manifest.eos_id
 

@@ -91,14 +91,23 @@ class Runner:
         self._isolate(run, len(sources), "encoder", self._encode_probe)
         return memories
 
-    def admit(self, memory: Memory, start_id: int | None = None) -> int:
+    def admit(
+        self,
+        memory: Memory,
+        start_id: int | None = None,
+        source_ids: Sequence[int] = (),
+        given_ids: Sequence[int] = (),
+    ) -> int:
         """Begin a segment in the next slot; gives the slot.
 
         Args:
             memory: of its source, from `encode`.
             start_id: what the decoder is given first; None: the model's start id.
+            source_ids: of the segment; read where there is a shortlist.
+            given_ids: target ids that the caller asks for, which a shortlist may lack.
         """
         self._slots.fill(self.active, memory)
+        self._step.restrict(self.active, source_ids, given_ids)
         if start_id is not None:
             self._slots.force(self.active, start_id)
         self.active += 1
@@ -217,6 +226,7 @@ class Runner:
         """Take a step that must succeed, in the row of a segment that is lost anyway."""
         [memory] = self._encoder.encode([self._probe_ids])
         self._slots.fill(0, memory)
+        self._step.restrict(0, self._probe_ids, ())
         self._step.run(1)
 
 

@@ -97,6 +97,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         slots=slots,
         encoder_cache_bytes=settings.encoder_cache_mb * MEGABYTE,
         patience_s=settings.step_timeout_s,
+        shortlist=settings.shortlists,
     )
     try:
         self_check.check(engine, bundle.manifest, tokenizer.vocabulary_sizes[0])

@@ -326,6 +326,9 @@ class DeviceStep:
         with DEVICE_LOCK:
             self._bindings.clear()
 
+    def restrict(self, slot: int, source_ids: Sequence[int], given_ids: Sequence[int]) -> None:
+        """Do nothing: in a device's memory a decoder always chooses from the whole vocabulary."""
+
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.
 

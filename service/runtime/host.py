@@ -23,6 +23,8 @@ from dragoman.bundle import (
     NEXT_IDS,
     SEARCH,
     SOURCE_CAPACITY,
+    STATES,
+    STATES_DECODER,
     TARGET_CAPACITY,
     Bundle,
     Manifest,
@@ -33,6 +35,7 @@ from dragoman.bundle import (
 )
 from service.runtime.binding import Tensor, bind, encoder_feeds
 from service.runtime.interfaces import Candidates
+from service.runtime.output import OutputLayer
 from service.runtime.sessions import open_graph
 from service.runtime.slots import SlotTable
 
@@ -69,23 +72,31 @@ class EncoderSession:
 class DecoderSession:
     """The decoder graph; thread-safe. What a thread runs is a `DecoderStep` of its own."""
 
-    def __init__(self, bundle: Bundle, device: str, *, packed: bool = True) -> None:
+    def __init__(self, bundle: Bundle, device: str, *, packed: bool = True, shortlist: bool = True) -> None:
         """Load the decoder graph, `packed` as for `open_session`, and the one that searches its logits.
+
+        Args:
+            bundle: whose graphs they are.
+            device: cpu.
+            packed: as for `open_session`.
+            shortlist: choose from each segment's candidates alone where the bundle has a shortlist.
 
         Raises:
             BundleError: one cannot be loaded.
         """
-        self.session = open_graph(bundle, DECODER, device, packed=packed)
+        narrow = shortlist and bundle.has_shortlist
+        self.output = OutputLayer(bundle) if narrow else None
+        self.session = open_graph(bundle, STATES_DECODER if narrow else DECODER, device, packed=packed)
         self.search = open_graph(bundle, SEARCH, device)
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[SlotTable, "DecoderStep"]:
         """Reserve the buffers of that number of slots, and bind the graph to them."""
-        table = SlotTable(manifest, slots)
+        table = SlotTable(manifest, slots, self.output)
         return table, DecoderStep(self, table)
 
     def close(self) -> None:
         """End the sessions, as far as no step holds them."""
-        del self.session, self.search
+        del self.session, self.search, self.output
 
 
 class DecoderStep:
@@ -94,6 +105,7 @@ class DecoderStep:
     def __init__(self, decoder: DecoderSession, slots: SlotTable) -> None:
         self._session = decoder.session
         self._search = decoder.search
+        self._output = decoder.output
         self._slots = slots
         self._outputs = {output.name for output in decoder.session.get_outputs()}
         self._bindings: dict[tuple[int, int, int], onnxruntime.IOBinding] = {}
@@ -105,21 +117,30 @@ class DecoderStep:
         """Forget the bindings."""
         self._bindings.clear()
 
+    def restrict(self, slot: int, source_ids: Sequence[int], given_ids: Sequence[int]) -> None:
+        """Let a slot choose from the candidates of its segment alone, if there is a shortlist."""
+        if self._output is not None and self._slots.outputs is not None:
+            self._slots.outputs.restrict(slot, self._output.columns(source_ids, given_ids))
+
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.
 
         Returns:
             The next ids, a view of [rows].
         """
-        key = self._slots.turn, start, rows
+        key, slots = (self._slots.turn, start, rows), slice(start, start + rows)
         binding = self._bindings.get(key)
         if binding is None:
-            binding = self._bindings[key] = self._bind(slice(start, start + rows))
+            binding = self._bindings[key] = self._bind(slots)
         self._session.run_with_iobinding(binding)
+        if self._slots.outputs is not None:
+            self._slots.outputs.run(slots)
         return self._slots.rows.next_ids[start : start + rows]
 
     def best(self, start: int, count: int, asked: NDArray[np.int64]) -> Candidates:
         """Find the best tokens of slots, by the logits of the last run."""
+        if self._slots.outputs is not None:
+            self._slots.outputs.spread(range(start, start + len(asked)))
         logits = self._slots.logits[start : start + len(asked)]
         feeds = {LOGITS: logits, COUNT: np.array([min(count, logits.shape[1])]), ASKED_IDS: asked}
         return Candidates(*self._search.run([BEST_IDS, BEST_LOG_PROBABILITIES, ASKED_LOG_PROBABILITIES], feeds))
@@ -134,11 +155,11 @@ class DecoderStep:
             TARGET_CAPACITY: slots.target_capacity,
             SOURCE_CAPACITY: slots.source_capacity,
         }
-        outputs: dict[str, NDArray[np.generic]] = {
-            NEXT_IDS: state.next_ids[rows],
-            LOGITS: slots.logits[rows],
-            ATTENTION_SCORES: slots.attention_scores[rows],
-        }
+        outputs: dict[str, NDArray[np.generic]] = {ATTENTION_SCORES: slots.attention_scores[rows]}
+        if slots.outputs is None:
+            outputs |= {NEXT_IDS: state.next_ids[rows], LOGITS: slots.logits[rows]}
+        else:
+            outputs[STATES] = slots.outputs.states[rows]
         caches, memories = (each.reshape(-1, *each.shape[2:]) for each in (slots.caches, slots.memory))
         for name, cache in zip(cache_names(len(slots.caches)), caches, strict=True):
             inputs[name] = outputs[present_name(name)] = cache[rows]

@@ -101,6 +101,15 @@ class Step(Protocol):
     def close(self) -> None:
         """Give back what was prepared; there is no run after it."""
 
+    def restrict(self, slot: int, source_ids: Sequence[int], given_ids: Sequence[int]) -> None:
+        """Let a slot, which has just begun, choose from the candidates of its segment alone, if there is a shortlist.
+
+        Args:
+            slot: that has just been filled.
+            source_ids: of the segment.
+            given_ids: target ids that the caller asks for, and that are candidates too.
+        """
+
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`, without a commit; gives their next ids."""
 

@@ -25,7 +25,13 @@ _PACKAGE: Final = "dragoman.onnx_file"
 # Names, numbers and types of onnx.proto. A message that is only looked for is read as bytes.
 _MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
     "Model": {"graph": (7, "Graph"), "functions": (25, "bytes[]")},
-    "Graph": {"node": (1, "Node[]"), "initializer": (5, "Tensor[]"), "sparse_initializer": (15, "bytes[]")},
+    "Graph": {
+        "node": (1, "Node[]"),
+        "initializer": (5, "Tensor[]"),
+        "input": (11, "Value[]"),
+        "sparse_initializer": (15, "bytes[]"),
+    },
+    "Value": {"name": (1, "string")},
     "Node": {"input": (1, "string[]"), "op_type": (4, "string"), "attribute": (5, "Attribute[]")},
     "Attribute": {
         "t": (5, "Tensor"),
@@ -116,6 +122,7 @@ class Graph:
             raise BundleError(f"{file}: functions, graphs within graphs and sparse weights are not served")
         view = memoryview(weights)
         self.constants = {tensor.name: _constant(tensor, view, file) for tensor in graph.initializer}
+        self.defaults = self.constants.keys() & {value.name for value in graph.input}  # that a run may replace
         self.nodes = [Node(node.op_type, tuple(node.input)) for node in graph.node]
 
 

@@ -49,7 +49,7 @@ def open_graph(
 
     Args:
         bundle: whose hashes were checked.
-        name: of the file: `ENCODER`, `DECODER`, `PLACE`, `COPY` or `SEARCH` of `dragoman.bundle`.
+        name: of the file, such as `ENCODER` or `DECODER` of `dragoman.bundle`.
         device: cpu or cuda.
         packed: as for `open_session`.
         profile: as for `open_session`.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest, Precision
 from service.runtime.attention import attention
+from service.runtime.output import OutputLayer, SlotOutputs
 from service.runtime.row_state import RowState
 
 # Of keys and values, by the precision of the products.
@@ -32,10 +33,16 @@ class SlotTable:
         states: [2, state_layers, slots, 1, d_model]: a step reads one half, writes the other, and the commit swaps them
         logits: [slots, vocabulary_size]
         attention_scores: [slots, heads, 1, source capacity]
+        outputs: the candidates of each row and what their logits are made of; None without a shortlist
     """
 
-    def __init__(self, manifest: Manifest, slots: int) -> None:
+    def __init__(self, manifest: Manifest, slots: int, output: OutputLayer | None = None) -> None:
         """Reserve the buffers. Memory is taken page by page as it is written: a slot that nobody used costs nothing.
+
+        Args:
+            manifest: of the bundle.
+            slots: how many.
+            output: the output layer of a model with a shortlist.
 
         Raises:
             MemoryError: there is no room for them.
@@ -53,6 +60,7 @@ class SlotTable:
         self.logits: NDArray[np.floating] = np.zeros(
             (slots, manifest.vocabulary_size), LOGITS_TYPES[manifest.precision]
         )
+        self.outputs = None if output is None else SlotOutputs(output, self.rows.next_ids, self.logits)
         self._alignment_heads = manifest.alignment.heads
         self.attention_scores: NDArray[np.floating] = np.zeros(
             (slots, manifest.heads, 1, manifest.max_source_tokens), LOGITS_TYPES[manifest.precision]
@@ -89,6 +97,8 @@ class SlotTable:
         length, memory_length = self.rows.lengths[source], self.rows.memory_lengths[source]
         self.caches[:, :, target, :, :length] = self.caches[:, :, source, :, :length]
         self.memory[:, :, target, :, :memory_length] = self.memory[:, :, source, :, :memory_length]
+        if self.outputs is not None:
+            self.outputs.move(source, target)
         self.rows.copy(source, target)
 
     def fork(self, source: int, target: int) -> None:
@@ -104,6 +114,8 @@ class SlotTable:
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """Give what the slot's next id was chosen from, a view of [vocabulary_size]."""
+        if self.outputs is not None:
+            self.outputs.spread([slot])
         logits: NDArray[np.floating] = self.logits[slot]
         return logits
 

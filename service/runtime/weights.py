@@ -49,7 +49,18 @@ class Weights(NamedTuple):
 def unpacked(graph: Graph, weights: Weights) -> dict[str, onnxruntime.OrtValue]:
     """Give the constants of the weights' file that a session reads as they are, by name; they must outlive it."""
     names = {name for node in graph.nodes for place, name in enumerate(node.inputs) if not _is_packed(node, place)}
+    names |= graph.defaults  # a run may replace them, so they are not packed
     return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numbers) for name, numbers in _read(graph, weights, names)}
+
+
+def defaults(graph: Graph, weights: Weights) -> dict[str, NDArray[np.generic]]:
+    """Give what the inputs of a graph are where a run gives nothing in their place, by name; not to be written to."""
+    inside = {
+        name: np.frombuffer(constant.content, _TYPES[constant.data_type]).reshape(constant.shape)
+        for name in graph.defaults
+        if (constant := graph.constants[name]).place is None
+    }
+    return inside | dict(_read(graph, weights, set(graph.defaults)))
 
 
 def _is_packed(node: Node, place: int) -> bool:

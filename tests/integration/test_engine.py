@@ -101,9 +101,18 @@ class Subject:
         return alone
 
 
-@pytest.fixture(scope="session", params=[{}, synthetic.RECURRENT], ids=["attention", "recurrence"])
-def exact(request: pytest.FixtureRequest) -> Synthetic:
-    return synthetic.make_bundle(synthetic.make_checkpoint(**request.param), "fp32")
+@pytest.fixture(
+    scope="session",
+    params=[{}, synthetic.RECURRENT, synthetic.RECURRENT | {"listed": True}],
+    ids=["attention", "recurrence", "shortlist"],
+)
+def exact_checkpoint(request: pytest.FixtureRequest) -> Path:
+    return synthetic.make_checkpoint(**request.param)
+
+
+@pytest.fixture(scope="session")
+def exact(exact_checkpoint: Path) -> Synthetic:
+    return synthetic.make_bundle(exact_checkpoint, "fp32")
 
 
 @pytest.fixture(scope="session")
@@ -121,9 +130,15 @@ def recurrent() -> Synthetic:
     return synthetic.make_bundle(synthetic.make_checkpoint(**synthetic.RECURRENT), "int8")
 
 
+@pytest.fixture(scope="session")
+def listed() -> Synthetic:
+    """A model that chooses from each segment's own candidates."""
+    return synthetic.make_bundle(synthetic.make_checkpoint(listed=True, **synthetic.RECURRENT), "int8")
+
+
 @pytest.fixture(
     scope="session",
-    params=["fp32", "int8", "fp32 resident", "int8 resident", "recurrent", "recurrent resident", *SHIPPED],
+    params=["fp32", "int8", "fp32 resident", "int8 resident", "recurrent", "recurrent resident", "listed", *SHIPPED],
     ids=lambda p: str(p).removeprefix(str(REPOSITORY)),
 )
 def subject(request: pytest.FixtureRequest) -> Subject:
@@ -136,8 +151,10 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 
 
 @pytest.fixture(scope="session")
-def in_pytorch(exact: Synthetic) -> Callable[[tuple[int, ...]], synthetic.Expected]:
-    return cache(lambda source: synthetic.decode_alone(exact.model, source))
+def in_pytorch(exact: Synthetic, exact_checkpoint: Path) -> Callable[[tuple[int, ...]], synthetic.Expected]:
+    return cache(
+        lambda source: synthetic.decode_alone(exact.model, source, synthetic.candidates(exact_checkpoint, source))
+    )
 
 
 class Visit(NamedTuple):

@@ -21,13 +21,13 @@ import yaml
 from sentencepiece import SentencePieceProcessor
 from tqdm import tqdm
 
+from dragoman.shortlist import Shortlist
 from model.checkpoint import load_checkpoint
 from model.corpus import read_corpus
 from model.decoding import greedy
 from model.importing.family import Wanted
 from model.importing.marian_bin import MarianBin
 from model.importing.run import import_folder
-from model.importing.shortlist import Shortlist
 from model.transformer import Transformer
 from tests import marian_bin
 from tests.hugging_face_files import train as train_pieces

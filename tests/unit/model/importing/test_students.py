@@ -9,15 +9,15 @@ import pytest
 import torch
 import yaml
 
+from dragoman.bundle import SHORTLIST
 from dragoman.cli import main
+from dragoman.shortlist import Shortlist
 from model.checkpoint import load_checkpoint
 from model.decoding import greedy
 from model.importing.bart_like import BANNED
 from model.importing.family import Wanted
 from model.importing.marian_bin import MarianBin
 from model.importing.run import import_folder
-from model.importing.shortlist import Shortlist
-from model.layout import SHORTLIST
 from model.transformer import Transformer
 from tests import marian_bin
 from tests.hugging_face_files import sentences

@@ -70,25 +70,31 @@ class Shortlist:
                 f"{self._origin}: the shortlist has the id {largest}, the model {target_pieces:,} target pieces"
             )
 
-    def candidates(self, source: Iterable[int], target_pieces: int, *, joint: bool) -> NDArray[np.int64]:
+    def candidates(
+        self, source: Iterable[int], target_pieces: int, *, joint: bool, given: Iterable[int] = ()
+    ) -> NDArray[np.int64]:
         """Find what the translation of one segment may consist of, whatever is translated beside it.
 
         Args:
-            source: ids of the segment, each below `source_pieces`, that of the end of the sentence among them.
+            source: ids of the segment, that of the end of the sentence among them; those that are no piece of the
+                shortlist become nothing.
             target_pieces: of the target vocabulary.
             joint: whether both sides have one vocabulary; then a source piece may stay as it is.
+            given: target ids that the caller asks for, and that are candidates whatever the source.
 
         Returns:
-            Ids in rising order: the first of the vocabulary, the source pieces if joint, their translations, and
-            further ids, the lowest first, up to a multiple of eight.
+            Ids in rising order: the first of the vocabulary, the source pieces if joint, their translations, those
+            given, and further ids, the lowest first, up to a multiple of eight.
         """
         pieces = np.unique(np.fromiter(source, np.int64))
+        pieces = pieces[pieces < self.source_pieces]
         chosen = np.zeros(target_pieces, bool)
         chosen[: self._first] = True
         if joint:
             chosen[pieces] = True
         for piece in pieces:
             chosen[self._ids[self._offsets[piece] : self._offsets[piece + 1]]] = True
+        chosen[np.fromiter(given, np.int64)] = True
         spare = np.flatnonzero(~chosen)
         missing = -int(chosen.sum()) % _MULTIPLE
         chosen[spare[:missing]] = True

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import DataError
-from model.importing.shortlist import Shortlist
+from dragoman.shortlist import Shortlist
 from tests.marian_bin import shortlist
 
 FILE = Path("lex.bin")

@@ -51,7 +51,7 @@ class Shortlist:
             raise DataError(f"{origin}: the shortlist is damaged: its offsets do not rise from 0 to {ids}")
         self._first = first
         self._offsets = offsets.astype(np.int64)
-        self._ids = np.frombuffer(content, "<u4", ids, _HEADER.size + 8 * count).astype(np.int64)
+        self._ids = np.frombuffer(content, "<u4", ids, _HEADER.size + 8 * count)
         self.source_pieces = count - 1
 
     def check(self, source_pieces: int, target_pieces: int) -> None:
@@ -64,7 +64,7 @@ class Shortlist:
             raise DataError(
                 f"{self._origin}: the shortlist has {self.source_pieces:,} source pieces, the model {source_pieces:,}"
             )
-        largest = int(self._ids.max(initial=-1))
+        largest = int(self._ids.max(initial=0))
         if largest >= target_pieces:
             raise DataError(
                 f"{self._origin}: the shortlist has the id {largest}, the model {target_pieces:,} target pieces"

@@ -16,10 +16,8 @@ from dragoman.bundle import (
     CANDIDATES,
     LOGITS,
     NEXT_IDS,
-    OUTPUT_BIASES,
     OUTPUT_LAYER,
     OUTPUT_WEIGHTS,
-    OUTPUT_WORTHS,
     SHORTLIST,
     STATES,
     WEIGHTS,
@@ -34,8 +32,6 @@ from service.runtime.sessions import open_graph
 from service.runtime.weights import Weights, defaults
 
 _STATES_TYPES: Final = {"fp32": np.float32, "int8": np.uint8}
-# Of the weights, which dimension is the pieces.
-_PIECES_AXIS: Final = {"fp32": 0, "int8": 1}
 
 
 class Columns(NamedTuple):
@@ -63,10 +59,13 @@ class OutputLayer:
         self.session = open_graph(bundle, OUTPUT_LAYER, "cpu")
         with bundle.mapped(WEIGHTS) as content:
             weights = Weights.of(content, manifest.files.get(WEIGHTS, ""), bundle.path)
-            self._weights = defaults(Graph(*bundle.graph(OUTPUT_LAYER), content), weights)
+            self._given = defaults(Graph(*bundle.graph(OUTPUT_LAYER), content), weights)
+            # A row a piece: a segment needs few of them, while columns lie across all of the memory.
+            rows = self._given.pop(OUTPUT_WEIGHTS)
+            self._turned = manifest.precision == "int8"
+            self._rows = np.ascontiguousarray(rows.T) if self._turned else rows
         self.states_type = _STATES_TYPES[manifest.precision]
         self.d_model = manifest.d_model
-        self._axis = _PIECES_AXIS[manifest.precision]
         self._pieces = manifest.vocabulary_size
         self._joint = is_joint(list(manifest.files))
         try:
@@ -83,10 +82,10 @@ class OutputLayer:
             given_ids: target ids that the caller asks for: of a prefix, of terms, of a translation to be scored.
         """
         ids = self._shortlist.candidates(source_ids, self._pieces, joint=self._joint, given=given_ids)
-        inputs: dict[str, NDArray[np.generic]] = {CANDIDATES: ids}
-        for name in (OUTPUT_WEIGHTS, OUTPUT_WORTHS, OUTPUT_BIASES):
-            if (numbers := self._weights.get(name)) is not None:
-                inputs[name] = numbers.take(ids, axis=self._axis if name == OUTPUT_WEIGHTS else 0)
+        weights = self._rows.take(ids, axis=0)
+        inputs: dict[str, NDArray[np.generic]] = {name: numbers.take(ids) for name, numbers in self._given.items()}
+        inputs[CANDIDATES] = ids
+        inputs[OUTPUT_WEIGHTS] = np.ascontiguousarray(weights.T) if self._turned else weights
         return Columns(ids, inputs)
 
     def close(self) -> None:

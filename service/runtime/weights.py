@@ -49,7 +49,6 @@ class Weights(NamedTuple):
 def unpacked(graph: Graph, weights: Weights) -> dict[str, onnxruntime.OrtValue]:
     """Give the constants of the weights' file that a session reads as they are, by name; they must outlive it."""
     names = {name for node in graph.nodes for place, name in enumerate(node.inputs) if not _is_packed(node, place)}
-    names |= graph.defaults  # a run may replace them, so they are not packed
     return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numbers) for name, numbers in _read(graph, weights, names)}
 
 

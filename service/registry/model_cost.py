@@ -8,7 +8,7 @@ import numpy as np
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError
 from service.decoding.micro_batches import RUN_TOKENS
-from service.registry.capacity import slot_bytes, slots_of
+from service.registry.capacity import item_bytes, slot_bytes, slots_of
 from service.runtime.slots import LOGITS_TYPES
 from service.settings import MEGABYTE, Settings
 
@@ -19,13 +19,15 @@ _BYTES_OF_FILE: Final = 1.75
 # ... and for each token of a run of the encoder, as many numbers of the model's width, on each thread.
 _WIDTHS_OF_TOKEN: Final = 16
 _FLOAT_BYTES: Final = 4
+# Of a segment of a model with a shortlist; 19 of 20 sentences have fewer.
+_CANDIDATES: Final = 1_400
 _STATUS: Final = Path("/proc/self/status")
 _ANONYMOUS: Final = "RssAnon:"
 _KIB: Final = 1024
 
 FORMULA: Final = (
     "4 MB + 1.75 * files + threads * (64 * d_model * max(512, max_source_tokens) + slots * (keys and values + logits + "
-    "attention)) + encoder_cache_mb + result_cache_mb"
+    "attention + candidates)) + encoder_cache_mb + result_cache_mb"
 )
 
 
@@ -68,7 +70,10 @@ def estimate(bundle: Bundle, settings: Settings) -> Cost:
     numbers = manifest.vocabulary_size + manifest.heads * manifest.max_source_tokens  # of logits, and of attention
     run_tokens = max(RUN_TOKENS, manifest.max_source_tokens)
     of_thread = _WIDTHS_OF_TOKEN * _FLOAT_BYTES * manifest.d_model * run_tokens
-    of_thread += slots_of(manifest, settings) * (slot_bytes(manifest) + numbers * number_bytes)
+    of_slot = slot_bytes(manifest) + numbers * number_bytes
+    if bundle.has_shortlist and settings.shortlists:
+        of_slot += _CANDIDATES * manifest.d_model * item_bytes(manifest)
+    of_thread += slots_of(manifest, settings) * of_slot
     caches = (settings.encoder_cache_mb + settings.result_cache_mb) * MEGABYTE
     files = sum(_size_bytes(bundle.path / name) for name in manifest.files)
     return Cost(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.bundle import Bundle
+from dragoman.bundle import OUTPUT_LAYER, SHORTLIST, STATES_DECODER, Bundle
 from dragoman.errors import BundleError
 from service.registry.capacity import slot_bytes
 from service.registry.model_cost import Cost, anonymous_bytes, estimate
@@ -30,6 +30,19 @@ def test_threads_slots_and_caches_count_as_it_works() -> None:
     manifest = Bundle.listed(BUNDLE).manifest
     of_slot = slot_bytes(manifest) + 4 * (manifest.vocabulary_size + manifest.heads * manifest.max_source_tokens)
     assert estimated(slots=9).later_bytes == one.later_bytes + of_slot
+
+
+def test_candidates_count_where_they_are_used() -> None:
+    bare = Bundle.listed(BUNDLE)
+    more = dict.fromkeys((SHORTLIST, STATES_DECODER, OUTPUT_LAYER), "")
+    listed = Bundle(bare.path, bare.manifest.model_copy(update={"files": bare.manifest.files | more}))
+    files = {name: (BUNDLE / name).stat().st_size for name in bare.manifest.files}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("service.registry.model_cost._size_bytes", lambda path: files.get(path.name, 0))
+        slots = Settings(threads=1, slots=8, **NO_CACHES)
+        without = estimate(listed, slots.model_copy(update={"shortlists": False}))
+        assert without == estimate(bare, slots)
+        assert estimate(listed, slots).later_bytes == without.later_bytes + 8 * 1_400 * bare.manifest.d_model
 
 
 def test_what_a_load_took_counts_only_where_it_is_more() -> None:

@@ -14,9 +14,10 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman.errors import BundleError
-from dragoman.files import FileState, open_regular, read_regular
+from dragoman.files import FileState, open_regular, read_regular, write_whole
 from dragoman.invalid import describe
 from dragoman.language_marks import Languages
+from dragoman.quality import QualityWeights
 from dragoman.tokenizer import Tokenizer, tokenizer_files, tokenizer_names
 
 MANIFEST = "bundle.json"
@@ -75,11 +76,12 @@ LONGEST = 2**16
 
 # The formats that are read, see docs/versions.md. A field that a format adds has a default: what those before it mean.
 OLDEST_FORMAT = 6
-FORMAT = 7
+FORMAT = 8
 
 Precision = Literal["fp32", "int8", "fp16"]
 # What a decoder layer knows the earlier tokens by: their keys and values, or a state of a fixed size.
 DecoderCell = Literal["attention", "ssru"]
+MAX_NOTE = 200  # characters
 FAMILY = "transformer"  # of a model that was trained here; others are named by their config.json
 
 
@@ -109,7 +111,9 @@ class AlignmentHeads(BaseModel):
 class Manifest(BaseModel):
     """`bundle.json`: all that a server must know before it opens a graph. Lengths are in tokens.
 
-    `stand_ins` are names that the model copies into its translations as they are, as the export has measured.
+    `stand_ins` are names that the model copies into its translations as they are, as the export has measured. `note`
+    says in one line what the model is for. `quality` is what quality estimates are made of; None: nobody has calibrated
+    the model.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -134,6 +138,8 @@ class Manifest(BaseModel):
     max_target_tokens: int = Field(gt=1, le=LONGEST)
     alignment: AlignmentHeads
     stand_ins: tuple[str, ...] = ()
+    note: str = Field(default="", max_length=MAX_NOTE)
+    quality: QualityWeights | None = None
     parameters: int = Field(gt=0, le=2**63 - 1)
     provenance: Provenance
     files: dict[str, str]
@@ -155,6 +161,8 @@ class Manifest(BaseModel):
     def _consistent(self) -> Self:
         if self.attention_width > WIDEST:
             raise ValueError(f"heads {self.heads} times head_dim {self.head_dim} must be at most {WIDEST}")
+        if not self.note.isprintable():
+            raise ValueError(f"note: must be one line of characters that can be printed, is {self.note!r}")
         if self.alignment.layer >= self.decoder_layers or not set(self.alignment.heads) <= set(range(self.heads)):
             raise ValueError(f"alignment: there is no such layer or head in {self.alignment}")
         marks, room = self.languages.longest_source_marks, self.max_source_tokens
@@ -191,6 +199,10 @@ class Manifest(BaseModel):
     def attention_width(self) -> int:
         """Numbers that one layer keeps of a position's keys, and as many of its values; not always `d_model`."""
         return self.heads * self.head_dim
+
+    def write(self, path: Path) -> None:
+        """Write it into the folder of its bundle, whole or not at all; raises OSError where it cannot be written."""
+        write_whole(path / MANIFEST, self.model_dump_json(indent=2).encode() + b"\n")
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":

@@ -56,6 +56,12 @@ COMMANDS = {
     "evaluate": Command("export.cli:evaluate", "train", "score a checkpoint or a bundle: BLEU and chrF"),
     "export": Command("export.cli:export", "import", "turn a checkpoint into a bundle that can be served"),
     "import": Command("export.importing:import_", "import", "make a checkpoint, and a bundle, of a model of others"),
+    "calibrate": Command(
+        "export.quality:calibrate",
+        "import",
+        "fit the quality estimates of a bundle to references",
+        {"matplotlib": "plots"},
+    ),
     "inspect": Command(
         "export.inspecting:inspect",
         "train",

@@ -6,17 +6,19 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 from pydantic import ValidationError
 
 from dragoman.arguments import Parser, language
-from dragoman.bundle import MANIFEST, NAME_PATTERN, Precision, find_bundles
+from dragoman.bundle import MANIFEST, MAX_NOTE, NAME_PATTERN, Precision, find_bundles
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from dragoman.invalid import describe
 from dragoman.language_marks import Languages
 from model.layout import CONFIG, LANGUAGES, PARITY, PARITY_PAIRS, is_checkpoint, languages
+
+NOTE_HELP: Final = f"what the model is for, in one line of at most {MAX_NOTE} characters, shown wherever it is listed"
 
 
 def export(argv: list[str]) -> int:
@@ -61,6 +63,7 @@ def build_export_parser() -> Parser:
     add("--source-language", type=language, metavar="CODE", help=f"BCP-47 code, such as en ({recorded})")
     add("--target-language", type=language, metavar="CODE", help=f"BCP-47 code, such as de ({recorded})")
     add("--name", type=model_name, help="name of the model (default: SOURCE-TARGET, such as en-de)")
+    add("--note", type=note, default="", metavar="TEXT", help=NOTE_HELP)
     add("--max-source-tokens", type=_tokens, default=128, metavar="N", help="limit of a segment (default: 128)")
     add("--max-target-tokens", type=_tokens, default=256, metavar="N", help="limit of its translation (default: 256)")
     add(
@@ -89,6 +92,14 @@ def model_name(text: str) -> str:
     """Read the name of a model; raises ArgumentTypeError where it is none."""
     if not NAME_PATTERN.fullmatch(text):
         raise argparse.ArgumentTypeError(f"must be 1 to 64 letters, digits and any of '._-', is {text!r}")
+    return text
+
+
+def note(text: str) -> str:
+    """Read what a model is for; raises ArgumentTypeError where it is not one line that is short enough."""
+    if len(text) > MAX_NOTE or not text.isprintable():
+        length = f"{len(text)} characters" if len(text) > MAX_NOTE else repr(text)
+        raise argparse.ArgumentTypeError(f"must be one line of at most {MAX_NOTE} characters, is {length}")
     return text
 
 
@@ -172,6 +183,7 @@ def _export(arguments: argparse.Namespace) -> None:
         arguments.precision,
         arguments.max_source_tokens,
         arguments.max_target_tokens,
+        arguments.note,
     )
     try:
         parity = export_bundle(arguments.checkpoint, arguments.out, target, corpus, say)

@@ -13,7 +13,7 @@ from dragoman.arguments import Parser
 from dragoman.bundle import Precision
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
-from export.cli import export, model_name, say
+from export.cli import NOTE_HELP, export, model_name, note, say
 from service.library.fetching import LICENCES, Fetched, fetch
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def import_(argv: list[str]) -> int:
     """
     parser = build_parser()
     arguments = parser.parse_args(argv)
-    if arguments.bundle is None and (arguments.name or arguments.data):
-        parser.error("--name and --data are for the bundle: give --bundle")
+    if arguments.bundle is None and (arguments.name or arguments.note or arguments.data):
+        parser.error("--name, --note and --data are for the bundle: give --bundle")
     if arguments.data and not arguments.data.is_file():
         raise DataError(f"{arguments.data}: no such file")
     try:
@@ -73,6 +73,7 @@ def build_parser() -> Parser:
     )
     add("--bundle", choices=get_args(Precision), help="make a bundle as well, in this precision")
     add("--name", type=model_name, help="name of the bundle's model (default: as dragoman export)")
+    add("--note", type=note, default="", metavar="TEXT", help=NOTE_HELP)
     add("--data", type=Path, metavar="FILE", help="sentences to calibrate the bundle and to compare it on")
     add_codes = partial(add, type=_codes, default=(), metavar="CODE[,CODE]")
     add_codes("--source-language", help="languages that it translates from, where its files do not say them")
@@ -128,6 +129,7 @@ def _export(arguments: argparse.Namespace, imported: "Imported") -> int:
     for side, tokens in _LIMITS.items():
         argv += [f"--max-{side}-tokens", str(min(tokens, room[side]))]
     argv += ["--name", arguments.name] if arguments.name else []
+    argv += [f"--note={arguments.note}"] if arguments.note else []
     argv += ["--data", str(arguments.data)] if arguments.data else []
     code = export(argv)
     if code == EXIT_OK:

@@ -88,10 +88,11 @@ def _inspect_bundle(arguments: argparse.Namespace) -> None:
 def _print_bundle(bundle: Bundle) -> None:
     manifest = bundle.manifest
     heads = ", ".join(map(str, manifest.alignment.heads))
-    apart = {"languages", "alignment", "stand_ins", "parameters", "provenance", "files"}
+    apart = {"languages", "alignment", "stand_ins", "quality", "parameters", "provenance", "files"}
     rows = [(name, str(value)) for name, value in manifest.model_dump(exclude=apart).items()]
     rows += sides(manifest.languages)
     rows += [("alignment heads", f"{heads} of decoder layer {manifest.alignment.layer}")]
+    rows += [("quality", "counted alone" if manifest.quality is None else "calibrated")]
     rows += [("stand-ins", ", ".join(manifest.stand_ins) or "none"), ("parameters", f"{manifest.parameters:,}")]
     print_table(rows)
     print()

@@ -15,7 +15,6 @@ from dragoman.bundle import (
     COPY,
     DECODER,
     ENCODER,
-    MANIFEST,
     OUTPUT_LAYER,
     PLACE,
     SEARCH,
@@ -67,6 +66,7 @@ class Target:
         precision: of both graphs.
         max_source_tokens: a segment's limit, end-of-sentence id included.
         max_target_tokens: a translation's limit.
+        note: what the model is for, in one line; "": nobody says it.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Target:
     precision: Precision
     max_source_tokens: int
     max_target_tokens: int
+    note: str = ""
 
 
 class ParityError(DataError):
@@ -149,7 +150,7 @@ def export_bundle(
             raise ParityError(f"parity failed, {out} was not written: {parity}{hint}")
         report("looking for names that the model copies")
         stand_ins = measure_stand_ins(bundle, [sample.text for sample in samples])
-        _write_manifest(bundle.manifest.model_copy(update={"stand_ins": stand_ins}), folder)
+        bundle.manifest.model_copy(update={"stand_ins": stand_ins}).write(folder)
     return parity
 
 
@@ -212,11 +213,7 @@ def finish_bundle(manifest: Manifest, checkpoint: Path, folder: Path) -> None:
     for name in [*tokenizer_files(checkpoint), *shortlist]:
         shutil.copyfile(checkpoint / name, folder / name)
     files = {file.name: sha256(file) for file in sorted(folder.iterdir())}
-    _write_manifest(manifest.model_copy(update={"files": files}), folder)
-
-
-def _write_manifest(manifest: Manifest, folder: Path) -> None:
-    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+    manifest.model_copy(update={"files": files}).write(folder)
 
 
 def shortlisted(checkpoint: Path, precision: Precision = "fp32") -> bool:
@@ -345,6 +342,7 @@ def manifest_of(parameters: Parameters, checkpoint: Path, target: Target) -> Man
         decoder_cell=config.decoder_cell,
         max_source_tokens=target.max_source_tokens,
         max_target_tokens=target.max_target_tokens,
+        note=target.note,
         alignment=mean_of_layer(config.decoder_layers, config.decoder_head_count),
         parameters=parameters.count,
         provenance=Provenance(

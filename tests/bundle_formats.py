@@ -16,6 +16,7 @@ DATA = Path(__file__).parent / "data"
 FOLDER = DATA / "bundles"
 PAIRS = "pairs.tsv"  # beside the files of a bundle: all that its model knows
 _KNOWN = 24
+_NOTE = "a few sentences by heart"
 _MODEL = "--decoder=ssru --vocabulary-size=350 --d-model=32 --heads=2 --d-ff=64 --encoder-layers=1 --decoder-layers=2"
 _TRAINING = (
     "--dropout=0 --label-smoothing=0 --steps=300 --warmup-steps=10 --decay-steps=100 --save-steps=100 "
@@ -44,7 +45,7 @@ def main() -> int:
         languages = ("--source-language=en", "--target-language=de")
         data = (f"--train={pairs}", f"--dev={pairs}", f"--out={run}/run")
         _dragoman("train", *data, *languages, *_MODEL.split(), *_TRAINING.split())
-        _dragoman("export", f"{run}/run/checkpoint", f"--out={folder}", f"--name={folder.name}")
+        _dragoman("export", f"{run}/run/checkpoint", f"--out={folder}", f"--name={folder.name}", f"--note={_NOTE}")
         shutil.copyfile(pairs, folder / PAIRS)
     return 0
 

@@ -16,6 +16,7 @@ from dragoman.commands.translate import build_parser as translate
 from export.cli import build_evaluate_parser, build_export_parser
 from export.importing import build_parser as import_
 from export.inspecting import build_parser as inspect
+from export.quality import build_parser as calibrate
 from model.cli import build_parser as train
 from service.commands.api_key import build_parser as api_key
 from service.commands.bulk import build_parser as bulk
@@ -38,6 +39,7 @@ PARSERS = (
     build_export_parser,
     build_evaluate_parser,
     import_,
+    calibrate,
     inspect,
     load_test,
     load_test_compare,

@@ -79,6 +79,11 @@ class Counted(NamedTuple):
     unfinished: float
     unknown_pieces: float
 
+    @property
+    def lost(self) -> tuple[float, ...]:
+        """What the translation lacks, by kinds."""
+        return self.numbers_lost, self.codes_lost, self.names_lost, self.placeholders_lost
+
 
 def count(
     source: str,

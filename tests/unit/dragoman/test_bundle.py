@@ -162,6 +162,9 @@ def test_another_format_is_refused_by_its_number(
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
+        ({"note": "a" * 201}, "note: "),
+        ({"note": "two\nlines"}, "note: must be one line of characters that can be printed"),
+        ({"quality": {"bias": 1.0}}, "quality.mean_log_probability"),
         ({"format_version": "6"}, "format_version: must be a valid integer, not '6'"),
         ({"format_version": True}, "format_version"),
         ({"precision": "int4"}, "precision"),

@@ -94,6 +94,16 @@ def test_the_committed_checkpoint_says_its_languages(targets: list[Target], tmp_
     assert [(target.name, target.languages) for target in targets] == [("en-de", Languages.pair("en", "de"))]
 
 
+def test_a_note_is_one_line(targets: list[Target], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["export", str(CHECKPOINT), "--out", str(tmp_path / "x")]
+    assert main([*command, "--note", "short everyday sentences"]) == 0
+    assert targets[0].note == "short everyday sentences"
+    capsys.readouterr()
+    rule = "argument --note: must be one line of at most 200 characters, is"
+    assert f"{rule} 201 characters" in refused(capsys, *command, "--note", "a" * 201)
+    assert rule in refused(capsys, *command, "--note", "two\nlines")
+
+
 def test_the_languages_of_an_import_keep_their_marks(checkpoint: Path, targets: list[Target], capsys, tmp_path) -> None:
     pair = Languages(sources=("en",), targets=("ro",), marks={"ro": LanguageMarks(target_prefix=(3,))})
     (checkpoint / "languages.json").write_text(pair.model_dump_json())

@@ -100,7 +100,8 @@ def test_the_bundle_leaves_room_for_tokens_that_translations_begin_with(
     ("arguments", "named"),
     [
         ([], "required: SOURCE, --out"),
-        (["x", "--out", "y", "--name", "z"], "--name and --data are for the bundle: give --bundle"),
+        (["x", "--out", "y", "--name", "z"], "--name, --note and --data are for the bundle: give --bundle"),
+        (["x", "--out", "y", "--note", "z"], "--name, --note and --data are for the bundle: give --bundle"),
         (["x", "--out", "y", "--languages", "de,,fr"], "codes of languages with commas between, is 'de,,fr'"),
         (["x", "--out", "y", "--bundle", "int4"], "invalid choice: 'int4'"),
         (["x", "--out", "y", "--bundle", "int8", "--data", "nowhere.tsv"], "nowhere.tsv: no such file"),

@@ -44,6 +44,20 @@ class WordAlignment(NamedTuple):
     weight: float
 
 
+class SegmentQuality(NamedTuple):
+    """How good the translation of one segment probably is.
+
+    Attributes:
+        target_start: where it begins in the text of the `Translation`, in characters.
+        target_end: where it ends: it is `text[target_start:target_end]`.
+        quality_estimate: how probable it is that a reader accepts it: 0 to 1.
+    """
+
+    target_start: int
+    target_end: int
+    quality_estimate: float
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """The translation of one text.
@@ -75,6 +89,9 @@ class Translation:
         detected_language: the language of the text, where the server detected it; "" where the call said it, or the
             text says nothing about it.
         detection_confidence: how probable it is that the text is in that language, by itself: 0 to 1.
+        quality_estimate: how probable it is that a reader accepts the translation, if the call asked: 0 to 1, the mean
+            over its segments; None if it did not ask, or the text has no words.
+        segment_qualities: the same of each segment, in the order of the text; () if the call did not ask.
     """
 
     text: str
@@ -95,6 +112,8 @@ class Translation:
     glossary_misses: tuple[str, ...] = ()
     detected_language: str = ""
     detection_confidence: float = 0.0
+    quality_estimate: float | None = None
+    segment_qualities: tuple[SegmentQuality, ...] = ()
 
 
 class DetectedLanguage(NamedTuple):
@@ -189,6 +208,7 @@ class Model:
         source_languages: BCP-47 codes of all languages that it reads.
         target_languages: BCP-47 codes of all languages that it writes.
         family: what it was imported from, such as "marian"; "" where the server does not say.
+        note: what it is for, in one line; "" where nobody has said it.
     """
 
     name: str
@@ -202,6 +222,7 @@ class Model:
     source_languages: tuple[str, ...]
     target_languages: tuple[str, ...]
     family: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +263,13 @@ def translation_of(message: pb.TranslatedText) -> Translation:
         glossary_misses=tuple(message.glossary_misses),
         detected_language=message.detected_language_code,
         detection_confidence=message.detection_confidence,
+        quality_estimate=message.quality_estimate if message.HasField("quality_estimate") else None,
+        segment_qualities=tuple(map(_segment_quality, message.segment_qualities)),
     )
+
+
+def _segment_quality(message: pb.SegmentQuality) -> SegmentQuality:
+    return SegmentQuality(message.target_start, message.target_end, message.quality_estimate)
 
 
 def _word_alignment(message: pb.WordAlignment) -> WordAlignment:
@@ -312,6 +339,7 @@ def model_of(message: pb.Model) -> Model:
         source_languages=tuple(message.source_language_codes) or (message.source_language_code,),
         target_languages=tuple(message.target_language_codes) or (message.target_language_code,),
         family=message.family,
+        note=message.note,
     )
 
 

@@ -49,6 +49,7 @@ class Options(TypedDict, total=False):
             without.
         seed: gives the same draws again, 0 to 4294967295; without, the server draws one, see `Translation`.
         alignments: whether the answers say which words became which, see `Translation`; not with HTML or XML.
+        quality_estimate: whether the answers say how probable it is that a reader accepts them, see `Translation`.
         glossary: terms with given translations: a mapping from each term to its translation, to several forms of it, or
             to None where it is kept as it is; or entries, see `GlossaryEntry`. At most 1,000.
         glossaries: names of glossaries that the server has stored, from `list_glossaries`.
@@ -77,6 +78,7 @@ class Options(TypedDict, total=False):
     top_p: float | None
     seed: int | None
     alignments: bool
+    quality_estimate: bool
     glossary: GlossaryTerms
     glossaries: Sequence[str]
     protect_placeholders: bool
@@ -103,6 +105,7 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "top_p": (Real, "float"),
     "seed": (SupportsIndex, "int"),
     "alignments": (bool, "bool"),
+    "quality_estimate": (bool, "bool"),
     "glossary": ((Mapping, Sequence), "a mapping or a sequence of GlossaryEntry"),
     "glossaries": (Sequence, "a sequence of str"),
     "protect_placeholders": (bool, "bool"),
@@ -238,6 +241,7 @@ def _fields(
     top_p: float | None = None,
     seed: int | None = None,
     alignments: bool = False,
+    quality_estimate: bool = False,
     glossary: GlossaryTerms = (),
     glossaries: Sequence[str] = (),
     protect_placeholders: bool = False,
@@ -260,6 +264,7 @@ def _fields(
             target_prefix=target_prefix,
             sampling=_sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed),
             alignments=alignments,
+            quality_estimate=quality_estimate,
             glossary=_glossary(glossary or (), glossaries or ()),
             protect_placeholders=protect_placeholders,
             xml_tags=_xml_tags(splitting_tags or (), kept_tags or ()),

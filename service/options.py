@@ -178,6 +178,7 @@ class RequestOptions(NamedTuple):
         alternatives: how many of the best translations of each text are wanted, itself being the first.
         mean_log_probability: whether the mean log-probability of each text is told.
         alignments: whether it is told which words of each text became which.
+        quality_estimate: whether it is told how probable it is that a reader accepts each translation.
         prefix_ids: what the translation of each text begins with.
         terms: that are to have given translations; None: there are none.
     """
@@ -196,6 +197,7 @@ class RequestOptions(NamedTuple):
     alternatives: int = 0
     mean_log_probability: bool = False
     alignments: bool = False
+    quality_estimate: bool = False
     prefix_ids: tuple[int, ...] = ()
     terms: Terms | None = None
 

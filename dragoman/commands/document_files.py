@@ -30,6 +30,7 @@ _NOT_OF_DOCUMENTS: Final = {
     "json": "--json",
     "alternatives": "--alternatives",
     "alignments": "--alignments",
+    "quality_estimate": "--quality-estimate",
     "target_prefix": "--target-prefix",
 }
 

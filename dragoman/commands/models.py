@@ -23,6 +23,7 @@ _FIELDS: Final = {
     "MAX TARGET": "max_target_tokens",
     "VOCABULARY": "vocabulary_size",
     "PARAMETERS": "parameters",  # a server does not tell
+    "NOTE": "note",
 }
 
 

@@ -54,6 +54,7 @@ class _Asked(NamedTuple):
     top_p: float | None
     seed: int | None
     alignments: bool
+    quality_estimate: bool
     glossary: Sequence[GlossaryEntry]
     glossaries: Sequence[str]
     protect_placeholders: bool
@@ -72,6 +73,8 @@ def translate(arguments: list[str]) -> int:
         parser.error("argument --alignments: not with --html")
     if options.alignments and options.alternatives and not options.json:
         parser.error("argument --alignments: together with --alternatives it needs --json")
+    if options.quality_estimate and not options.json:
+        parser.error("argument --quality-estimate: it needs --json")
     is_seeded_here = _draws_without_seed(options)
     if is_seeded_here:
         options.seed = secrets.randbits(_SEED_BITS)  # one for all lines, whose calls would each get their own
@@ -90,7 +93,14 @@ def translate(arguments: list[str]) -> int:
 def _translate_lines(options: argparse.Namespace, let_in: Access) -> int:
     with _place(options, let_in) as translate_lines:
         misses = bool(options.glossary or options.protect_placeholders)
-        shown = Shown(options.json, bool(options.alternatives), options.alignments, misses, options.source == AUTO)
+        shown = Shown(
+            as_json=options.json,
+            alternatives=bool(options.alternatives),
+            alignments=options.alignments,
+            misses=misses,
+            languages=options.source == AUTO,
+            qualities=options.quality_estimate,
+        )
         output = Output("text" if options.texts else "line", shown)
         if options.texts:
             document_files.tell_of_one(options.texts)
@@ -158,6 +168,11 @@ def build_parser() -> Parser:
         help="write which words became which, a line each: number of the text<TAB>word<TAB>its translation<TAB>weight",
     )
     add(
+        "--quality-estimate",
+        action="store_true",
+        help="with --json: say how probable it is that a reader accepts the translation, and that of each sentence",
+    )
+    add(
         "--glossary",
         default="",
         metavar="FILE_OR_NAME",
@@ -211,6 +226,7 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
             top_p=options.top_p,
             seed=options.seed,
             alignments=options.alignments,
+            quality_estimate=options.quality_estimate,
             glossary=entries,
             glossaries=names,
             protect_placeholders=options.protect_placeholders,
@@ -269,6 +285,7 @@ def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
         top_p=options.top_p,
         seed=options.seed,
         alignments=options.alignments,
+        quality_estimate=options.quality_estimate,
         glossary=entries,
         glossaries=names,
         protect_placeholders=options.protect_placeholders,

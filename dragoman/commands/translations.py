@@ -18,6 +18,7 @@ class Shown(NamedTuple):
         alignments: whether they are written.
         misses: whether terms that a translation lacks are written into its object.
         languages: whether those that were detected are.
+        qualities: whether quality estimates are.
     """
 
     as_json: bool
@@ -25,6 +26,7 @@ class Shown(NamedTuple):
     alignments: bool
     misses: bool
     languages: bool
+    qualities: bool
 
 
 class Output:
@@ -102,4 +104,7 @@ def _as_dict(text: str, translation: Translation, shown: Shown) -> dict[str, obj
         ]
     if shown.alignments:
         described["alignments"] = [each._asdict() for each in translation.alignments]
+    if shown.qualities:
+        described["quality_estimate"] = translation.quality_estimate
+        described["segment_qualities"] = [each._asdict() for each in translation.segment_qualities]
     return described

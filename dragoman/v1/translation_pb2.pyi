@@ -53,7 +53,7 @@ class TranslateTextRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., options: _Optional[_Union[TranslateOptions, _Mapping]] = ..., request_id: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., all_or_nothing: bool = ...) -> None: ...
 
 class TranslateOptions(_message.Message):
-    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives", "target_prefix", "alignments", "sampling", "glossary", "protect_placeholders", "xml_tags")
+    __slots__ = ("max_target_tokens", "mean_log_probability", "beam_size", "length_penalty", "alternatives", "target_prefix", "alignments", "sampling", "glossary", "protect_placeholders", "xml_tags", "quality_estimate")
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MEAN_LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +65,7 @@ class TranslateOptions(_message.Message):
     GLOSSARY_FIELD_NUMBER: _ClassVar[int]
     PROTECT_PLACEHOLDERS_FIELD_NUMBER: _ClassVar[int]
     XML_TAGS_FIELD_NUMBER: _ClassVar[int]
+    QUALITY_ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     max_target_tokens: int
     mean_log_probability: bool
     beam_size: int
@@ -76,7 +77,8 @@ class TranslateOptions(_message.Message):
     glossary: Glossary
     protect_placeholders: bool
     xml_tags: XmlTags
-    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ..., target_prefix: _Optional[str] = ..., alignments: bool = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ..., protect_placeholders: bool = ..., xml_tags: _Optional[_Union[XmlTags, _Mapping]] = ...) -> None: ...
+    quality_estimate: bool
+    def __init__(self, max_target_tokens: _Optional[int] = ..., mean_log_probability: bool = ..., beam_size: _Optional[int] = ..., length_penalty: _Optional[float] = ..., alternatives: _Optional[int] = ..., target_prefix: _Optional[str] = ..., alignments: bool = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ..., protect_placeholders: bool = ..., xml_tags: _Optional[_Union[XmlTags, _Mapping]] = ..., quality_estimate: bool = ...) -> None: ...
 
 class XmlTags(_message.Message):
     __slots__ = ("splitting", "kept")
@@ -125,7 +127,7 @@ class TranslateTextResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[TranslatedText, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class TranslatedText(_message.Message):
-    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model", "alternatives", "beam_size", "alignments", "seed", "glossary_misses", "detected_language_code", "detection_confidence")
+    __slots__ = ("translated_text", "model", "source_tokens", "target_tokens", "finish_reason", "segments", "mean_log_probability", "unknown_pieces", "split", "text_error", "pivot_model", "alternatives", "beam_size", "alignments", "seed", "glossary_misses", "detected_language_code", "detection_confidence", "quality_estimate", "segment_qualities")
     TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -144,6 +146,8 @@ class TranslatedText(_message.Message):
     GLOSSARY_MISSES_FIELD_NUMBER: _ClassVar[int]
     DETECTED_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     DETECTION_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    QUALITY_ESTIMATE_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_QUALITIES_FIELD_NUMBER: _ClassVar[int]
     translated_text: str
     model: str
     source_tokens: int
@@ -162,7 +166,19 @@ class TranslatedText(_message.Message):
     glossary_misses: _containers.RepeatedScalarFieldContainer[str]
     detected_language_code: str
     detection_confidence: float
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., beam_size: _Optional[int] = ..., alignments: _Optional[_Iterable[_Union[WordAlignment, _Mapping]]] = ..., seed: _Optional[int] = ..., glossary_misses: _Optional[_Iterable[str]] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ...) -> None: ...
+    quality_estimate: float
+    segment_qualities: _containers.RepeatedCompositeFieldContainer[SegmentQuality]
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., segments: _Optional[int] = ..., mean_log_probability: _Optional[float] = ..., unknown_pieces: _Optional[int] = ..., split: bool = ..., text_error: _Optional[_Union[TextError, _Mapping]] = ..., pivot_model: _Optional[str] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., beam_size: _Optional[int] = ..., alignments: _Optional[_Iterable[_Union[WordAlignment, _Mapping]]] = ..., seed: _Optional[int] = ..., glossary_misses: _Optional[_Iterable[str]] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., quality_estimate: _Optional[float] = ..., segment_qualities: _Optional[_Iterable[_Union[SegmentQuality, _Mapping]]] = ...) -> None: ...
+
+class SegmentQuality(_message.Message):
+    __slots__ = ("target_start", "target_end", "quality_estimate")
+    TARGET_START_FIELD_NUMBER: _ClassVar[int]
+    TARGET_END_FIELD_NUMBER: _ClassVar[int]
+    QUALITY_ESTIMATE_FIELD_NUMBER: _ClassVar[int]
+    target_start: int
+    target_end: int
+    quality_estimate: float
+    def __init__(self, target_start: _Optional[int] = ..., target_end: _Optional[int] = ..., quality_estimate: _Optional[float] = ...) -> None: ...
 
 class WordAlignment(_message.Message):
     __slots__ = ("source_start", "source_end", "target_start", "target_end", "weight")
@@ -376,7 +392,7 @@ class ListModelsResponse(_message.Message):
     def __init__(self, models: _Optional[_Iterable[_Union[Model, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class Model(_message.Message):
-    __slots__ = ("name", "source_language_code", "target_language_code", "precision", "max_source_tokens", "max_target_tokens", "vocabulary_size", "checkpoint_sha256", "source_language_codes", "target_language_codes", "family")
+    __slots__ = ("name", "source_language_code", "target_language_code", "precision", "max_source_tokens", "max_target_tokens", "vocabulary_size", "checkpoint_sha256", "source_language_codes", "target_language_codes", "family", "note")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -388,6 +404,7 @@ class Model(_message.Message):
     SOURCE_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
     FAMILY_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
     name: str
     source_language_code: str
     target_language_code: str
@@ -399,7 +416,8 @@ class Model(_message.Message):
     source_language_codes: _containers.RepeatedScalarFieldContainer[str]
     target_language_codes: _containers.RepeatedScalarFieldContainer[str]
     family: str
-    def __init__(self, name: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., checkpoint_sha256: _Optional[str] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., family: _Optional[str] = ...) -> None: ...
+    note: str
+    def __init__(self, name: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., checkpoint_sha256: _Optional[str] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., family: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
 class ListGlossariesRequest(_message.Message):
     __slots__ = ("page_size", "page_token")

@@ -180,6 +180,9 @@ class Call:
             if isinstance(result, TextResult) and result.term_segments:
                 self._metrics.glossary_segments_total.inc(result.term_segments)
                 self._metrics.glossary_misses_total.inc(len(result.glossary_misses))
+            if isinstance(result, TextResult):
+                for quality in result.segment_qualities:
+                    self._metrics.quality_estimate.observe(quality.estimate)
         return results
 
     def forget(self, numbers: Iterable[int]) -> None:

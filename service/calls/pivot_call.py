@@ -169,4 +169,16 @@ def _both(pivot: TextResult, result: TextResult) -> TextResult:
         ],
         term_segments=result.term_segments,
         glossary_misses=tuple(dict.fromkeys((*pivot.glossary_misses, *result.glossary_misses))),
+        quality_estimate=(
+            None if result.quality_estimate is None else _product(pivot.quality_estimate, result.quality_estimate)
+        ),
+        segment_qualities=[
+            quality._replace(estimate=_product(pivot.quality_estimate, quality.estimate))
+            for quality in result.segment_qualities
+        ],
     )
+
+
+def _product(pivot: float | None, estimate: float) -> float:
+    """Estimate what both models made: of a text that the first had no words of, what the second says."""
+    return estimate if pivot is None else round(pivot * estimate, 4)

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman import access
-from dragoman.answers import Alternative, DetectedLanguage, Score, TokenScore, Translation, WordAlignment
+from dragoman.answers import (
+    Alternative,
+    DetectedLanguage,
+    Score,
+    SegmentQuality,
+    TokenScore,
+    Translation,
+    WordAlignment,
+)
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose
@@ -83,6 +91,7 @@ def translator(
     top_p: float | None = None,
     seed: int | None = None,
     alignments: bool = False,
+    quality_estimate: bool = False,
     glossary: Sequence[GlossaryEntry] = (),
     glossaries: Sequence[str] = (),
     protect_placeholders: bool = False,
@@ -104,6 +113,7 @@ def translator(
         top_p: of tokens of which probability one is drawn; None: of all.
         seed: of the draws; None: one is drawn.
         alignments: whether it is told which words became which.
+        quality_estimate: whether it is told how probable it is that a reader accepts each translation.
         glossary: terms with given translations.
         glossaries: names of glossaries in the folder that the settings name.
         protect_placeholders: whether placeholders stay as they are.
@@ -139,6 +149,7 @@ def translator(
         html=html,
         alternatives=alternatives,
         alignments=alignments,
+        quality_estimate=quality_estimate,
         prefix_ids=translator.prefix_ids(target_prefix),
         terms=terms,
     )
@@ -309,4 +320,6 @@ def _translation(result: TextResult, manifest: Manifest, beam_size: int, seed: i
         seed=seed,
         alignments=tuple(WordAlignment(*link.source, *link.target, link.weight) for link in result.alignments),
         glossary_misses=tuple(result.glossary_misses),
+        quality_estimate=result.quality_estimate,
+        segment_qualities=tuple(SegmentQuality(*each) for each in result.segment_qualities),
     )

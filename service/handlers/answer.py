@@ -14,6 +14,7 @@ from service.text.alignment import Link
 from service.text.alternatives import Alternative
 from service.text.detection import MOST_GUESSES, Guess
 from service.text.result import TextResult
+from service.text.text_quality import SegmentQuality
 
 # What is one message, whatever the size of what it answers.
 _Whole = TypeVar("_Whole", bound=Message)
@@ -29,6 +30,7 @@ _FINISH_REASON: Final = {
 # More than a message of a stream holds besides the text of one translation: counts, names, the numbers of fields.
 _AROUND_BYTES: Final = 1_024
 _AROUND_ALTERNATIVE_BYTES: Final = 48  # likewise, besides the text of each alternative
+_SEGMENT_QUALITY_BYTES: Final = 22  # at most, of each: two places of up to 2^28 characters, and an estimate
 _ALIGNMENT_BYTES: Final = 28  # at most, of each: four places of up to 2^28 characters, and a weight
 
 
@@ -50,6 +52,7 @@ def sendable(outcome: TextResult | DragomanError, max_bytes: int) -> TextResult 
     size = len(outcome.text.encode()) + _AROUND_BYTES
     size += sum(len(each.text.encode()) + _AROUND_ALTERNATIVE_BYTES for each in outcome.alternatives)
     size += len(outcome.alignments) * _ALIGNMENT_BYTES
+    size += len(outcome.segment_qualities) * _SEGMENT_QUALITY_BYTES
     size += sum(len(term.encode()) + _FIELD_BYTES for term in outcome.glossary_misses)
     return outcome if size <= max_bytes else _too_large(size, max_bytes)
 
@@ -122,6 +125,8 @@ def translated(
         seed=seed,
         alignments=map(_alignment, outcome.alignments),
         glossary_misses=outcome.glossary_misses,
+        quality_estimate=outcome.quality_estimate,
+        segment_qualities=map(_segment_quality, outcome.segment_qualities),
     )
 
 
@@ -204,6 +209,7 @@ def described(manifest: Manifest) -> pb.Model:
         max_target_tokens=manifest.max_target_tokens,
         vocabulary_size=manifest.vocabulary_size,
         checkpoint_sha256=manifest.provenance.checkpoint_sha256,
+        note=manifest.note,
     )
 
 
@@ -214,6 +220,11 @@ def _alternative(alternative: Alternative) -> pb.Alternative:
         finish_reason=_FINISH_REASON[alternative.finish_reason],
         mean_log_probability=alternative.mean_log_probability,
     )
+
+
+def _segment_quality(quality: SegmentQuality) -> pb.SegmentQuality:
+    start, stop, estimate = quality
+    return pb.SegmentQuality(target_start=start, target_end=stop, quality_estimate=estimate)
 
 
 def _alignment(link: Link) -> pb.WordAlignment:
@@ -229,6 +240,6 @@ def _alignment(link: Link) -> pb.WordAlignment:
 def _too_large(size: int, max_bytes: int) -> AnswerTooLargeError:
     return AnswerTooLargeError(
         f"the answer must be at most {max_bytes} bytes, is {size}: send fewer texts a call, or shorter ones, or ask "
-        "for fewer alternatives, or for no alignments",
+        "for fewer alternatives, or for no alignments and estimates",
         metadata={"answer_bytes": str(size), "max_answer_bytes": str(max_bytes)},
     )

@@ -72,6 +72,7 @@ def options_of(
         alternatives=wanted.alternatives,
         mean_log_probability=wanted.mean_log_probability,
         alignments=wanted.alignments,
+        quality_estimate=wanted.quality_estimate,
         prefix_ids=order.prefix_ids,
         terms=order.terms,
     )

@@ -19,7 +19,7 @@ from service.http import errors, form
 from service.http.calls import while_client_stays
 from service.http.deepl_request import asked_of
 from service.http.json_messages import named
-from service.http.parameter_calls import ParameterCalls, answered
+from service.http.parameter_calls import ParameterCalls, answered, quality_of
 from service.language_names import name_of
 from service.registry.catalog import Catalog
 
@@ -68,6 +68,7 @@ class DeepL:
             "translations": [
                 {"detected_source_language": _base(source), "text": each.translated_text}
                 | ({"billed_characters": len(text)} if shows_billed else {})
+                | ({"quality_estimate": quality_of(each)} if asked.options.quality_estimate else {})
                 for each, text, source in zip(translated, texts, sources, strict=True)
             ]
         }

@@ -55,7 +55,9 @@ def asked_of(given: Mapping[str, Any]) -> Asked:
         target_language_code=form.needed(given, "target_lang"),
         mime_type=_FORMATS[kind],
         options=pb.TranslateOptions(
-            glossary=pb.Glossary(names=names) if names else None, xml_tags=_xml_tags(given, kind)
+            glossary=pb.Glossary(names=names) if names else None,
+            xml_tags=_xml_tags(given, kind),
+            quality_estimate=form.flag_of(given, "show_quality_estimate"),
         ),
     )
     return Asked(request, form.flag_of(given, "show_billed_characters"))

@@ -19,7 +19,7 @@ from service.handlers.untranslated import languages_of
 from service.http import errors, form
 from service.http.calls import while_client_stays
 from service.http.json_messages import named
-from service.http.parameter_calls import ParameterCalls, answered
+from service.http.parameter_calls import ParameterCalls, answered, quality_of
 from service.language_names import name_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog
@@ -68,6 +68,8 @@ class LibreTranslate:
             codes = languages_of(translated, self._catalog())
             guesses = zip(codes, translated, strict=True)
             results["detectedLanguage"] = [_guess(code, each.detection_confidence) for code, each in guesses]
+        if asked.options.quality_estimate:
+            results["qualityEstimate"] = [quality_of(each) for each in translated]
         if asked.options.alternatives:
             results["alternatives"] = [_alternatives(each) for each in translated]
         return results if is_list else {name: values[0] for name, values in results.items()}
@@ -120,7 +122,9 @@ def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
     if kind not in _FORMATS:
         raise InvalidRequestError(named("format", f'must be "text" or "html", is {kind[:40]!r}'))
     alternatives = form.number_of(given, "alternatives", MAX_BEAM_SIZE - 1)
-    options = pb.TranslateOptions(alternatives=alternatives + 1) if alternatives else None
+    options = pb.TranslateOptions(
+        alternatives=alternatives + 1 if alternatives else 0, quality_estimate=form.flag_of(given, "quality_estimate")
+    )
     asked = pb.TranslateTextRequest(
         contents=texts,
         source_language_code=AUTO if source.lower() == AUTO else source,

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dragoman.errors import DragomanError, UnauthenticatedError
+from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.http import errors, form
 from service.http.body import Body
@@ -89,6 +90,11 @@ class ParameterCalls:
             return form.text_of(given, self._key_name)
         except DragomanError:
             return ""
+
+
+def quality_of(translated: pb.TranslatedText) -> float | None:
+    """Give the quality estimate of a translation, for an answer that is to tell it; None: it has none."""
+    return translated.quality_estimate if translated.HasField("quality_estimate") else None
 
 
 def answered(

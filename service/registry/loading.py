@@ -107,7 +107,9 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         engine.stop()
         raise
     translator = Translator(bundle.manifest, tokenizer, Limits.of(settings), slots=slots)
-    _log.info("loaded", model=bundle.manifest.name, precision=bundle.manifest.precision, path=str(bundle.path))
+    manifest = bundle.manifest
+    told = {"note": manifest.note} if manifest.note else {}
+    _log.info("loaded", model=manifest.name, precision=manifest.precision, path=str(bundle.path), **told)
     intake = Intake(
         mailbox,
         metrics.of(bundle.manifest.name),

@@ -42,6 +42,7 @@ def _growing(first: float, factor: float, limit: float) -> tuple[float, ...]:
 LATENCY_BUCKETS_S: Final = _growing(0.0005, 1.5, 30.0)
 SLOTS_BUCKETS: Final = _growing(1, 2, 1024)
 # Dense where translations are; the rest is for what is cut short, or goes on and on.
+QUALITY_BUCKETS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 LENGTH_RATIO_BUCKETS: Final = (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
 GRAPHS: Final = ("encoder", "decoder", "search")
 SEGMENT_ENDS: Final = ("EOS", "LENGTH", "REPETITION", "CANCELLED", "DEADLINE", "INTERNAL")
@@ -276,6 +277,15 @@ class Metrics:
             registry=self.registry,
         )
 
+        self.quality_estimate = Histogram(
+            "quality_estimate",
+            "How probable it is that a reader accepts the translation of a segment, where a request asked for that.",
+            ["model"],
+            buckets=QUALITY_BUCKETS,
+            namespace=_PREFIX,
+            registry=self.registry,
+        )
+
     def _define_ends(self) -> None:
         self.failed_runs_total = self._counter(
             "failed_runs",
@@ -415,8 +425,9 @@ class ModelMetrics:
 
     Named like those of :class:`Metrics`. Who sets what: the result cache ``result_cache_*`` and ``coalesced_*``; the
     statistics of segments ``segments_total``, ``searched_segments_total``, ``length_ratio`` and
-    ``cancelled_tokens_saved_total``; calls ``glossary_segments_total`` and ``glossary_misses_total``; the engine all
-    others. Several threads share the gauges, so each moves them with ``inc`` and ``dec`` and never sets them.
+    ``cancelled_tokens_saved_total``; calls ``glossary_segments_total``, ``glossary_misses_total`` and
+    ``quality_estimate``; the engine all others. Several threads share the gauges, so each moves them with ``inc`` and
+    ``dec`` and never sets them.
     """
 
     def __init__(self, metrics: Metrics, model: str) -> None:
@@ -432,6 +443,7 @@ class ModelMetrics:
         self.encoder_padding_tokens_total = metrics.encoder_padding_tokens_total.labels(model)
         self.unknown_pieces_total = metrics.unknown_pieces_total.labels(model)
         self.length_ratio = metrics.length_ratio.labels(model)
+        self.quality_estimate = metrics.quality_estimate.labels(model)
         self.failed_runs_total = {graph: metrics.failed_runs_total.labels(model, graph) for graph in GRAPHS}
         self.cancelled_tokens_saved_total = metrics.cancelled_tokens_saved_total.labels(model)
         self.searched_segments_total = metrics.searched_segments_total.labels(model)

@@ -21,9 +21,11 @@ from service.text.piece import Protection
 from service.text.result import TextResult, TokenScore
 from service.text.segment_text import SegmentText
 from service.text.term_plan import TermPlan
+from service.text.text_quality import TextQuality
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
-_ALIGNED_WEIGHT: Final = 32  # segments that are made text in the time in which one is aligned besides
+_ALIGNED_WEIGHT: Final = 32  # segments that are made text in the time in which one is aligned besides ...
+_JUDGED_WEIGHT: Final = 8  # ... and in which its quality is estimated
 
 
 class _Awaited(NamedTuple):
@@ -31,17 +33,20 @@ class _Awaited(NamedTuple):
     protection: Protection | None
     source: SegmentText | None
     plan: TermPlan | None
+    judged: str | None
     texts: int  # that are made of it
 
     @property
     def weight(self) -> int:
         aligned = 0 if self.source is None else _ALIGNED_WEIGHT
         terms = 0 if self.plan is None else len(self.plan.matches)
-        return self.texts * (1 + aligned + terms + (0 if self.protection is None else self.protection.weight))
+        judged = 0 if self.judged is None else _JUDGED_WEIGHT
+        return judged + self.texts * (1 + aligned + terms + (0 if self.protection is None else self.protection.weight))
 
 
 class _Restored(NamedTuple):
     text: str
+    untagged: str
     alignment: Alignment | None = None
     misses: Sequence[str] = ()
 
@@ -68,6 +73,7 @@ class Document:
         wants_log_probability: bool,
         alternatives: int = 0,
         alignments: bool = False,
+        quality: TextQuality | None = None,
     ) -> None:
         """Make a text of which nothing has been read.
 
@@ -80,6 +86,7 @@ class Document:
             wants_log_probability: whether the result says its mean.
             alternatives: how many of the best translations the result lists.
             alignments: whether the result says which words became which.
+            quality: estimates that of its segments, whose parts have a text to judge by; None: nobody asks.
         """
         self.complete = False
         self.text_bytes = text_bytes
@@ -94,6 +101,7 @@ class Document:
         self._misses: dict[str, None] = {}
         self._wants_alignments = alignments
         self._links: list[Link] = []
+        self._quality = quality
         self._characters = 0  # of `_text`
         self._waiting: deque[str | _Awaited] = deque()  # read and not yet text
         self._text: list[str] = []
@@ -145,7 +153,9 @@ class Document:
                 self._waiting.append(part.kept)
             if part.segment is not None:
                 texts = max(1, self._wanted)
-                self._waiting.append(_Awaited(part.segment, part.protection, part.source, part.plan, texts))
+                self._waiting.append(
+                    _Awaited(part.segment, part.protection, part.source, part.plan, part.judged, texts)
+                )
                 segments.append(part.segment)
         self.complete = last
         return segments
@@ -220,6 +230,8 @@ class Document:
             alignments=self._links,
             term_segments=self._term_segments,
             glossary_misses=tuple(self._misses),
+            quality_estimate=None if self._quality is None else self._quality.estimate,
+            segment_qualities=() if self._quality is None else self._quality.segments,
         )
 
     def _new_text(self) -> str:
@@ -249,9 +261,12 @@ class Document:
         self._characters += len(text)
 
     def _translate(self, part: _Awaited) -> str:
-        """Make the translation of a segment; note its links where they are wanted, and the terms that it lacks."""
+        """Make the translation of a segment; note what is wanted of it, and the terms that it lacks."""
         segment = part.segment
-        text, alignment, misses = self._restored(part, segment.target_ids, segment.attention)
+        text, untagged, alignment, misses = self._restored(part, segment.target_ids, segment.attention)
+        if self._quality is not None and part.judged is not None and segment.error is None:
+            unknown, start = segment.source_ids.count(self._unknown_id), self._characters
+            self._quality.add(part.judged, untagged, segment, unknown, start, start + len(text))
         self._term_segments += part.plan is not None
         self._misses.update(dict.fromkeys(misses))
         if self._wants_alignments and alignment is not None and part.source is not None:
@@ -268,8 +283,8 @@ class Document:
             attended = attended and attended.before(part.plan.reading).after(rewriting)
         is_aligned = self._wants_alignments or part.protection is not None
         alignment = attended.alignment() if attended and is_aligned else None
-        text = text if part.protection is None else part.protection.restore(text, alignment)
-        return _Restored(text, alignment, misses)
+        restored = text if part.protection is None else part.protection.restore(text, alignment)
+        return _Restored(restored, text, alignment, misses)
 
     def _choose(self, part: _Awaited) -> None:
         """Continue the alternatives with a segment; one that failed has none, and no text has any then."""

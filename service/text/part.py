@@ -18,6 +18,7 @@ class Part(NamedTuple):
         split: whether a sentence was longer than the model takes, and was split inside.
         source: what the segment was made of, where its translation is to be aligned with that; None: it is not.
         plan: how the terms of the segment get into its translation; None: it has none.
+        judged: the text of the segment whose translation shows what was lost; None: nobody asks.
     """
 
     kept: str
@@ -26,3 +27,4 @@ class Part(NamedTuple):
     split: bool = False
     source: SegmentText | None = None
     plan: TermPlan | None = None
+    judged: str | None = None

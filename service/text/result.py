@@ -6,6 +6,7 @@ from typing import NamedTuple
 from service.decode import FinishReason
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
+from service.text.text_quality import SegmentQuality
 
 
 class TokenScore(NamedTuple):
@@ -41,6 +42,9 @@ class TextResult(NamedTuple):
             where that was not asked for.
         term_segments: how many segments have terms that are to have given translations.
         glossary_misses: the names of terms that the text lacks, each once, in their order.
+        quality_estimate: how probable it is that a reader accepts the translation, 0 to 1; None where it was not asked
+            for, or there is no segment.
+        segment_qualities: the same of each segment.
     """
 
     text: str
@@ -57,3 +61,5 @@ class TextResult(NamedTuple):
     alignments: Sequence[Link] = ()
     term_segments: int = 0
     glossary_misses: Sequence[str] = ()
+    quality_estimate: float | None = None
+    segment_qualities: Sequence[SegmentQuality] = ()

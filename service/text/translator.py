@@ -10,6 +10,7 @@ from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, RequestOptions
+from service.quality.estimate import QualityEstimator
 from service.segment import Segment
 from service.settings import Settings
 from service.terms import Terms
@@ -17,11 +18,12 @@ from service.text import markup, segmentation, xml_markup
 from service.text.document import Document
 from service.text.pair import Pair, scored_part
 from service.text.part import Part
-from service.text.piece import Piece
+from service.text.piece import Piece, Protection
 from service.text.result import TextResult
 from service.text.segment_encoder import SegmentEncoder
 from service.text.segment_text import SegmentText
 from service.text.term_plan import TermPlan, TermPlanner
+from service.text.text_quality import TextQuality, without
 
 OnProgress = Callable[[Segment], None]
 
@@ -80,6 +82,7 @@ class Translator:
         self._manifest = manifest
         self._tokenizer = tokenizer
         self._limits = limits
+        self._estimator = QualityEstimator(manifest.quality)
         self._frame = lru_cache(_FRAMES)(partial(Frame.of, manifest.languages, manifest))
 
     def open(
@@ -100,6 +103,8 @@ class Translator:
             field: that holds the text, for errors.
         """
         decoding = options.decoding._replace(stops_at_repetition=self._limits.stop_repetition)
+        if options.quality_estimate and self._estimator.needs_log_probability:
+            decoding = decoding._replace(wants_log_probability=True)
         options = options._replace(decoding=decoding)
         frame = self._frame(options.source_language, options.target_language)
         encoder = SegmentEncoder(self._tokenizer, self._manifest.max_source_tokens - frame.tokens)
@@ -124,6 +129,7 @@ class Translator:
             wants_log_probability=options.mean_log_probability,
             alternatives=options.alternatives,
             alignments=options.alignments,
+            quality=self._quality(language, options) if options.quality_estimate else None,
         )
 
     def prepare(
@@ -242,12 +248,17 @@ class Translator:
                     raise _uncuttable(field, len(ids), encoder.max_tokens)
                 segment = self._segment(text, ids, frame, asked, on_progress, prefix_ids, plan)
                 source = SegmentText(read, start, len(frame.prefix)) if aligned else None
-                yield Part(kept, segment, protection, inside, source, plan)
+                judged = _judged(text, plan, protection) if options.quality_estimate else None
+                yield Part(kept, segment, protection, inside, source, plan, judged)
                 prefix_ids, number = (), number + 1
             else:  # nothing that the model could see, such as a filler character, or nothing that it is to translate
                 there = text if plan is None else plan.without_model
                 yield Part(kept + (there if protection is None else protection.restore(there, None)), split=inside)
             start += len(text)
+
+    def _quality(self, source_language: str, options: RequestOptions) -> TextQuality:
+        target_language = options.target_language or self._manifest.languages.target("") or ""
+        return TextQuality(self._estimator, source_language, target_language)
 
     def _planner(self, terms: Terms, prefix_ids: tuple[int, ...]) -> TermPlanner:
         prefix = self._tokenizer.decode(prefix_ids)
@@ -305,6 +316,14 @@ def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextR
     for segment in segments:
         segment.finished = True
     return [document.result() for document in documents]
+
+
+def _judged(text: str, plan: TermPlan | None, protection: Protection | None) -> str:
+    """Give what of a segment's text shows in its translation what was lost: not what is kept or replaced anyway."""
+    spans = [] if protection is None else [*protection.contents]
+    if plan is not None:
+        spans += [(match.start, match.stop) for match in plan.matches if not match.kept]
+    return without(text, sorted(spans))
 
 
 def _uncuttable(field: str, tokens: int, limit: int) -> InvalidRequestError:

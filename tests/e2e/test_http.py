@@ -53,10 +53,12 @@ def stub(server: ServerProcess) -> Iterator[TranslationStub]:
 def test_a_translation_is_that_of_grpc(server, stub: TranslationStub) -> None:
     request = pb.TranslateTextRequest(contents=["Good morning.", "Where is the station?", " "], model="en-de")
     request.options.alternatives = 2
-    request.options.alignments = True
+    request.options.alignments = request.options.quality_estimate = True
     request.request_id = "a-name"
     expected = stub.TranslateText(request, timeout=PATIENCE_S)
     assert expected.translations[0].alignments
+    assert expected.translations[0].quality_estimate > 0.8
+    assert not expected.translations[2].HasField("quality_estimate")
     for path in ("/v1/translate", CONNECT + "TranslateText"):
         answer = call(server, "POST", path, json_format.MessageToDict(request), connect_protocol_version="1")
         assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
@@ -84,6 +86,7 @@ asked = st.builds(
         max_target_tokens=st.sampled_from([None, None, 0, 5, 10_000]),
         mean_log_probability=st.booleans(),
         alignments=st.booleans(),
+        quality_estimate=st.booleans(),
         target_prefix=st.sampled_from(["", "Guten"]),
         protect_placeholders=st.booleans(),
     ),

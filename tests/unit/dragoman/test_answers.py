@@ -7,6 +7,7 @@ from dragoman.answers import (
     DetectedLanguage,
     Model,
     Score,
+    SegmentQuality,
     TokenScore,
     Translation,
     WordAlignment,
@@ -79,6 +80,15 @@ def test_alignments_are_read_in_their_order() -> None:
     assert translation_of(TRANSLATED).alignments == ()
 
 
+def test_quality_estimates_are_read_and_none_is_no_zero() -> None:
+    qualities = [pb.SegmentQuality(target_end=4, quality_estimate=0.5), pb.SegmentQuality(target_start=5, target_end=9)]
+    read = translation_of(pb.TranslatedText(quality_estimate=0.0, segment_qualities=qualities))
+    assert read.quality_estimate == 0.0
+    assert read.segment_qualities == (SegmentQuality(0, 4, 0.5), SegmentQuality(5, 9, 0.0))
+    assert len(SegmentQuality._fields) == len(pb.SegmentQuality.DESCRIPTOR.fields)
+    assert (translation_of(TRANSLATED).quality_estimate, translation_of(TRANSLATED).segment_qualities) == (None, ())
+
+
 def test_alternatives_are_read_in_their_order() -> None:
     message = pb.TranslatedText(
         alternatives=[
@@ -131,7 +141,7 @@ def test_a_delta_has_a_result_only_when_the_message_has() -> None:
 
 
 def test_every_field_of_a_model_is_read() -> None:
-    values = ("m", "", "de", "int8", 128, 256, 8000, "ab" * 32, ("en", "fr"), ("de",), "marian")
+    values = ("m", "", "de", "int8", 128, 256, 8000, "ab" * 32, ("en", "fr"), ("de",), "marian", "news")
     message = pb.Model(**dict(zip(pb.Model.DESCRIPTOR.fields_by_name, values, strict=True)))
     assert dataclasses.astuple(model_of(message)) == values
     assert len(dataclasses.fields(Model)) == len(values)

@@ -28,6 +28,7 @@ OPTIONS = {
     "top_p": 0.75,
     "seed": 7,
     "alignments": True,
+    "quality_estimate": True,
     "glossary": {"house": "Haus", "Tom": None, "home": ["Heim", "Haus"]},
     "glossaries": ["products.en-de"],
     "protect_placeholders": True,
@@ -47,7 +48,7 @@ def test_every_option_becomes_its_field_in_both_kinds_of_calls() -> None:
         assert (message.options.max_target_tokens, message.options.mean_log_probability) == (7, True)
         options = message.options
         assert (options.beam_size, options.length_penalty, options.alternatives) == (4, 0.5, 3)
-        assert (options.target_prefix, options.alignments) == ("Guten", True)
+        assert (options.target_prefix, options.alignments, options.quality_estimate) == ("Guten", True, True)
         assert options.sampling == pb.Sampling(temperature=0.5, top_k=3, top_p=0.75, seed=7)
         terms = [(entry.source_term, list(entry.target_terms)) for entry in options.glossary.entries]
         assert terms == [("house", ["Haus"]), ("Tom", []), ("home", ["Heim", "Haus"])]

@@ -10,7 +10,7 @@ from service.library.names import Name
 from tests.shelved import shelve
 
 MANIFEST = json.loads((Path(__file__).parents[4] / "models/en-de/bundle/bundle.json").read_text())
-HEADS = ["NAME", "FROM", "TO", "FAMILY", "PRECISION", "MAX SOURCE", "MAX TARGET", "VOCABULARY", "PARAMETERS"]
+HEADS = ["NAME", "FROM", "TO", "FAMILY", "PRECISION", "MAX SOURCE", "MAX TARGET", "VOCABULARY", "PARAMETERS", "NOTE"]
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def test_a_table_has_a_line_for_each_model_by_name(folder: Path, capsys: pytest.
     starts = [heads.index(head) for head in HEADS]
     cells = [[line[start:].split("  ")[0].strip() for start in starts] for line in lines]
     shared = ["de", *(str(MANIFEST[name]) for name in ("family", "precision", "max_source_tokens"))]
-    sizes = [str(MANIFEST[name]) for name in ("vocabulary_size", "parameters")]
-    assert cells == [["first", "en", *shared, "99", *sizes], ["second", "de-AT", *shared, "99", *sizes]]
+    rest = [str(MANIFEST[name]) for name in ("vocabulary_size", "parameters", "note")]
+    assert cells == [["first", "en", *shared, "99", *rest], ["second", "de-AT", *shared, "99", *rest]]
     assert not any(line.endswith(" ") for line in (heads, *lines))
 
 

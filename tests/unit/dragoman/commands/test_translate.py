@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from tqdm import tqdm
 
-from dragoman.answers import Alternative, Translation, WordAlignment
+from dragoman.answers import Alternative, SegmentQuality, Translation, WordAlignment
 from dragoman.cli import main
 from dragoman.commands import lines, translate
 from dragoman.errors import InternalError
@@ -152,6 +152,18 @@ def test_alignments_are_written_a_line_each_with_the_number_of_their_text(monkey
         "target_end": 12,
         "weight": 0.874,
     }
+
+
+def test_quality_estimates_are_written_as_json(monkeypatch, capfd) -> None:
+    good = dataclasses.replace(ALIGNED, quality_estimate=0.75, segment_qualities=(SegmentQuality(0, 13, 0.75),))
+    asked = translations_of(monkeypatch, good)
+    assert main(["translate", "--quality-estimate", "--json", "Good morning!"]) == 0
+    described = json.loads(capfd.readouterr().out)
+    assert (described["quality_estimate"], asked["quality_estimate"]) == (0.75, True)
+    assert described["segment_qualities"] == [{"target_start": 0, "target_end": 13, "quality_estimate": 0.75}]
+    with pytest.raises(SystemExit):
+        main(["translate", "--quality-estimate", "a"])
+    assert "argument --quality-estimate: it needs --json" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("other", ["--html", "--alternatives=2"])

@@ -131,6 +131,17 @@ def test_alignments_have_the_places_of_words() -> None:
     assert {("Where", "Wo"), ("is", "ist"), ("station", "Bahnhof")} <= set(words)
 
 
+def test_a_doubtful_sentence_has_a_low_estimate() -> None:
+    text = "Good morning. Your order #48213 has been shipped."
+    [found] = translator(BUNDLE, model="", source="", target="", html=False, quality_estimate=True)([text])
+    [plain] = translator(BUNDLE, model="", source="", target="", html=False)([text])
+    assert (plain.text, plain.quality_estimate, plain.segment_qualities) == (found.text, None, ())
+    good, bad = found.segment_qualities
+    assert found.text[good.target_start : good.target_end] == "Guten Morgen!"
+    assert (good.quality_estimate > 0.8, bad.quality_estimate < 0.1) == (True, True)
+    assert bad.quality_estimate < found.quality_estimate < good.quality_estimate
+
+
 def test_an_impossible_beam_is_refused_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_SLOTS", "3")
     with pytest.raises(InvalidRequestError, match=r"^beam_size: must be at most 3, the number of slots, is 4 \(and 1"):

@@ -15,6 +15,7 @@ from service.handlers.validation import check_page
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
 from service.text.result import TextResult
+from service.text.text_quality import SegmentQuality
 
 NAMES = ["de-en", "en-de", "en-fr", "fr-en", "it-en"]
 
@@ -117,6 +118,28 @@ def test_alignments_are_written_as_they_are() -> None:
     made = result("a")._replace(alignments=[Link((1, 3), (4, 9), 0.5)])
     [alignment] = translated(made, "m", beam_size=1).alignments
     assert alignment == pb.WordAlignment(source_start=1, source_end=3, target_start=4, target_end=9, weight=0.5)
+
+
+@pytest.mark.parametrize("place", [1, 2**21, 2**28 - 2])
+def test_the_most_estimates_that_are_sendable_fit_every_message(place: int) -> None:
+    quality = SegmentQuality(place, place + 1, 0.5)
+    count = (MAX_BYTES - 1_024 - 1_000) // 22
+    largest = result("a" * 1_000)._replace(segment_qualities=[quality] * count)
+    assert sendable(largest, MAX_BYTES) is largest
+    translation = translated(largest, LONGEST_NAME, LONGEST_NAME, beam_size=16)
+    message = pb.StreamTranslateTextResponse(content_index=2**32 - 1, result=translation, request_id="i" * 128)
+    assert message.ByteSize() <= MAX_BYTES
+    error = sendable(largest._replace(segment_qualities=[quality] * (count + 1)), MAX_BYTES)
+    assert isinstance(error, AnswerTooLargeError)
+
+
+def test_estimates_are_written_as_they_are() -> None:
+    made = result("a")._replace(quality_estimate=0.25, segment_qualities=[SegmentQuality(0, 1, 0.25)])
+    translation = translated(made, "m", beam_size=1)
+    assert translation.quality_estimate == 0.25
+    [quality] = translation.segment_qualities
+    assert quality == pb.SegmentQuality(target_start=0, target_end=1, quality_estimate=0.25)
+    assert not translated(result("a"), "m", beam_size=1).HasField("quality_estimate")
 
 
 def test_alternatives_are_written_as_they_are() -> None:

@@ -67,7 +67,13 @@ def test_one_alternative_of_a_greedy_decode_needs_its_log_probability_and_nothin
 @pytest.mark.parametrize("size", [1, 4])
 def test_texts_on_their_way_into_the_pivot_language_have_the_beam_and_no_alternatives(size: int) -> None:
     asked = pb.TranslateTextRequest(
-        options={"alternatives": size, "length_penalty": 2.0, "mean_log_probability": True, "max_target_tokens": 7}
+        options={
+            "alternatives": size,
+            "length_penalty": 2.0,
+            "mean_log_probability": True,
+            "max_target_tokens": 7,
+            "quality_estimate": True,
+        }
     )
     options = options_of(asked, ORDER._replace(beam_size=size), CONTEXT, wants_deltas=True)
     assert into_pivot(options, Choice(None, "fr", "en")) == RequestOptions(
@@ -76,6 +82,7 @@ def test_texts_on_their_way_into_the_pivot_language_have_the_beam_and_no_alterna
         client="alice",
         source_language="fr",
         target_language="en",
+        quality_estimate=True,
     )
 
 

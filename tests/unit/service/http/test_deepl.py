@@ -50,6 +50,15 @@ async def test_a_translation(played) -> None:
     assert played.records[-1].protocol == "deepl"
 
 
+async def test_a_quality_estimate_is_shown_where_it_is_asked_for(played) -> None:
+    answer = asyncio.create_task(
+        call(app_of(played), "POST", "/v2/translate", ASKED | {"show_quality_estimate": True, "text": ["tom", "?"]})
+    )
+    [segment] = await played.taken(1)
+    played.exhaust(segment)
+    assert [each["quality_estimate"] for each in (await answer).json["translations"]] == [0.8176, None]
+
+
 async def test_a_body_that_is_too_large_has_its_own_status(played) -> None:
     answer = await call(app_of(played, 10), "POST", "/v2/translate", ASKED)
     assert (answer.status, list(answer.json)) == (413, ["message"])

@@ -41,6 +41,13 @@ async def test_a_translation(played) -> None:
     assert played.records[-1].protocol == "libretranslate"
 
 
+async def test_a_quality_estimate_is_told_where_it_is_asked_for(played) -> None:
+    answer = asyncio.create_task(call(app_of(played), "POST", "/translate", ASKED | {"quality_estimate": True}))
+    [segment] = await played.taken(1)
+    played.exhaust(segment)
+    assert (await answer).json == {"translatedText": "tom", "qualityEstimate": 0.8176}
+
+
 async def test_parameters_of_the_body_win_over_those_of_the_url(played) -> None:
     answer = asyncio.create_task(
         call(app_of(played), "POST", "/translate?q=good&target=de&source=xx", {"q": "tom", "source": "en"})

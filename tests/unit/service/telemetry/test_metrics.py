@@ -34,6 +34,7 @@ PROMISED = {
     "encoder_padding_tokens",
     "unknown_pieces",
     "length_ratio",
+    "quality_estimate",
     "kv_cache_bytes",
     "rejected",
     "detected_texts",

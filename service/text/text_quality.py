@@ -1,0 +1,78 @@
+"""The quality estimates of one text, segment by segment."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from service.decode import FinishReason
+from service.quality.counted import count
+from service.quality.estimate import QualityEstimator
+from service.segment import Segment
+
+
+class SegmentQuality(NamedTuple):
+    """How good the translation of one segment probably is.
+
+    Attributes:
+        start: where it begins in the translation of its text, in characters.
+        stop: where it ends.
+        estimate: how probable it is that a reader accepts it, 0 to 1.
+    """
+
+    start: int
+    stop: int
+    estimate: float
+
+
+class TextQuality:
+    """Estimates, in the order of the text.
+
+    Attributes:
+        segments: the estimates so far.
+    """
+
+    def __init__(self, estimator: QualityEstimator, source_language: str, target_language: str) -> None:
+        """Begin a text.
+
+        Args:
+            estimator: of the model.
+            source_language: the code of the language of the text; "": nobody knows.
+            target_language: likewise, of its translation.
+        """
+        self.segments: list[SegmentQuality] = []
+        self._estimator = estimator
+        self._languages = (source_language, target_language)
+        self._lengths: list[int] = []
+
+    def add(self, source: str, translation: str, segment: Segment, unknown_pieces: int, start: int, stop: int) -> None:
+        """Estimate the next segment.
+
+        Args:
+            source: of the segment, without what stays as it is.
+            translation: of it.
+            segment: what was decoded.
+            unknown_pieces: of the source.
+            start: where it begins in the translation of the text.
+            stop: where it ends.
+        """
+        unfinished = segment.finish_reason is not FinishReason.EOS
+        counted = count(source, translation, *self._languages, unfinished=unfinished, unknown_pieces=unknown_pieces)
+        mean = segment.log_probability / max(1, segment.decoded_tokens)
+        self.segments.append(SegmentQuality(start, stop, self._estimator.estimate(counted, mean)))
+        self._lengths.append(len(source) + 1)  # one that has nothing left counts, too
+
+    @property
+    def estimate(self) -> float | None:
+        """The mean of the segments, each counted by the length of its source; None without a segment."""
+        if not self.segments:
+            return None
+        total = sum(each.estimate * length for each, length in zip(self.segments, self._lengths, strict=True))
+        return round(total / sum(self._lengths), 4)
+
+
+def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Give a text without the characters [start, stop) of spans, which are in their order."""
+    pieces, done = [], 0
+    for start, stop in spans:
+        pieces.append(text[done:start])
+        done = max(done, stop)
+    return "".join([*pieces, text[done:]])

@@ -89,8 +89,8 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def changed(graph: str, change: float) -> None:
         calls = []
 
-        def write(*arguments: Any) -> None:
-            write_graphs(*arguments)
+        def write(*arguments: Any, **options: Any) -> None:
+            write_graphs(*arguments, **options)
             calls.append(arguments)
             if len(calls) % 2 == 0:
                 folder = arguments[2]
@@ -132,8 +132,8 @@ def test_weights_that_may_saturate_are_not_written(
     corpus: Corpus,
     tmp_path: Path,
 ) -> None:
-    def write(*arguments: Any) -> None:
-        write_graphs(*arguments)
+    def write(*arguments: Any, **options: Any) -> None:
+        write_graphs(*arguments, **options)
         if arguments[1] == "int8":
             arguments[3].flush()
             content = onnx.load(arguments[2] / "encoder.onnx")

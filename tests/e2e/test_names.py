@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sentencepiece import SentencePieceProcessor
 
 from dragoman import Client
 from service.library.names import Name
 from tests import imported, web
+from tests.marian_bin import shortlist
 from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess
 from tests.shelved import shelve
 from tests.waiting import until
@@ -133,3 +135,27 @@ def test_a_student_of_firefox_is_fetched_imported_and_served_by_one_command(
     # The list and the files are gone: what lies in the cache folder is served without them.
     again = command("translate", "--models", "firefox:en-de", *sentences)
     assert again.stdout.splitlines() == [found.text for found in greedy]
+
+
+def test_a_student_with_a_shortlist_chooses_from_candidates_unless_it_is_told_not_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: Launch
+) -> None:
+    """Whatever is drawn is made of the translations that the shortlist gives the pieces of the source."""
+    files = shutil.copytree(STUDENT, tmp_path / "student")
+    pieces = SentencePieceProcessor(model_file=str(files / "vocab.ende.spm"))
+    source, target = "I don't know.", "Ich weiß nicht."
+    translations: list[list[int]] = [[] for _ in range(len(pieces))]
+    for piece in pieces.encode(source):
+        translations[piece] = pieces.encode(target)
+    (files / "lex.50.50.ende.s2t.bin").write_bytes(shortlist(translations, first=2))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    letters = []
+    for flags in ((), ("--no-shortlists",)):
+        server = launch(*flags, names=(str(files),))
+        server.wait_until_serving()
+        with Client(server.address, timeout_s=PATIENCE_S) as client:
+            assert client.translate(source, model="student").text == target
+            texts = [client.translate(source, model="student", temperature=2.0, seed=seed).text for seed in range(8)]
+            letters.append({letter for text in texts for letter in text if letter.isalpha()})
+    assert letters[0] <= set(source + target)
+    assert not letters[1] <= set(source + target)

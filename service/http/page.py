@@ -15,7 +15,18 @@ from dragoman.documents.formats import MAX_BYTES, installed_suffixes
 FOLDER: Final = Path(__file__).parent / "static"
 FILES: Final = {
     **dict.fromkeys(
-        ("page.js", "api.js", "dom.js", "files.js", "guess.js", "languages.js", "problems.js", "words.js", "guide.js"),
+        (
+            "page.js",
+            "api.js",
+            "dom.js",
+            "doubts.js",
+            "files.js",
+            "guess.js",
+            "languages.js",
+            "problems.js",
+            "words.js",
+            "guide.js",
+        ),
         "text/javascript; charset=utf-8",
     ),
     "page.css": "text/css; charset=utf-8",

@@ -212,6 +212,40 @@ def test_alternatives_are_shown_and_taken(tab: Tab) -> None:
     expect(tab.page.locator("#alternatives")).to_be_hidden()
 
 
+def test_a_doubtful_sentence_is_marked_and_said(tab: Tab) -> None:
+    tab.open("#en/de/")
+    doubts, note = tab.translation.locator("mark"), tab.page.locator("#note")
+    tab.text.fill("🙂 Good morning. Your order #48213 has been shipped. Where is the library?")
+    expect(note).to_have_text("Sentence 2 of 3 may be wrong.")
+    translation = str(tab.translation.text_content())
+    expect(doubts).to_have_count(1)
+    doubtful = str(doubts.text_content())
+    assert translation.startswith(f"🙂 Guten Morgen! {doubtful} ")
+    expect(doubts).to_have_attribute("title", "This part may be wrong")
+    expect(doubts).to_have_accessible_description("This part may be wrong")
+    tab.translation.hover()
+    expect(doubts.locator("span")).not_to_have_count(0)  # its words
+    assert doubts.text_content() == doubtful
+    assert tab.translation.text_content() == translation
+    tab.translation.focus()
+    tab.page.keyboard.press("End")
+    expect(tab.translation.locator("span").last).to_be_focused()
+    tab.text.fill("The API key is invalid.")
+    expect(note).to_have_text("This translation may be wrong.")
+    expect(doubts).to_have_text(str(tab.translation.text_content()))
+    tab.text.fill(ENGLISH)
+    expect(tab.translation).to_have_text(GERMAN)
+    expect(tab.more).to_be_enabled()
+    expect(doubts).to_have_count(0)
+    expect(note).to_have_text("")
+
+
+def test_the_page_says_what_a_model_is_for(tab: Tab) -> None:
+    tab.open("#en/de/")
+    purpose = tab.page.locator("#purpose")
+    expect(purpose).to_have_text("For short everyday sentences; anything else is often wrong.")
+
+
 def test_the_source_of_a_word_lights_up_by_mouse_and_by_keyboard(tab: Tab) -> None:
     tab.open("#en/de/")
     tab.text.fill("🙂 " + ENGLISH)  # two units of UTF-16, one code point

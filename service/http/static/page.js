@@ -2,6 +2,7 @@
 
 import { Refusal, callForEvents, callForJson, checked } from "./api.js";
 import { $, element } from "./dom.js";
+import { judge, markDoubts } from "./doubts.js";
 import * as files from "./files.js";
 import * as guess from "./guess.js";
 import { nameOf, pairs, tag, whatCanBe } from "./languages.js";
@@ -12,6 +13,7 @@ const TYPING_PAUSE_MS = 200;
 const ALTERNATIVES = 4;
 const LONGEST_IN_ADDRESS = 2000; // UTF-16 units of text
 const AUTO = "auto";
+const ESTIMATES = { qualityEstimate: true };
 
 const [source, target, text, output] = ["source", "target", "text", "translation"].map($);
 const [maxTextBytes, maxFileBytes] = ["maxTextBytes", "maxFileBytes"].map((name) =>
@@ -21,6 +23,7 @@ const suffixes = $("file").accept.split(", ");
 
 let targets = new Map(); // of each source language: the languages into which it can be translated
 let detected = ""; // the language of the text, where the server was asked for it
+let models = []; // of the server
 let calls = new AbortController(); // ends the calls about a text that has changed
 let typing = 0; // the timer of the pause after a keystroke
 let shown = null; // the request of the translation that is shown; null: it is not complete
@@ -35,7 +38,7 @@ async function translateAgain(options) {
 // ---- Languages
 
 async function load() {
-  const models = [];
+  models = [];
   try {
     for (let token = ""; token !== undefined; ) {
       const page = await callForJson(`v1/models?pageToken=${encodeURIComponent(token)}`);
@@ -94,6 +97,17 @@ function strange(code) {
   return `This looks like ${nameOf(code)}. ${whatCanBe(targets, code, target.value)}`;
 }
 
+// Says what the model of the languages is for, where its maker says it, and there are not several.
+function showPurpose() {
+  const fitting = models.filter(
+    ({ sourceLanguageCodes, targetLanguageCodes }) =>
+      targetLanguageCodes.includes(target.value) && (!from() || sourceLanguageCodes.includes(from())),
+  );
+  const [note, ...others] = new Set(fitting.map((model) => model.note ?? ""));
+  $("purpose").textContent = note && !others.length ? `For ${note}.` : "";
+  $("purpose").hidden = !$("purpose").textContent;
+}
+
 // ---- The translation
 
 // Ends what is running, and shows that the translation is of another text.
@@ -129,6 +143,7 @@ async function translate() {
     targetLanguageCode: target.value,
   };
   output.lang = tag(target.value);
+  showPurpose();
   if (!text.value.trim()) {
     showDetected("");
     guess.forget();
@@ -171,7 +186,7 @@ function follow(code) {
 }
 
 async function stream(request, signal) {
-  for await (const { textDelta, result } of callForEvents("v1/translate:stream", request, signal)) {
+  for await (const { textDelta, result } of callForEvents("v1/translate:stream", { ...request, options: ESTIMATES }, signal)) {
     if (result) {
       finish(request, checked(result));
       return;
@@ -185,8 +200,11 @@ async function stream(request, signal) {
 function finish(request, result) {
   const code = result.detectedLanguageCode ?? "";
   if (code === target.value && follow(code)) return;
+  const doubt = judge(result);
   show(result.translatedText);
   showDetected(code);
+  showPurpose();
+  say(doubt);
   shown = { ...request, sourceLanguageCode: from() || AUTO };
   hasAskedForWords = false;
   $("copy").disabled = $("more").disabled = false;
@@ -217,6 +235,7 @@ function translateAll() {
 
 function show(translation) {
   output.replaceChildren(translation);
+  markDoubts();
   output.classList.remove("stale");
 }
 
@@ -282,7 +301,9 @@ async function align() {
   const [original] = shown.contents;
   try {
     const { translatedText, alignments = [] } = await translateAgain({ alignments: true });
-    if (translatedText === output.textContent) showWords(translatedText, original, alignments);
+    if (translatedText !== output.textContent) return;
+    showWords(translatedText, original, alignments);
+    markDoubts();
   } catch (error) {
     // Not every model, nor every pair of languages, has alignments; the translation is good without them.
     if (!(error instanceof Refusal || error.name === "AbortError")) throw error;

@@ -30,7 +30,7 @@ export function showWords(translation, original, alignments) {
 }
 
 // Alignments count code points; strings of JavaScript count UTF-16 units.
-function unitPlaces(string) {
+export function unitPlaces(string) {
   const places = [0];
   for (const character of string) places.push(places.at(-1) + character.length);
   return places;
@@ -60,7 +60,7 @@ function mark(places) {
 
 // Moves from word to word by the keys of the keyboard.
 export function moveToWord(event) {
-  const words = [...output.children];
+  const words = [...output.querySelectorAll("span")];
   const at = words.indexOf(document.activeElement);
   const last = words.length - 1;
   const places = { ArrowRight: Math.min(at + 1, last), ArrowLeft: Math.max(at - 1, 0), Home: 0, End: last };

@@ -145,7 +145,8 @@ def profile_decoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
     def a_round(step: DecoderStep) -> list[float]:
         return _decode(step, slots, memories, shape.target)
 
-    plain, profiled = DecoderSession(bundle, "cpu"), DecoderSession(bundle, "cpu")
+    # The whole output layer, whether there is a shortlist or not: its candidates are another graph.
+    plain, profiled = (DecoderSession(bundle, "cpu", shortlist=False) for _ in range(2))
     profiled.session = open_graph(bundle, DECODER, "cpu", profile=folder / "decoder")
     steps = DecoderStep(plain, slots), DecoderStep(profiled, slots)
     walls_us, events = _in_turn(a_round, *steps, profiled.session.end_profiling, shape.rounds)

@@ -63,6 +63,16 @@ async def test_a_text_goes_through_both_models_and_the_answer_names_them(engine:
     assert (record.model, record.code.name, record.segments) == ("de-en+en-fr", "OK", 6)
 
 
+async def test_the_estimates_of_both_models_are_multiplied(engine: PlayedEngine) -> None:
+    request = pb.TranslateTextRequest(contents=["tom", " "], options={"quality_estimate": True}, **LANGUAGES)
+    answer, blank = (await engine.handlers.translate(request, CONTEXT)).translations
+    assert answer.quality_estimate == round(0.8176 * 0.8176, 4)
+    [quality] = answer.segment_qualities
+    assert quality == pb.SegmentQuality(target_start=0, target_end=3, quality_estimate=answer.quality_estimate)
+    assert not blank.HasField("quality_estimate")
+    assert engine.metrics.total("quality_estimate_count", model="en-fr") == 1
+
+
 async def test_alignments_are_refused_where_two_models_translate(engine: PlayedEngine) -> None:
     request = pb.TranslateTextRequest(contents=["tom"], options={"alignments": True}, **LANGUAGES)
     with pytest.raises(InvalidRequestError, match=r"^options.alignments: .* two models translate: de-en and en-fr$"):

@@ -250,4 +250,4 @@ def test_no_model_says_where_one_comes_from(server, tmp_path) -> None:
         empty = run(server, *command, "--models", str(tmp_path))
         assert_one_line(empty, f"{tmp_path}: there is no bundle", "dragoman export")
         missing = run(server, *command, "--models", "no/such/folder")
-        assert_one_line(missing, f"{REPOSITORY}/no/such/folder: does not exist", "dragoman export")
+        assert_one_line(missing, "no/such/folder: no such folder", "a name of the hub")

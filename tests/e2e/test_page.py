@@ -243,7 +243,7 @@ def test_a_doubtful_sentence_is_marked_and_said(tab: Tab) -> None:
 def test_the_page_says_what_a_model_is_for(tab: Tab) -> None:
     tab.open("#en/de/")
     purpose = tab.page.locator("#purpose")
-    expect(purpose).to_have_text("For short everyday sentences; anything else is often wrong.")
+    expect(purpose).to_have_text("This model is for short everyday sentences; anything else is often wrong.")
 
 
 def test_the_source_of_a_word_lights_up_by_mouse_and_by_keyboard(tab: Tab) -> None:

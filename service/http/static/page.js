@@ -104,7 +104,7 @@ function showPurpose() {
       targetLanguageCodes.includes(target.value) && (!from() || sourceLanguageCodes.includes(from())),
   );
   const [note, ...others] = new Set(fitting.map((model) => model.note ?? ""));
-  $("purpose").textContent = note && !others.length ? `For ${note}.` : "";
+  $("purpose").textContent = note && !others.length ? `This model is for ${note}.` : "";
   $("purpose").hidden = !$("purpose").textContent;
 }
 

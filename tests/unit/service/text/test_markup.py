@@ -52,8 +52,8 @@ def tags(html: str) -> list[str]:
 
 
 def words(html: str) -> str:
-    """All that is text, without blanks; whatever is escaped."""
-    return "".join(unescape(html).split())
+    """All that is text, without blanks, of which NUL is one; whatever is escaped."""
+    return "".join(unescape(html).replace("\x00", " ").split())
 
 
 @given(HTML)
@@ -71,6 +71,7 @@ def test_the_sources_of_the_parts_are_the_whole(html: str) -> None:
 
 @given(HTML)
 @example("0<i translate=no>0")
+@example("<b>\x00</b>0")
 def test_a_text_that_is_its_own_translation_changes_in_blanks_and_references_only(html: str) -> None:
     assert words(translated(html)) == words(html)
 

@@ -144,7 +144,7 @@ def _without_blanks(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[i
     bare: list[tuple[int, int]] = []
     following = len(text), len(text)
     for start, stop in reversed(spans):
-        piece = text[max(start, 0) : stop]
+        piece = text[max(start, 0) : max(stop, 0)]
         if inside := piece.strip():
             begin = max(start, 0) + piece.index(inside)
             following = begin, begin + len(inside)

@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sentencepiece import SentencePieceTrainer
 
@@ -106,6 +106,7 @@ def test_target_spans_are_those_of_the_text_without_blanks_at_its_ends(joint: Pa
 
 
 @given(text=st.text(st.one_of(st.sampled_from(" \u3000\ufb01\uff21\u00bd\u0301ab.!"), st.characters(codec="utf-8"))))
+@example(text="\x85000")
 def test_spans_cover_any_text(joint: Path, text: str) -> None:
     """All that is no blank lies in a span, but for what the tokenizer leaves out."""
     tokenizer = Tokenizer.open(joint)

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from dragoman.bundle import MANIFEST, WEIGHTS, Manifest
+from dragoman.bundle import WEIGHTS, Manifest
 
 
 def copied(bundle: Path, to: Path, **fields: Any) -> Path:
@@ -20,5 +20,5 @@ def copied(bundle: Path, to: Path, **fields: Any) -> Path:
     content = (bundle / WEIGHTS).read_bytes() + str(to).encode()
     (copy / WEIGHTS).write_bytes(content)
     files = manifest.files | {WEIGHTS: hashlib.sha256(content).hexdigest()}
-    (copy / MANIFEST).write_text(manifest.model_copy(update={"files": files, **fields}).model_dump_json())
+    manifest.model_copy(update={"files": files, **fields}).write(copy)
     return copy

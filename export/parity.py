@@ -1,13 +1,15 @@
 """Does a bundle translate as the checkpoint does? Decoded by the very engine that will serve it."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
+
+from sacrebleu.metrics.bleu import BLEU
 
 from dragoman.bundle import Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
 from export.samples import Sample
-from model.bleu import bleu, words
+from model.scores import score
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
 from service.options import SCORING, Decoding
@@ -181,20 +183,21 @@ def compare(
     """
     actual = [found.ids for found in decode(bundle, samples)]
     references = [sample.reference for sample in samples if sample.reference is not None]
-    of_words = [
-        _bleu([words(tokenizer.decode(ids)) for ids in decoded], [*map(words, references)]) if references else None
+    bleu = [
+        score([tokenizer.decode(ids) for ids in decoded], references).bleu if references else None
         for decoded in (expected, actual)
     ]
     return Parity(
         precision=bundle.manifest.precision,
         sentences=len(samples),
         equal=sum(a == b for a, b in zip(expected, actual, strict=True)),
-        agreement=_bleu(actual, expected),
-        checkpoint_bleu=of_words[0],
-        bundle_bleu=of_words[1],
+        agreement=_agreement(expected, actual),
+        checkpoint_bleu=bleu[0],
+        bundle_bleu=bleu[1],
         log_probability_loss=loss,
     )
 
 
-def _bleu(translations: Sequence[Sequence[Hashable]], references: Sequence[Sequence[Hashable]]) -> float:
-    return round(bleu(translations, references), 2)
+def _agreement(expected: Sequence[list[int]], actual: Sequence[list[int]]) -> float:
+    pieces = [[" ".join(map(str, ids)) for ids in decoded] for decoded in (actual, expected)]
+    return round(float(BLEU(tokenize="none", force=True).corpus_score(pieces[0], [pieces[1]]).score), 2)

@@ -4,7 +4,7 @@ import bz2
 import gzip
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -31,6 +31,11 @@ def open_text(path: Path) -> IO[str]:
     """Open a text file, plain or compressed, as UTF-8; undecodable bytes become U+FFFD and break their line."""
     opener = OPENERS.get(path.suffix, open)
     return opener(path, "rt", encoding="utf-8", errors="replace", newline="\n")  # type: ignore[no-any-return, operator]
+
+
+def broken_note(path: Path, broken: Sequence[int]) -> str:
+    """Say which lines of a file were left out, by their numbers."""
+    return f"{path}: {len(broken)} broken lines left out, at line {', '.join(map(str, broken[:10]))}"
 
 
 class Row(NamedTuple):

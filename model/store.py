@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import sha256
 from dragoman.errors import DataError
-from model.corpus import read_rows
+from model.corpus import broken_note, read_rows
 from model.filtering import fault
 from model.replacing import replacing
 
@@ -90,7 +90,7 @@ def _write(files: Sequence[Path], folder: Path, *, filters: bool) -> None:
                 offsets.append(offsets[-1] + text.write(f"{source}\t{target}\n".encode()))
                 tag_of.append(tags.setdefault(tag, len(tags)))
             if broken:
-                print(f"{file}: {len(broken)} broken lines left out, at line {', '.join(map(str, broken[:10]))}")
+                print(broken_note(file, broken))
             if faults:
                 said = ", ".join(f"{number:,} for {name}" for name, number in sorted(faults.items()))
                 print(f"{file}: {faults.total():,} pairs filtered: {said}")

@@ -17,7 +17,7 @@ from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer
 from model.batches import SpecialIds, Tokenized, bucket, collate
 from model.checkpoint import average, copy_tokenizer, load_checkpoint, load_weights, save_checkpoint, weights
-from model.corpus import Corpus, read_corpus
+from model.corpus import Corpus, broken_note, read_corpus
 from model.data import Batch
 from model.evaluate import translate
 from model.layout import WEIGHTS
@@ -359,6 +359,5 @@ def read_reporting(file: Path) -> Corpus:
     """
     corpus = read_corpus(file)
     if corpus.broken_lines:
-        numbers = ", ".join(map(str, corpus.broken_lines[:10]))
-        print(f"{file}: {len(corpus.broken_lines)} broken lines left out, at line {numbers}")
+        print(broken_note(file, corpus.broken_lines))
     return corpus

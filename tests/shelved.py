@@ -1,10 +1,10 @@
 """Models in a cache folder that nobody had to import there: copies of a bundle."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
-from dragoman.bundle import WEIGHTS, Manifest
+from bench.copies import copied
+from dragoman.language_marks import Languages
 from service.library.names import Name
 from service.library.store import Entry, Origin, Store
 from tests.e2e.bundles import copy_bundle
@@ -35,12 +35,9 @@ def shelve(
     store = Store(root)
     with store.adding(name) as folder:
         model = f"{name.kind}-{source}-{target}"
-        fields: dict[str, Any] = {"name": model, "languages": {"sources": [source], "targets": [target]}}
+        fields: dict[str, Any] = {"name": model, "languages": Languages.pair(source, target)}
         if own_weights:
-            content = (bundle / WEIGHTS).read_bytes() + str(name).encode()
-            fields["files"] = Manifest.read(bundle).files | {WEIGHTS: hashlib.sha256(content).hexdigest()}
-        copy = copy_bundle(bundle, folder / "bundle", **fields)
-        if own_weights:
-            (copy / WEIGHTS).unlink()  # a link
-            (copy / WEIGHTS).write_bytes(content)
+            copied(bundle, folder / "bundle", **fields)
+        else:
+            copy_bundle(bundle, folder / "bundle", **fields | {"languages": fields["languages"].model_dump()})
         return store.put(name, "int8", folder, Origin(name=str(name), revision=revision, licence="apache-2.0"))

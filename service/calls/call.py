@@ -177,12 +177,13 @@ class Call:
         texts = {number: self._texts.content(number) for number in numbers}
         results = await self._worker.results(self._options.client, texts)
         for result in results.values():
-            if isinstance(result, TextResult) and result.term_segments:
+            if not isinstance(result, TextResult):
+                continue
+            if result.term_segments:
                 self._metrics.glossary_segments_total.inc(result.term_segments)
                 self._metrics.glossary_misses_total.inc(len(result.glossary_misses))
-            if isinstance(result, TextResult):
-                for quality in result.segment_qualities:
-                    self._metrics.quality_estimate.observe(quality.estimate)
+            for quality in result.segment_qualities:
+                self._metrics.quality_estimate.observe(quality.estimate)
         return results
 
     def forget(self, numbers: Iterable[int]) -> None:

@@ -14,6 +14,7 @@ from dragoman.errors import DragomanError
 from service.calls.call import Call
 from service.calls.text_worker import Result
 from service.decode import worst
+from service.quality.estimate import rounded
 from service.text.result import TextResult
 
 
@@ -181,4 +182,4 @@ def _both(pivot: TextResult, result: TextResult) -> TextResult:
 
 def _product(pivot: float | None, estimate: float) -> float:
     """Estimate what both models made: of a text that the first had no words of, what the second says."""
-    return estimate if pivot is None else round(pivot * estimate, 4)
+    return estimate if pivot is None else rounded(pivot * estimate)

@@ -20,7 +20,8 @@ def admit(runner: Runner, scheduler: Scheduler, decode: Decode, memory: Memory) 
     """
     slot = runner.active
     try:
-        runner.admit(memory, decode.start_id, decode.source_ids, decode.given_ids)
+        given_ids = decode.given_ids if runner.has_shortlist else ()
+        runner.admit(memory, decode.start_id, decode.source_ids, given_ids)
         scheduler.admit(decode)
     except Exception as error:
         runner.note_failure(error)

@@ -58,6 +58,11 @@ class Runner:
         return self._slots.cache_bytes
 
     @property
+    def has_shortlist(self) -> bool:
+        """Whether segments choose from their own candidates."""
+        return self._slots.outputs is not None
+
+    @property
     def lengths(self) -> tuple[list[int], list[int]]:
         """Tokens in the cache and source tokens, of each active slot."""
         return self._slots.rows.lengths_of(self.active)
@@ -107,7 +112,8 @@ class Runner:
             given_ids: target ids that the caller asks for, which a shortlist may lack.
         """
         self._slots.fill(self.active, memory)
-        self._step.restrict(self.active, source_ids, given_ids)
+        if self._slots.outputs is not None:
+            self._slots.outputs.restrict(self.active, source_ids, given_ids)
         if start_id is not None:
             self._slots.force(self.active, start_id)
         self.active += 1
@@ -226,7 +232,8 @@ class Runner:
         """Take a step that must succeed, in the row of a segment that is lost anyway."""
         [memory] = self._encoder.encode([self._probe_ids])
         self._slots.fill(0, memory)
-        self._step.restrict(0, self._probe_ids, ())
+        if self._slots.outputs is not None:
+            self._slots.outputs.restrict(0, self._probe_ids, ())
         self._step.run(1)
 
 

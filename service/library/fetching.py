@@ -11,7 +11,7 @@ from dragoman.errors import DataError
 from service import settings
 from service.library import firefox
 from service.library.firefox import FirefoxModels
-from service.library.names import ALL, FIREFOX, is_file, is_of_hub, meant, parse
+from service.library.names import ALL, FIREFOX, is_of_hub, meant, not_a_folder, parse
 from service.library.store import Store
 
 CARD: Final = "README.md"
@@ -52,7 +52,7 @@ def fetch(source: str, report: Report) -> Fetched:
         return _of_firefox(source, report)
     folder = Path(source)
     if folder.is_file():
-        raise is_file(folder)
+        raise not_a_folder(folder)
     if folder.exists():
         return Fetched(folder, "", {"licence": _licence(folder)})
     if not is_of_hub(source):

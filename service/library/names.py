@@ -73,7 +73,7 @@ def _other(word: str) -> Name:
         is_importable = _is_importable(folder) and not find_bundles(folder)
         return Name("folder", str(folder.resolve())) if is_importable else Name("bundles", word)
     if folder.exists():
-        raise is_file(folder)
+        raise not_a_folder(folder)
     if is_of_hub(word):
         return Name("hub", word)
     if _PAIR.fullmatch(word):
@@ -83,7 +83,7 @@ def _other(word: str) -> Name:
     return Name("bundles", word)
 
 
-def is_file(file: Path) -> DataError:
+def not_a_folder(file: Path) -> DataError:
     """Make the error of a file in the place of a folder."""
     return DataError(f"{file}: is a file; give its folder, {file.parent}")
 

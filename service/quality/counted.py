@@ -8,7 +8,7 @@ that are written as words, names where nouns have capitals or the script is anot
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import log
 from typing import Final, NamedTuple
@@ -126,14 +126,19 @@ def count(
     )
 
 
+def without(text: str, spans: Iterable[tuple[int, int]], between: str = "") -> str:
+    """Give a text with something else, or nothing, for the characters [start, stop) of spans in their order."""
+    pieces, done = [], 0
+    for start, stop in spans:
+        pieces.append(text[done:start])
+        done = max(done, stop)
+    return between.join([*pieces, text[done:]])
+
+
 def _apart(text: str) -> tuple[list[str], str]:
     """Give the placeholders of a text, and what is left of it."""
-    kept, pieces, done = [], [], 0
-    for start, stop in placeholders.find(text):
-        kept.append(text[start:stop])
-        pieces.append(text[done:start])
-        done = stop
-    return kept, " ".join([*pieces, text[done:]])
+    spans = list(placeholders.find(text))
+    return [text[start:stop] for start, stop in spans], without(text, spans, " ")
 
 
 def _codes(text: str) -> list[str]:

@@ -53,4 +53,9 @@ class QualityEstimator:
         """
         log_odds = self._bias + self._of_log_probability * mean_log_probability
         log_odds += sum(weight * value for weight, value in zip(self._of_counted, counted, strict=True))
-        return round(1 / (1 + exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, log_odds)))), _DIGITS)
+        return rounded(1 / (1 + exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, log_odds)))))
+
+
+def rounded(estimate: float) -> float:
+    """Round an estimate to the digits that all of them have."""
+    return round(estimate, _DIGITS)

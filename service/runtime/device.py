@@ -43,6 +43,7 @@ from service.runtime.attention import attention
 from service.runtime.binding import Tensor, bind, encoder_feeds
 from service.runtime.device_memory import Buffer, Copies, DeviceMemory
 from service.runtime.interfaces import Candidates
+from service.runtime.output import SlotOutputs
 from service.runtime.row_state import RowState
 from service.runtime.sessions import DEVICE_LOCK, open_graph
 from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
@@ -137,6 +138,7 @@ class DeviceSlots:
             decoder: on whose device.
         """
         self._decoder = decoder
+        self.outputs: SlotOutputs | None = None  # in a device's memory all slots choose from the whole vocabulary
         self._alignment_heads = manifest.alignment.heads
         self.rows = RowState(slots, manifest.start_id)
         self.target_capacity = np.array(manifest.target_capacity, np.int32)
@@ -325,9 +327,6 @@ class DeviceStep:
         """Give back what was recorded."""
         with DEVICE_LOCK:
             self._bindings.clear()
-
-    def restrict(self, slot: int, source_ids: Sequence[int], given_ids: Sequence[int]) -> None:
-        """Do nothing: in a device's memory a decoder always chooses from the whole vocabulary."""
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.

@@ -105,7 +105,6 @@ class DecoderStep:
     def __init__(self, decoder: DecoderSession, slots: SlotTable) -> None:
         self._session = decoder.session
         self._search = decoder.search
-        self._output = decoder.output
         self._slots = slots
         self._outputs = {output.name for output in decoder.session.get_outputs()}
         self._bindings: dict[tuple[int, int, int], onnxruntime.IOBinding] = {}
@@ -116,11 +115,6 @@ class DecoderStep:
     def close(self) -> None:
         """Forget the bindings."""
         self._bindings.clear()
-
-    def restrict(self, slot: int, source_ids: Sequence[int], given_ids: Sequence[int]) -> None:
-        """Let a slot choose from the candidates of its segment alone, if there is a shortlist."""
-        if self._output is not None and self._slots.outputs is not None:
-            self._slots.outputs.restrict(slot, self._output.columns(source_ids, given_ids))
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`: keys and values in place, lengths stay.

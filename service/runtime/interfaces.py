@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
+from service.runtime.output import SlotOutputs
 from service.runtime.row_state import RowState
 
 
@@ -59,9 +60,11 @@ class Slots(Protocol):
 
     Attributes:
         rows: ids and lengths of each row; not to be written to.
+        outputs: what each slot may choose from, to be told when it has been filled; None: from all pieces.
     """
 
     rows: RowState
+    outputs: SlotOutputs | None
 
     @property
     def cache_bytes(self) -> int:
@@ -100,15 +103,6 @@ class Step(Protocol):
 
     def close(self) -> None:
         """Give back what was prepared; there is no run after it."""
-
-    def restrict(self, slot: int, source_ids: Sequence[int], given_ids: Sequence[int]) -> None:
-        """Let a slot, which has just begun, choose from the candidates of its segment alone, if there is a shortlist.
-
-        Args:
-            slot: that has just been filled.
-            source_ids: of the segment.
-            given_ids: target ids that the caller asks for, and that are candidates too.
-        """
 
     def run(self, rows: int, start: int = 0) -> NDArray[np.int64]:
         """Decode one token of the slots from `start` to `start + rows`, without a commit; gives their next ids."""

@@ -116,7 +116,7 @@ class SlotOutputs:
             next_ids: [slots], where the best candidate of each slot is written.
             logits: [slots, vocabulary_size], where `spread` writes.
         """
-        self._session = layer.session
+        self._layer, self._session = layer, layer.session
         self.states: NDArray[np.generic] = np.zeros((len(next_ids), layer.d_model), layer.states_type)
         self._next_ids = next_ids
         self._logits = logits
@@ -124,9 +124,9 @@ class SlotOutputs:
         self._bound: list[_Bound | None] = [None] * len(next_ids)
         self._spread: list[Columns | None] = [None] * len(next_ids)  # those of which the row of the logits is
 
-    def restrict(self, slot: int, columns: Columns) -> None:
-        """Give a slot candidates."""
-        self._columns[slot] = columns
+    def restrict(self, slot: int, source_ids: Iterable[int], given_ids: Iterable[int]) -> None:
+        """Let a slot choose from the candidates of its segment alone, whose ids are those of `OutputLayer.columns`."""
+        self._columns[slot] = self._layer.columns(source_ids, given_ids)
 
     def move(self, source: int, target: int) -> None:
         """Let a slot have the candidates of another."""

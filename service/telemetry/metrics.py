@@ -41,8 +41,8 @@ def _growing(first: float, factor: float, limit: float) -> tuple[float, ...]:
 
 LATENCY_BUCKETS_S: Final = _growing(0.0005, 1.5, 30.0)
 SLOTS_BUCKETS: Final = _growing(1, 2, 1024)
-# Dense where translations are; the rest is for what is cut short, or goes on and on.
 QUALITY_BUCKETS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+# Dense where translations are; the rest is for what is cut short, or goes on and on.
 LENGTH_RATIO_BUCKETS: Final = (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
 GRAPHS: Final = ("encoder", "decoder", "search")
 SEGMENT_ENDS: Final = ("EOS", "LENGTH", "REPETITION", "CANCELLED", "DEADLINE", "INTERNAL")

@@ -1,11 +1,10 @@
 """The quality estimates of one text, segment by segment."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from service.decode import FinishReason
 from service.quality.counted import count
-from service.quality.estimate import QualityEstimator
+from service.quality.estimate import QualityEstimator, rounded
 from service.segment import Segment
 
 
@@ -66,13 +65,4 @@ class TextQuality:
         if not self.segments:
             return None
         total = sum(each.estimate * length for each, length in zip(self.segments, self._lengths, strict=True))
-        return round(total / sum(self._lengths), 4)
-
-
-def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Give a text without the characters [start, stop) of spans, which are in their order."""
-    pieces, done = [], 0
-    for start, stop in spans:
-        pieces.append(text[done:start])
-        done = max(done, stop)
-    return "".join([*pieces, text[done:]])
+        return rounded(total / sum(self._lengths))

@@ -10,6 +10,7 @@ from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, RequestOptions
+from service.quality.counted import without
 from service.quality.estimate import QualityEstimator
 from service.segment import Segment
 from service.settings import Settings
@@ -23,7 +24,7 @@ from service.text.result import TextResult
 from service.text.segment_encoder import SegmentEncoder
 from service.text.segment_text import SegmentText
 from service.text.term_plan import TermPlan, TermPlanner
-from service.text.text_quality import TextQuality, without
+from service.text.text_quality import TextQuality
 
 OnProgress = Callable[[Segment], None]
 

@@ -1,8 +1,11 @@
 """Arguments of export and evaluate, which are checked before anything is loaded."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -188,3 +191,20 @@ def test_ctrl_c_says_that_nothing_was_written(command: str, monkeypatch, capsys,
     arguments = {"export": ["--out", str(tmp_path / "x")], "evaluate": ["--data", "x"]}[command]
     assert main([command, str(CHECKPOINT), *arguments]) == 130
     assert capsys.readouterr().err == f"dragoman {command}: interrupted; nothing was written\n"
+
+
+def test_all_that_export_reads_comes_with_its_extra() -> None:
+    """Commands of this folder name the extra `import` where a module is missing; pictures, the extra `plots`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["import"], "matplotlib"]
+    there = {re.split(r"[^\w-]", each)[0].replace("-", "_") for each in wanted} | {"yaml"}
+    ours = {"dragoman", "service", "model", "export"} | sys.stdlib_module_names
+    imported: set[str] = set()
+    for file in (*(ROOT / "export").glob("*.py"), ROOT / "model" / "scores.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {name.name.partition(".")[0] for name in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(str(node.module).partition(".")[0])
+    assert imported - ours <= there
+    assert {"onnx", "sacrebleu"} <= imported

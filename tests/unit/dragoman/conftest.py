@@ -1,5 +1,6 @@
 """A real gRPC server on a loopback port, whose translation of a text is that text."""
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -34,6 +35,7 @@ class EchoServicer(TranslationServicer):
         self.configs: list[pb.BatchTranslateTextConfig] = []
         self.messages: list[list[str]] = []
         self.metadata: list[dict[str, str | bytes]] = []
+        self.remaining_s: list[float] = []  # until the deadline of each call, as it arrived
         self.call_ended = Event()
 
     def TranslateText(self, request: pb.TranslateTextRequest, context: Any) -> pb.TranslateTextResponse:
@@ -112,6 +114,7 @@ class EchoServicer(TranslationServicer):
         if request is not None:
             self.requests.append(request)
         self.metadata.append(dict(context.invocation_metadata()))
+        self.remaining_s.append(math.inf if (remaining := context.time_remaining()) is None else remaining)
         ended = Event()
         if not (context.add_callback(ended.set) and context.add_callback(self.call_ended.set)):
             ended.set()

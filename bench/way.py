@@ -1,0 +1,224 @@
+"""Counts what of the server one call passes: files, functions and Python calls, exact, without any time.
+
+    python -m bench.way [--bundle models/en-de/bundle] [--calls] [--json OUT]
+
+A server runs on the main thread of this process, with a profile function on each of its threads; a client on a thread
+of its own calls it over a socket. Of several calls of a kind, the one with the fewest counts: it is one into which no
+periodic work of the server fell. Comprehensions are no calls, as from Python 3.12 on. Calls on the engine's thread grow
+with the length of the translation: those of one decode step, and of a sentence besides, are told by two limits of
+target tokens. The thread that writes the log is left out: it writes the lines of many calls at once.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, NamedTuple
+
+from bench.arguments import add_bundle, add_json, make_parser
+from bench.files import write_json
+from bench.server_process import START_TIMEOUT_S, free_ports
+from dragoman.client import Client
+from dragoman.exit_codes import EXIT_FAILED
+from service.server import serve
+from service.settings import load
+
+_ROOT: Final = f"{Path(__file__).resolve().parents[1]}{os.sep}"
+_PLAIN: Final = tuple(
+    f"The last {noun} leaves at {hour}." for noun in ("train", "bus") for hour in ("six", "ten", "noon", "eight")
+)
+_TAGGED: Final = tuple(text.replace("leaves", "<b>leaves</b>") for text in _PLAIN)
+_STEPS: Final = (2, 4)  # limits of target tokens, below the length of each translation
+_INLINED: Final = ("<listcomp>", "<dictcomp>", "<setcomp>")
+_LOG_THREAD: Final = "log"
+_QUIET_S: Final = 0.05  # after an answer: the engine's thread is back in its wait
+_TIMEOUT_S: Final = 60.0
+
+_Place = tuple[str, str]  # a file below the root, and the name of a function in it
+
+
+class Way(NamedTuple):
+    """What one call passed.
+
+    Attributes:
+        calls: of each function of `service`, on the thread of the event loop.
+        engine_calls: likewise, on the engine's thread.
+        beside: calls of functions of `dragoman`.
+    """
+
+    calls: Counter[_Place]
+    engine_calls: Counter[_Place]
+    beside: int
+
+    @property
+    def all_calls(self) -> Counter[_Place]:
+        """Of each function of `service`, on any thread."""
+        return self.calls + self.engine_calls
+
+    @property
+    def total(self) -> int:
+        """All calls of functions of `service`."""
+        return self.all_calls.total()
+
+    def report(self) -> dict[str, Any]:
+        """Give the figures for a file."""
+        return {
+            "files": len({file for file, _ in self.all_calls}),
+            "functions": len(self.all_calls),
+            "calls": self.total,
+            "calls_on_the_loop": self.calls.total(),
+            "calls_of_dragoman": self.beside,
+            "packages": packages(self.all_calls),
+        }
+
+
+class Counts:
+    """Counts calls of Python functions on all threads that start after it, and on this one."""
+
+    def __init__(self) -> None:
+        self._calls: Counter[tuple[bool, str, str]] = Counter()
+        self._loop = threading.get_ident()
+        self._runs = False
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+
+    def of(self, work: Callable[[], object]) -> Way:
+        """Count what is called while something is done on a thread that is not counted itself."""
+        self._calls.clear()
+        self._runs = True
+        work()
+        time.sleep(_QUIET_S)
+        self._runs = False
+        way = Way(Counter(), Counter(), 0)
+        for (on_loop, file, function), count in self._calls.items():
+            if file.startswith("service/"):
+                (way.calls if on_loop else way.engine_calls)[file, function] += count
+            else:
+                way = way._replace(beside=way.beside + count)
+        return way
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if self._runs and event == "call" and code.co_name not in _INLINED:
+            file = code.co_filename.removeprefix(_ROOT)
+            if file.startswith(("service/", "dragoman/")) and threading.current_thread().name != _LOG_THREAD:
+                self._calls[threading.get_ident() == self._loop, file, code.co_qualname] += 1
+
+
+def main(argv: list[str]) -> int:
+    """Print the figures; 1 when the server failed, or a call did."""
+    parser = make_parser("python -m bench.way", __doc__)
+    add_bundle(parser)
+    parser.add_argument("--calls", action="store_true", help="list each function and its calls, too")
+    add_json(parser)
+    arguments = parser.parse_args(argv)
+    ways = measure(arguments.bundle)
+    if not ways:
+        return EXIT_FAILED
+    report = {name: way if isinstance(way, float) else way.report() for name, way in ways.items()}
+    print(_table(report))
+    if arguments.calls:
+        for name, way in ways.items():
+            if isinstance(way, Way):
+                lines = [f"{count:5} {file} {function}" for (file, function), count in way.all_calls.items()]
+                print("\n".join(["", f"{name}:", *lines]))
+    write_json(arguments.json, report)
+    return 0
+
+
+def measure(bundle: Path) -> dict[str, Way | float]:
+    """Serve a bundle from English, and call the server; on the main thread, for the server takes signals.
+
+    Returns:
+        The way of each kind of call; and the calls on the engine's thread of one decode step of one row, and of a
+        sentence besides its steps. Nothing where a call failed.
+    """
+    port, metrics_port = free_ports(2)
+    settings = load(
+        {
+            "models": (str(bundle),),
+            "address": f"127.0.0.1:{port}",
+            "metrics_address": f"127.0.0.1:{metrics_port}",
+            "http_address": "none",
+            "threads": 1,
+        }
+    )
+    counts, found = Counts(), dict[str, Way | float]()
+    client = threading.Thread(target=_call, args=(settings.address, counts, found))
+    client.start()
+    try:
+        serve(settings)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    client.join()
+    return found
+
+
+def packages(calls: Counter[_Place]) -> dict[str, tuple[int, int]]:
+    """Give the files and calls of each package, those with the most calls first."""
+    counts: Counter[str] = Counter()
+    files: dict[str, set[str]] = {}
+    for (file, _), count in calls.items():
+        package = file.split("/")[1]
+        counts[package] += count
+        files.setdefault(package, set()).add(file)
+    return {package: (len(files[package]), count) for package, count in counts.most_common()}
+
+
+def _call(address: str, counts: Counts, found: dict[str, Way | float]) -> None:
+    """Make all calls from this thread, and stop the server then."""
+    sys.setprofile(None)
+    try:
+        with Client(address, timeout_s=_TIMEOUT_S) as client:
+            client.wait_until_ready(START_TIMEOUT_S)
+            [model] = client.list_models()
+            client.translate("We are here.", model=model.name)
+            client.translate("We <b>are</b> there.", model=model.name, mime_type="text/html")
+
+            def least(texts: Sequence[str], **options: Any) -> Way:
+                calls = [partial(client.translate, text, model=model.name, **options) for text in texts]
+                ways = [counts.of(call) for call in calls]
+                return min(ways, key=lambda way: (way.calls.total(), way.total))
+
+            few, many = (least(_PLAIN, max_target_tokens=limit) for limit in _STEPS)
+            step = (many.engine_calls.total() - few.engine_calls.total()) / (_STEPS[1] - _STEPS[0])
+            ways: dict[str, Way | float] = {
+                "plain": least(_PLAIN),
+                "cached": least(_PLAIN),
+                "HTML": least(_TAGGED, mime_type="text/html"),
+                "step": step,
+                "sentence": few.engine_calls.total() - _STEPS[0] * step,
+            }
+        found |= ways
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _table(report: dict[str, Any]) -> str:
+    lines = [
+        "| call | files | functions | calls | of them on the event loop | of dragoman besides |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, way in report.items():
+        if isinstance(way, dict):
+            figures = (way[key] for key in ("files", "functions", "calls", "calls_on_the_loop", "calls_of_dragoman"))
+            lines.append(f"| {name} | {' | '.join(map(str, figures))} |")
+    engine = f"{report['step']:g} calls a decode step of one row, and {report['sentence']:g} a sentence"
+    lines += ["", f"On the engine's thread: {engine}.", ""]
+    kinds = [name for name, way in report.items() if isinstance(way, dict)]
+    lines += [f"| package | {' | '.join(f'{kind}: files, calls' for kind in kinds)} |", f"|---|{'---|' * len(kinds)}"]
+    for package in dict.fromkeys(package for kind in kinds for package in report[kind]["packages"]):
+        figures = (report[kind]["packages"].get(package, (0, 0)) for kind in kinds)
+        lines.append(f"| {package} | {' | '.join(f'{files}, {calls}' for files, calls in figures)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,28 @@
+"""One sentence pays for one sentence: what of the server a call passes stays within bounds."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.server_process import BUNDLE
+
+# What was reached; the aim is in docs/load-testing.md. Files and functions of `service`, and calls of them on the event
+# loop, which do not depend on the translation.
+_BOUNDS = {"plain": (64, 325, 340), "cached": (45, 211, 295), "HTML": (72, 382, 531)}
+_STEP_CALLS = 54
+_SENTENCE_CALLS = 103
+
+
+@pytest.mark.skipif(not (BUNDLE / "bundle.json").is_file(), reason="models/en-de/bundle is not there")
+def test_a_call_passes_no_more_of_the_server_than_it_did(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench.way", "--bundle", str(BUNDLE), "--json", str(tmp_path / "way.json")]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    report = json.loads((tmp_path / "way.json").read_text())
+    for name, bounds in _BOUNDS.items():
+        counts = tuple(report[name][key] for key in ("files", "functions", "calls_on_the_loop"))
+        assert all(0 < count <= bound for count, bound in zip(counts, bounds, strict=True)), (name, counts)
+    assert 0 < report["step"] <= _STEP_CALLS
+    assert 0 < report["sentence"] <= _SENTENCE_CALLS

@@ -6,6 +6,10 @@ from typing import Final
 SERVICE: Final = "dragoman.v1.Translation"
 GOOGLE_SERVICE: Final = "google.cloud.translation.v3.TranslationService"
 
+HTML: Final = "text/html"
+XML: Final = "text/xml"
+TAGGED: Final = (HTML, XML)
+
 
 class Protocol(StrEnum):
     """By what a call came."""

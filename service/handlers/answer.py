@@ -9,6 +9,7 @@ from dragoman.bundle import Manifest
 from dragoman.errors import AnswerTooLargeError, DragomanError, to_text_error
 from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
+from service.handlers.route import Route
 from service.registry.glossaries import StoredGlossary
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
@@ -80,25 +81,17 @@ def pieces(delta: str, max_bytes: int) -> Iterator[str]:
 
 
 def translated(
-    outcome: TextResult | DragomanError,
-    model: str,
-    pivot_model: str = "",
-    *,
-    beam_size: int,
-    seed: int | None = None,
-    detected: Guess | None = None,
+    outcome: TextResult | DragomanError, route: Route | None, detected: Guess | None = None
 ) -> pb.TranslatedText:
-    """Write the translation of one text by a model, or by two, or the error in its place.
+    """Write the translation of one text, or the error in its place.
 
     Args:
         outcome: what became of the text.
-        model: the name of the model.
-        pivot_model: the name of that before it; "": there is none.
-        beam_size: hypotheses that were kept at each step.
-        seed: of what was drawn; None: nothing was.
+        route: by which it went; None: by none.
         detected: the language of the text; None: it was not detected.
     """
     language, confidence = detected or ("", 0.0)
+    model, pivot_model = ("", "") if route is None else (route.model_name, route.pivot_name)
     if isinstance(outcome, DragomanError):
         return pb.TranslatedText(
             model=model,
@@ -107,6 +100,7 @@ def translated(
             detected_language_code=language,
             detection_confidence=confidence,
         )
+    assert route is not None, "a text that went by no route has an error"
     return pb.TranslatedText(
         translated_text=outcome.text,
         model=model,
@@ -121,8 +115,8 @@ def translated(
         unknown_pieces=outcome.unknown_pieces,
         split=outcome.split,
         alternatives=map(_alternative, outcome.alternatives),
-        beam_size=beam_size,
-        seed=seed,
+        beam_size=route.beam_size,
+        seed=route.seed,
         alignments=map(_alignment, outcome.alignments),
         glossary_misses=outcome.glossary_misses,
         quality_estimate=outcome.quality_estimate,

@@ -15,7 +15,7 @@ from service.calls.pivot_call import PivotCall
 from service.handlers import validation
 from service.handlers.answer import in_messages, sendable, translated
 from service.handlers.inbox import Inbox
-from service.handlers.validation import Order
+from service.handlers.route import Route
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 
@@ -27,7 +27,7 @@ class Batch:
         self,
         inbox: Inbox,
         call: Call | PivotCall,
-        order: Order,
+        route: Route,
         record: CallStats,
         settings: Settings,
         *,
@@ -38,14 +38,14 @@ class Batch:
         Args:
             inbox: the rest of the caller's messages.
             call: without texts, and with a window.
-            order: what the config asks for.
+            route: by which its texts go.
             record: of the call.
             settings: the limits.
             in_order: whether answers go out in the order of the texts.
         """
         self._inbox = inbox
         self._call = call
-        self._order = order
+        self._route = route
         self._record = record
         self._settings = settings
         self._in_order = in_order
@@ -92,14 +92,9 @@ class Batch:
 
     async def answers(self, ready: Sequence[int]) -> list[list[pb.BatchTranslation]]:
         """Give the answers for texts that are finished, in groups that fit a message each."""
-        max_bytes, order = self._settings.max_answer_bytes, self._order
+        max_bytes = self._settings.max_answer_bytes
         answers = [
-            pb.BatchTranslation(
-                content_index=number,
-                translation=translated(
-                    sendable(result, max_bytes), *order.names, beam_size=order.beam_size, seed=order.seed
-                ),
-            )
+            pb.BatchTranslation(content_index=number, translation=translated(sendable(result, max_bytes), self._route))
             for number, result in (await self._call.results(ready)).items()
         ]
         return list(in_messages(answers, max_bytes))

@@ -14,8 +14,8 @@ from service.handlers.context import CallContext
 from service.handlers.delivery import deliver
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
-from service.handlers.validation import HTML
 from service.telemetry.metrics import Metrics
+from service.wire import HTML
 
 METHOD: Final = "BatchTranslateText"
 _MESSAGE_TEXTS: Final = 64

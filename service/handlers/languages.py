@@ -12,11 +12,11 @@ from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_texts, refuse_any
 from service.calls.spread import Spread, spread
 from service.calls.text_worker import TextWorker
-from service.handlers.validation import TAGGED
 from service.registry.catalog import Catalog
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess, Tongues
+from service.wire import TAGGED
 
 _log = structlog.get_logger()
 

@@ -1,4 +1,4 @@
-"""Which texts of a call go to which model: all to one where the request says their language."""
+"""Which texts of a call go by which route: all by one where the request says their language."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.text_worker import Result
 from service.handlers.answer import translated
-from service.handlers.validation import Order
+from service.handlers.route import Route
 from service.options import RequestOptions
 from service.text.detection import Guess
 
@@ -18,12 +18,12 @@ class Part(NamedTuple):
     """Texts that go the same way.
 
     Attributes:
-        order: what is asked for of them.
-        options: likewise, for the engine.
+        route: of them.
+        options: of the route, for this call.
         numbers: of the texts.
     """
 
-    order: Order
+    route: Route
     options: RequestOptions
     numbers: Sequence[int]
 
@@ -42,19 +42,20 @@ class Plan:
     refused: Mapping[int, DragomanError] = field(default_factory=dict)
     languages: Sequence[Guess | None] = ()
 
-    @property
+    @cached_property
     def path(self) -> str:
         """The names of the models, for people."""
-        return ",".join(part.order.path for part in self.parts)
+        return ",".join([part.route.path for part in self.parts])
 
-    def answer(self, number: int, result: Result) -> pb.TranslatedText:
-        """Write the answer for one text."""
-        detected = self.languages[number] if self.languages else None
-        order = self._orders.get(number)
-        if order is None:
-            return translated(result, "", beam_size=0, detected=detected)
-        return translated(result, *order.names, beam_size=order.beam_size, seed=order.seed, detected=detected)
+    def answers(self, results: Mapping[int, Result]) -> list[pb.TranslatedText]:
+        """Write the answer for each text of some, in their order."""
+        if not self.languages:
+            [part] = self.parts
+            return [translated(result, part.route) for result in results.values()]
+        return [
+            translated(result, self._routes.get(number), self.languages[number]) for number, result in results.items()
+        ]
 
     @cached_property
-    def _orders(self) -> Mapping[int, Order]:
-        return {number: part.order for part in self.parts for number in part.numbers}
+    def _routes(self) -> Mapping[int, Route]:
+        return {number: part.route for part in self.parts for number in part.numbers}

@@ -1,63 +1,116 @@
 """Checks requests, and whether they have prospects: before anything is set up for one, refusals are to be cheap."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
+from operator import attrgetter
+from typing import Final
 
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls import admission
+from service.calls.admission import precheck
 from service.calls.spread import Spread
 from service.handlers import validation
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
-from service.handlers.held_models import HeldModels
 from service.handlers.languages import Detection
-from service.handlers.options import options_of, undetected_options_of
+from service.handlers.leases import Leases
+from service.handlers.options import priority_of
 from service.handlers.plan import Part, Plan
+from service.handlers.route import Route
+from service.handlers.routes import Routes
 from service.handlers.spoken import spoken_of
 from service.handlers.validation import Checked
+from service.options import RequestOptions
 from service.registry.catalog import Catalog, ServedModel
 from service.registry.glossaries import Glossaries
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 
+_TAKES_CALLS: Final = attrgetter("takes_calls")
+
 
 class Planner:
-    """Says which texts of a request go to which model, all to one where it says their language.
+    """Says by which route each text of a request goes: all by one where it says their language.
 
     Args:
         gate: of the server.
-        held: holds the models of calls.
+        leases: of the server.
         settings: the limits.
         glossaries: that are stored.
         languages: detects them.
     """
 
     def __init__(
-        self, gate: Gate, held: HeldModels, settings: Settings, glossaries: Glossaries, languages: Detection
+        self, gate: Gate, leases: Leases, settings: Settings, glossaries: Glossaries, languages: Detection
     ) -> None:
         self._gate = gate
-        self._held = held
+        self._leases = leases
         self._settings = settings
         self._glossaries = glossaries
         self._languages = languages
+        self._routes = Routes()
 
-    @asynccontextmanager
-    async def planned(
-        self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats, *, wants_deltas: bool
-    ) -> AsyncIterator[Plan]:
-        """Make the plan of a call whose texts are all known, and hold its models.
+    async def plan(
+        self,
+        request: pb.TranslateTextRequest,
+        context: CallContext,
+        record: CallStats,
+        held: ExitStack,
+        *,
+        wants_deltas: bool = False,
+    ) -> Plan:
+        """Make the plan of a call whose texts are all known.
 
         Args:
             request: of the call.
             context: of the call.
             record: of the call.
+            held: keeps its models until it is closed.
             wants_deltas: whether its answer is a stream.
 
         Raises:
             DragomanError: the request is refused.
         """
         record.texts = len(request.contents)
+        route = self._routes.find(request, self._gate.catalog())
+        if route is not None and all(map(_TAKES_CALLS, route.models)):
+            validation.check_known(request, self._settings, one_answer=not wants_deltas)
+            for model in route.models:
+                held.enter_context(model.held())
+            plan = Plan([_part(route, range(record.texts), request, context, wants_deltas=wants_deltas)])
+        else:
+            plan = await self._new_plan(request, context, held, wants_deltas=wants_deltas)
+        record.model = plan.path
+        for each, options, numbers in plan.parts:
+            contents = [request.contents[number] for number in numbers] if plan.languages else request.contents
+            precheck(each.first.intake, options, contents)
+        return plan
+
+    async def feed_route(
+        self, request: pb.BatchTranslateTextRequest, context: CallContext, held: ExitStack
+    ) -> tuple[Route, RequestOptions]:
+        """Work out the route of a call whose texts come one after the other, and its options.
+
+        Args:
+            request: the first message of the call.
+            context: of the call.
+            held: keeps its models until it is closed.
+
+        Raises:
+            DragomanError: the request is refused.
+        """
+
+        def check(catalog: Catalog) -> list[Checked]:
+            return [validation.check_config(request, catalog)]
+
+        [checked] = await self._leases.acquire(held, context, request, check)
+        route = validation.route(checked, self._settings, self._glossaries)
+        return route, route.options._replace(deadline_s=context.deadline_s, client=context.caller.name)
+
+    async def _new_plan(
+        self, request: pb.TranslateTextRequest, context: CallContext, held: ExitStack, *, wants_deltas: bool
+    ) -> Plan:
+        """Make the plan of a call whose languages are to be detected, whose route is new or whose models are away."""
         spoken = spoken_of(request, self._gate.catalog())
         spread = Spread((), {spoken.source: range(len(request.contents))}, {})
         if spoken.among:
@@ -65,24 +118,25 @@ class Planner:
             async with self._gate.limited(context):
                 catalog, client = self._gate.catalog(), context.caller.name
                 spread = await self._languages.spread(request, client, catalog, spoken.among)
+        chosen_from: Catalog | None = None
 
         def check(catalog: Catalog) -> list[Checked]:
+            nonlocal chosen_from
+            chosen_from = catalog
             return [
                 validation.check(request, catalog, self._settings, source=source, one_answer=not wants_deltas)
                 for source in spread.texts
             ]
 
-        async with self._held.held(context, request, check) as checked:
-            parts = [
-                self._part(request, context, each, numbers, wants_deltas=wants_deltas)
-                for each, numbers in zip(checked, spread.texts.values(), strict=True)
-            ]
-            plan = Plan(parts, spread.refused, spread.detected)
-            record.model = plan.path
-            for order, options, numbers in plan.parts:
-                contents = [request.contents[number] for number in numbers] if plan.languages else request.contents
-                admission.precheck(order.first.intake, options, contents)
-            yield plan
+        checked = await self._leases.acquire(held, context, request, check)
+        routes = [validation.route(each, self._settings, self._glossaries) for each in checked]
+        if not spoken.among and chosen_from is not None:
+            self._routes.keep(request, chosen_from, routes[0])
+        parts = [
+            _part(route, numbers, request, context, wants_deltas=wants_deltas)
+            for route, numbers in zip(routes, spread.texts.values(), strict=True)
+        ]
+        return Plan(parts, spread.refused, spread.detected)
 
     def _precheck(
         self, request: pb.TranslateTextRequest, context: CallContext, sources: Sequence[str], *, wants_deltas: bool
@@ -90,7 +144,9 @@ class Planner:
         """Refuse a request that is wrong, or that no model has room for, whatever the languages of its texts."""
         catalog = self._gate.catalog()
         validation.check_undetected(request, catalog, self._settings, sources, one_answer=not wants_deltas)
-        options = undetected_options_of(request, context)
+        options = RequestOptions(
+            deadline_s=context.deadline_s, client=context.caller.name, priority=priority_of(request)
+        )
         refusals: dict[ServedModel, DragomanError] = {}
         for source in sources:
             first = catalog.choose(request.model, source, request.target_language_code).first
@@ -98,23 +154,27 @@ class Planner:
                 return
             if first not in refusals:
                 try:
-                    admission.precheck(first.intake, options, ())
+                    precheck(first.intake, options, ())
                 except DragomanError as refusal:
                     refusals[first] = refusal
                 else:
                     return
         raise next(iter(refusals.values()))
 
-    def _part(
-        self,
-        request: pb.TranslateTextRequest,
-        context: CallContext,
-        checked: Checked,
-        numbers: Sequence[int],
-        *,
-        wants_deltas: bool,
-    ) -> Part:
-        """Make the part of texts that go to one model."""
-        order = validation.order(checked, self._settings, self._glossaries)
-        options = options_of(request, order, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
-        return Part(order, options, numbers)
+
+def _part(
+    route: Route,
+    numbers: Sequence[int],
+    request: pb.TranslateTextRequest,
+    context: CallContext,
+    *,
+    wants_deltas: bool,
+) -> Part:
+    """Make the part of texts that go by one route, with the options of their call."""
+    options = route.options._replace(
+        deadline_s=context.deadline_s,
+        client=context.caller.name,
+        wants_deltas=wants_deltas,
+        all_or_nothing=request.all_or_nothing,
+    )
+    return Part(route, options, numbers)

@@ -2,31 +2,30 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from itertools import chain
 from typing import NoReturn
 
 from dragoman.errors import DeadlineExceededError, DragomanError, RequestCancelledError, UnauthenticatedError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls import admission
+from service.calls.admission import precheck
 from service.calls.limits import bad_texts, refuse_any
 from service.calls.text_worker import Result, TextWorker, unexpected
 from service.handlers import validation
 from service.handlers.answer import detections, listed, listed_glossaries, pieces, scored, sendable, whole
 from service.handlers.batch import Batch
+from service.handlers.calls import Calls, Running
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
-from service.handlers.held_models import HeldModels
 from service.handlers.inbox import Inbox
 from service.handlers.languages import Detection
-from service.handlers.options import options_of, pairs_of, scoring_options_of
+from service.handlers.leases import Leases
+from service.handlers.options import pairs_of
 from service.handlers.planning import Planner
 from service.handlers.reports import Reports
-from service.handlers.runs import Running, Runs
+from service.handlers.route import Route
 from service.handlers.untranslated import says_target, texts_of
-from service.handlers.validation import Checked, Order
-from service.options import Priority
 from service.registry.catalog import Catalog
 from service.registry.glossaries import Glossaries
 from service.registry.model_memory import ModelMemory
@@ -76,9 +75,9 @@ class TranslationHandlers:
         self._reports = Reports(metrics, access_log or AccessLog())
         worker = TextWorker(settings)
         self._languages = Detection(settings, metrics, worker)
-        self._held = HeldModels(gate, memory)
-        self._planner = Planner(gate, self._held, settings, self._glossaries, self._languages)
-        self._runs = Runs(gate, settings, metrics, worker)
+        self._leases = Leases(gate, memory)
+        self._planner = Planner(gate, self._leases, settings, self._glossaries, self._languages)
+        self._calls = Calls(settings, metrics, worker)
 
     async def load_detection(self) -> None:
         """Read what languages are detected with; a call that needs it before waits for it."""
@@ -169,11 +168,9 @@ class TranslationHandlers:
         Raises:
             DragomanError: why there are no more answers.
         """
-        with self._opened("StreamTranslateText", context, request.request_id) as record:
-            async with (
-                self._planner.planned(request, context, record, wants_deltas=True) as plan,
-                self._runs.translating(plan, context, record) as call,
-            ):
+        with self._opened("StreamTranslateText", context, request.request_id) as record, ExitStack() as held:
+            plan = await self._planner.plan(request, context, record, held, wants_deltas=True)
+            async with self._gate.limited(context), self._calls.planned(plan, record) as call:
                 await call.add(request.contents)
                 unanswered = set(range(call.count))
                 moved = unanswered.copy()
@@ -184,10 +181,9 @@ class TranslationHandlers:
                             yield pb.StreamTranslateTextResponse(content_index=number, text_delta=piece)
                         if finished:
                             result = await self._streamed(call, number, record, request.all_or_nothing)
+                            [answer] = plan.answers({number: result})
                             yield pb.StreamTranslateTextResponse(
-                                content_index=number,
-                                result=plan.answer(number, result),
-                                request_id=record.request_id,
+                                content_index=number, result=answer, request_id=record.request_id
                             )
                             unanswered.remove(number)
                     if not unanswered:
@@ -212,18 +208,13 @@ class TranslationHandlers:
             async with self._gate.limited(context):
                 first = await inbox.next() or pb.BatchTranslateTextRequest()
             _name(record, first.config.request_id)
-
-            def check(catalog: Catalog) -> list[Checked]:
-                return [validation.check_config(first, catalog)]
-
-            async with self._held.held(context, first, check) as [checked]:
-                order = validation.order(checked, self._settings, self._glossaries)
+            with ExitStack() as held:
+                route, options = await self._planner.feed_route(first, context, held)
                 record.admitted = True
-                record.model = order.path
-                options = options_of(first.config, order, context, default=Priority.BULK)
-                async with self._runs.feeding(order, options, context, record) as call:
+                record.model = route.path
+                async with self._gate.limited(context), self._calls.fed(route, options, record) as call:
                     await context.accept()
-                    batch = Batch(inbox, call, order, record, self._settings, in_order=first.config.in_order)
+                    batch = Batch(inbox, call, route, record, self._settings, in_order=first.config.in_order)
                     async with batch.reading():
                         while (ready := await batch.ready()) is not None:
                             for answers in await batch.answers(ready):
@@ -239,18 +230,21 @@ class TranslationHandlers:
         with self._opened("ScoreText", context, request.request_id) as record:
             record.texts = len(request.pairs)
 
-            def check(catalog: Catalog) -> list[Order]:
+            def check(catalog: Catalog) -> list[Route]:
                 return [validation.check_pairs(request, catalog, self._settings)]
 
-            async with self._held.held(context, request, check) as [order]:
-                record.model = order.path
-                options = scoring_options_of(request, order, context)
+            with ExitStack() as held:
+                [route] = await self._leases.acquire(held, context, request, check)
+                record.model = route.path
+                options = route.options._replace(
+                    deadline_s=context.deadline_s, client=context.caller.name, all_or_nothing=request.all_or_nothing
+                )
                 pairs = pairs_of(request)
-                admission.precheck(order.model.intake, options, chain.from_iterable(pair.texts for pair in pairs))
-                async with self._runs.scoring(order, options, context, record) as call:
+                precheck(route.model.intake, options, chain.from_iterable(pair.texts for pair in pairs))
+                async with self._gate.limited(context), self._calls.scoring(route, options, record) as call:
                     await call.add_pairs(pairs)
                     results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
-            scores = [scored(result, order.path) for result in results]
+            scores = [scored(result, route.path) for result in results.values()]
             answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
 
@@ -348,14 +342,12 @@ class TranslationHandlers:
         self, request: pb.TranslateTextRequest, context: CallContext, record: CallStats
     ) -> pb.TranslateTextResponse:
         """Translate all texts of a call that is open; the errors are those of :meth:`translate`."""
-        async with (
-            self._planner.planned(request, context, record, wants_deltas=False) as plan,
-            self._runs.translating(plan, context, record) as call,
-        ):
-            await call.add(request.contents)
-            results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
-        translations = [plan.answer(number, result) for number, result in enumerate(results)]
-        answer = pb.TranslateTextResponse(translations=translations, request_id=record.request_id)
+        with ExitStack() as held:
+            plan = await self._planner.plan(request, context, record, held)
+            async with self._gate.limited(context), self._calls.planned(plan, record) as call:
+                await call.add(request.contents)
+                results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
+        answer = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)
         return whole(answer, self._settings.max_answer_bytes)
 
     def _untranslated(self, request: pb.TranslateTextRequest, record: CallStats) -> list[pb.TranslatedText]:
@@ -387,16 +379,16 @@ class TranslationHandlers:
         return result
 
 
-async def _finished(call: Running, record: CallStats, *, all_or_nothing: bool) -> list[Result]:
+async def _finished(call: Running, record: CallStats, *, all_or_nothing: bool) -> dict[int, Result]:
     """Wait for all texts of a call, and give what became of them.
 
     Raises:
         DragomanError: why one has no result, where all or nothing is wanted.
     """
     await call.done()
-    results = list((await call.results(range(call.count))).values())
-    errors = [result for result in results if isinstance(result, DragomanError)]
-    if all_or_nothing:
+    results = await call.results(range(call.count))
+    errors = [result for result in results.values() if isinstance(result, DragomanError)]
+    if errors and all_or_nothing:
         refuse_any(errors)
     record.failed_texts = len(errors)
     return results

@@ -9,18 +9,16 @@ from dragoman.errors import FieldViolation, InvalidRequestError, UnknownLanguage
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, raise_if_any
 from service.handlers.asked_terms import bad_terms, terms_of
+from service.handlers.options import options_of, scoring_options_of
+from service.handlers.route import Route
 from service.handlers.spoken import spoken_of
 from service.options import MAX_BEAM_SIZE, Sampling, beam_size_of
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.registry.glossaries import Glossaries
 from service.settings import Settings
-from service.terms import Terms
+from service.wire import HTML, TAGGED, XML
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_NO_GLOSSARIES: Final = Glossaries()
-HTML: Final = "text/html"
-XML: Final = "text/xml"
-TAGGED: Final = (HTML, XML)
 _PRIORITIES: Final = frozenset(pb.Priority.values())
 # Of an answer, for each byte of a target text: a token has some 4 bytes, and its score 20 besides its piece.
 _SCORE_BYTES: Final = 8
@@ -30,58 +28,6 @@ _ALIGNMENT_TEXTS: Final = 2  # texts as large as the translation that take the r
 
 # What says how to translate: of all texts of a call.
 _Asked = pb.TranslateTextRequest | pb.BatchTranslateTextConfig
-
-
-class Order(NamedTuple):
-    """What a valid request asks for.
-
-    Attributes:
-        model: to use.
-        source_language: one of its own codes; "" where it has several and need not be told which.
-        target_language: one of its own codes.
-        pivot: what translates into the source language of `model` first; None: the texts are in that.
-        max_target_tokens: of each segment.
-        beam_size: of each segment.
-        prefix_ids: what each translation begins with.
-        sampling: how tokens are drawn; None: they are not.
-        terms: that are to have given translations; None: there are none.
-    """
-
-    model: ServedModel
-    source_language: str
-    target_language: str
-    pivot: Choice | None
-    max_target_tokens: int
-    beam_size: int
-    prefix_ids: tuple[int, ...] = ()
-    sampling: Sampling | None = None
-    terms: Terms | None = None
-
-    @property
-    def seed(self) -> int | None:
-        """Of what is drawn; None where nothing is."""
-        return self.sampling and self.sampling.seed
-
-    @property
-    def first(self) -> ServedModel:
-        """The model that takes the texts as they come."""
-        return self.pivot.model if self.pivot else self.model
-
-    @property
-    def models(self) -> tuple[ServedModel, ...]:
-        """All that texts go through, in their order."""
-        return (*(self.pivot.models if self.pivot else ()), self.model)
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """The name of the model, and that of the one before it, "" where there is none."""
-        return self.model.manifest.name, self.pivot.model.manifest.name if self.pivot else ""
-
-    @property
-    def path(self) -> str:
-        """The names of the models that texts go through, in their order."""
-        model, pivot_model = self.names
-        return f"{pivot_model}+{model}" if pivot_model else model
 
 
 class Checked(NamedTuple):
@@ -126,8 +72,23 @@ def check(
     return _check(request, source, catalog, violations, "")
 
 
-def order(checked: Checked, settings: Settings, glossaries: Glossaries = _NO_GLOSSARIES) -> Order:
-    """Check the rest of a request, which needs its models in memory.
+def check_known(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> None:
+    """Check what of a request its route does not depend on: its texts and its name; raises as :func:`check`.
+
+    Args:
+        request: of a call, whose route is known.
+        settings: the limits.
+        one_answer: whether all translations are to fit one message.
+    """
+    violations = _texts(request, settings, one_answer=one_answer)
+    if request.request_id:
+        violations += _request_id(request)
+    if violations:
+        raise invalid(violations)
+
+
+def route(checked: Checked, settings: Settings, glossaries: Glossaries) -> Route:
+    """Check the rest of a request, which needs its models in memory, and work out its route.
 
     Args:
         checked: the request.
@@ -146,11 +107,18 @@ def order(checked: Checked, settings: Settings, glossaries: Glossaries = _NO_GLO
         *bad_terms(options, chosen),
     ]
     raise_if_any([*violations, *(FieldViolation(prefix + field, description) for field, description in bad)])
-    terms = terms_of(options, chosen, glossaries, prefix)
-    default = 1 if sampling else settings.beam_size
-    beam_size = beam_size_of(options.beam_size, options.alternatives, default)
-    prefix_ids = chosen.model.translator.prefix_ids(options.target_prefix)
-    return Order(*chosen, max_target_tokens, beam_size, prefix_ids, sampling, terms)
+    return Route(
+        chosen,
+        options_of(
+            asked,
+            chosen,
+            max_target_tokens=max_target_tokens,
+            beam_size=beam_size_of(options.beam_size, options.alternatives, 1 if sampling else settings.beam_size),
+            sampling=sampling,
+            prefix_ids=chosen.model.translator.prefix_ids(options.target_prefix),
+            terms=terms_of(options, chosen, glossaries, prefix),
+        ),
+    )
 
 
 def check_undetected(
@@ -213,8 +181,8 @@ def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) ->
     raise_if_any([*violations, *_count(request.contents, settings)])
 
 
-def check_pairs(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settings) -> Order:
-    """Check a request for scores, and find its model. Pairs that cannot be scored are not among what is wrong with it.
+def check_pairs(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settings) -> Route:
+    """Check a request for scores, and work out its route. Whether a pair can be scored shows later.
 
     Raises:
         InvalidRequestError: at least one field is out of range; names all of them.
@@ -233,7 +201,7 @@ def check_pairs(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settin
             "no score",
             metadata={"source_language_code": source, "target_language_code": target, "model": ""},
         )
-    return Order(*chosen, chosen.model.manifest.max_target_tokens, beam_size=1)
+    return Route(chosen, scoring_options_of(request, chosen))
 
 
 def check_page(request: pb.ListModelsRequest | pb.ListGlossariesRequest) -> None:
@@ -318,9 +286,12 @@ def _count(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolati
 
 
 def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> list[FieldViolation]:
-    violations = list(_count(request.contents, settings))
+    contents = request.contents
+    violations: list[FieldViolation] = []
+    if not 1 <= len(contents) <= settings.max_contents:
+        violations += _count(contents, settings)
     if one_answer:
-        violations += _answerable(request.contents, request.options, settings)
+        violations += _answerable(contents, request.options, settings)
     return violations
 
 

@@ -11,9 +11,9 @@ from dragoman.errors import FieldViolation, UnknownModelError
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import raise_if_any
-from service.handlers.validation import HTML
 from service.language_names import name_of
 from service.rpc.google_v3 import translation_service_pb2 as google
+from service.wire import HTML
 
 _PROJECT: Final = "projects/[^/]{1,100}"
 _LOCATION: Final = f"{_PROJECT}/locations/[^/]{{1,100}}"

@@ -16,6 +16,7 @@ from service.options import RequestOptions, XmlTags
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
+from service.registry.glossaries import Glossaries
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
@@ -75,7 +76,7 @@ def check_message(message: bytes) -> None:
     try:
         catalog = Catalog([_model()])
         checked = validation.check(request, catalog, Settings(), source=spoken_of(request, catalog).source)
-        validation.order(checked, Settings())
+        validation.route(checked, Settings(), Glossaries())
     except DragomanError as error:
         status = to_status(error)
         assert len(status.SerializeToString()) < _STATUS_BYTES

@@ -1,6 +1,7 @@
 """Pages of the list of models, and answers that fit the messages that a client takes."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,10 @@ from dragoman.errors import AnswerTooLargeError, InternalError, InvalidRequestEr
 from dragoman.v1 import translation_pb2 as pb
 from service.decode import FinishReason
 from service.handlers.answer import in_messages, listed, pieces, sendable, translated, whole
+from service.handlers.route import Route
 from service.handlers.validation import check_page
+from service.options import Decoding, RequestOptions, Sampling
+from service.registry.catalog import Choice
 from service.text.alignment import Link
 from service.text.alternatives import Alternative
 from service.text.result import TextResult
@@ -65,6 +69,14 @@ MAX_BYTES = 65_536
 LONGEST_NAME = "a" * 64
 
 
+def route_of(model: str = "m", pivot: str = "", beam_size: int = 1, seed: int | None = None) -> Route:
+    """A route by models of these names."""
+    into, out_of = (SimpleNamespace(manifest=SimpleNamespace(name=name)) for name in (pivot, model))
+    chosen = Choice(out_of, "", "", Choice(into, "", "") if pivot else None)
+    sampling = None if seed is None else Sampling(seed)
+    return Route(chosen, RequestOptions(decoding=Decoding(beam_size=beam_size, sampling=sampling)))
+
+
 def result(text: str) -> TextResult:
     return TextResult(text, 10**6, 10**6, FinishReason.LENGTH, 10**6, -123.456, 10**6, split=True)
 
@@ -74,7 +86,7 @@ def test_the_largest_translation_that_is_sendable_fits_every_message(character: 
     width = len(character.encode())
     largest = result(character * ((MAX_BYTES - 1_024) // width))
     assert sendable(largest, MAX_BYTES) is largest
-    translation = translated(largest, LONGEST_NAME, LONGEST_NAME, beam_size=16)
+    translation = translated(largest, route_of(LONGEST_NAME, LONGEST_NAME, beam_size=16))
     for message in (
         pb.StreamTranslateTextResponse(content_index=2**32 - 1, result=translation, request_id="i" * 128),
         pb.BatchTranslateTextResponse(
@@ -93,7 +105,7 @@ def test_the_largest_alternatives_that_are_sendable_fit_every_message(count: int
     alternative = Alternative("a" * size, -123.456, FinishReason.LENGTH, -1.5)
     largest = result("a" * size)._replace(alternatives=[alternative] * count)
     assert sendable(largest, MAX_BYTES) is largest
-    translation = translated(largest, LONGEST_NAME, LONGEST_NAME, beam_size=16)
+    translation = translated(largest, route_of(LONGEST_NAME, LONGEST_NAME, beam_size=16))
     message = pb.StreamTranslateTextResponse(content_index=2**32 - 1, result=translation, request_id="i" * 128)
     assert MAX_BYTES - 2_048 < message.ByteSize() <= MAX_BYTES
     longer = alternative._replace(text="a" * (size + count + 1))
@@ -107,7 +119,7 @@ def test_the_most_alignments_that_are_sendable_fit_every_message(place: int) -> 
     count = (MAX_BYTES - 1_024 - 1_000) // 28
     largest = result("a" * 1_000)._replace(alignments=[link] * count)
     assert sendable(largest, MAX_BYTES) is largest
-    translation = translated(largest, LONGEST_NAME, LONGEST_NAME, beam_size=16)
+    translation = translated(largest, route_of(LONGEST_NAME, LONGEST_NAME, beam_size=16))
     message = pb.StreamTranslateTextResponse(content_index=2**32 - 1, result=translation, request_id="i" * 128)
     assert message.ByteSize() <= MAX_BYTES
     error = sendable(largest._replace(alignments=[link] * (count + 1)), MAX_BYTES)
@@ -116,7 +128,7 @@ def test_the_most_alignments_that_are_sendable_fit_every_message(place: int) -> 
 
 def test_alignments_are_written_as_they_are() -> None:
     made = result("a")._replace(alignments=[Link((1, 3), (4, 9), 0.5)])
-    [alignment] = translated(made, "m", beam_size=1).alignments
+    [alignment] = translated(made, route_of()).alignments
     assert alignment == pb.WordAlignment(source_start=1, source_end=3, target_start=4, target_end=9, weight=0.5)
 
 
@@ -126,7 +138,7 @@ def test_the_most_estimates_that_are_sendable_fit_every_message(place: int) -> N
     count = (MAX_BYTES - 1_024 - 1_000) // 22
     largest = result("a" * 1_000)._replace(segment_qualities=[quality] * count)
     assert sendable(largest, MAX_BYTES) is largest
-    translation = translated(largest, LONGEST_NAME, LONGEST_NAME, beam_size=16)
+    translation = translated(largest, route_of(LONGEST_NAME, LONGEST_NAME, beam_size=16))
     message = pb.StreamTranslateTextResponse(content_index=2**32 - 1, result=translation, request_id="i" * 128)
     assert message.ByteSize() <= MAX_BYTES
     error = sendable(largest._replace(segment_qualities=[quality] * (count + 1)), MAX_BYTES)
@@ -135,16 +147,16 @@ def test_the_most_estimates_that_are_sendable_fit_every_message(place: int) -> N
 
 def test_estimates_are_written_as_they_are() -> None:
     made = result("a")._replace(quality_estimate=0.25, segment_qualities=[SegmentQuality(0, 1, 0.25)])
-    translation = translated(made, "m", beam_size=1)
+    translation = translated(made, route_of())
     assert translation.quality_estimate == 0.25
     [quality] = translation.segment_qualities
     assert quality == pb.SegmentQuality(target_start=0, target_end=1, quality_estimate=0.25)
-    assert not translated(result("a"), "m", beam_size=1).HasField("quality_estimate")
+    assert not translated(result("a"), route_of()).HasField("quality_estimate")
 
 
 def test_alternatives_are_written_as_they_are() -> None:
     made = result("a")._replace(alternatives=[Alternative("a", -1.5, FinishReason.LENGTH, -0.5)])
-    translation = translated(made, "m", beam_size=4)
+    translation = translated(made, route_of(beam_size=4))
     assert translation.beam_size == 4
     assert list(translation.alternatives) == [
         pb.Alternative(
@@ -154,16 +166,19 @@ def test_alternatives_are_written_as_they_are() -> None:
 
 
 def test_a_seed_is_told_where_there_is_one() -> None:
-    assert not translated(result("a"), "m", beam_size=1).HasField("seed")
+    assert not translated(result("a"), route_of()).HasField("seed")
     for seed in (0, 2**32 - 1):
-        translation = translated(result("a"), "m", beam_size=1, seed=seed)
+        translation = translated(result("a"), route_of(seed=seed))
         assert translation.HasField("seed")
         assert translation.seed == seed
 
 
 def test_an_error_has_no_beam_and_no_seed() -> None:
-    failed = translated(InternalError("broken"), "m", beam_size=4, seed=3)
-    assert (failed.beam_size, failed.HasField("seed")) == (0, False)
+    failed = translated(InternalError("broken"), route_of(beam_size=4))
+    assert (failed.model, failed.beam_size, failed.HasField("seed")) == ("m", 0, False)
+    drawn = translated(InternalError("broken"), route_of(seed=3))
+    assert (drawn.beam_size, drawn.HasField("seed")) == (0, False)
+    assert translated(InternalError("broken"), None).model == ""
 
 
 def test_an_error_is_sent_as_it_is() -> None:
@@ -174,7 +189,7 @@ def test_an_error_is_sent_as_it_is() -> None:
 @given(sizes=st.lists(st.integers(0, MAX_BYTES - 1_024) | st.just(0), max_size=30))
 def test_answers_are_grouped_in_order_into_as_few_messages_as_hold_them(sizes: list[int]) -> None:
     answers = [
-        pb.BatchTranslation(content_index=index, translation=translated(result("a" * size), LONGEST_NAME, beam_size=1))
+        pb.BatchTranslation(content_index=index, translation=translated(result("a" * size), route_of(LONGEST_NAME)))
         for index, size in enumerate(sizes)
     ]
     groups = list(in_messages(answers, MAX_BYTES))
@@ -197,7 +212,7 @@ def test_pieces_make_the_delta_and_each_fits(delta: str) -> None:
 
 
 def test_a_whole_answer_fits_to_the_byte() -> None:
-    answer = pb.TranslateTextResponse(translations=[translated(result("a" * 1_000), "m", beam_size=1)])
+    answer = pb.TranslateTextResponse(translations=[translated(result("a" * 1_000), route_of())])
     assert whole(answer, answer.ByteSize()) is answer
     with pytest.raises(AnswerTooLargeError, match=rf"at most {answer.ByteSize() - 1} bytes, is {answer.ByteSize()}"):
         whole(answer, answer.ByteSize() - 1)

@@ -13,13 +13,9 @@ from dragoman.language import is_code
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers import validation
+from service.handlers.route import Route
 from service.handlers.spoken import spoken_of
-from service.handlers.validation import (
-    Order,
-    check_contents,
-    check_page,
-    is_request_id,
-)
+from service.handlers.validation import check_contents, check_known, check_page, is_request_id
 from service.options import Sampling
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
@@ -45,6 +41,7 @@ RULES = {
     "request_id": "must be 1 to 128 letters, digits and any of \"._:-\", is 'two words'",
     "priority": "must be one of PRIORITY_UNSPECIFIED, PRIORITY_INTERACTIVE, PRIORITY_BULK, is 9",
 }
+NO_GLOSSARIES = Glossaries()
 CODED = ("fr", "it")
 CODES = st.text("abcdeEN-_1 ", max_size=8)
 
@@ -66,16 +63,22 @@ def request(*texts: str, **fields: object) -> pb.TranslateTextRequest:
 
 
 def check(
-    asked: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, *rest: Glossaries, **options: bool
-) -> Order:
+    asked: pb.TranslateTextRequest,
+    catalog: Catalog,
+    settings: Settings,
+    glossaries: Glossaries = NO_GLOSSARIES,
+    **options: bool,
+) -> Route:
     """Checks a request that says its language, or need not."""
     checked = validation.check(asked, catalog, settings, source=spoken_of(asked, catalog).source, **options)
-    return validation.order(checked, settings, *rest)
+    return validation.route(checked, settings, glossaries)
 
 
-def check_config(asked: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings, *rest: Glossaries) -> Order:
+def check_config(
+    asked: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings, glossaries: Glossaries = NO_GLOSSARIES
+) -> Route:
     """Checks the first message of a batch."""
-    return validation.order(validation.check_config(asked, catalog), settings, *rest)
+    return validation.route(validation.check_config(asked, catalog), settings, glossaries)
 
 
 def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> dict[str, str]:
@@ -88,11 +91,11 @@ def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> 
 
 
 def test_a_good_request_has_its_model_and_the_limit_of_its_segments(catalog: Catalog, manifest: Manifest) -> None:
-    order = check(request(), catalog, SETTINGS)
-    assert (order.model.manifest.name, order.max_target_tokens) == ("en-de", manifest.max_target_tokens)
+    route = check(request(), catalog, SETTINGS)
+    assert (route.model.manifest.name, route.options.max_target_tokens) == ("en-de", manifest.max_target_tokens)
     by_languages = request(model="", source_language_code="DE", target_language_code="en", mime_type="text/html")
     assert check(by_languages, catalog, SETTINGS).model.manifest.name == "de-en"
-    assert check(request(options={"max_target_tokens": 3}), catalog, SETTINGS).max_target_tokens == 3
+    assert check(request(options={"max_target_tokens": 3}), catalog, SETTINGS).options.max_target_tokens == 3
 
 
 @given(st.sets(st.sampled_from(sorted(WRONG))), st.booleans(), st.booleans())
@@ -153,8 +156,8 @@ def test_languages_that_a_model_must_be_told_are_named(catalog: Catalog, manifes
     assert wrong(several, request(model="many")) == {
         "target_language_code": "required: model many writes 2 languages",
     }
-    order = check(request(model="", source_language_code="FR_X", target_language_code="en-US"), several, SETTINGS)
-    assert order[1:3] == ("fr", "en")
+    route = check(request(model="", source_language_code="FR_X", target_language_code="en-US"), several, SETTINGS)
+    assert route.chosen[1:3] == ("fr", "en")
     assert wrong(catalog, request(model="", source_language_code="fr_x", target_language_code="en"))
 
 
@@ -274,13 +277,13 @@ def test_a_beam_has_no_more_hypotheses_than_its_model_has_slots(catalog, field: 
 def test_draws_have_a_beam_of_one_whatever_the_server_does_else(catalog) -> None:
     assert SETTINGS.beam_size == 2
     for options in ({}, {"beam_size": 1}, {"alternatives": 1}):
-        order = check(request(options={**options, "sampling": {"seed": 0}}), catalog, SETTINGS)
-        assert (order.beam_size, order.sampling, order.seed) == (1, Sampling(0), 0)
+        route = check(request(options={**options, "sampling": {"seed": 0}}), catalog, SETTINGS)
+        assert (route.beam_size, route.options.decoding.sampling, route.seed) == (1, Sampling(0), 0)
     asked = {"temperature": 0.01, "top_k": 2**32 - 1, "top_p": 1.0, "seed": 2**32 - 1}
     config = pb.BatchTranslateTextConfig(model="en-de", options={"sampling": asked})
-    order = check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS)
-    assert order.sampling == Sampling(**asked)
-    assert (check(request(), catalog, SETTINGS).sampling, check(request(), catalog, SETTINGS).seed) == (None, None)
+    route = check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS)
+    assert route.options.decoding.sampling == Sampling(**asked)
+    assert check(request(), catalog, SETTINGS).seed is None
 
 
 def test_a_seed_that_is_not_given_is_drawn(catalog) -> None:
@@ -353,8 +356,8 @@ def test_a_bad_value_is_repeated_in_part_only(catalog) -> None:
 
 def test_the_first_message_of_a_batch_holds_the_config_and_nothing_else(catalog) -> None:
     config = {"model": "en-de", "options": {"max_target_tokens": 5}}
-    order = check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS)
-    assert (order.model.manifest.name, order.max_target_tokens) == ("en-de", 5)
+    route = check_config(pb.BatchTranslateTextRequest(config=config), catalog, SETTINGS)
+    assert (route.model.manifest.name, route.options.max_target_tokens) == ("en-de", 5)
     for asked, field in (
         (pb.BatchTranslateTextRequest(contents=["a"]), "config"),
         (pb.BatchTranslateTextRequest(config=config, contents=["a"]), "contents"),
@@ -399,10 +402,10 @@ def test_terms_are_those_of_the_request_then_those_of_stored_glossaries(catalog:
     glossaries.start()
     glossary = pb.Glossary(entries=[pb.GlossaryEntry(source_term="house", target_terms=["Haus"])], names=["names"])
     options = pb.TranslateOptions(glossary=glossary, protect_placeholders=True)
-    terms = check(request(options=options), catalog, SETTINGS, glossaries).terms
+    terms = check(request(options=options), catalog, SETTINGS, glossaries).options.terms
     assert terms is not None
     assert [match.forms for match in terms.find("house Tom {x}")] == [("Haus",), ("Tom",), ("{x}",)]
-    assert check(request(), catalog, SETTINGS, glossaries).terms is None
+    assert check(request(), catalog, SETTINGS, glossaries).options.terms is None
     with pytest.raises(UnknownGlossaryError):
         check(request(options=options), catalog, SETTINGS)
     config = pb.BatchTranslateTextConfig(model="de-en", options=options)
@@ -444,3 +447,15 @@ def test_a_glossary_has_few_enough_good_terms(catalog: Catalog) -> None:
         "options.glossary.entries[1].target_terms": "must hold at most 16, holds 17",
         "options.glossary.entries[1].target_terms[1]": "must have 1 to 256 characters, has 0",
     }
+
+
+def test_of_a_known_route_the_texts_and_the_name_of_a_request_are_checked(catalog) -> None:
+    asked = request("a" * (TEXT_BYTES + 1), request_id="two words")
+    with pytest.raises(InvalidRequestError) as refused:
+        check_known(asked, SETTINGS, one_answer=True)
+    assert [field for field, _ in refused.value.violations] == ["contents", "request_id"]
+    with pytest.raises(InvalidRequestError) as refused:
+        check_known(request(*"abcd"), SETTINGS, one_answer=False)
+    assert refused.value.message == "contents: must hold 1 to 3 texts, holds 4"
+    check_known(request("a" * TEXT_BYTES, request_id="one.word"), SETTINGS, one_answer=True)
+    check_known(request("a" * (TEXT_BYTES + 1)), SETTINGS, one_answer=False)  # as a stream

@@ -1,0 +1,57 @@
+"""Makes the calls of requests that are let in: by one model, or by several."""
+
+from service.calls.call import Call
+from service.calls.mixed_call import MixedCall
+from service.calls.pivot_call import PivotCall
+from service.calls.text_worker import TextWorker
+from service.calls.window import Window
+from service.handlers.plan import Plan
+from service.handlers.route import Route, into_pivot
+from service.options import RequestOptions
+from service.registry.catalog import ServedModel
+from service.settings import Settings
+from service.telemetry.call_stats import CallStats
+from service.telemetry.metrics import Metrics
+
+Running = Call | PivotCall | MixedCall
+
+
+class Calls:
+    """Makes calls without texts, whose models are held by whoever asks.
+
+    Args:
+        settings: the limits.
+        metrics: of the server.
+        worker: of the server.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics, worker: TextWorker) -> None:
+        self._metrics = metrics
+        self._worker = worker
+        # No token is shorter than a byte: one stream without a beam does not fill the queue of an idle engine.
+        self._window = Window(settings.max_contents, settings.queue_source_tokens)
+
+    def planned(self, plan: Plan, record: CallStats) -> Running:
+        """Make a call that translates, all of whose texts are known."""
+        if not plan.languages:
+            [part] = plan.parts
+            return self._by(part.route, part.options, record, None)
+        calls = [(self._by(part.route, part.options, record, None), part.numbers) for part in plan.parts]
+        return MixedCall(calls, plan.refused)
+
+    def fed(self, route: Route, options: RequestOptions, record: CallStats) -> Call | PivotCall:
+        """Make a call that translates, whose texts come one after the other, and are answered so."""
+        return self._by(route, options, record, self._window)
+
+    def scoring(self, route: Route, options: RequestOptions, record: CallStats) -> Call:
+        """Make a call that scores."""
+        return self._call(route.model, options, record, None)
+
+    def _by(self, route: Route, options: RequestOptions, record: CallStats, window: Window | None) -> Call | PivotCall:
+        if (pivot := route.chosen.pivot) is None:
+            return self._call(route.model, options, record, window)
+        into = self._call(pivot.model, into_pivot(options, pivot), record, self._window)
+        return PivotCall(into, self._call(route.model, options, record, self._window))
+
+    def _call(self, model: ServedModel, options: RequestOptions, record: CallStats, window: Window | None) -> Call:
+        return Call(model, options, self._worker, self._metrics, record, window=window)

@@ -31,6 +31,7 @@ from service.registry.reloading import ModelReloader
 from service.registry.watchdog import Watchdog
 from service.rpc.google_translation import GoogleTranslation
 from service.rpc.listener import Listener
+from service.rpc.open_calls import OpenCalls
 from service.rpc.standard_services import add_health, add_reflection
 from service.rpc.translation import Translation
 from service.security.exposure import cannot_listen
@@ -39,7 +40,6 @@ from service.signals import Signals
 from service.telemetry import logs
 from service.telemetry.access_log import AccessLog, Tracer
 from service.telemetry.metrics import Metrics
-from service.wire import GOOGLE_SERVICE, SERVICE
 
 _ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call goes on
 
@@ -102,7 +102,8 @@ class _Server:
         self._signals = Signals()  # first of all: a signal while the models load must not kill
         self._settings = settings
         self._metrics = metrics
-        self._listener = Listener(settings, metrics, (SERVICE, GOOGLE_SERVICE), self._add_services)
+        self._listener = Listener(settings, metrics, self._add_services)
+        self._open_calls = OpenCalls(settings.host_connections(), metrics)
         self._gate = Gate()
         self._health = Health()
         metrics.watch_health(lambda: self._health.serving)
@@ -180,8 +181,8 @@ class _Server:
         """Answer calls of a server; UNAVAILABLE and NOT_SERVING at first."""
         self._translation.add_to(server)
         self._google.add_to(server)
-        add_health(self._health, server)
-        add_reflection(server)
+        add_health(self._health, server, self._open_calls)
+        add_reflection(server, self._open_calls)
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:

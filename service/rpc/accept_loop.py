@@ -21,15 +21,15 @@ _NEEDED_OF_LOOP: Final = ("_make_request_call_future", "_request_call", "_reques
 _METHOD: Final = "unknown"  # in place of a path, which may be anything
 
 
-def make_server(interceptors: Sequence[Any], options: Sequence[tuple[str, int]]) -> Any:
+def make_server(options: Sequence[tuple[str, int]]) -> Any:
     """Make a server all of whose methods are registered, as stubs do it; needs a running event loop.
 
     Returns:
         grpc.aio.Server.
     """
     if _is_known():
-        return _Server(interceptors, options)
-    return grpc.aio.server(interceptors=interceptors, options=options)
+        return _Server(options)
+    return grpc.aio.server(options=options)
 
 
 def why_ended(server: Any) -> BaseException | str | None:
@@ -54,9 +54,9 @@ def _is_known() -> bool:
 class _Server(aio_server.Server):  # type: ignore[misc]  # grpc has no types
     """A grpc.aio.Server around another accept loop."""
 
-    def __init__(self, interceptors: Sequence[Any], options: Sequence[tuple[str, int]]) -> None:
+    def __init__(self, options: Sequence[tuple[str, int]]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._server = _AcceptLoop(self._loop, None, (), tuple(interceptors), tuple(options), None)
+        self._server = _AcceptLoop(self._loop, None, (), (), tuple(options), None)
 
 
 class _AcceptLoop(cygrpc.AioServer):  # type: ignore[misc]

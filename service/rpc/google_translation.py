@@ -14,7 +14,7 @@ from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
 from service.rpc import google_messages
 from service.rpc.google_v3 import translation_service_pb2 as google
-from service.rpc.methods import MANY, ONCE, Headers, Methods
+from service.rpc.methods import Methods
 from service.wire import GOOGLE_SERVICE, SERVICE, Protocol
 
 _Asked = TypeVar("_Asked")
@@ -48,29 +48,28 @@ class GoogleTranslation:
     def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, max_answer_bytes: int) -> None:
         self._handlers = handlers
         self._max_answer_bytes = max_answer_bytes
-        self._methods = Methods(handlers, max_request_bytes, Protocol.GOOGLE)
+        self._make = Methods(handlers, max_request_bytes, Protocol.GOOGLE)
 
     def add_to(self, server: Any) -> None:
         """Add the service to a server that has not started."""
-        make = self._methods.make
+        one = self._make.one
         methods = {
-            "TranslateText": make(
-                "TranslateText", ONCE, self._translate, google.TranslateTextRequest, google.TranslateTextResponse
+            "TranslateText": one(
+                "TranslateText", self._translate, google.TranslateTextRequest, google.TranslateTextResponse
             ),
-            "DetectLanguage": make(
-                "DetectLanguage", ONCE, self._detect, google.DetectLanguageRequest, google.DetectLanguageResponse
+            "DetectLanguage": one(
+                "DetectLanguage", self._detect, google.DetectLanguageRequest, google.DetectLanguageResponse
             ),
-            "GetSupportedLanguages": make(
-                "ListModels", ONCE, self._list_languages, google.GetSupportedLanguagesRequest, google.SupportedLanguages
+            "GetSupportedLanguages": one(
+                "ListModels", self._list_languages, google.GetSupportedLanguagesRequest, google.SupportedLanguages
             ),
         }
         methods |= {name: _not_here(reason) for name, reason in _NOT_HERE.items()}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(GOOGLE_SERVICE, methods),))
         server.add_registered_method_handlers(GOOGLE_SERVICE, methods)
 
-    async def _translate(self, context: Any, headers: Headers) -> google.TranslateTextResponse:
-        read = google_messages.translation_asked
-        request, asked, call = await self._asked("TranslateText", read, context, headers)
+    async def _translate(self, request: Any, call: CallContext) -> google.TranslateTextResponse:
+        asked = self._asked("TranslateText", google_messages.translation_asked, request, call)
         answer = await self._handlers.translate_or_return(asked, call)
         try:
             return whole(google_messages.translated(request, asked, answer), self._max_answer_bytes)
@@ -78,33 +77,28 @@ class GoogleTranslation:
             error.request_id = answer.request_id  # as the log has it
             raise
 
-    async def _detect(self, context: Any, headers: Headers) -> google.DetectLanguageResponse:
-        read = google_messages.detection_asked
-        _, asked, call = await self._asked("DetectLanguage", read, context, headers)
+    async def _detect(self, request: Any, call: CallContext) -> google.DetectLanguageResponse:
+        asked = self._asked("DetectLanguage", google_messages.detection_asked, request, call)
         return google_messages.detected(await self._handlers.detect(asked, call))
 
-    async def _list_languages(self, context: Any, headers: Headers) -> google.SupportedLanguages:
-        read = google_messages.languages_asked
-        request, asked, call = await self._asked("ListModels", read, context, headers)
+    async def _list_languages(self, request: Any, call: CallContext) -> google.SupportedLanguages:
+        asked = self._asked("ListModels", google_messages.languages_asked, request, call)
         return google_messages.languages(request, await self._handlers.list_models(asked, call))
 
-    async def _asked(
-        self, method: str, read: Callable[[Any], _Asked], context: Any, headers: Headers
-    ) -> tuple[Any, _Asked, CallContext]:
-        """Read a request of Google's, and make of it one of this server.
+    def _asked(self, method: str, read: Callable[[Any], _Asked], request: Any, call: CallContext) -> _Asked:
+        """Make a request of this server of one of Google's.
 
         Args:
             method: as which it is counted.
             read: makes the request, or raises an InvalidRequestError.
-            context: of the call.
-            headers: of the call.
+            request: of Google's.
+            call: its context.
 
         Raises:
-            DragomanError: one of these fails; the call is over, and written down.
+            DragomanError: `read` failed; the call is over, and written down.
         """
-        request, call = await self._methods.request(method, context, headers)
         try:
-            return request, read(request), call
+            return read(request)
         except DragomanError as error:
             self._handlers.refuse(method, call, error)
 
@@ -115,4 +109,4 @@ def _not_here(reason: str) -> Any:
     async def refuse(_: Any, context: Any) -> None:
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"not on this server: {reason}")
 
-    return MANY(refuse)
+    return grpc.stream_stream_rpc_method_handler(refuse)

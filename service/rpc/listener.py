@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,6 @@ import structlog
 from dragoman.address import Address
 from service.rpc import accept_loop
 from service.rpc.ending import end_connections
-from service.rpc.open_calls import OpenCalls
 from service.rpc.port import Port
 from service.security import api_keys, exposure, tls
 from service.security.api_keys import KeyStore
@@ -46,7 +45,6 @@ class Listener:
     Args:
         settings: of the server.
         metrics: of the server.
-        services: the full names of the services whose calls have limits of their own.
         add_services: adds them to a server; called again where another server takes the place of the first.
 
     Attributes:
@@ -59,20 +57,13 @@ class Listener:
         SettingsError: a certificate, a key or the file of API keys cannot be used.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        metrics: Metrics,
-        services: Sequence[str],
-        add_services: Callable[[Any], None],
-    ) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics, add_services: Callable[[Any], None]) -> None:
         self._settings = settings
         self._metrics = metrics
         self.certificates = tls.certificates(settings, metrics)
         self._keys = _keys(settings, metrics)
         keys = self._keys
         self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
-        self._interceptors = [OpenCalls(services, settings.host_connections(), metrics)]
         self.asks_for_keys = keys is not None or bool(settings.tls_client_ca)
         self._add_services = add_services
         self._port = Port(self._make_server, metrics)
@@ -102,7 +93,7 @@ class Listener:
     def _make_server(self, address: Address) -> tuple[Any, int]:
         """Make a server on an address, not started yet, with the newest certificate; and say which port it got."""
         _check_free(address)
-        server = accept_loop.make_server(self._interceptors, _options(self._settings))
+        server = accept_loop.make_server(_options(self._settings))
         self._add_services(server)
         return server, self._add_port(server, str(address))
 

@@ -3,47 +3,36 @@
 A call without a valid API key ends at its headers: no byte of its messages is read, kept or parsed.
 """
 
+import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import grpc.aio
 from grpc_status import rpc_status
 
 from dragoman.errors import DragomanError, to_status
 from service.handlers.context import CallContext, tell_nobody
+from service.handlers.delivery import deliver
 from service.handlers.translation import TranslationHandlers
-from service.rpc.request_parsing import arrived, parser
+from service.rpc.answers import Answers
+from service.rpc.request_parsing import Messages, arrived, parser
 from service.security.callers import Caller, Metadata
 from service.wire import Protocol
 
-# All methods read their messages themselves: gRPC does not say when there is none, or when it is slow.
-ONCE: Final = grpc.stream_unary_rpc_method_handler
-MANY: Final = grpc.stream_stream_rpc_method_handler
-
-
-class Headers(NamedTuple):
-    """What came before the messages of a call.
-
-    Attributes:
-        caller: who calls.
-        metadata: as it came.
-    """
-
-    caller: Caller
-    metadata: Metadata
-
-
-Serve = Callable[[Any, Headers], Awaitable[Any]]
+Handle = Callable[[Any, CallContext], Any]
 
 
 class Methods:
     """Makes methods for servers of `grpc.aio`.
 
+    A method identifies its caller first of all. It reads its messages itself: gRPC does not say when there is none, or
+    when it is slow.
+
     Args:
-        handlers: of their calls.
+        handlers: of the calls.
         max_request_bytes: of one message.
-        protocol: by what calls of these methods come.
+        protocol: of these methods.
     """
 
     def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, protocol: Protocol) -> None:
@@ -51,56 +40,69 @@ class Methods:
         self._max_request_bytes = max_request_bytes
         self._protocol = protocol
 
-    def make(self, name: str, kind: Any, serve: Serve, request: Any, answer: Any) -> Any:
-        """Make a method, which identifies its caller first of all and answers each error with a status.
+    def one(self, name: str, handle: Handle, request: Any, answer: Any) -> Any:
+        """Make a method of one message, and of one answer, or of many where `handle` yields them.
 
         Args:
             name: under which its calls are counted.
-            kind: `ONCE`, where it has one answer, or `MANY`.
-            serve: answers a call of a context and headers.
+            handle: takes the message of a call.
             request: the class of its messages.
-            answer: that of its answers.
+            answer: the class of its answers.
         """
-        parse = parser(request.FromString, self._max_request_bytes)
-        return kind(self._guarded(name, serve), parse, answer.SerializeToString)
+        yields = inspect.isasyncgenfunction(handle)
 
-    async def request(self, name: str, context: Any, headers: Headers) -> tuple[Any, CallContext]:
-        """Wait for the one message of a call, which begins with it.
+        async def serve(_: Any, context: Any) -> Any:
+            try:
+                metadata = context.invocation_metadata() or ()
+                caller = self._handlers.identify(name, context.peer(), metadata, self._protocol)
+                message = await arrived(context)
+                call = self._begun(context, caller, metadata)
+                if isinstance(message, DragomanError):
+                    self._handlers.refuse(name, call, message)
+                if not yields:
+                    return await handle(message, call)
+                await deliver(handle(message, call), Answers(context).send)
+            except DragomanError as error:
+                await _abort(context, error)
 
-        Raises:
-            DragomanError: there is no valid one; the call is over.
-        """
-        request = await arrived(context)
-        call = self.begun(context, headers)
-        if isinstance(request, DragomanError):
-            self._handlers.refuse(name, call, request)
-        return request, call
+        kind = grpc.stream_stream_rpc_method_handler if yields else grpc.stream_unary_rpc_method_handler
+        return self._method(kind, serve, request, answer)
 
-    def begun(self, context: Any, headers: Headers, accept: Callable[[], Awaitable[None]] = tell_nobody) -> CallContext:
-        """Begin a call.
+    def many(self, name: str, handle: Handle, request: Any, answer: Any) -> Any:
+        """Make a method of many messages, which `handle` takes together, and of many answers; as :meth:`one`."""
 
-        Args:
-            context: of gRPC.
-            headers: of the call.
-            accept: see `CallContext`.
-        """
+        async def serve(_: Any, context: Any) -> None:
+            try:
+                metadata = context.invocation_metadata() or ()
+                caller = self._handlers.identify(name, context.peer(), metadata, self._protocol)
+                answers = Answers(context)
+                call = self._begun(context, caller, metadata, answers.begin)
+                await deliver(handle(Messages(context), call), answers.send)
+            except DragomanError as error:
+                await _abort(context, error)
+
+        return self._method(grpc.stream_stream_rpc_method_handler, serve, request, answer)
+
+    def _method(self, kind: Any, serve: Callable[[Any, Any], Awaitable[Any]], request: Any, answer: Any) -> Any:
+        return kind(serve, parser(request.FromString, self._max_request_bytes), answer.SerializeToString)
+
+    def _begun(
+        self,
+        context: Any,
+        caller: Caller,
+        metadata: Metadata,
+        accept: Callable[[], Awaitable[None]] = tell_nobody,
+    ) -> CallContext:
         remaining_s = context.time_remaining()
         return CallContext(
-            headers.caller,
+            caller,
             deadline_s=None if remaining_s is None else time.monotonic() + remaining_s,
-            metadata=headers.metadata,
+            metadata=metadata,
             accept=accept,
             protocol=self._protocol,
         )
 
-    def _guarded(self, name: str, serve: Serve) -> Callable[[Any, Any], Awaitable[Any]]:
-        async def answer(_: Any, context: Any) -> Any:
-            metadata = context.invocation_metadata() or ()
-            try:
-                caller = self._handlers.identify(name, context.peer(), metadata, self._protocol)
-                return await serve(context, Headers(caller, metadata))
-            except DragomanError as error:
-                status = rpc_status.to_status(to_status(error, error.request_id))
-            return await context.abort(status.code, status.details, status.trailing_metadata)
 
-        return answer
+async def _abort(context: Any, error: DragomanError) -> None:
+    status = rpc_status.to_status(to_status(error, error.request_id))
+    await context.abort(status.code, status.details, status.trailing_metadata)

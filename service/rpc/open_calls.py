@@ -1,7 +1,7 @@
 """Calls that need no key, health and reflection: how many one host may have, and how soon their message must come."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import grpc.aio
@@ -15,26 +15,21 @@ from service.telemetry.metrics import Metrics
 _REASON: Final = "OPEN_CALLS_LIMITED"
 
 
-class OpenCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
-    """Bounds the running calls of each host, of all services but some.
+class OpenCalls:
+    """Bounds the running calls of each host, of all methods that it is given.
 
     Args:
-        services: the full names of those whose calls have limits of their own.
         limit: of calls that one host may have at a time.
         metrics: of the server.
     """
 
-    def __init__(self, services: Sequence[str], limit: int, metrics: Metrics) -> None:
-        self._prefixes = tuple(f"/{service}/" for service in services)
+    def __init__(self, limit: int, metrics: Metrics) -> None:
         self._limit = limit
         self._rejected = metrics.rejected_total.labels(_REASON)
         self._running: Counter[str] = Counter()
 
-    async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any) -> Any:
+    def bound(self, handler: Any) -> Any:
         """Give the handler of a method, bounded."""
-        handler = await continuation(handler_call_details)
-        if handler is None or handler_call_details.method.startswith(self._prefixes):
-            return handler
 
         async def bounded(requests: AsyncIterator[Any], context: Any) -> None:
             host = host_of_peer(context.peer())

@@ -19,14 +19,15 @@ from dragoman.v1 import translation_pb2
 from service.registry.health import Health
 from service.rpc.google_v3 import translation_service_pb2
 from service.rpc.health import HealthServicer
+from service.rpc.open_calls import OpenCalls
 from service.wire import GOOGLE_SERVICE, SERVICE
 
 _HEALTH: Final = "grpc.health.v1.Health"
 _REFLECTION: Final = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
 
 
-def add_health(health: Health, server: Any) -> None:
-    """Add the health service to a server of `grpc.aio` that has not started."""
+def add_health(health: Health, server: Any, open_calls: OpenCalls) -> None:
+    """Add the health service, its calls bounded, to a server of `grpc.aio` that has not started."""
     servicer = HealthServicer(health)
     request = health_pb2.HealthCheckRequest.FromString
     answer = health_pb2.HealthCheckResponse.SerializeToString
@@ -35,10 +36,10 @@ def add_health(health: Health, server: Any) -> None:
         "List": grpc.unary_unary_rpc_method_handler(servicer.List, bytes, _list_response),
         "Watch": grpc.unary_stream_rpc_method_handler(servicer.Watch, request, answer),
     }
-    _add(server, _HEALTH, handlers)
+    _add(server, _HEALTH, handlers, open_calls)
 
 
-def add_reflection(server: Any) -> None:
+def add_reflection(server: Any, open_calls: OpenCalls) -> None:
     """Let a server of `grpc.aio`, which has not started, describe all its services, by reflection v1 and v1alpha."""
     servicer = reflection.aio.ReflectionServicer((SERVICE, GOOGLE_SERVICE, _HEALTH, *_REFLECTION), pool=POOL)
     handler = grpc.stream_stream_rpc_method_handler(
@@ -47,10 +48,11 @@ def add_reflection(server: Any) -> None:
         reflection_pb2.ServerReflectionResponse.SerializeToString,
     )
     for service in _REFLECTION:
-        _add(server, service, {"ServerReflectionInfo": handler})
+        _add(server, service, {"ServerReflectionInfo": handler}, open_calls)
 
 
-def _add(server: Any, service: str, handlers: Mapping[str, Any]) -> None:
+def _add(server: Any, service: str, handlers: Mapping[str, Any], open_calls: OpenCalls) -> None:
+    handlers = {name: open_calls.bound(handler) for name, handler in handlers.items()}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
     server.add_registered_method_handlers(service, handlers)
 

@@ -8,15 +8,17 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from service.registry.health import Health
 from service.rpc.accept_loop import make_server, why_ended
+from service.rpc.open_calls import OpenCalls
 from service.rpc.standard_services import add_health
+from service.telemetry.metrics import Metrics
 
 PATIENCE_S = 60
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[grpc.aio.Server]:
-    server = make_server([], [])
-    add_health(Health(), server)
+    server = make_server([])
+    add_health(Health(), server, OpenCalls(100, Metrics()))
     yield server
     await server.stop(None)
 

@@ -43,7 +43,7 @@ def slow() -> Slow:
 
 @pytest.fixture
 async def port(slow: Slow) -> AsyncIterator[int]:
-    server = accept_loop.make_server([], [("grpc.so_reuseport", 0)])
+    server = accept_loop.make_server([("grpc.so_reuseport", 0)])
     slow.add_to(server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

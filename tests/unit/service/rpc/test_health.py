@@ -11,7 +11,9 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from service.registry.health import BUNDLES, Health, name_of
+from service.rpc.open_calls import OpenCalls
 from service.rpc.standard_services import POOL, add_health
+from service.telemetry.metrics import Metrics
 from service.wire import SERVICE
 from tests.grpc_server import grpc_server
 
@@ -52,7 +54,7 @@ def status(answer: health_pb2.HealthCheckResponse) -> str:
 async def served() -> AsyncIterator[Served]:
     health = Health()
     async with (
-        grpc_server(partial(add_health, health)) as address,
+        grpc_server(partial(add_health, health, open_calls=OpenCalls(100, Metrics()))) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         yield Served(health, health_pb2_grpc.HealthStub(channel), channel)

@@ -13,7 +13,7 @@ OPEN = "open to other machines"
 
 async def warnings(settings: Settings) -> list[str]:
     with capture_logs() as log:
-        async with Listener(settings, Metrics(), ["x.Y"], lambda server: None).listening():
+        async with Listener(settings, Metrics(), lambda server: None).listening():
             pass
     return [entry["event"] for entry in log if entry["log_level"] == "warning"]
 

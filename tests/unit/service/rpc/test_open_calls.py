@@ -12,7 +12,6 @@ from service.registry.health import Health
 from service.rpc.open_calls import OpenCalls
 from service.rpc.standard_services import add_health
 from service.telemetry.metrics import Metrics
-from service.wire import SERVICE
 from tests.grpc_server import grpc_server
 
 LIMIT = 2
@@ -27,11 +26,11 @@ def metrics() -> Metrics:
 
 @pytest.fixture
 async def serve(metrics: Metrics) -> AsyncIterator[Callable]:
-    """Starts a server all of whose services but one are bounded; gives a channel to it."""
+    """Starts a server whose calls are bounded; gives a channel to it."""
     async with AsyncExitStack() as opened:
 
-        async def start(service: str = SERVICE) -> grpc.aio.Channel:
-            bounded = grpc_server(partial(add_health, Health()), [OpenCalls([service], LIMIT, metrics)])
+        async def start() -> grpc.aio.Channel:
+            bounded = grpc_server(partial(add_health, Health(), open_calls=OpenCalls(LIMIT, metrics)))
             return await opened.enter_async_context(
                 grpc.aio.insecure_channel(await opened.enter_async_context(bounded))
             )
@@ -65,13 +64,6 @@ async def test_a_call_that_ends_leaves_its_place(serve, metrics: Metrics) -> Non
     for _ in range(3 * LIMIT):
         assert (await stub.Check(REQUEST, timeout=PATIENCE_S)).status == health_pb2.HealthCheckResponse.NOT_SERVING
     assert metrics.total("rejected_total") == 0
-
-
-async def test_the_service_with_limits_of_its_own_is_left_alone(serve, metrics: Metrics) -> None:
-    calls = await watched(await serve("grpc.health.v1.Health"), 2 * LIMIT)
-    assert metrics.total("rejected_total") == 0
-    for call in calls:
-        call.cancel()
 
 
 async def test_what_is_no_request_is_an_error_of_the_caller(serve) -> None:

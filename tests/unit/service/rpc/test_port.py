@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from dragoman.address import Address
 from service.registry.health import Health
 from service.rpc import accept_loop
+from service.rpc.open_calls import OpenCalls
 from service.rpc.port import Port
 from service.rpc.standard_services import add_health
 from service.telemetry.metrics import Metrics
@@ -30,8 +31,8 @@ class Servers:
     def make(self, address: Address) -> tuple[grpc.aio.Server, int]:
         if len(self.made) == self.most:
             raise RuntimeError("no more servers")
-        server = accept_loop.make_server([], [("grpc.so_reuseport", 0)])
-        add_health(Health(), server)
+        server = accept_loop.make_server([("grpc.so_reuseport", 0)])
+        add_health(Health(), server, OpenCalls(100, Metrics()))
         self.made.append(server)
         return server, server.add_insecure_port(str(address))
 

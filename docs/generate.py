@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from docs.generators import client, commands, configuration, contract, files, prometheus_rule
+from docs.generators import client, commands, configuration, contract, prometheus_rule
 
 DOCS = Path(__file__).parent
 PAGES: dict[Path, Callable[[], str]] = {
-    DOCS / "files.md": files.page,
     configuration.PAGE: configuration.page,
     DOCS / "reference" / "client.md": client.page,
     DOCS / "reference" / "commands.md": commands.page,

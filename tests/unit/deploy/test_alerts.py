@@ -1,4 +1,4 @@
-"""The alert rules: each has a test and a page, and names only what exists."""
+"""The alert rules: each has a test and a section of the runbooks, and names only what exists."""
 
 import re
 import subprocess
@@ -15,7 +15,9 @@ PROMETHEUS = ROOT / "deploy/prometheus"
 RULES = (PROMETHEUS / "alerts.yml").read_text()
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
 TESTS = (PROMETHEUS / "alerts_test.yml").read_text()
-PAGES = {page.stem: page.read_text() for page in (ROOT / "docs/runbooks").glob("*.md")}
+RUNBOOKS = dict(
+    re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", (ROOT / "docs/runbooks.md").read_text(), re.MULTILINE | re.DOTALL)
+)
 ALERTS = re.findall(r"^      - alert: (\w+)$", RULES, re.MULTILINE)
 SUFFIXES = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"], "info": ["_info"], "gauge": [""]}
 
@@ -38,32 +40,29 @@ def test_prometheus_loads_the_rules() -> None:
     assert "rule_files: [alerts.yml]" in (PROMETHEUS / "prometheus.yml").read_text()
 
 
-def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
-    assert set(ALERTS) == set(PAGES)
+def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
+    assert set(ALERTS) == set(RUNBOOKS)
 
 
-def test_every_alert_names_its_page() -> None:
-    """By a URL that opens: Prometheus itself serves the pages, see docker-compose.yml."""
-    expected = [f'"{{{{ $externalURL }}}}/user/{alert}.md"' for alert in ALERTS]
+def test_every_alert_names_its_runbook() -> None:
+    """By a URL that opens: Prometheus itself serves the page, see docker-compose.yml."""
+    expected = [f'"{{{{ $externalURL }}}}/user/runbooks.md#{alert.lower()}"' for alert in ALERTS]
     assert re.findall(r"runbook_url: (.+)", RULES) == expected
 
 
-def test_prometheus_serves_the_pages_under_the_url_that_it_names() -> None:
+def test_prometheus_serves_the_page_under_the_url_that_it_names() -> None:
     prometheus = COMPOSE.split("\n  prometheus:\n")[1].split("\n  grafana:\n")[0]
     assert "--web.user-assets=/runbooks" in prometheus
-    assert "./docs/runbooks:/runbooks:ro" in prometheus
+    assert "./docs/runbooks.md:/runbooks/runbooks.md:ro" in prometheus
     assert "--web.external-url=${PROMETHEUS_URL:-http://127.0.0.1:${PROMETHEUS_PORT:-9090}}" in prometheus
 
 
-@pytest.mark.parametrize("alert", sorted(PAGES))
-def test_a_page_says_what_it_means_and_what_to_do(alert: str) -> None:
-    headings = re.findall(r"^#+ (.+)$", PAGES[alert], re.MULTILINE)
-    assert headings == [alert, "What to look at", "What to do"]
-    links = re.findall(r"\]\(([\w.]+)\)", PAGES[alert])
-    assert [link for link in links if link.removesuffix(".md") not in PAGES] == []
+@pytest.mark.parametrize("alert", sorted(RUNBOOKS))
+def test_a_runbook_says_what_it_means_and_what_to_do(alert: str) -> None:
+    assert re.fullmatch(r"\n\S.*\n\nLook at:\n\n- .*\n\nDo:\n\n- .*", RUNBOOKS[alert], re.DOTALL)
 
 
-@pytest.mark.parametrize("alert", sorted(PAGES))
+@pytest.mark.parametrize("alert", sorted(RUNBOOKS))
 def test_an_alert_is_tested_where_it_fires_and_where_it_does_not(alert: str) -> None:
     outcomes = re.findall(rf"alertname: {alert}\n +exp_alerts:( \[\])?", TESTS)
     assert set(outcomes) == {"", " []"}

@@ -37,7 +37,7 @@ _TAGGED: Final = tuple(text.replace("leaves", "<b>leaves</b>") for text in _PLAI
 _STEPS: Final = (2, 4)  # limits of target tokens, below the length of each translation
 _INLINED: Final = ("<listcomp>", "<dictcomp>", "<setcomp>")
 _LOG_THREAD: Final = "log"
-_QUIET_S: Final = 0.05  # after an answer: the engine's thread is back in its wait
+_QUIET_S: Final = 0.02  # after an answer: the engine's thread is back in its wait
 _TIMEOUT_S: Final = 60.0
 
 _Place = tuple[str, str]  # a file below the root, and the name of a function in it

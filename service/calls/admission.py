@@ -20,7 +20,7 @@ def precheck(intake: Intake, options: RequestOptions, contents: Iterable[str]) -
         DragomanError: the model takes no segments any more.
     """
     # Of HTML and XML, how much is text shows later.
-    intake.precheck(options, 0 if options.has_tags else sum(len(text.encode()) for text in contents))
+    intake.precheck(options, 0 if options.has_tags else sum([len(text.encode()) for text in contents]))
 
 
 def precheck_parsed(intake: Intake, options: RequestOptions, text_bytes: int) -> None:

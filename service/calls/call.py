@@ -31,6 +31,9 @@ class Call:
     once or :meth:`moved` again and again, and :meth:`results` gives the translations; all in an `async with` block of
     the call, whose end withdraws what is unfinished. A text on which the engine fails has that error for its result;
     every other error of a segment ends the call.
+
+    Attributes:
+        count: texts that have come so far: the number of the next one.
     """
 
     def __init__(
@@ -53,25 +56,22 @@ class Call:
             record: of the call.
             window: where texts come and are answered one by one, of how many at a time; None: all are added at once.
         """
+        pipeline = model.in_memory()
         self._options = options
-        self._translator = model.translator
-        self._intake = model.intake
+        self._translator = pipeline.translator
+        self._intake = pipeline.intake
+        self._model_name = model.manifest.name
         self._worker = worker
-        self._metrics = metrics.of(model.manifest.name)
+        self._metrics = metrics
         self._record = record
         self._window = window
-        self._segments = QueuedSegments(model.intake, metrics, record)
+        self._segments = QueuedSegments(pipeline.intake, metrics, record)
         self._texts = OpenTexts()
-        self._count = 0
+        self.count = 0
         self._wake_up = asyncio.Event()
         self._forgotten = asyncio.Event()
         self._feeding: asyncio.Task[None] | None = None
         self._reservations: ExitStack | None = None
-
-    @property
-    def count(self) -> int:
-        """Texts that have come so far: the number of the next one."""
-        return self._count
 
     @property
     def held(self) -> int:
@@ -87,26 +87,24 @@ class Call:
             InvalidRequestError: a text is bad, and all or nothing is wanted.
             DragomanError: the model takes no segments any more.
         """
-        await self._let_in(await self._open(contents))
+        self._let_in(await self._open(contents))
 
     async def add_pairs(self, pairs: Sequence[Pair]) -> None:
         """Take all texts of a call that has their translations scored; as :meth:`add`, which raises the same."""
-        self._count = len(pairs)
-        await self._let_in(self._worker.open_pairs(self._translator, self._options, pairs, self._progress))
+        self.count = len(pairs)
+        self._let_in(self._worker.open_pairs(self._translator, self._options, pairs, self._progress))
 
-    async def _let_in(self, texts: Mapping[int, Text]) -> None:
+    def _let_in(self, texts: Mapping[int, Text]) -> None:
         documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
-        text_bytes = sum(document.text_bytes for document in documents)
+        text_bytes = sum([document.text_bytes for document in documents])
         admission.precheck_parsed(self._intake, self._options, text_bytes)
-        if self._options.all_or_nothing:
+        if self._options.all_or_nothing and len(documents) < len(texts):
             refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
-        if all(document.complete for document in documents):
-            self._segments.submit([segment for document in documents for segment in document.segments])
-            self._expect(texts)
-            for number, text in texts.items():
-                if not isinstance(text, DragomanError):
-                    self._take_up(number, text.segments)
-                self._close(number)
+        if False not in [document.complete for document in documents]:
+            self._segments.submit(self._texts.take(texts))
+            self._record.admitted = True
+            if self._texts.finished:
+                self._wake_up.set()
         else:
             self._reservations = ExitStack()
             reservation = self._reservations.enter_context(self._intake.reserve(self._options, text_bytes))
@@ -139,9 +137,13 @@ class Call:
         Raises:
             DragomanError: a segment failed.
         """
-        while not self._ended:
-            await self.moved()
-        self._segments.check()
+        segments, texts = self._segments, self._texts
+        while segments.unfinished or texts.unread:
+            await self._wake_up.wait()
+            self._wake_up.clear()
+            if segments.error is not None:
+                break
+        segments.check()
 
     async def moved(self) -> set[int]:
         """Wait for progress, and say which texts have new tokens or finished segments.
@@ -180,10 +182,11 @@ class Call:
             if not isinstance(result, TextResult):
                 continue
             if result.term_segments:
-                self._metrics.glossary_segments_total.inc(result.term_segments)
-                self._metrics.glossary_misses_total.inc(len(result.glossary_misses))
+                metrics = self._metrics.of(self._model_name)
+                metrics.glossary_segments_total.inc(result.term_segments)
+                metrics.glossary_misses_total.inc(len(result.glossary_misses))
             for quality in result.segment_qualities:
-                self._metrics.quality_estimate.observe(quality.estimate)
+                self._metrics.of(self._model_name).quality_estimate.observe(quality.estimate)
         return results
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -201,7 +204,7 @@ class Call:
             self._feeding.cancel()
         if self._reservations is not None:
             self._reservations.close()
-        while part := self._texts.pop_unfinished(SLICE):
+        while self._segments.unfinished and (part := self._texts.pop_unfinished(SLICE)):
             self._segments.withdraw(part)
             try:
                 await asyncio.sleep(0)
@@ -212,13 +215,9 @@ class Call:
 
     async def _open(self, contents: Sequence[str]) -> dict[int, Text]:
         """Make documents of texts, which get the next numbers."""
-        first = self._count
-        self._count += len(contents)
+        first = self.count
+        self.count += len(contents)
         return await self._worker.open(self._translator, self._options, contents, first, self._progress)
-
-    @property
-    def _ended(self) -> bool:
-        return not (self._texts.unread or self._segments.unfinished)
 
     def _expect(self, texts: Mapping[int, Text], sizes: Sequence[int] = ()) -> None:
         self._record.admitted = True
@@ -274,11 +273,12 @@ class Call:
         finished = False
         if self._texts.note(number, segment):
             self._segments.note_end(segment)
-            if segment.error is not None:
-                self._note_failed(number, segment.error)
+            if (error := segment.error) is not None:
+                self._note_failed(number, error)
             finished = self._texts.check(number)
         one_by_one = finished and self._window is not None
-        if one_by_one or segment.options.wants_deltas or self._segments.error or self._ended:
+        ended = not (self._texts.unread or self._segments.unfinished)
+        if ended or one_by_one or segment.options.wants_deltas or self._segments.error:
             self._wake_up.set()
 
     def _note_failed(self, number: int, error: DragomanError) -> None:

@@ -1,6 +1,7 @@
 """The texts of one call between their coming and their answers: what of each is unfinished, and which are ready."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice, repeat
 
 from dragoman.errors import DragomanError
@@ -8,6 +9,7 @@ from service.calls.text_worker import Text
 from service.segment import Segment
 
 
+@dataclass(slots=True, eq=False)
 class _OpenText:
     """One text.
 
@@ -18,13 +20,10 @@ class _OpenText:
         read: whether it has been read to its end.
     """
 
-    __slots__ = ("content", "read", "size_bytes", "unfinished")
-
-    def __init__(self, content: Text, size_bytes: int) -> None:
-        self.content = content
-        self.size_bytes = size_bytes
-        self.unfinished: dict[Segment, None] = {}
-        self.read = False
+    content: Text
+    size_bytes: int = 0
+    unfinished: dict[Segment, None] = field(default_factory=dict)
+    read: bool = False
 
 
 class OpenTexts:
@@ -62,6 +61,21 @@ class OpenTexts:
         self.held_bytes += sum(sizes)
         for (number, text), size_bytes in zip(texts.items(), sizes or repeat(0), strict=False):
             self._texts[number] = _OpenText(text, size_bytes)
+
+    def take(self, texts: Mapping[int, Text]) -> list[Segment]:
+        """Take texts that are let in and were read to their ends, in place of all steps; gives their segments."""
+        segments: list[Segment] = []
+        for number, text in texts.items():
+            opened = self._texts[number] = _OpenText(text)
+            opened.read = True
+            if not isinstance(text, DragomanError):
+                found = text.segments
+                opened.unfinished = dict.fromkeys(found)
+                segments += found
+            if not opened.unfinished:
+                self.moved.add(number)
+                self.finished.add(number)
+        return segments
 
     def take_up(self, number: int, segments: Sequence[Segment]) -> None:
         """Note segments of a text that were submitted, or are about to be."""

@@ -45,7 +45,7 @@ class QueuedSegments:
         self._news = asyncio.Event()  # set when a segment ends
 
     def submit(self, segments: Sequence[Segment]) -> None:
-        """Queue all segments, or none; they are still to be taken up.
+        """Queue and count all segments, or none.
 
         Raises:
             QueueFullError: the queue has no room for them.
@@ -54,6 +54,8 @@ class QueuedSegments:
         """
         if segments:
             self._intake.submit(segments)
+            self.unfinished += len(segments)
+            self._record.segments += len(segments)
 
     async def enter(self, segments: Sequence[Segment], reservation: Reservation | None) -> None:
         """Queue segments that were taken up, slice by slice, as soon as there is room.
@@ -93,8 +95,8 @@ class QueuedSegments:
         self.unfinished -= 1
         self._news.set()
         self._record.note(segment)
-        if segment.first_token_s is not None and segment.submitted_s is not None:
-            self._metrics.time_to_first_token_seconds.observe(segment.first_token_s - segment.submitted_s)
+        if (first_token_s := segment.first_token_s) is not None and segment.submitted_s is not None:
+            self._metrics.time_to_first_token_seconds.observe(first_token_s - segment.submitted_s)
 
     def withdraw(self, segments: Sequence[Segment]) -> None:
         """Take back segments that have not ended."""

@@ -86,13 +86,16 @@ class TextWorker:
         small = sum(map(len, contents)) <= _SMALL
         make = translator.prepare if small else translator.open
 
-        def made(number: int, text: str) -> Text:
-            if number in bad:
-                return bad[number]
-            return _isolated(partial(make, text, options, partial(progress, number), f"contents[{number}]"))
-
         def make_all(group: Iterable[tuple[int, str]]) -> dict[int, Text]:
-            return {number: made(number, text) for number, text in group}
+            texts: dict[int, Text] = {}
+            for number, text in group:
+                try:
+                    texts[number] = bad.get(number) or make(
+                        text, options, partial(progress, number), f"contents[{number}]"
+                    )
+                except Exception as error:
+                    texts[number] = _error_of(error)
+            return texts
 
         numbered = enumerate(contents, first)
         if small or not options.has_tags:
@@ -231,9 +234,13 @@ def unexpected(error: Exception) -> InternalError:
 
 
 def _put_together(texts: Mapping[int, Text]) -> dict[int, Result]:
-    return {
-        number: text if isinstance(text, DragomanError) else _isolated(text.result) for number, text in texts.items()
-    }
+    results: dict[int, Result] = {}
+    for number, text in texts.items():
+        try:
+            results[number] = text if isinstance(text, DragomanError) else text.result()
+        except Exception as error:
+            results[number] = _error_of(error)
+    return results
 
 
 def _work_of_detection(text: str) -> int:
@@ -259,7 +266,10 @@ def _groups(
 def _isolated(work: Callable[[], _T]) -> _T | DragomanError:
     try:
         return work()
-    except DragomanError as error:
-        return error
     except Exception as error:
-        return unexpected(error)
+        return _error_of(error)
+
+
+def _error_of(error: Exception) -> DragomanError:
+    """Give what a text has in place of its translation."""
+    return error if isinstance(error, DragomanError) else unexpected(error)

@@ -312,8 +312,9 @@ class TranslationHandlers:
             DragomanError: how it ended; of its own, with the id of the request.
         """
         record = CallStats(method, context.protocol, caller=context.caller.name)
-        _name(record, context.request_id)
-        _name(record, request_id)
+        for name in (context.request_id, request_id):
+            if name:
+                _name(record, name)
         failure: DragomanError | None = None
         self._gate.enter()
         try:

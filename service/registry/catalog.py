@@ -73,12 +73,12 @@ class ServedModel:
     @property
     def translator(self) -> Translator:
         """From text to segments and back; raises LoadingError where the model is not in memory."""
-        return self._in_memory().translator
+        return self.in_memory().translator
 
     @property
     def intake(self) -> Intake:
         """Where segments go; raises LoadingError where the model is not in memory."""
-        return self._in_memory().intake
+        return self.in_memory().intake
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -108,7 +108,8 @@ class ServedModel:
         if pipeline is not None:
             pipeline.close()
 
-    def _in_memory(self) -> Pipeline:
+    def in_memory(self) -> Pipeline:
+        """Give what works for it; raises LoadingError where the model is not in memory."""
         if self.pipeline is None:
             raise LoadingError(f"model {self.name} is not in memory")
         return self.pipeline

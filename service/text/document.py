@@ -34,14 +34,8 @@ class _Awaited(NamedTuple):
     source: SegmentText | None
     plan: TermPlan | None
     judged: str | None
-    texts: int  # that are made of it
-
-    @property
-    def weight(self) -> int:
-        aligned = 0 if self.source is None else _ALIGNED_WEIGHT
-        terms = 0 if self.plan is None else len(self.plan.matches)
-        judged = 0 if self.judged is None else _JUDGED_WEIGHT
-        return judged + self.texts * (1 + aligned + terms + (0 if self.protection is None else self.protection.weight))
+    is_plain: bool  # nothing is put back into its translation, and nobody asks for more than that
+    weight: int
 
 
 class _Restored(NamedTuple):
@@ -60,6 +54,8 @@ class Document:
         complete: whether all of the text has been read.
         text_bytes: of the text that is to be translated, in UTF-8; with that of a translation that is to be scored.
         characters: of the text; what tells how long one call of `read` may take.
+        weight: segments that are not yet text, and tags inside them, for each text that is made of them: what takes
+            time.
     """
 
     def __init__(
@@ -91,6 +87,7 @@ class Document:
         self.complete = False
         self.text_bytes = text_bytes
         self.characters = characters
+        self.weight = 0
         self._parts = parts
         self._tokenizer = tokenizer
         self._unknown_id = unknown_id
@@ -120,11 +117,6 @@ class Document:
         """Those that were read and are not yet text, in the order of the text."""
         return [part.segment for part in self._waiting if not isinstance(part, str)]
 
-    @property
-    def weight(self) -> int:
-        """Segments that are not yet text, and tags inside them, for each text that is made of them: what takes time."""
-        return sum(part.weight for part in self._waiting if not isinstance(part, str))
-
     def read(self, count: int) -> list[Part]:
         """Make parts of the next piece of the text; on any thread, and one call at a time.
 
@@ -152,10 +144,9 @@ class Document:
             if part.kept:
                 self._waiting.append(part.kept)
             if part.segment is not None:
-                texts = max(1, self._wanted)
-                self._waiting.append(
-                    _Awaited(part.segment, part.protection, part.source, part.plan, part.judged, texts)
-                )
+                awaited = self._awaited(part, part.segment)
+                self.weight += awaited.weight
+                self._waiting.append(awaited)
                 segments.append(part.segment)
         self.complete = last
         return segments
@@ -181,9 +172,13 @@ class Document:
                 if self._alternatives is not None:
                     self._alternatives.keep(part)
             elif part.segment.finished:
-                self._append(self._translate(part))
-                self._choose(part)
+                if part.is_plain:
+                    self._append(self._tokenizer.decode(part.segment.target_ids).strip())
+                else:
+                    self._append(self._translate(part))
+                    self._choose(part)
                 self._count(part.segment)
+                self.weight -= part.weight
                 weight -= part.weight
             else:
                 break
@@ -210,7 +205,9 @@ class Document:
             DragomanError: the first error of a segment.
         """
         self.settle()
-        error = self._error or next((segment.error for segment in self.segments if segment.error is not None), None)
+        error = self._error
+        if self._waiting and error is None:
+            error = next((segment.error for segment in self.segments if segment.error is not None), None)
         if error is not None:
             raise error
         return TextResult(
@@ -255,6 +252,16 @@ class Document:
         text = text[self._begun :]
         self._begun += len(text)
         return text
+
+    def _awaited(self, part: Part, segment: Segment) -> _Awaited:
+        _, _, protection, _, source, plan, judged = part
+        if protection is None and source is None and plan is None and judged is None and not self._wanted:
+            return _Awaited(segment, None, None, None, None, is_plain=True, weight=1)
+        aligned = 0 if source is None else _ALIGNED_WEIGHT
+        terms = 0 if plan is None else len(plan.matches)
+        tags = 0 if protection is None else protection.weight
+        weight = (0 if judged is None else _JUDGED_WEIGHT) + max(1, self._wanted) * (1 + aligned + terms + tags)
+        return _Awaited(segment, protection, source, plan, judged, is_plain=False, weight=weight)
 
     def _append(self, text: str) -> None:
         self._text.append(text)

@@ -65,6 +65,5 @@ class CharacterTranslator:
 
 def model_of(intake: Intake, translator: CharacterTranslator | None = None) -> Any:
     """All that a call needs of a model."""
-    return SimpleNamespace(
-        intake=intake, translator=translator or CharacterTranslator(), manifest=SimpleNamespace(name="characters")
-    )
+    pipeline = SimpleNamespace(intake=intake, translator=translator or CharacterTranslator())
+    return SimpleNamespace(in_memory=lambda: pipeline, manifest=SimpleNamespace(name="characters"))

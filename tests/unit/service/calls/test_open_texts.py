@@ -80,3 +80,16 @@ def test_what_is_unfinished_comes_in_the_order_of_the_texts_and_once(counts: lis
     assert texts.pop_unfinished(count) == every[:count]
     assert texts.pop_unfinished(100) == every[count:]
     assert texts.pop_unfinished(100) == []
+
+
+def test_texts_that_were_read_are_taken_at_once_and_those_without_segments_are_finished() -> None:
+    texts, translator = OpenTexts(), CharacterTranslator()
+    first, second = texts.take(
+        {0: translator.prepare("a"), 1: ERROR, 2: translator.prepare(""), 3: translator.prepare("b")}
+    )
+    assert (texts.finished, texts.moved, texts.unread) == ({1, 2}, {1, 2}, 0)
+    assert texts.note(0, end(first))
+    assert texts.check(0)
+    assert texts.note(3, end(second))
+    assert texts.check(3)
+    assert texts.ready(in_order=True) == [0, 1, 2, 3]

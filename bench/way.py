@@ -3,8 +3,8 @@
     python -m bench.way [--bundle models/en-de/bundle] [--calls] [--json OUT]
 
 A server runs on the main thread of this process, with a profile function on each of its threads; a client on a thread
-of its own calls it over a socket. Of several calls of a kind, the one with the fewest counts: it is one into which no
-periodic work of the server fell. Comprehensions are no calls, as from Python 3.12 on. Calls on the engine's thread grow
+of its own calls it over a socket. Functions that run while nobody calls are left out, and of several calls of a kind
+the one with the fewest counts. Comprehensions are no calls, as from Python 3.12 on. Calls on the engine's thread grow
 with the length of the translation: those of one decode step, and of a sentence besides, are told by two limits of
 target tokens. The thread that writes the log is left out: it writes the lines of many calls at once.
 """
@@ -37,6 +37,7 @@ _TAGGED: Final = tuple(text.replace("leaves", "<b>leaves</b>") for text in _PLAI
 _STEPS: Final = (2, 4)  # limits of target tokens, below the length of each translation
 _INLINED: Final = ("<listcomp>", "<dictcomp>", "<setcomp>")
 _LOG_THREAD: Final = "log"
+_IDLE_S: Final = 1.0  # longer than any period of the server's own work
 _QUIET_S: Final = 0.02  # after an answer: the engine's thread is back in its wait
 _TIMEOUT_S: Final = 60.0
 
@@ -85,8 +86,15 @@ class Counts:
         self._calls: Counter[tuple[bool, str, str]] = Counter()
         self._loop = threading.get_ident()
         self._runs = False
+        self._idle: set[_Place] = set()
         threading.setprofile(self._note)
         sys.setprofile(self._note)
+
+    def leave_out_idle(self) -> None:
+        """Leave out from now on what runs while nobody calls."""
+        time.sleep(_IDLE_S)  # what was called before has ended
+        idle = self.of(lambda: time.sleep(_IDLE_S))
+        self._idle = set(idle.all_calls)
 
     def of(self, work: Callable[[], object]) -> Way:
         """Count what is called while something is done on a thread that is not counted itself."""
@@ -97,6 +105,8 @@ class Counts:
         self._runs = False
         way = Way(Counter(), Counter(), 0)
         for (on_loop, file, function), count in self._calls.items():
+            if (file, function) in self._idle:
+                continue
             if file.startswith("service/"):
                 (way.calls if on_loop else way.engine_calls)[file, function] += count
             else:
@@ -181,6 +191,8 @@ def _call(address: str, counts: Counts, found: dict[str, Way | float]) -> None:
             [model] = client.list_models()
             client.translate("We are here.", model=model.name)
             client.translate("We <b>are</b> there.", model=model.name, mime_type="text/html")
+
+            counts.leave_out_idle()
 
             def least(texts: Sequence[str], **options: Any) -> Way:
                 calls = [partial(client.translate, text, model=model.name, **options) for text in texts]

@@ -1,4 +1,4 @@
-"""Whether texts may come in: asked by their size before any work, and with tags again once it is known what is text."""
+"""Whether texts may come in, by their size: asked before any work."""
 
 from collections.abc import Iterable
 
@@ -21,15 +21,3 @@ def precheck(intake: Intake, options: RequestOptions, contents: Iterable[str]) -
     """
     # Of HTML and XML, how much is text shows later.
     intake.precheck(options, 0 if options.has_tags else sum([len(text.encode()) for text in contents]))
-
-
-def precheck_parsed(intake: Intake, options: RequestOptions, text_bytes: int) -> None:
-    """Refuse HTML or XML that has no prospects; raises as :func:`precheck`, which has seen all other texts.
-
-    Args:
-        intake: of the model.
-        options: of the call.
-        text_bytes: what of its contents is text, in UTF-8.
-    """
-    if options.has_tags:
-        intake.precheck(options, text_bytes)

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from typing import Self
 
 from dragoman.errors import DragomanError, TextFailedError
-from service.calls import admission
 from service.calls.limits import refuse_any
 from service.calls.open_texts import OpenTexts
 from service.calls.queued_segments import SLICE, QueuedSegments
@@ -97,7 +96,8 @@ class Call:
     def _let_in(self, texts: Mapping[int, Text]) -> None:
         documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
         text_bytes = sum([document.text_bytes for document in documents])
-        admission.precheck_parsed(self._intake, self._options, text_bytes)
+        if self._options.has_tags:  # how much of them is text has shown only now
+            self._intake.precheck(self._options, text_bytes)
         if self._options.all_or_nothing and len(documents) < len(texts):
             refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
         if False not in [document.complete for document in documents]:

@@ -8,7 +8,6 @@ from service.calls.window import Window
 from service.handlers.plan import Plan
 from service.handlers.route import Route, into_pivot
 from service.options import RequestOptions
-from service.registry.catalog import ServedModel
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
@@ -34,9 +33,9 @@ class Calls:
     def planned(self, plan: Plan, record: CallStats) -> Running:
         """Make a call that translates, all of whose texts are known."""
         if not plan.languages:
-            [part] = plan.parts
-            return self._by(part.route, part.options, record, None)
-        calls = [(self._by(part.route, part.options, record, None), part.numbers) for part in plan.parts]
+            [(route, options, _)] = plan.parts
+            return self._by(route, options, record)
+        calls = [(self._by(route, options, record), numbers) for route, options, numbers in plan.parts]
         return MixedCall(calls, plan.refused)
 
     def fed(self, route: Route, options: RequestOptions, record: CallStats) -> Call | PivotCall:
@@ -45,13 +44,13 @@ class Calls:
 
     def scoring(self, route: Route, options: RequestOptions, record: CallStats) -> Call:
         """Make a call that scores."""
-        return self._call(route.model, options, record, None)
+        return Call(route.model, options, self._worker, self._metrics, record)
 
-    def _by(self, route: Route, options: RequestOptions, record: CallStats, window: Window | None) -> Call | PivotCall:
-        if (pivot := route.chosen.pivot) is None:
-            return self._call(route.model, options, record, window)
-        into = self._call(pivot.model, into_pivot(options, pivot), record, self._window)
-        return PivotCall(into, self._call(route.model, options, record, self._window))
-
-    def _call(self, model: ServedModel, options: RequestOptions, record: CallStats, window: Window | None) -> Call:
-        return Call(model, options, self._worker, self._metrics, record, window=window)
+    def _by(
+        self, route: Route, options: RequestOptions, record: CallStats, window: Window | None = None
+    ) -> Call | PivotCall:
+        pivot, worker, metrics = route.chosen.pivot, self._worker, self._metrics
+        if pivot is None:
+            return Call(route.model, options, worker, metrics, record, window=window)
+        into = Call(pivot.model, into_pivot(options, pivot), worker, metrics, record, window=self._window)
+        return PivotCall(into, Call(route.model, options, worker, metrics, record, window=self._window))

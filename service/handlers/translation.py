@@ -318,8 +318,11 @@ class TranslationHandlers:
         failure: DragomanError | None = None
         self._gate.enter()
         try:
-            with self._callers.visit(context.caller):
+            if context.caller.entry is None:  # no key, no quota
                 yield record
+            else:
+                with self._callers.visit(context.caller):
+                    yield record
         except (asyncio.CancelledError, GeneratorExit):  # a transport cancels for both, or reads on no more
             record.code = (DeadlineExceededError if context.late else RequestCancelledError).code
             raise

@@ -4,6 +4,7 @@ import math
 import secrets
 import time
 from dataclasses import dataclass, field
+from functools import partial
 
 import grpc
 
@@ -68,7 +69,7 @@ class CallStats:
 
     method: str
     protocol: Protocol = Protocol.GRPC
-    request_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    request_id: str = field(default_factory=partial(secrets.token_hex, 16))
     caller: str = ""
     model: str = ""
     admitted: bool = False

@@ -177,6 +177,13 @@ async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(mailbox) 
         assert intake.reservation.text_bytes == 0
 
 
+async def test_plain_texts_are_not_asked_for_again(mailbox) -> None:
+    intake = NarrowIntake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
+    async with call_of(intake) as call:
+        await call.add(["a" * 6])
+        assert mailbox.queued_segments == 6
+
+
 class NarrowIntake(Intake):
     """Has prospects for texts of 5 bytes."""
 

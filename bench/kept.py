@@ -7,6 +7,7 @@ the sentence without them. A number is kept in German writing, too: 1,234.50 as 
 server, so the figures are those of the model.
 """
 
+import argparse
 import re
 import sys
 from collections import Counter
@@ -14,10 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.arguments import add_bundle, input_file, make_parser
+from bench import frame
+from bench.arguments import add_bundle, input_file
+from bench.frame import ArgumentError, Figures
 from dragoman.bundle import Bundle
-from dragoman.errors import BundleError
-from dragoman.exit_codes import EXIT_OK
 from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
 from service.text.translator import Translator
@@ -88,48 +89,44 @@ def _only_digits(text: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Measure, and print a Markdown table.
+    """Translate and count."""
+    return frame.run("python -m bench.kept", __doc__, _add_arguments, _measure, argv)
 
-    Returns:
-        The exit code: 0.
 
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
-    """
-    parser = make_parser("python -m bench.kept", __doc__)
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=input_file, default=DATA, metavar="FILE", help="sentences (%(default)s)")
     parser.add_argument("--lost", action="store_true", help="also print what was lost, with the translations")
     add_bundle(parser)
-    arguments = parser.parse_args(argv)
+
+
+def _measure(arguments: argparse.Namespace) -> Figures:
     sentences = read(arguments.data)
     if not sentences:
-        parser.error(f"argument --data: {arguments.data} is empty")
-    try:
-        bundle = Bundle.open(Path(arguments.bundle))
-    except BundleError as error:
-        parser.error(str(error))
-    engine, translator = OfflineEngine(bundle, slots=32), Translator(bundle.manifest, bundle.tokenizer())
-    try:
-        results = translator.translate_offline(engine, [sentence.text for sentence in sentences], RequestOptions())
-    finally:
-        engine.close()
-    losses = [lost(sentence, result.text) for sentence, result in zip(sentences, results, strict=True)]
-    print("\n".join(_table(sentences, losses)))
-    if arguments.lost:
-        for sentence, result, texts in zip(sentences, results, losses, strict=True):
-            if texts:
-                print(f"\n{sentence.text}\n{result.text}\nlost: {', '.join(texts)}")
-    return EXIT_OK
-
-
-def _table(sentences: Sequence[Sentence], losses: Sequence[Sequence[str]]) -> list[str]:
+        raise ArgumentError(f"argument --data: {arguments.data} is empty")
+    translations = _translated(Bundle.open(arguments.bundle), [sentence.text for sentence in sentences])
+    losses = [lost(sentence, text) for sentence, text in zip(sentences, translations, strict=True)]
     total = Counter(kind_of(text) for sentence in sentences for text in set(sentence.kept))
     missing = Counter(kind_of(text) for texts in losses for text in texts)
     rows = [(name, total[name], total[name] - missing[name]) for name, _ in _KINDS if total[name]]
     rows += [("all", total.total(), total.total() - missing.total())]
     rows += [("sentences that keep all", len(sentences), sum(not texts for texts in losses))]
-    head = ["| what | of | kept | |", "| --- | --- | --- | --- |"]
-    return [*head, *(f"| {name} | {of} | {kept} | {kept / of:.1%} |" for name, of, kept in rows)]
+    figures: Figures = {"rows": [{"what": what, "of": of, "kept": f"{kept / of:.1%}"} for what, of, kept in rows]}
+    if arguments.lost:
+        figures["lost"] = [
+            {"source": sentence.text, "translation": text, "lost": ", ".join(texts)}
+            for sentence, text, texts in zip(sentences, translations, losses, strict=True)
+            if texts
+        ]
+    return figures
+
+
+def _translated(bundle: Bundle, sources: Sequence[str]) -> list[str]:
+    """Translate as a server does, without one."""
+    engine, translator = OfflineEngine(bundle, slots=32), Translator(bundle.manifest, bundle.tokenizer())
+    try:
+        return [result.text for result in translator.translate_offline(engine, sources, RequestOptions())]
+    finally:
+        engine.close()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ hold something when it goes. The first reloads may cost memory, since two models
 nothing may grow.
 """
 
+import argparse
 import os
 import shutil
 import signal
@@ -19,10 +20,10 @@ from typing import Final
 
 from tqdm import tqdm
 
-from bench import metrics_page
-from bench.arguments import add_bundle, add_json, add_serve, make_parser, whole
-from bench.files import write_json
-from bench.memory.process import resident_mib
+from bench import frame, metrics_page
+from bench.arguments import add_bundle, add_serve, whole
+from bench.frame import Figures
+from bench.memory import resident_mib
 from bench.server_process import Running, ServerError, running, serve_command
 from dragoman.bundle import MANIFEST, Manifest
 from dragoman.client import Client
@@ -33,49 +34,39 @@ _PAUSE_S: Final = 0.02
 
 
 def main(argv: list[str]) -> int:
-    """Measure, and print resident memory after each reload; 1 when the server failed."""
-    parser = make_parser("python -m bench.reload_soak", __doc__)
+    """Measure resident memory after each reload."""
+    return frame.run("python -m bench.reload_soak", __doc__, _add_arguments, _measure, argv)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
     parser.add_argument("--reloads", type=whole, default=20, metavar="N", help="how many (%(default)s)")
-    add_json(parser)
     add_serve(parser)
-    arguments = parser.parse_args(argv)
-    try:
-        sizes_mib = measure(arguments.bundle, arguments.reloads, arguments.serve)
-    except ServerError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 1
-    for reloads, mib in enumerate(sizes_mib):
-        print(f"{reloads:4} reloads  {mib:8.1f} MiB resident")
-    write_json(arguments.json, {"resident_mib": sizes_mib})
-    return 0
 
 
-def measure(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[float]:
-    """Serve a copy of a bundle and replace it again and again.
+def _measure(arguments: argparse.Namespace) -> Figures:
+    return {"rows": measure(arguments.bundle, arguments.reloads, arguments.serve)}
 
-    Args:
-        bundle: whose manifest is changed, so that each version is a new one.
-        reloads: how often.
-        arguments: of `dragoman serve`.
+
+def measure(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[Figures]:
+    """Serve a copy of a bundle with `arguments` of `dragoman serve`, and replace it again and again.
 
     Returns:
-        Resident memory of the server in MiB, before the first reload and after each.
+        A row before the first reload, and one after each.
 
     Raises:
         ServerError: the server ended or was not ready in time, or a reload did not end in time.
     """
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "bundle"
-        shutil.copytree(bundle, copy)
+        copy = shutil.copytree(bundle, Path(folder) / "bundle")
         with running(serve_command("--models", copy, *arguments)) as server:
-            _translate(server, 0)
-            sizes_mib = [resident_mib(server.process.pid)]
-            for number in tqdm(range(1, reloads + 1), unit="reload", disable=None):
-                replace(server, copy, number)
+            rows = []
+            for number in tqdm(range(reloads + 1), unit="reload", disable=None):
+                if number:
+                    replace(server, copy, number)
                 _translate(server, number)
-                sizes_mib.append(resident_mib(server.process.pid))
-    return sizes_mib
+                rows.append({"reloads": number, "resident_mib": resident_mib(server.process.pid)})
+    return rows
 
 
 def _translate(server: Running, number: int) -> None:
@@ -85,10 +76,10 @@ def _translate(server: Running, number: int) -> None:
 
 
 def replace(server: Running, bundle: Path, number: int) -> None:
-    """Change a bundle, have the server reload it, and wait until the old model is gone.
+    """Change the bundle of a server, have the server reload it, and wait until the old model is gone.
 
     Args:
-        server: that serves the bundle.
+        server: of the bundle.
         bundle: its folder, which may be written to.
         number: of the reload, from 1.
 

@@ -1,4 +1,4 @@
-"""How fast training is, and where an update spends its time: prints a table.
+"""How fast training is, and where an update spends its time: a row for each length.
 
     python -m bench.training --bf16 --compile
 
@@ -6,18 +6,17 @@ Random batches of the shape of `dragoman train`'s, of sentences of several lengt
 the training counts them. A row holds the fastest of its rounds: the machine may do other things beside.
 """
 
+import argparse
 import sys
 import time
-from dataclasses import dataclass
 from typing import Final
 
 import torch
 from torch import Tensor
 
-from bench.arguments import add_json, count, counts, make_parser, share
-from bench.files import write_json
-from bench.machine import machine
-from dragoman.exit_codes import EXIT_OK
+from bench import frame
+from bench.arguments import count, counts, share
+from bench.frame import Figures
 from model.loss import Loss
 from model.optim import Optimizers
 from model.options import TrainingOptions
@@ -25,27 +24,6 @@ from model.transformer import Transformer
 
 _LENGTHS: Final = "12,24,40"
 _FIRST_PIECE: Final = 4  # those before it have a role
-
-
-@dataclass(frozen=True)
-class Row:
-    """What an update of a batch of like sentences takes.
-
-    Attributes:
-        length: tokens of a sentence, on each side.
-        forward_s: the loss, with its own gradients.
-        backward_s: all other gradients.
-        optimizer_s: clipping, and the step.
-        tokens_per_s: of both sides.
-        products_share: of the time that the products take at the speed of the fastest of them.
-    """
-
-    length: int
-    forward_s: float
-    backward_s: float
-    optimizer_s: float
-    tokens_per_s: float
-    products_share: float
 
 
 class Update:
@@ -101,8 +79,13 @@ def peak(kind: torch.dtype, seconds: float = 1.0) -> float:
     return 2.0 * 4096 * 1024 * 1024 / best
 
 
-def measure(options: TrainingOptions, lengths: list[int], rounds: int) -> list[Row]:
-    """Measure updates of batches of each length, in turns."""
+def measure(options: TrainingOptions, lengths: list[int], rounds: int) -> list[Figures]:
+    """Measure updates of batches of each length, in turns.
+
+    Returns:
+        A row for each length. `products_share` is the share of the time that the products would take at the speed of
+        the fastest of them.
+    """
     update = Update(options)
     batches = {length: update.batch(length) for length in lengths}
     best: dict[int, tuple[float, float, float]] = {}
@@ -113,36 +96,38 @@ def measure(options: TrainingOptions, lengths: list[int], rounds: int) -> list[R
                 best[length] = min(best.get(length, times), times, key=sum)
     floor = update.operations() / peak(torch.bfloat16 if options.bf16 else torch.float32)
     tokens = 2 * options.batch_tokens
-    return [Row(length, *t, tokens / sum(t), floor / sum(t)) for length, t in best.items()]
+    names = ("forward_s", "backward_s", "optimizer_s")
+    return [
+        {
+            "length": length,
+            **dict(zip(names, times, strict=True)),
+            "tokens_per_s": tokens / sum(times),
+            "products_share": floor / sum(times),
+        }
+        for length, times in best.items()
+    ]
 
 
 def main(argv: list[str]) -> int:
-    """Measure and print; returns the exit code."""
-    defaults = TrainingOptions()
-    parser = make_parser("python -m bench.training", __doc__)
-    parser.add_argument("--lengths", type=counts, default=_LENGTHS, metavar="N,N", help="tokens of a sentence")
-    parser.add_argument("--rounds", type=count, default=5, metavar="N", help="updates of each length")
-    parser.add_argument("--vocabulary-size", type=count, default=16000, metavar="N", help="pieces")
-    parser.add_argument("--batch-tokens", type=count, default=6144, metavar="N", help="of each side")
-    parser.add_argument("--dropout", type=share, default=defaults.dropout, metavar="X", help="dropout rate")
-    parser.add_argument("--bf16", action="store_true", help="as of `dragoman train`")
-    parser.add_argument("--compile", action="store_true", help="likewise")
-    add_json(parser)
-    arguments = parser.parse_args(argv)
+    """Measure updates."""
+    return frame.run("python -m bench.training", __doc__, _add_arguments, _measure, argv)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add, defaults = parser.add_argument, TrainingOptions()
+    add("--lengths", type=counts, default=_LENGTHS, metavar="N,N", help="tokens of a sentence")
+    add("--rounds", type=count, default=5, metavar="N", help="updates of each length")
+    add("--vocabulary-size", type=count, default=16000, metavar="N", help="pieces")
+    add("--batch-tokens", type=count, default=6144, metavar="N", help="of each side")
+    add("--dropout", type=share, default=defaults.dropout, metavar="X", help="dropout rate")
+    add("--bf16", action="store_true", help="as of `dragoman train`")
+    add("--compile", action="store_true", help="likewise")
+
+
+def _measure(arguments: argparse.Namespace) -> Figures:
     names = ("vocabulary_size", "batch_tokens", "dropout", "bf16", "compile")
     options = TrainingOptions(**{name: getattr(arguments, name) for name in names})
-    rows = measure(options, arguments.lengths, arguments.rounds)
-    print("  length   forward  backward  optimizer   tokens/s   share of products")
-    for row in rows:
-        print(
-            f"{row.length:>8} {row.forward_s:>7.3f} s {row.backward_s:>7.3f} s {row.optimizer_s:>8.3f} s "
-            f"{row.tokens_per_s:>10,.0f} {row.products_share:>19.0%}"
-        )
-    if arguments.json:
-        write_json(
-            arguments.json, {"machine": machine(), "options": options.model_dump(), "rows": list(map(vars, rows))}
-        )
-    return EXIT_OK
+    return {"rows": measure(options, arguments.lengths, arguments.rounds), "options": options.model_dump_json()}
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
 
-from bench.compare.search import Ratio, Trial, best_of, in_turn
+from bench.compare.search import Ratio, Trial, best_of
+from bench.frame import in_turn
 from bench.log import Log
 from bench.peers.contender import Contender, Program, Settings
 from bench.sentences import Sentences, equal_sentences

@@ -51,15 +51,6 @@ class Ratio:
         return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
-def in_turn(measures: Sequence[Callable[[], float]], rounds: int) -> list[list[float]]:
-    """Measure A, B, A, B, ...: [measures][rounds]."""
-    figures: list[list[float]] = [[] for _ in measures]
-    for _ in range(rounds):
-        for measure, taken in zip(measures, figures, strict=True):
-            taken.append(measure())
-    return figures
-
-
 def survivors(
     candidates: Sequence[T], holds: Callable[[T, float], bool], rate: float, growth: float
 ) -> tuple[T, float]:

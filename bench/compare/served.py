@@ -7,7 +7,8 @@ from itertools import count
 
 from bench.compare.inprocess import Outcome, describe
 from bench.compare.load import Answered, closed_load, open_load
-from bench.compare.search import Trial, in_turn, survivors
+from bench.compare.search import Trial, survivors
+from bench.frame import in_turn
 from bench.load.search import highest_rate
 from bench.load.texts import serialize_requests
 from bench.log import Log

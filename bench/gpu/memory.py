@@ -9,8 +9,7 @@ from bench.decoding import Batch, Graphs
 from bench.gpu.libraries import nvidia_smi
 from bench.gpu.models import open_bundle
 from bench.gpu.setup import Figures, Task
-from bench.memory.process import resident_mib
-from bench.memory.trend import growth
+from bench.memory import growth, resident_mib
 from bench.sentences import random_lengths, random_sentences
 from service.settings import MEGABYTE
 

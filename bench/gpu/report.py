@@ -1,12 +1,12 @@
 """What a run has found, as JSON with everything and as Markdown for people; written anew after each part."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bench.files import write_json, write_whole
+from bench.frame import as_text, is_table, not_held, table
 from bench.gpu.runner import Outcome
-from bench.gpu.setup import Figures
 
 
 class Report:
@@ -53,7 +53,7 @@ class Report:
         ]
         lines = ["# Dragoman on a GPU", "", *(f"- {name}: {value}" for name, value in self._head.items()), ""]
         sections = [section(name, outcome) for name, outcome in self.outcomes.items() if outcome.figures]
-        return "\n".join([*lines, *_table(overview), "", *sections])
+        return "\n".join([*lines, *table(overview), "", *sections])
 
 
 def verdict(outcome: Outcome) -> str:
@@ -66,44 +66,14 @@ def verdict(outcome: Outcome) -> str:
     return "as expected" if outcome.figures.get("checks") else "done"
 
 
-def not_held(figures: Figures) -> list[str]:
-    """List the checks of a part that did not hold."""
-    return [name for name, held in figures.get("checks", {}).items() if not held]
-
-
 def section(name: str, outcome: Outcome) -> str:
     """Write a part in Markdown: its checks, its figures, its tables."""
     lines = [f"## {name}", "", f"{verdict(outcome)} ({outcome.seconds:.0f} s)", ""]
     for key, value in outcome.figures.items():
         if key == "checks" or value is None:
             continue
-        if _is_table(value):
-            lines += ["", *_table(value), ""]
+        if is_table(value):
+            lines += ["", *table(value), ""]
         else:
-            lines.append(f"- {key}: {_text(value)}")
+            lines.append(f"- {key}: {as_text(value)}")
     return "\n".join([*lines, ""])
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
-
-
-def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Write rows as a Markdown table; a figure that a row does not have is left empty."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    lines = [_row(columns), _row(["---"] * len(columns))]
-    return lines + [_row([_text(row.get(column, "")) for column in columns]) for row in rows]
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_text(each)}" for key, each in value.items())
-    if isinstance(value, list):
-        return "; ".join(map(_text, value)) or "none"
-    return str(value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.memory.process import peak_resident_mib, resident_mib
+from bench.memory import peak_resident_mib, resident_mib
 from bench.server_process import running, serve_command
 from dragoman import Client
 from dragoman.errors import BundleError

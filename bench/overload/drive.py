@@ -14,8 +14,7 @@ from bench.load.samples import Outcome, Samples, Table
 from bench.load.texts import serialize_requests
 from bench.load.timeline import timeline
 from bench.log import Log
-from bench.memory.process import Resident, watch
-from bench.memory.trend import share_grown
+from bench.memory import Resident, share_grown, watch
 from bench.overload.cores import Cores, apart
 from bench.overload.phases import Phase, answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
 from bench.overload.targets import Figures

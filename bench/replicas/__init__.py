@@ -1,1 +1,1 @@
-"""What replicas cost, and how calls are spread over them: one and two measured, up to a thousand simulated."""
+"""What one and two replicas cost: `python -m bench.replicas`."""

@@ -30,7 +30,7 @@ _PART_ROWS: Final = 4_096
 # Of one client: the servers have work while a part is read or written.
 _CALLS_AT_A_TIME: Final = 4
 # Of text: from here on the CPU time that Ray takes for itself is less than a tenth of that of the translations, see
-# `bench.bulk`.
+# bench/RESULTS.md.
 _RAY_PAYS_BYTES: Final = 4_000_000
 # That change translations, or which rows have one.
 _SETTINGS: Final = (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import grpc
 import pytest
 
-from bench.memory.process import resident_mib
+from bench.memory import resident_mib
 from dragoman import QueueFullError
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.memory.process import peak_resident_mib, resident_mib
+from bench.memory import peak_resident_mib, resident_mib
 from dragoman import Client, InvalidRequestError, ModelUnavailableError
 from tests.e2e.bundles import copy_bundle
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess

@@ -12,7 +12,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bench import metrics_page
-from bench.memory.process import resident_mib
+from bench.memory import resident_mib
 from bench.metrics_page import Page
 from bench.server_process import NOTHING_FREE, free_ports
 from tests.faults import calls

@@ -20,7 +20,7 @@ from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import NamedTuple
 
-from bench.memory.process import resident_mib
+from bench.memory import resident_mib
 from tests.fuzz.http_requests import Drawn, draw
 from tests.fuzz.probe import probing
 from tests.fuzz.rest import check_at_rest, check_descriptors, open_descriptors

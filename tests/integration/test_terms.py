@@ -1,10 +1,10 @@
 """The default model searches for translations that hold given terms, among other segments."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from bench.terms.tasks import occurrences
 from dragoman.bundle import Bundle, target_limit
 from service.constraints import Constraints
 from service.decode import Decode, FinishReason
@@ -12,6 +12,12 @@ from service.engine.offline import OfflineEngine
 from service.options import Decoding, RequestOptions
 from service.terms import Terms
 from service.text.translator import Translator
+
+
+def occurrences(term: str, text: str) -> int:
+    """Count where a term stands in a text as whole words."""
+    return len(re.findall(rf"(?<!\w){re.escape(term)}(?!\w)", text))
+
 
 BUNDLE = Bundle.open(Path(__file__).parents[2] / "models" / "en-de" / "bundle")
 TOKENIZER = BUNDLE.tokenizer()

@@ -19,8 +19,8 @@ def test_a_small_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["--count", "400", "--as-ready", "--bundle", str(BUNDLE), "--json", str(out)]) == 0
     report = json.loads(out.read_text())
     assert (report["answered_once"], report["errors"]) == (400, 0)
-    assert len(report["samples"]) == 20
-    assert "400 answered exactly once" in capsys.readouterr().out
+    assert len(report["rows"]) == 20
+    assert "- answered_once: 400\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["--count", "3"], ["--bundle", "/nowhere"]])

@@ -1,4 +1,4 @@
-"""The table of what calls cost by their protocol, with a real server for a moment."""
+"""What calls cost by their protocol, with a real server for a moment."""
 
 import json
 from pathlib import Path
@@ -6,20 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import http
-from bench.http import Row, as_markdown, medians
 from tests.server_process import BUNDLE
-
-
-def test_a_row_is_the_median_of_its_rounds() -> None:
-    rows = [Row("grpc", 1, rate, cpu, 1.0) for rate, cpu in ((100.0, 0.9), (300.0, 0.7), (200.0, 0.8))]
-    assert medians([*rows, Row("http", 1, 5.0, 0.5, 2.0)]) == [
-        Row("grpc", 1, 200.0, 0.8, 1.0),
-        Row("http", 1, 5.0, 0.5, 2.0),
-    ]
-
-
-def test_the_table() -> None:
-    assert as_markdown([Row("http", 16, 1234.5, 0.5, 2.0)]).splitlines()[-1] == "| http | 16 | 1234 | 0.50 | 2.00 |"
 
 
 @pytest.mark.skipif(not BUNDLE.is_dir(), reason="models/en-de/bundle is not there")

@@ -1,8 +1,9 @@
+import json
 from pathlib import Path
 
 import pytest
 
-from bench.many_models import at_most, main, measure
+from bench.many_models import at_most, main
 from bench.metrics_page import Page
 from tests.synthetic import Synthetic
 
@@ -20,8 +21,11 @@ def checkout_is_importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
-def test_three_models_in_the_memory_of_one(int8: Synthetic) -> None:
-    report = measure(int8.bundle.path, 3, 1, 4, duration_s=0.5)
+def test_three_models_in_the_memory_of_one(int8: Synthetic, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    arguments = ["--models=3", "--room=1", "--clients=4", "--duration=0.5", f"--json={out}"]
+    assert main(["--bundle", str(int8.bundle.path), *arguments]) == 0
+    report = json.loads(out.read_text())
     assert (report["failed_calls"], report["failed_loads"]) == (0, 0)
     assert report["loads"] - report["evictions"] == 1
     assert report["calls"] >= 4

@@ -1,17 +1,16 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from bench.memory_soak import SAMPLES, Sample, main, summarize
+from bench.memory_soak import FIELDS, SAMPLES, main, summarize
 
 BUNDLE = Path(__file__).parents[3] / "models" / "en-de" / "bundle"
 
 
 def resident(samples: list[tuple[float, float]]) -> dict[str, float]:
     """What becomes of samples [segments, resident MiB]."""
-    return summarize(np.array([Sample(*sample, 0.0, 0.0, 0.0) for sample in samples]))["resident_mib"]
+    return summarize([[*sample, 0.0, 0.0, 0.0] for sample in samples])[0]
 
 
 def test_growth_counts_after_the_first_tenth_only() -> None:
@@ -32,22 +31,22 @@ def test_a_peak_that_went_away_shows_as_the_largest() -> None:
 
 
 def test_every_field_has_figures_of_its_own() -> None:
-    figures = summarize(np.array([Sample(10.0, 1.0, 2.0, 3.0, 4.0), Sample(100.0, 5.0, 6.0, 7.0, 8.0)]))
-    assert [each["after_first_tenth"] for each in figures.values()] == [1.0, 2.0, 3.0, 4.0]
-    assert [each["at_end"] for each in figures.values()] == [5.0, 6.0, 7.0, 8.0]
-    assert list(figures) == list(Sample._fields[1:])
+    rows = summarize([[10.0, 1.0, 2.0, 3.0, 4.0], [100.0, 5.0, 6.0, 7.0, 8.0]])
+    assert [row["after_first_tenth"] for row in rows] == [1.0, 2.0, 3.0, 4.0]
+    assert [row["at_end"] for row in rows] == [5.0, 6.0, 7.0, 8.0]
+    assert [row["memory"] for row in rows] == list(FIELDS)
 
 
 def test_command_decodes_all_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "soak.json"
     arguments = ["--bundle", str(BUNDLE), "--segments", str(SAMPLES), "--threads", "2", "--slots", "8"]
     assert main([*arguments, "--json", str(out)]) == 0
-    assert "\nresident_mib " in capsys.readouterr().out
+    assert "\n| resident_mib |" in capsys.readouterr().out
     report = json.loads(out.read_text())
     assert report["target_tokens"] >= SAMPLES
-    assert report["samples"][-1]["segments"] == report["segments"] == SAMPLES
-    for name in Sample._fields[1:]:
-        assert report[name]["largest_after_it"] >= report[name]["after_first_tenth"] > 0
+    assert report["samples"][-1][0] == report["arguments"]["segments"] == SAMPLES
+    for row in report["memory"]:
+        assert row["largest_after_it"] >= row["after_first_tenth"] > 0
 
 
 @pytest.mark.parametrize("arguments", [["--segments", "1"], ["--threads", "0"], ["--bundle", "nowhere"]])

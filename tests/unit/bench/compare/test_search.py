@@ -1,6 +1,6 @@
 import pytest
 
-from bench.compare.search import Ratio, Trial, best_of, in_turn, survivors
+from bench.compare.search import Ratio, Trial, best_of, survivors
 
 
 def test_best_is_the_largest_or_the_smallest_and_of_equals_the_first() -> None:
@@ -19,18 +19,6 @@ def test_ratio_is_taken_round_by_round() -> None:
 def test_ratio_needs_a_pair_for_each_round() -> None:
     with pytest.raises(ValueError, match="zip"):
         Ratio.of([1.0, 2.0], [1.0])
-
-
-def test_sides_are_measured_in_turn() -> None:
-    order = []
-
-    def measure(name: str, figure: float) -> float:
-        order.append(name)
-        return figure
-
-    figures = in_turn([lambda: measure("A", 1.0), lambda: measure("B", 2.0)], 3)
-    assert order == ["A", "B", "A", "B", "A", "B"]
-    assert figures == [[1.0] * 3, [2.0] * 3]
 
 
 def test_the_last_on_the_ladder_wins() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bench.memory.allocator import allocated_mib
+from bench.memory import allocated_mib
 
 
 @pytest.mark.parametrize("block_bytes", [10_000, 64 * 2**20])

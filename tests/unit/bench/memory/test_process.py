@@ -4,7 +4,7 @@ import os
 import numpy as np
 import pytest
 
-from bench.memory.process import Resident, peak_resident_mib, resident_mib, watch
+from bench.memory import Resident, peak_resident_mib, resident_mib, watch
 
 
 def test_resident_size_sees_what_is_written() -> None:

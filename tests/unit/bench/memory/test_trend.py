@@ -1,7 +1,6 @@
 import pytest
 
-from bench.memory.process import Resident
-from bench.memory.trend import growth, settled, share_grown
+from bench.memory import Resident, growth, settled, share_grown
 
 
 def test_growth_counts_after_the_first_tenth_only() -> None:

@@ -1,4 +1,4 @@
-"""The whole command, on real servers, briefly."""
+"""What one and two replicas cost, with real servers for a moment."""
 
 import json
 from pathlib import Path
@@ -6,30 +6,25 @@ from pathlib import Path
 import pytest
 
 from bench.replicas.__main__ import main
-from bench.replicas.balancing import BALANCERS
 from tests.server_process import BUNDLE
 
 
 @pytest.mark.skipif(not BUNDLE.is_dir(), reason="models/en-de/bundle is not there")
-def test_it_measures_and_simulates(tmp_path: Path, capsys) -> None:
-    found, picture = tmp_path / "found.json", tmp_path / "found.png"
-    brief = ["--sentences=5", "--seconds=0.1", "--rounds=1", "--fleets=1"]
-    assert main([*brief, f"--json={found}", f"--plot={picture}"]) == 0
-    report = json.loads(found.read_text())
-    assert "| balancing |" in capsys.readouterr().out
-    assert len(report["sentences"]) == 5
-    assert all(sentence["alone_s"] > 0 and sentence["source_tokens"] > 1 for sentence in report["sentences"])
-    inside = [each["inside"] for each in report["occupancies"]]
-    assert inside[0] < inside[-1]
-    assert all(each["cost_s"] > 0 for each in (*report["occupancies"], *report["scales"]))
-    assert report["refusal_s"] > 0
-    assert [scale["replicas"] for scale in report["scales"]] == [1, 2]
-    assert len(report["steady"]) == len(report["storms"]) == len(BALANCERS)
-    assert picture.read_bytes().startswith(b"\x89PNG")
+def test_one_and_two_replicas_are_measured(tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("Good morning.\nWhere is he?\n")
+    out = tmp_path / "out.json"
+    arguments = ["--data", str(tmp_path / "texts.txt"), "--seconds=0.1", "--rounds=1", "--bundle", str(BUNDLE)]
+    assert main([*arguments, "--json", str(out)]) == 0
+    report = json.loads(out.read_text())
+    assert [row["replicas"] for row in report["replicas"]] == [1, 2]
+    assert all(row["cpu_ms"] > 0 for row in [*report["replicas"], *report["occupancies"]])
+    assert (report["sentences"], len(report["occupancies"])) == (2, 7)
+    assert report["refusal_ms"] > 0
 
 
-def test_a_bundle_that_is_not_there_is_named(tmp_path: Path, capsys) -> None:
+def test_a_file_without_texts_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(SystemExit) as ended:
-        main([f"--bundle={tmp_path}"])
+        main(["--data", str(tmp_path / "empty.txt")])
     assert ended.value.code == 2
-    assert str(tmp_path) in capsys.readouterr().err.splitlines()[-1]
+    assert capsys.readouterr().err.count("\n") == 1

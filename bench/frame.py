@@ -1,0 +1,114 @@
+"""The frame of every measurement: its command line, its errors, its tables, its file, its exit code.
+
+Figures are names to numbers, texts, and lists of rows. `checks` are names of what must be so, and whether it is.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any, TypeVar
+
+from bench.arguments import add_json, make_parser
+from bench.files import write_json
+from bench.load.texts import DataFileError
+from bench.machine import machine, now
+from bench.server_process import ServerError
+from dragoman.errors import BundleError, DragomanError
+from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
+
+Figures = dict[str, Any]
+T = TypeVar("T")
+
+
+class ArgumentError(Exception):
+    """An argument is no good, which shows only together with others or with a file."""
+
+
+def run(
+    program: str,
+    description: str | None,
+    add_arguments: Callable[[argparse.ArgumentParser], None],
+    measure: Callable[[argparse.Namespace], Figures],
+    argv: list[str],
+) -> int:
+    """Measure, print Markdown, and write all figures where `--json` says.
+
+    Returns:
+        0; 1 when a check did not hold, a server did not start, or a call failed.
+
+    Raises:
+        SystemExit: With 2, after one line on stderr, when an argument, a file or the bundle is no good.
+    """
+    parser = make_parser(program, description)
+    add_arguments(parser)
+    add_json(parser)
+    arguments = parser.parse_args(argv)
+    started = now()
+    try:
+        figures = measure(arguments)
+    except (ArgumentError, BundleError, DataFileError) as error:
+        parser.error(str(error))
+    except (DragomanError, ServerError) as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    print(as_markdown(figures))
+    write_json(arguments.json, {"date": started, **machine(), "arguments": vars(arguments), **figures})
+    return EXIT_FAILED if not_held(figures) else EXIT_OK
+
+
+def not_held(figures: Mapping[str, Any]) -> list[str]:
+    """List the checks that did not hold."""
+    return [name for name, held in figures.get("checks", {}).items() if not held]
+
+
+def as_markdown(figures: Mapping[str, Any]) -> str:
+    """Write figures as a list, and each list of rows as a table; a figure that is None is left out."""
+    lines = [f"NOT SO: {name}" for name in not_held(figures)]
+    for name, value in figures.items():
+        if name == "checks" or value is None:
+            continue
+        if is_table(value):
+            lines += ["", *table(value), ""]
+        else:
+            lines.append(f"- {name}: {as_text(value)}")
+    return "\n".join(lines).strip()
+
+
+def is_table(value: object) -> bool:
+    """Return whether a figure is a list of rows."""
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Write rows as a Markdown table; a figure that a row does not have is left empty."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [_line(columns), _line(["---"] * len(columns))]
+    return lines + [_line([as_text(row.get(column, "")) for column in columns]) for row in rows]
+
+
+def as_text(value: Any) -> str:
+    """Write a figure: floats with four digits, or whole from 10,000 on."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {as_text(each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(map(as_text, value)) or "none"
+    return "-" if value is None else str(value)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def in_turn(measures: Sequence[Callable[[], T]], rounds: int) -> list[list[T]]:
+    """Measure A, B, A, B, ...: [measures][rounds]. What disturbs the machine for a while disturbs all."""
+    turns = [[measure() for measure in measures] for _ in range(rounds)]
+    return [list(figures) for figures in zip(*turns, strict=True)] if turns else [[] for _ in measures]
+
+
+def medians(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Make one row of several: the median of each figure."""
+    rows = list(rows)
+    return {name: median(row[name] for row in rows) for name in rows[0]}

@@ -1,0 +1,99 @@
+"""The memory of a process: resident, allocated, and how it changes while work is done. Linux with glibc only."""
+
+import asyncio
+import ctypes
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+_INTERVAL_S = 0.5
+
+
+class Resident(NamedTuple):
+    """Resident mebibytes at a moment on the clock of a load."""
+
+    at_s: float
+    mib: float
+
+
+class _Mallinfo2(ctypes.Structure):
+    """What glibc tells of its allocator, in bytes or pieces."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
+
+
+def resident_mib(pid: int) -> float:
+    """Return the mebibytes of a process that are resident now."""
+    return _status_mib(pid, "VmRSS")
+
+
+def peak_resident_mib(pid: int) -> float:
+    """Return the most mebibytes of a process that were ever resident."""
+    return _status_mib(pid, "VmHWM")
+
+
+def allocated_mib() -> float:
+    """Return the mebibytes that this process has from the C library, whether they were written to or not."""
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = _Mallinfo2
+    told = mallinfo2()
+    return float(told.uordblks + told.hblkhd) / 2**20
+
+
+async def watch(pid: int, now_s: Callable[[], float], seen: list[Resident]) -> None:
+    """Look at a process twice a second, until cancelled."""
+    while True:
+        seen.append(Resident(now_s(), resident_mib(pid)))
+        await asyncio.sleep(_INTERVAL_S)
+
+
+def settled(work: Sequence[float]) -> int:
+    """Return the place of the first sample after the first tenth of the work: by then all caches have their size."""
+    return int(np.searchsorted(work, work[-1] / 10))
+
+
+def growth(work: Sequence[float], sizes: Sequence[float], per: float) -> float | None:
+    """Return by how much sizes grow for an amount of work, by a line through all samples after the first tenth.
+
+    Args:
+        work: done at each sample, ascending.
+        sizes: at each sample.
+        per: the amount of work.
+
+    Returns:
+        None where there are not two samples.
+    """
+    if len(work) < 2 or len(work) - (start := settled(work)) < 2:
+        return None
+    return float(np.polyfit(work[start:], sizes[start:], 1)[0]) * per
+
+
+def share_grown(seen: Sequence[Resident], from_s: float, to_s: float) -> float | None:
+    """Return by which share memory grew from the second quarter of a time, when queues are full, to the last.
+
+    Returns:
+        0.01 for one hundredth; None where a quarter was not seen.
+    """
+    quarter_s = (to_s - from_s) / 4
+    quarters = [
+        [moment.mib for moment in seen if begin_s <= moment.at_s < begin_s + quarter_s]
+        for begin_s in (from_s + quarter_s, to_s - quarter_s)
+    ]
+    if not all(quarters):
+        return None
+    before, after = (float(np.mean(mib)) for mib in quarters)
+    return after / before - 1
+
+
+def _status_mib(pid: int, field: str) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    [kib] = [line.split()[1] for line in lines if line.startswith(f"{field}:")]
+    return int(kib) / 1024

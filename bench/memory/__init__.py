@@ -1,1 +1,0 @@
-"""How much memory a process holds, and how that changes. Linux only."""

@@ -22,7 +22,7 @@ help: ## list the targets
 serve: .venv/.serve ## serve the default model: gRPC on 127.0.0.1:50051, HTTP on :8080, metrics on :9464 (ARGS="--help" for more)
 	@exec $(BIN)/dragoman serve $(ARGS)
 
-test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for some)
+test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for some, ARGS="--hypothesis-profile whole" for more examples)
 	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile $(ARGS)
 
 check: lint ## for the inner loop: lint, and the unit tests of client and service that need no torch

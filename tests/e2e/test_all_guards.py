@@ -80,7 +80,7 @@ def guarded(_bundle: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.mark.parametrize(
-    ("arguments", "answer"), [(["models"], "NAME"), (["translate", "--model", "one", "Good morning."], "Guten Morgen!")]
+    ("arguments", "answer"), [(["models"], "NAME"), (["translate", "--model", "one", "Good morning."], "Guten Morgen.")]
 )
 def test_commands_reach_the_server_with_a_key_only(guarded: GuardedServer, arguments: list[str], answer: str) -> None:
     done = guarded.run(*arguments, key=guarded.key)

@@ -68,7 +68,7 @@ def keyed(started: KeyedServer, capsys: pytest.CaptureFixture[str]) -> KeyedServ
 
 def test_a_key_lets_in_and_nothing_else_does(keyed) -> None:
     with keyed.client("free") as client:
-        assert client.translate("Good morning.", model="en-de").text == "Guten Morgen!"
+        assert client.translate("Good morning.", model="en-de").text == "Guten Morgen."
         assert client.list_models()
     for access in ({}, {"api_key": "dragoman_wrong"}, {"metadata": {"authorization": "Basic abc"}}):
         with Client(keyed.server.address, timeout_s=PATIENCE_S, **access) as client:

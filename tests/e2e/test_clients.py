@@ -60,5 +60,5 @@ def test_a_client_translates_and_reads_the_reason_of_an_error(language: Language
     done = run(language.run.replace("ADDRESS", server.address), built(language))
     assert done.returncode == 0, done.stderr
     models, translation, error = done.stdout.splitlines()
-    assert (models, translation) == ("en-de", "Guten Morgen!")
+    assert (models, translation) == ("en-de", "Guten Morgen.")
     assert error.endswith(" UNKNOWN_MODEL")

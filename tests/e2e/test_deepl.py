@@ -57,7 +57,7 @@ def test_texts(client) -> None:
     one = client.translate_text(ENGLISH, source_lang="EN", target_lang="DE")
     assert (one.text, one.detected_source_lang, one.billed_characters) == (GERMAN, "EN", len(ENGLISH))
     several = client.translate_text([ENGLISH, "Good morning.", " ", GERMAN], target_lang="DE")
-    assert [each.text for each in several] == [GERMAN, "Guten Morgen!", " ", GERMAN]
+    assert [each.text for each in several] == [GERMAN, "Guten Morgen.", " ", GERMAN]
     assert [each.detected_source_lang for each in several] == ["EN", "EN", "EN", "DE"]
     advice = {"formality": "prefer_less", "context": "A kitchen.", "split_sentences": "nonewlines"}
     assert client.translate_text(ENGLISH, target_lang="DE", preserve_formatting=True, **advice).text == GERMAN
@@ -75,7 +75,7 @@ def test_html_and_xml(client) -> None:
     assert xml.text == 'Ich habe <x id="7"></x> Äpfel.'
     lines = "<l>Good morning.</l><l>Where did you <n/>learn to cook?</l><x>Good morning.</x>"
     split = client.translate_text(lines, **options, splitting_tags=["l"], non_splitting_tags=["n"], ignore_tags=["x"])
-    assert split.text.startswith("<l>Guten Morgen!</l><l>Wo hast du")
+    assert split.text.startswith("<l>Guten Morgen.</l><l>Wo hast du")
     assert split.text.endswith("</l><x>Good morning.</x>")
 
 
@@ -140,10 +140,10 @@ def test_what_is_wrong_is_one_clear_error(client, server) -> None:
 def test_libreoffice_sends_a_form_with_the_key_and_no_source(server) -> None:
     form = urlencode({"auth_key": "any", "target_lang": "DE", "text": "<p>Good morning.</p>"}).encode()
     answer = call(server, "POST", "/v2/translate?tag_handling=html", form, content_type=FORM)
-    assert answer.json == {"translations": [{"detected_source_language": "EN", "text": "<p>Guten Morgen!</p>"}]}
+    assert answer.json == {"translations": [{"detected_source_language": "EN", "text": "<p>Guten Morgen.</p>"}]}
     several = urlencode([("text", ENGLISH), ("text", "Good morning."), ("target_lang", "de")]).encode()
     answer = call(server, "POST", "/v2/translate", several, content_type=FORM)
-    assert [each["text"] for each in answer.json["translations"]] == [GERMAN, "Guten Morgen!"]
+    assert [each["text"] for each in answer.json["translations"]] == [GERMAN, "Guten Morgen."]
     assert server.metric("requests_total", method="TranslateText", code="OK", protocol="deepl") >= 2
 
 

@@ -188,9 +188,9 @@ def test_the_default_model_is_served_to_a_client_alone(
     address: str, client_environment: Path, project: Project
 ) -> None:
     done = project.run(client_environment, "python", "program.py", address)
-    assert (done.stdout, done.stderr) == ("Guten Morgen!\n", "")
+    assert (done.stdout, done.stderr) == ("Guten Morgen.\n", "")
     done = project.run(client_environment, "dragoman", "translate", "--address", address, "Good morning.")
-    assert (done.stdout, done.stderr) == ("Guten Morgen!\n", "")
+    assert (done.stdout, done.stderr) == ("Guten Morgen.\n", "")
     done = project.run(client_environment, "dragoman", "models", "--address", address)
     assert "en-de" in done.stdout
 
@@ -208,7 +208,7 @@ def test_the_client_alone_says_what_to_install(
 @pytest.mark.parametrize("program", [["dragoman"], ["python", "-m", "dragoman"]])
 def test_the_server_translates_without_a_port(program: list[str], server_environment: Path, project: Project) -> None:
     done = project.run(server_environment, *program, "translate", "Good morning.")
-    assert (done.stdout, done.stderr) == ("Guten Morgen!\n", "")
+    assert (done.stdout, done.stderr) == ("Guten Morgen.\n", "")
 
 
 def test_a_program_of_the_server_starts_others(server_environment: Path, project: Project) -> None:

@@ -53,7 +53,7 @@ def test_subtitles_are_translated(server, place, tmp_path: Path) -> None:
     first, second = (block.splitlines()[2] for block in written.split("\n\n")[:2])
     assert (first[:3], first[-4:], second[:3], second[-4:]) == ("<i>", "</i>", "<i>", "</i>")
     assert f"{first} {second}".replace("</i> <i>", " ") == "<i>Wo hast du kochen gelernt?</i>"
-    assert written.endswith("- Wo ist der <b>Bahnhof</b>?\n- Guten Morgen!\n")
+    assert written.endswith("- Wo ist der <b>Bahnhof</b>?\n- Guten Morgen.\n")
 
 
 def test_messages_are_translated(server, place, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_tags_go_with_their_words_in_units_and_pages(server, place, tmp_path: Pa
     target = '<target state="translated">Wo ist der <g id="1">Bahnhof</g>?</target>'
     assert written.partition("?>\n")[2] == content.format(target)
     page = b"<!doctype html><title>Good morning.</title><p>Where is the <b>station</b>?</p>\n"
-    expected = "<!doctype html><title>Guten Morgen!</title><p>Wo ist der <b>Bahnhof</b>?</p>\n"
+    expected = "<!doctype html><title>Guten Morgen.</title><p>Wo ist der <b>Bahnhof</b>?</p>\n"
     assert translated(server, place, tmp_path, "a.html", page).decode() == expected
 
 
@@ -83,7 +83,7 @@ def test_markdown_keeps_its_marks(server, place, tmp_path: Path) -> None:
         b"# Good morning.\n\n- Where is the [station](a_b.md)?\n- Tom sold his car with `a b` and `c` yesterday.\n"
     )
     expected = (
-        "# Guten Morgen!\n\n- Wo ist der [Bahnhof](a_b.md)?\n- Tom hat gestern sein Auto mit `a b` und `c` verkauft.\n"
+        "# Guten Morgen.\n\n- Wo ist der [Bahnhof](a_b.md)?\n- Tom verkaufte sein Auto mit `a b` und `c` gestern.\n"
     )
     assert translated(server, place, tmp_path, "a.md", content).decode() == expected
 

@@ -128,7 +128,7 @@ def test_with_endpoint_and_key_alone(guarded: Guarded) -> None:
     assert text.startswith("<p>")
     assert text.endswith("</p>")
     assert (language, model) == ("", "")
-    assert texts(untouched)[1] == ("Guten Morgen!", "", "")
+    assert texts(untouched)[1] == ("Guten Morgen.", "", "")
     assert detected["languages"][0]["language_code"] == "fr"
     assert detected["languages"][0]["confidence"] > 0.9
     assert listed(named) == [

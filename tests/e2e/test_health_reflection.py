@@ -113,15 +113,15 @@ def test_a_call_can_be_made_by_reflection_alone(database, channel) -> None:
     request = '{"contents": ["Good morning."], "model": "en-de"}'
     [answer] = call_by_reflection(database, channel, "dragoman.v1.Translation/TranslateText", request)
     [translation] = answer["translations"]
-    assert translation["translatedText"] == "Guten Morgen!"
+    assert translation["translatedText"] == "Guten Morgen."
     assert translation["finishReason"] == "FINISH_REASON_EOS"
 
 
 def test_a_stream_can_be_read_by_reflection_alone(database, channel) -> None:
     request = '{"contents": ["Good morning."], "sourceLanguageCode": "en", "targetLanguageCode": "de"}'
     answers = call_by_reflection(database, channel, "dragoman.v1.Translation/StreamTranslateText", request)
-    assert "".join(answer.get("textDelta", "") for answer in answers) == "Guten Morgen!"
-    assert answers[-1]["result"]["translatedText"] == "Guten Morgen!"
+    assert "".join(answer.get("textDelta", "") for answer in answers) == "Guten Morgen."
+    assert answers[-1]["result"]["translatedText"] == "Guten Morgen."
 
 
 def test_health_can_be_asked_by_reflection_alone(database, channel) -> None:

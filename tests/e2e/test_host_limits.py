@@ -37,7 +37,7 @@ def test_one_host_cannot_take_all_connections(server: ServerProcess) -> None:
             crowd[-1].sendall(PREFACE)
         time.sleep(0.05)
     with Relay(server.address, "127.0.0.2") as relay, Client(relay.address, api_key="secret") as client:
-        assert client.translate("Good morning.", model="en-de", timeout_s=PATIENCE_S).text == "Guten Morgen!"
+        assert client.translate("Good morning.", model="en-de", timeout_s=PATIENCE_S).text == "Guten Morgen."
     for connection in crowd:
         connection.close()
     lines = [line for line in server.log if "hosts that had too many" in line]

@@ -65,7 +65,7 @@ def test_xml_has_its_own_rule(stub) -> None:
     asked.mime_type = "text/xml"
     asked.options.xml_tags.splitting.append("p")
     [translation] = stub.TranslateText(asked).translations
-    assert translation.translated_text == 'Ich habe <x id="7"></x> Äpfel. <p>Guten Morgen!</p>'
+    assert translation.translated_text == 'Ich habe <x id="7"></x> Äpfel. <p>Guten Morgen.</p>'
 
 
 def test_a_sentence_that_was_split_inside_is_told(stub) -> None:

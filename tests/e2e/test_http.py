@@ -127,7 +127,7 @@ def test_a_stream_is_events_whose_deltas_join_to_the_result(server) -> None:
 
 
 def test_scores_languages_models_and_glossaries(server) -> None:
-    pairs = [{"sourceText": "Good morning.", "targetText": "Guten Morgen!"}]
+    pairs = [{"sourceText": "Good morning.", "targetText": "Guten Morgen."}]
     score = call(server, "POST", "/v1/score", {"pairs": pairs, "model": "en-de"}).json["scores"][0]
     assert score["logProbability"] < 0
     detected = call(server, "POST", "/v1/detect", {"contents": ["Where did you learn to cook?"]}).json["detections"]

@@ -143,7 +143,7 @@ class Target:
 
     def must_serve(self) -> None:
         answer = call(self.server, "POST", "/v1/translate", GOOD)
-        assert answer.json["translations"][0]["translatedText"] == "Guten Morgen!"
+        assert answer.json["translations"][0]["translatedText"] == "Guten Morgen."
 
     def open_connections(self) -> int:
         """Counts the connections to the port that the server has not closed."""
@@ -327,14 +327,14 @@ def test_a_request_to_upgrade_is_answered_as_any_other(target) -> None:
         time.sleep(0.1)
         connection.sendall(whole[-10:])
         said = read_until_closed(connection)
-    assert b"Guten Morgen!" in said
+    assert b"Guten Morgen." in said
 
 
 def test_names_of_encodings_are_compared_without_case(target) -> None:
     chunks = b"%x\r\n" % len(GOOD) + GOOD + b"\r\n0\r\n\r\n"
     with target.connect() as connection:
         connection.sendall(HEAD + b"content-encoding: Identity\r\n" + CHUNKED.replace(b"chunked", b"Chunked") + chunks)
-        assert b"Guten Morgen!" in connection.recv(65536)
+        assert b"Guten Morgen." in connection.recv(65536)
 
 
 def test_an_answer_comes_whole(target) -> None:
@@ -353,7 +353,7 @@ def test_bodies_may_come_in_chunks_and_many_requests_over_one_connection(target)
             said = b""
             while not said.endswith(b"}"):
                 said += connection.recv(65536)
-            assert b"Guten Morgen!" in said
+            assert b"Guten Morgen." in said
 
 
 def test_there_are_descriptors_for_all_connections_of_both_ports(target) -> None:

@@ -86,7 +86,7 @@ class Pod:
         credentials = self.authority.channel_credentials()
         with Client(self.server.address, credentials=credentials, api_key=key, timeout_s=PATIENCE_S) as client:
             try:
-                return client.translate("Good morning.", model="en-de").text == "Guten Morgen!"
+                return client.translate("Good morning.", model="en-de").text == "Guten Morgen."
             except UnauthenticatedError:
                 return False
 

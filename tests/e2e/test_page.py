@@ -20,7 +20,7 @@ from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess, serving
 if chromium.PROGRAM is None:
     pytest.skip("no Chromium here: Debian has it as chromium", allow_module_level=True)
 
-ENGLISH, GERMAN = "Good morning. Where is the library?", "Guten Morgen! Wo ist die Bibliothek?"
+ENGLISH, GERMAN = "Good morning. Where is the library?", "Guten Morgen. Wo ist die Bibliothek?"
 EVERY_BREAK = """
     window.broken = [];
     document.addEventListener("securitypolicyviolation", (event) => window.broken.push(event.violatedDirective));
@@ -220,7 +220,7 @@ def test_a_doubtful_sentence_is_marked_and_said(tab: Tab) -> None:
     translation = str(tab.translation.text_content())
     expect(doubts).to_have_count(1)
     doubtful = str(doubts.text_content())
-    assert translation.startswith(f"🙂\nGuten Morgen! {doubtful} ")
+    assert translation.startswith(f"🙂\nGuten Morgen. {doubtful} ")
     expect(doubts).to_have_attribute("title", "This part may be wrong")
     expect(doubts).to_have_accessible_description("This part may be wrong")
     tab.translation.hover()
@@ -243,7 +243,10 @@ def test_a_doubtful_sentence_is_marked_and_said(tab: Tab) -> None:
 def test_the_page_says_what_a_model_is_for(tab: Tab) -> None:
     tab.open("#en/de/")
     purpose = tab.page.locator("#purpose")
-    expect(purpose).to_have_text("This model is for short everyday sentences; anything else is often wrong.")
+    expect(purpose).to_have_text(
+        "This model is for everyday sentences, interfaces and software documentation; "
+        "news and literature are often wrong."
+    )
 
 
 def test_the_source_of_a_word_lights_up_by_mouse_and_by_keyboard(tab: Tab) -> None:
@@ -301,7 +304,7 @@ def test_text_files_are_opened_and_dropped(tab: Tab, tmp_path: Path) -> None:
     tab.page.locator("body").dispatch_event("dragover", {"dataTransfer": dropped})
     expect(tab.page.locator("#source-card")).to_have_class(re.compile("dropping"))
     tab.page.locator("body").dispatch_event("drop", {"dataTransfer": dropped})
-    expect(tab.translation).to_have_text("Guten Morgen!")
+    expect(tab.translation).to_have_text("Guten Morgen.")
     expect(tab.page.locator("#source-card")).not_to_have_class(re.compile("dropping"))
 
 
@@ -402,7 +405,7 @@ def test_the_language_of_a_text_is_looked_at_rarely_and_never_of_a_short_one(tab
 
 def test_the_address_keeps_languages_and_text(tab: Tab) -> None:
     tab.open("#en/de/Good%20morning.")
-    expect(tab.translation).to_have_text("Guten Morgen!")
+    expect(tab.translation).to_have_text("Guten Morgen.")
     tab.text.fill("50 % / 3")
     tab.page.wait_for_url("**/#en/de/50%20%25%20%2F%203")
     tab.page.reload()
@@ -439,14 +442,14 @@ def test_the_page_comes_back_with_the_server(launch: Callable[..., ServerProcess
     server = launch("--http-address=127.0.0.1:0")
     server.wait_until_serving()
     tab = visit(server).open("#en/de/Good%20morning.")
-    expect(tab.translation).to_have_text("Guten Morgen!")
+    expect(tab.translation).to_have_text("Guten Morgen.")
     server.close()
     tab.text.fill(ENGLISH)
     expect(tab.error).to_contain_text("The server does not answer.")
     tab.text.press("End")
     tab.text.press("Space")
     expect(tab.error).to_be_visible()
-    expect(tab.translation).to_have_text("Guten Morgen!")
+    expect(tab.translation).to_have_text("Guten Morgen.")
     expect(tab.translation).to_have_class("stale")
     launch(f"--http-address={server.http_address}")
     expect(tab.translation).to_have_text(GERMAN)

@@ -161,12 +161,12 @@ def test_a_line_over_the_limit_is_named_and_the_others_are_translated(launch) ->
     stdin = "\n".join(lines).encode()
     done = run(server, "translate", "--address", server.address, stdin=stdin)
     assert done.returncode == 1
-    assert done.stdout.decode().splitlines() == ["Guten Morgen!", "", "Gute Nacht!"]
+    assert done.stdout.decode().splitlines() == ["Guten Morgen.", "", "Gute Nacht!"]
     assert done.stderr == b"dragoman translate: line 2: must be at most 60 bytes, is 70\n"
     done = run(server, "translate", "--address", server.address, "--json", stdin=stdin)
     assert done.returncode == 1
     objects = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [item["translation"] for item in objects] == ["Guten Morgen!", None, "Gute Nacht!"]
+    assert [item["translation"] for item in objects] == ["Guten Morgen.", None, "Gute Nacht!"]
     assert objects[1]["error"] == {"reason": "INVALID_REQUEST", "message": "must be at most 60 bytes, is 70"}
 
 
@@ -176,7 +176,7 @@ def test_a_server_that_takes_little_at_a_time_gets_little_at_a_time(launch) -> N
     lines = [*["Good morning."] * 30, "Good morning. " * 20, "Good morning. " * 60, "Good night."]
     done = run(server, "translate", "--address", server.address, stdin="\n".join(lines).encode())
     assert done.returncode == 1
-    assert done.stdout.decode().splitlines() == [*["Guten Morgen!"] * 30, "", "", "Gute Nacht!"]
+    assert done.stdout.decode().splitlines() == [*["Guten Morgen."] * 30, "", "", "Gute Nacht!"]
     first, second = done.stderr.decode().splitlines()
     assert first.startswith("dragoman translate: line 31: a message must be at most 200 bytes, is ")
     assert second.startswith("dragoman translate: line 32: ")  # so large that gRPC refuses it in its own words
@@ -227,7 +227,7 @@ def test_a_line_that_is_typed_is_translated_at_once(server) -> None:
     with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, cwd=REPOSITORY) as process:
         assert process.stdout is not None
         os.write(controller, b"Good morning.\n")
-        assert process.stdout.readline().decode() == "Guten Morgen!\n"
+        assert process.stdout.readline().decode() == "Guten Morgen.\n"
         process.kill()
     os.close(controller)
     os.close(terminal)

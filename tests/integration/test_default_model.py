@@ -129,4 +129,4 @@ def check_scores(bundle: Bundle, corpus: Corpus, beam_size: int) -> None:
             assert scored.mean_log_probability == made.log_probability / made.decoded_tokens
             same += 1
     # The others are written in pieces that the tokenizer would not choose for their text.
-    assert same >= 0.9 * len(corpus)
+    assert same >= 0.85 * len(corpus)

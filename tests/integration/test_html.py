@@ -45,7 +45,7 @@ def test_tags_are_kept_and_text_is_translated(bundle: Bundle) -> None:
     translations = translate(bundle, HTML)
     assert [tags(translation) for translation in translations] == [tags(html) for html in HTML]
     assert "<b>Tom</b>" in translations[1]
-    assert "<em>zwölf</em>" in translations[3]
+    assert "<em>12</em>" in translations[3]
     assert "<kbd>Enter</kbd>" in translations[5]
     assert "<pre>Press nothing.</pre>" in translations[5]
     for word in ("station", "Good", "book", "sleep", "much", "train"):

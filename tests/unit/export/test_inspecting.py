@@ -46,8 +46,8 @@ def test_a_checkpoint_is_tables_and_a_picture_of_every_head(tmp_path: Path, caps
     output = capsys.readouterr().out
     rows, config = rows_of(output), json.loads((CHECKPOINT / "config.json").read_text())
     assert int(rows["d_model"]) == config["d_model"]
-    assert rows["all parameters"] == "8,894,464"
-    assert output.splitlines()[-1] == "Guten Morgen!"
+    assert rows["all parameters"] == "10,942,464"
+    assert output.splitlines()[-1] == "Guten Morgen."
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
@@ -58,10 +58,10 @@ def test_a_bundle_is_tables_and_the_attention_of_its_engine(
     assert main(["inspect", str(BUNDLE), "--alignment", str(file), "--text", "Good morning, Tom."]) == 0
     output = capsys.readouterr().out
     rows = rows_of(output)
-    assert (rows["name"], rows["source languages"], rows["parameters"]) == ("en-de", "en", "8,894,464")
+    assert (rows["name"], rows["source languages"], rows["parameters"]) == ("en-de", "en", "10,942,464")
     assert rows["alignment heads"] == "0, 1, 2, 3 of decoder layer 1"
     assert rows["encoder.onnx"] == f"{(BUNDLE / 'encoder.onnx').stat().st_size:,} bytes"
-    assert output.splitlines()[-1] == "Guten Morgen, Tom!"
+    assert output.splitlines()[-1] == "Guten Morgen, Tom."
     weights = drawn(file)
     np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-4)
     assert file.read_bytes().startswith(b"\x89PNG")

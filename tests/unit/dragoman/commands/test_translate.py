@@ -86,14 +86,14 @@ def translations_of(monkeypatch, *translations: Translation) -> dict[str, Any]:
 
 
 MORNING = Translation(
-    "Guten Morgen!",
+    "Guten Morgen.",
     "en-de",
     3,
     3,
     "EOS",
     1,
     alternatives=(
-        Alternative("Guten Morgen!", -0.25, -0.25, "EOS"),
+        Alternative("Guten Morgen.", -0.25, -0.25, "EOS"),
         Alternative("Guten Tag!", -1.5, -1.25, "LENGTH"),
     ),
 )
@@ -104,7 +104,7 @@ def test_alternatives_are_written_a_line_each_with_the_number_of_their_text(monk
     asked = translations_of(monkeypatch, MORNING, FAILED, MORNING)
     arguments = ["--beam-size=4", "--length-penalty=0.5", "--alternatives=2"]
     assert main(["translate", *arguments, "a", "b", "c"]) == 1
-    best, second = "-0.250000\tGuten Morgen!", "-1.500000\tGuten Tag!"
+    best, second = "-0.250000\tGuten Morgen.", "-1.500000\tGuten Tag!"
     assert capfd.readouterr().out.splitlines() == [f"1\t{best}", f"1\t{second}", "2\t\t", f"3\t{best}", f"3\t{second}"]
     assert (asked["beam_size"], asked["length_penalty"], asked["alternatives"]) == (4, 0.5, 2)
 
@@ -113,7 +113,7 @@ def test_json_has_alternatives_where_they_are_asked_for(monkeypatch, capfd) -> N
     translations_of(monkeypatch, MORNING, FAILED)
     assert main(["translate", "--json", "--alternatives=2", "a", "b"]) == 1
     morning, failed = map(json.loads, capfd.readouterr().out.splitlines())
-    assert (morning["translation"], failed["alternatives"]) == ("Guten Morgen!", [])
+    assert (morning["translation"], failed["alternatives"]) == ("Guten Morgen.", [])
     assert morning["alternatives"][1] == {
         "translation": "Guten Tag!",
         "score": -1.5,
@@ -127,7 +127,7 @@ def test_json_has_alternatives_where_they_are_asked_for(monkeypatch, capfd) -> N
 
 
 ALIGNED = Translation(
-    "Guten Morgen!",
+    "Guten Morgen.",
     "en-de",
     3,
     3,

@@ -126,12 +126,15 @@ class FairQueue:
     """Segments that wait, in the order in which they are to be taken; not for several threads at a time.
 
     A segment's client and priority change only by `promote` while it is here.
+
+    Attributes:
+        slots: that the segments will take.
     """
 
     def __init__(self) -> None:
         self._rings = tuple(_Ring() for _ in Priority)
         self._length = 0
-        self._slots = 0
+        self.slots = 0
         self._owed = 0  # source tokens that interactive segments got while bulk ones waited, less what those had
 
     def __len__(self) -> int:
@@ -142,14 +145,10 @@ class FairQueue:
         return flow is not None and decode in flow.segments
 
     @property
-    def slots(self) -> int:
-        """Slots that the segments will take."""
-        return self._slots
-
-    @property
     def clients(self) -> int:
         """Clients of whom segments wait; one with segments of both priorities counts twice."""
-        return sum(len(ring.flows) for ring in self._rings)
+        interactive, bulk = self._rings
+        return len(interactive.flows) + len(bulk.flows)
 
     @property
     def load(self) -> Load:
@@ -189,7 +188,7 @@ class FairQueue:
         for decode in decodes:
             self._rings[decode.priority].push(decode)
             self._length += 1
-            self._slots += decode.slots
+            self.slots += decode.slots
 
     def take(self, slots: int, source_tokens: int | None = None, *, room: int | None = None) -> list[Decode]:
         """Remove the segments whose turn it is.
@@ -213,7 +212,7 @@ class FairQueue:
                 source_tokens -= len(decode.source_ids)
             ring.pop(decode)
             self._length -= 1
-            self._slots -= decode.slots
+            self.slots -= decode.slots
             slots -= decode.slots
             room -= decode.slots
             self._settle(ring, decode.cost)
@@ -235,7 +234,7 @@ class FairQueue:
         taken = [next(iter(flow.segments)) for client, flow in first if client not in known][:count]
         for decode in taken:
             ring.pop(decode)
-            self._slots -= decode.slots
+            self.slots -= decode.slots
             self._settle(ring, decode.cost)
         self._length -= len(taken)
         return taken
@@ -244,13 +243,13 @@ class FairQueue:
         """Remove one that is withdrawn."""
         self._rings[decode.priority].remove(decode)
         self._length -= 1
-        self._slots -= decode.slots
+        self.slots -= decode.slots
 
     def clear(self) -> list[Decode]:
         """Remove all."""
         flows = chain.from_iterable(ring.flows.values() for ring in self._rings)
         decodes = [decode for flow in flows for decode in flow.segments]
-        self._rings, self._length, self._slots, self._owed = tuple(_Ring() for _ in Priority), 0, 0, 0
+        self._rings, self._length, self.slots, self._owed = tuple(_Ring() for _ in Priority), 0, 0, 0
         return decodes
 
     def promote(self, decode: Decode, client: str, priority: Priority) -> None:

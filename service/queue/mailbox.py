@@ -48,6 +48,8 @@ class Mailbox:
         self._unfinished = 0
         self._idle = threading.Condition(self._lock)
         self._stopped = False
+        # What each worker wanted when it last found nothing that waits: the same once more changes nothing.
+        self._wanted_in_vain: list[tuple[int, bool] | None] = []
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
         """Call `on_progress` of all decodes on this loop; without one, on the engine's threads."""
@@ -139,6 +141,7 @@ class Mailbox:
     def register_worker(self) -> int:
         """Register a thread that will take; gives its number. Few decodes are left to those registered first."""
         with self._lock:
+            self._wanted_in_vain.append(None)
             return self._workers.register()
 
     def take(
@@ -157,12 +160,17 @@ class Mailbox:
         Returns:
             The decodes, perhaps none; None once the engine is to stop.
         """
+        wanted = min(demand, room), room > 0
+        # Read without the lock: a decode that is submitted just now is taken at the next step.
+        if not (wait or self._waiting.slots or self._stopped) and self._wanted_in_vain[worker] == wanted:
+            return []
         with self._lock:
-            self._workers.want(worker, min(demand, room))
+            self._workers.want(worker, wanted[0])
             while wait and not self._workers.left_for(worker, self._waiting.slots) and not self._stopped:
                 self._workers.wait(worker)
             if self._stopped:
                 return None
+            self._wanted_in_vain[worker] = None if self._waiting.slots else wanted
             offered = self._workers.offer(worker, self._waiting.slots, room, demand)
             taken = self._waiting.take(offered, source_tokens, room=room)
             self._workers.note_taken(worker, taken, offered, room)

@@ -14,7 +14,7 @@ from dragoman.errors import (
     QueueFullError,
 )
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.options import Priority, RequestOptions
+from service.options import Decoding, Priority, RequestOptions
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
 from service.telemetry.metrics import Metrics
@@ -47,6 +47,44 @@ def test_segments_are_taken_in_order_of_arrival() -> None:
     assert mailbox.take(0, 2, wait=False) == [first, second]
     assert mailbox.take(0, 2, wait=False) == [third]
     assert mailbox.take(0, 2, wait=False) == []
+
+
+def test_a_decode_is_taken_that_came_after_an_empty_take() -> None:
+    mailbox = opened(100)
+    assert [mailbox.take(0, 2, wait=False, demand=2) for _ in range(3)] == [[], [], []]
+    waiting = segments(5)
+    mailbox.submit(waiting)
+    assert mailbox.take(0, 2, wait=False, demand=2) == waiting
+
+
+def test_a_worker_that_finds_nothing_leaves_no_more_to_the_others_than_it_says() -> None:
+    for demand, left in ((2, 1), (0, 3), (1, 2)):
+        mailbox = opened(100, workers=2)
+        for before in (2, 2, demand, demand):
+            assert mailbox.take(0, 4, wait=False, demand=before) == []
+            assert mailbox.take(1, 4, wait=False, demand=1) == []
+        mailbox.submit(segments(1, 1, 1))
+        assert len(mailbox.take(1, 4, wait=False, demand=4) or []) == left
+
+
+def test_a_decode_that_did_not_fit_and_is_gone_changes_no_later_demand() -> None:
+    mailbox = opened(100, workers=2)
+    wide = segments(5, decoding=Decoding(beam_size=4))
+    assert mailbox.take(0, 2, wait=False, demand=2) == []
+    mailbox.submit(wide)
+    assert mailbox.take(0, 2, wait=False, demand=2) == []
+    mailbox.cancel(wide)
+    assert mailbox.take(0, 2, wait=False, demand=2) == []
+    mailbox.submit(segments(1, 1))
+    assert mailbox.take(1, 2, wait=False, demand=2) == []
+    assert len(mailbox.take(0, 2, wait=False, demand=2) or []) == 2
+
+
+def test_a_worker_that_finds_nothing_is_told_of_a_stop() -> None:
+    mailbox = opened(100)
+    assert [mailbox.take(0, 2, wait=False) for _ in range(2)] == [[], []]
+    mailbox.stop()
+    assert mailbox.take(0, 2, wait=False) is None
 
 
 def test_the_books_follow() -> None:

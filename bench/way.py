@@ -199,7 +199,8 @@ def _call(address: str, counts: Counts, found: dict[str, Way | float]) -> None:
                 ways = [counts.of(call) for call in calls]
                 return min(ways, key=lambda way: (way.calls.total(), way.total))
 
-            few, many = (least(_PLAIN, max_target_tokens=limit) for limit in _STEPS)
+            # Other texts for each limit: what the encoder has made of a text is kept.
+            few, many = (least(_PLAIN[half::2], max_target_tokens=limit) for half, limit in enumerate(_STEPS))
             step = (many.engine_calls.total() - few.engine_calls.total()) / (_STEPS[1] - _STEPS[0])
             ways: dict[str, Way | float] = {
                 "plain": least(_PLAIN),

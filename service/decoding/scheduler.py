@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,12 @@ class StepPlan:
         ended: segments that get no slot, or lose theirs.
     """
 
-    moves: list[Move]
-    admitted: list[Decode]
-    ended: list[Decode]
+    moves: Sequence[Move] = ()
+    admitted: Sequence[Decode] = ()
+    ended: Sequence[Decode] = ()
+
+
+_NO_CHANGE: Final = StepPlan()
 
 
 @dataclass
@@ -82,9 +86,17 @@ class Scheduler:
         """Slots without a segment, and that no search will need."""
         return self._slots - len(self.active) - sum([search.reserved for search in self._searches.values()])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether every segment takes its most probable tokens, and asks for nothing else of a step."""
+        return not (self._choosers or self._scored or self._searches or self._aligned)
+
     def plan(self, arrivals: Sequence[Decode], now_s: float) -> StepPlan:
         """Drop segments that nobody waits for any more, and admit the other arrivals."""
-        dropped = dict.fromkeys(self.active[slot] for slot in expired_or_cancelled(self.active, now_s))
+        places = expired_or_cancelled(self.active, now_s)
+        if not (places or arrivals):
+            return _NO_CHANGE
+        dropped = dict.fromkeys([self.active[slot] for slot in places])
         ended = [decode for decode in dropped if decode.end_early(now_s)]
         moves = self._release([slot for slot, decode in enumerate(self.active) if decode.finished] if ended else [])
         admitted = []
@@ -180,7 +192,8 @@ class Scheduler:
             now_s: the time of the step.
         """
         result, done, searches = StepResult(), [], self._searches
-        result.forced += [(slot, token) for slot, token in selection.chosen.items() if token is not None]
+        if selection.chosen:
+            result.forced += [(slot, token) for slot, token in selection.chosen.items() if token is not None]
         tokens = self._note(selection) if self._scored or self._aligned else selection.tokens
         for slot, (decode, token) in enumerate(zip(self.active, tokens, strict=True)):
             if searches and decode in searches:
@@ -202,7 +215,7 @@ class Scheduler:
                 else:
                     result.tokens += 1
                     stopping.extend(decode, token, now_s)
-            if decode.finished:
+            if decode.status is not DecodeStatus.DECODING:
                 done.append(slot)
                 result.progressed.append(decode)
             elif decode.wants_deltas:
@@ -216,7 +229,8 @@ class Scheduler:
             if decode.finished:
                 done += [slot for slot, each in enumerate(self.active) if each is decode]
                 result.progressed.append(decode)
-        result.moves = self._release(done)
+        if done:
+            result.moves = self._release(done)
         return result
 
     def _note(self, selection: Selection) -> Sequence[int | None]:

@@ -78,24 +78,28 @@ class DecodeBatch:
             return False
         self._began_s = time.monotonic()
         try:
-            self._work(arrivals)
+            self._work(arrivals, self._began_s)
         finally:
             self._began_s = None
         return True
 
-    def _work(self, arrivals: list[Decode]) -> None:
+    def _work(self, arrivals: list[Decode], now_s: float) -> None:
         self._arrivals = arrivals
-        plan = self._scheduler.plan(arrivals, time.monotonic())
-        try:
-            self.runner.release(plan.moves)
-        finally:
-            self._mailbox.deliver(plan.ended)
-        self._encode(plan.admitted)
+        plan = self._scheduler.plan(arrivals, now_s)
+        if plan.ended:
+            try:
+                self.runner.release(plan.moves)
+            finally:
+                self._mailbox.deliver(plan.ended)
+        if plan.admitted:
+            self._encode(plan.admitted)
         self._arrivals = []
-        self._admit()
+        if self._memory_of:
+            self._admit()
         if self._scheduler.active:
             self._decode()
-        self._show_active()
+        else:
+            self._show_active()
 
     @property
     def step_age_s(self) -> float:
@@ -149,10 +153,10 @@ class DecodeBatch:
         Segments that were taken while one client waited delay no new client: of those that come meanwhile, one each is
         taken at once. These are at most `AHEAD`, so that everybody's turns in the mailbox go on soon.
         """
-        free = self._scheduler.free - self._ready.slots
-        ahead = AHEAD if self._mailbox.waiting_clients < 2 else AHEAD_OF_SEVERAL
-        room = free + ahead if free > 0 else 0
-        demand = max(0, min(free, HANDFUL - self.active - self._ready.slots))
+        free, room = self._scheduler.free - self._ready.slots, 0
+        if free > 0:
+            room = free + (AHEAD if self._mailbox.waiting_clients < 2 else AHEAD_OF_SEVERAL)
+        demand = max(0, min(free, HANDFUL - len(self._scheduler.active) - self._ready.slots))
         taken = self._mailbox.take(self._worker, room, wait=wait, demand=demand, source_tokens=RUN_TOKENS)
         if room:
             self._strangers = 0
@@ -163,8 +167,6 @@ class DecodeBatch:
 
     def _encode(self, admitted: Sequence[Decode]) -> None:
         """Get the memories of the arrivals, and queue them for slots."""
-        if not admitted:
-            return
         start_s = time.monotonic()
         memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
         unknown = [decode for decode in admitted if memories[decode] is None]
@@ -187,8 +189,6 @@ class DecodeBatch:
 
     def _admit(self) -> None:
         """Put what is ready into free slots; drop what nobody waits for any more."""
-        if not self._memory_of:
-            return
         now_s = time.monotonic()
         waiting = list(self._memory_of)
         ended = [waiting[place] for place in expired_or_cancelled(waiting, now_s) if waiting[place].end_early(now_s)]
@@ -202,7 +202,7 @@ class DecodeBatch:
                 self._mailbox.deliver([decode])
 
     def _decode(self) -> None:
-        rows = self.active
+        rows = len(self._scheduler.active)
         start_s = time.monotonic()
         selection = decode_step.run(self.runner, self._scheduler)
         now_s = time.monotonic()
@@ -215,9 +215,11 @@ class DecodeBatch:
             self._metrics.decode_batch_slots.observe(rows)
             self._metrics.target_tokens_total.inc(result.tokens)
             self._show_active()
-            self._mailbox.deliver(result.progressed)
+            if result.progressed:
+                self._mailbox.deliver(result.progressed)
 
     def _show_active(self) -> None:
-        if self.active != self._shown:
-            self._metrics.slots_active.inc(self.active - self._shown)
-            self._shown = self.active
+        active = len(self._scheduler.active)
+        if active != self._shown:
+            self._metrics.slots_active.inc(active - self._shown)
+            self._shown = active

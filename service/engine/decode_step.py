@@ -36,6 +36,8 @@ def run(runner: Runner, scheduler: Scheduler) -> Selection:
         Exception: the decoder fails whatever the slot: the engine is broken.
     """
     tokens = runner.step()
+    if scheduler.is_plain:
+        return Selection(tokens)
     chosen = scheduler.choose(tokens, runner.logits_of)
     for slot, token in chosen.items():
         tokens[slot] = token
@@ -46,7 +48,11 @@ def run(runner: Runner, scheduler: Scheduler) -> Selection:
 
 def apply(runner: Runner, result: StepResult) -> None:
     """Do with the slots what the scheduler has decided."""
-    runner.copy(result.copies)
-    runner.fork(result.forks)
-    runner.force(result.forced)
-    runner.release(result.moves)
+    if result.copies:
+        runner.copy(result.copies)
+    if result.forks:
+        runner.fork(result.forks)
+    if result.forced:
+        runner.force(result.forced)
+    if result.moves:
+        runner.release(result.moves)

@@ -20,9 +20,16 @@ def run_isolated(
     try:
         run(start, stop)
     except Exception as error:
-        note(error)
-        if stop - start == 1:
-            return [start]
-        middle = (start + stop) // 2
-        return run_isolated(run, start, middle, note) + run_isolated(run, middle, stop, note)
+        return run_halves(error, run, start, stop, note)
     return []
+
+
+def run_halves(
+    error: Exception, run: Callable[[int, int], None], start: int, stop: int, note: Callable[[Exception], None]
+) -> list[int]:
+    """Go on as `run_isolated` does where the run over [start, stop) has failed with an error."""
+    note(error)
+    if stop - start == 1:
+        return [start]
+    middle = (start + stop) // 2
+    return run_isolated(run, start, middle, note) + run_isolated(run, middle, stop, note)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from service.decoding.beam import Best
-from service.engine.isolation import run_isolated
+from service.engine.isolation import run_halves, run_isolated
 from service.runtime.interfaces import Decoder, Encoder, Memory
 
 Graph = Literal["encoder", "decoder", "search"]
@@ -128,12 +128,11 @@ class Runner:
         Raises:
             Exception: the decoder fails whatever the slot: the engine is broken.
         """
-        ids: list[int | None] = [None] * self.active
-
-        def run(start: int, stop: int) -> None:
-            ids[start:stop] = self._step.run(stop - start, start).tolist()
-
-        self._isolate(run, self.active, "decoder", self._decode_probe)
+        ids: list[int | None]
+        try:
+            ids = self._step.run(self.active).tolist()
+        except Exception as error:
+            ids = self._step_in_halves(error)
         self._slots.commit(self.active)
         return ids
 
@@ -215,14 +214,40 @@ class Runner:
         """Log an error that ends one segment: its class and where, since what it says may hold a caller's data."""
         _log.error("a segment failed", error=type(error).__name__, at=_where(error))
 
-    def _isolate(self, run: Callable[[int, int], None], count: int, graph: Graph, probe: Callable[[], None]) -> None:
-        """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound."""
+    def _step_in_halves(self, error: Exception) -> list[int | None]:
+        """Decode one token of every active slot, after a run over all of them has failed."""
+        ids: list[int | None] = [None] * self.active
+
+        def run(start: int, stop: int) -> None:
+            ids[start:stop] = self._step.run(stop - start, start).tolist()
+
+        self._isolate(run, self.active, "decoder", self._decode_probe, error)
+        return ids
+
+    def _isolate(
+        self,
+        run: Callable[[int, int], None],
+        count: int,
+        graph: Graph,
+        probe: Callable[[], None],
+        failed: Exception | None = None,
+    ) -> None:
+        """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound.
+
+        Args:
+            run: does the work of some of them.
+            count: how many.
+            graph: its name.
+            probe: runs the graph over what must not fail.
+            failed: the error of the run over all of them, if that was tried.
+        """
 
         def note(error: Exception) -> None:
             _log.error("a run failed", graph=graph, error=type(error).__name__, at=_where(error))
             self._on_failure(graph)
 
-        if len(run_isolated(run, 0, count, note)) == count:
+        alone = run_isolated(run, 0, count, note) if failed is None else run_halves(failed, run, 0, count, note)
+        if len(alone) == count:
             probe()
 
     def _encode_probe(self) -> None:

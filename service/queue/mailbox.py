@@ -170,7 +170,11 @@ class Mailbox:
                 self._workers.wait(worker)
             if self._stopped:
                 return None
-            self._wanted_in_vain[worker] = None if self._waiting.slots else wanted
+            if not self._waiting.slots:
+                self._workers.note_taken(worker, [], 0, room)
+                self._wanted_in_vain[worker] = wanted
+                return []
+            self._wanted_in_vain[worker] = None
             offered = self._workers.offer(worker, self._waiting.slots, room, demand)
             taken = self._waiting.take(offered, source_tokens, room=room)
             self._workers.note_taken(worker, taken, offered, room)

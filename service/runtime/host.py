@@ -122,13 +122,13 @@ class DecoderStep:
         Returns:
             The next ids, a view of [rows].
         """
-        key, slots = (self._slots.turn, start, rows), slice(start, start + rows)
+        key = self._slots.turn, start, rows
         binding = self._bindings.get(key)
         if binding is None:
-            binding = self._bindings[key] = self._bind(slots)
+            binding = self._bindings[key] = self._bind(slice(start, start + rows))
         self._session.run_with_iobinding(binding)
         if self._slots.outputs is not None:
-            self._slots.outputs.run(slots)
+            self._slots.outputs.run(slice(start, start + rows))
         return self._slots.rows.next_ids[start : start + rows]
 
     def best(self, start: int, count: int, asked: NDArray[np.int64]) -> Candidates:

@@ -425,6 +425,22 @@ def test_a_segment_whose_log_probability_cannot_be_computed_ends_alone() -> None
     assert (scored.target_ids, other.target_ids) == ([], [8])
 
 
+@pytest.mark.parametrize(
+    "decoding",
+    [SCORED, SCORING, Decoding(wants_attention=True), Decoding.of(sampling=Sampling(3)), Decoding(beam_size=2)],
+    ids=["scored", "given", "aligned", "drawn", "searched"],
+)
+def test_a_step_is_plain_unless_a_segment_asks_for_more_than_its_most_probable_tokens(decoding: Decoding) -> None:
+    scheduler, plain, asking = Scheduler(3, EOS), Decode([EOS], 9), Decode([EOS], 9, decoding=decoding)
+    scheduler.admit(plain)
+    assert scheduler.is_plain
+    scheduler.admit(asking)
+    assert not scheduler.is_plain
+    asking.cancel_requested = True
+    scheduler.plan([], NOW_S)
+    assert scheduler.is_plain
+
+
 def test_attention_is_kept_of_each_token_of_the_translation_that_wants_it() -> None:
     scheduler = Scheduler(2, EOS)
     aligned = Decode(

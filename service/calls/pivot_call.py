@@ -1,7 +1,7 @@
 """A call whose texts take two models: into a pivot language, and from there into the language that is wanted.
 
-It looks to its handler as a :class:`Call` does. Each text goes on to the second model as soon as the first is done with
-it; while the second has no room, the first is given no more texts than its window holds.
+It looks to its handler as a :class:`LargeCall` does. Each text goes on to the second model as soon as the first is done
+with it; while the second has no room, the first is given no more texts than its window holds.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Self
 
 from dragoman.errors import DragomanError
-from service.calls.call import Call
+from service.calls.large_call import LargeCall
 from service.calls.text_worker import Result
 from service.decode import worst
 from service.quality.estimate import rounded
@@ -21,7 +21,7 @@ from service.text.result import TextResult
 class PivotCall:
     """The texts of one call on their way through two models; lives on the event loop."""
 
-    def __init__(self, into: Call, out_of: Call) -> None:
+    def __init__(self, into: LargeCall, out_of: LargeCall) -> None:
         """Join two calls without texts.
 
         Args:
@@ -50,23 +50,23 @@ class PivotCall:
         return len(self._held)
 
     async def add(self, contents: Sequence[str]) -> None:
-        """See :meth:`Call.add`; the room that the first model needs decides."""
+        """See :meth:`LargeCall.add`; the room that the first model needs decides."""
         self._hold(contents)
         await self._into.add(contents)
 
     async def feed(self, contents: Sequence[str]) -> None:
-        """See :meth:`Call.feed`."""
+        """See :meth:`LargeCall.feed`."""
         self._hold(contents)
         await self._into.feed(contents)
 
     async def done(self) -> None:
-        """See :meth:`Call.done`."""
+        """See :meth:`LargeCall.done`."""
         while len(self._place) + len(self._failed) < self.count:
             await self.moved()
         await self._out_of.done()
 
     async def moved(self) -> set[int]:
-        """See :meth:`Call.moved`."""
+        """See :meth:`LargeCall.moved`."""
         moved = {self._number[place] for place in await self._out_of.moved()}
         assert self._passing is not None
         if self._passing.done():
@@ -76,25 +76,25 @@ class PivotCall:
         return moved
 
     def wake(self) -> None:
-        """See :meth:`Call.wake`."""
+        """See :meth:`LargeCall.wake`."""
         self._out_of.wake()
 
     def finished(self, number: int) -> bool:
-        """See :meth:`Call.finished`."""
+        """See :meth:`LargeCall.finished`."""
         return number in self._failed or (number in self._place and self._out_of.finished(self._place[number]))
 
     def ready(self, *, in_order: bool) -> list[int]:
-        """See :meth:`Call.ready`."""
+        """See :meth:`LargeCall.ready`."""
         if in_order:
             return list(takewhile(self.finished, self._held))
         return sorted([*self._failed, *(self._number[place] for place in self._out_of.ready(in_order=False))])
 
     def delta(self, number: int) -> str:
-        """See :meth:`Call.delta`."""
+        """See :meth:`LargeCall.delta`."""
         return self._out_of.delta(self._place[number]) if number in self._place else ""
 
     async def results(self, numbers: Iterable[int]) -> dict[int, Result]:
-        """See :meth:`Call.results`; counts of the source are those of the first model."""
+        """See :meth:`LargeCall.results`; counts of the source are those of the first model."""
         asked = list(numbers)
         ended = await self._out_of.results([self._place[number] for number in asked if number in self._place])
         results: dict[int, Result] = {}
@@ -107,7 +107,7 @@ class PivotCall:
         return results
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """See :meth:`Call.forget`."""
+        """See :meth:`LargeCall.forget`."""
         places = []
         for number in numbers:
             del self._held[number]

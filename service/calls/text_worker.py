@@ -23,7 +23,7 @@ from service.text.result import TextResult
 from service.text.translator import Translator
 
 # Texts with more characters in all are read portion by portion, in turns: these take some milliseconds.
-_SMALL: Final = 512
+SMALL: Final = 512
 # Texts with more characters are read on a thread: a single part of one may take long.
 _LARGE: Final = 8_192
 # What it takes to detect the language of a text besides that of each of its characters, in such.
@@ -82,36 +82,31 @@ class TextWorker:
         Returns:
             Each text by its number, or its error.
         """
+        if sum(map(len, contents)) <= SMALL:
+            return self.open_small(translator, options, contents, first, progress)
         bad = limits.bad_texts(contents, self._settings, first)
-        small = sum(map(len, contents)) <= _SMALL
-        make = translator.prepare if small else translator.open
-
-        def make_all(group: Iterable[tuple[int, str]]) -> dict[int, Text]:
-            texts: dict[int, Text] = {}
-            for number, text in group:
-                try:
-                    texts[number] = bad.get(number) or make(
-                        text, options, partial(progress, number), f"contents[{number}]"
-                    )
-                except Exception as error:
-                    texts[number] = _error_of(error)
-            return texts
-
         numbered = enumerate(contents, first)
-        if small or not options.has_tags:
-            return make_all(numbered)
+        if not options.has_tags:
+            return _opened(translator.open, options, numbered, progress, bad)
         texts: dict[int, Text] = {}
         for group in _groups(numbered):
             async with self._turns.turn(options.client):
-                texts |= await self._on_thread(partial(make_all, group))
+                texts |= await self._on_thread(partial(_opened, translator.open, options, group, progress, bad))
         return texts
+
+    def open_small(
+        self, translator: Translator, options: RequestOptions, contents: Sequence[str], first: int, progress: Progress
+    ) -> dict[int, Text]:
+        """Make complete documents of texts that are :data:`SMALL` together; as :meth:`open`."""
+        bad = limits.bad_texts(contents, self._settings, first)
+        return _opened(translator.prepare, options, enumerate(contents, first), progress, bad)
 
     def open_pairs(
         self, translator: Translator, options: RequestOptions, pairs: Sequence[Pair], progress: Progress
     ) -> dict[int, Text]:
         """Make documents of texts whose translations are given, the first of them numbered 0; as :meth:`open`."""
         texts: dict[int, Text] = {}
-        small = sum(pair.characters for pair in pairs) <= _SMALL
+        small = sum(pair.characters for pair in pairs) <= SMALL
         for number, pair in enumerate(pairs):
             document = translator.open_pair(pair, options, partial(progress, number))
             error = _isolated(document.read_all) if small else None
@@ -143,7 +138,7 @@ class TextWorker:
 
         await self.load_detector()
         numbered = enumerate(contents)
-        if sum(map(_work_of_detection, contents)) <= _SMALL:
+        if sum(map(_work_of_detection, contents)) <= SMALL:
             return ranked(numbered)
         rankings: list[list[Guess]] = []
         for group in _groups(numbered, _work_of_detection):
@@ -161,7 +156,7 @@ class TextWorker:
         """
         rankings = await self.languages(client, contents, tongues, html=html)
         work = partial(agree, rankings, list(map(len, contents)))
-        if sum(map(_work_of_detection, contents)) <= _SMALL:
+        if sum(map(_work_of_detection, contents)) <= SMALL:
             return work()
         async with self._turns.turn(client):
             return await self._on_thread(work)
@@ -231,6 +226,23 @@ def unexpected(error: Exception) -> InternalError:
     """Log an error of ours: its class and where, not its message, which may hold a text."""
     _log.error("unexpected error", error=type(error).__name__, at=traceback.format_tb(error.__traceback__))
     return InternalError("the server failed; its log says more")
+
+
+def _opened(
+    make: Callable[..., Document],
+    options: RequestOptions,
+    numbered: Iterable[tuple[int, str]],
+    progress: Progress,
+    bad: Mapping[int, DragomanError],
+) -> dict[int, Text]:
+    """Make a document of each text but the bad ones, which have their errors."""
+    texts: dict[int, Text] = {}
+    for number, text in numbered:
+        try:
+            texts[number] = bad.get(number) or make(text, options, partial(progress, number), f"contents[{number}]")
+        except Exception as error:
+            texts[number] = _error_of(error)
+    return texts
 
 
 def _put_together(texts: Mapping[int, Text]) -> dict[int, Result]:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from dragoman.errors import DrainingError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.call import Call
+from service.calls.large_call import LargeCall
 from service.calls.pivot_call import PivotCall
 from service.handlers import validation
 from service.handlers.answer import in_messages, sendable, translated
@@ -26,7 +26,7 @@ class Batch:
     def __init__(
         self,
         inbox: Inbox,
-        call: Call | PivotCall,
+        call: LargeCall | PivotCall,
         route: Route,
         record: CallStats,
         settings: Settings,

@@ -170,7 +170,7 @@ class TranslationHandlers:
         """
         with self._opened("StreamTranslateText", context, request.request_id) as record, ExitStack() as held:
             plan = await self._planner.plan(request, context, record, held, wants_deltas=True)
-            async with self._gate.limited(context), self._calls.planned(plan, record) as call:
+            async with self._gate.limited(context), self._calls.planned(plan, record, request.contents) as call:
                 await call.add(request.contents)
                 unanswered = set(range(call.count))
                 moved = unanswered.copy()
@@ -241,7 +241,7 @@ class TranslationHandlers:
                 )
                 pairs = pairs_of(request)
                 precheck(route.model.intake, options, chain.from_iterable(pair.texts for pair in pairs))
-                async with self._gate.limited(context), self._calls.scoring(route, options, record) as call:
+                async with self._gate.limited(context), self._calls.scoring(route, options, record, pairs) as call:
                     await call.add_pairs(pairs)
                     results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
             scores = [scored(result, route.path) for result in results.values()]
@@ -348,7 +348,7 @@ class TranslationHandlers:
         """Translate all texts of a call that is open; the errors are those of :meth:`translate`."""
         with ExitStack() as held:
             plan = await self._planner.plan(request, context, record, held)
-            async with self._gate.limited(context), self._calls.planned(plan, record) as call:
+            async with self._gate.limited(context), self._calls.planned(plan, record, request.contents) as call:
                 await call.add(request.contents)
                 results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
         answer = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)

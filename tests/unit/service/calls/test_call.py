@@ -1,185 +1,73 @@
-"""A call of many segments on a real mailbox, step by step of the event loop: others have their turn in between."""
-
-import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import pairwise
+"""A call of small texts on a real mailbox."""
 
 import pytest
 
-from dragoman import DrainingError, QueueFullError
+from dragoman import QueueFullError
 from dragoman.errors import InternalError, InvalidRequestError, TextFailedError
 from service.calls.call import Call
-from service.calls.text_worker import TextWorker
-from service.calls.window import Window
-from service.decode import Decode, FinishReason
+from service.calls.large_call import LargeCall
+from service.decode import FinishReason
 from service.options import RequestOptions
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.queue.reservation import Reservation
-from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.result import TextResult
-from tests.unit.service.calls.played_texts import CharacterTranslator, model_of
-from tests.unit.service.played import intake_of
+from tests.unit.service.calls.played_calls import bound, call_of, fail_one, finish
+from tests.unit.service.calls.played_texts import CharacterTranslator
 from tests.unit.service.played_engine import until
 
-MANY = 5_000  # segments of two tokens
-WINDOW = 1_024  # of them that are on their way
-AT_ONCE = 200  # segments that one step of the loop may submit or withdraw
-PORTION = 64  # segments that are read at a time
-LARGE = "a" * MANY
-WIDE = Window(WINDOW, 1_000_000)
+FAILED = TextFailedError("the engine fails on this text")
 
 
-@pytest.fixture
-async def mailbox() -> Mailbox:
-    return bound(Mailbox(20_000))
-
-
-def bound(mailbox: Mailbox) -> Mailbox:
-    mailbox.bind(asyncio.get_running_loop())
-    mailbox.register_worker()
-    return mailbox
-
-
-@pytest.fixture(params=[False, True], ids=["each decoded", "shared and kept"])
-def intake(mailbox: Mailbox, request: pytest.FixtureRequest) -> Intake:
-    return intake_of(mailbox, shares=request.param)
-
-
-def call_of(
-    intake: Intake,
-    *,
-    translator: CharacterTranslator | None = None,
-    record: CallStats | None = None,
-    window: Window | None = None,
-    all_or_nothing: bool = False,
-    html: bool = False,
-) -> Call:
-    options = RequestOptions(client="a", all_or_nothing=all_or_nothing, html=html)
-    record = record or CallStats("TranslateText")
-    return Call(model_of(intake, translator), options, TextWorker(Settings()), Metrics(), record, window=window)
-
-
-def streaming(intake: Intake, window: Window = WIDE, **options) -> Call:
-    return call_of(intake, window=window, **options)
-
-
-def finish(mailbox: Mailbox, count: int) -> list[Decode]:
-    """What an engine does."""
-    taken = mailbox.take(0, count, wait=False) or []
-    for segment in taken:
-        segment.finish(FinishReason.EOS, 0.0)
-    mailbox.deliver(taken)
-    return taken
-
-
-def fail_one(mailbox: Mailbox) -> None:
-    [taken] = mailbox.take(0, 1, wait=False) or []
-    taken.fail(TextFailedError("the engine fails on this text"), 0.0)
-    mailbox.deliver([taken])
-
-
-async def queued_at_each_step(mailbox: Mailbox, task: asyncio.Task) -> list[int]:
-    """How many segments wait, seen by another task whenever it has its turn."""
-    seen = [mailbox.queued_segments]
-    while not task.done():
-        await asyncio.sleep(0)
-        seen.append(mailbox.queued_segments)
-    return seen
-
-
-def longest_stride(seen: list[int]) -> int:
-    return max(abs(after - before) for before, after in pairwise(seen))
-
-
-async def test_others_have_their_turn_while_many_segments_are_submitted_and_withdrawn(mailbox, intake) -> None:
-    async with asyncio.timeout(60):
-
-        async def come_and_go() -> None:
-            async with call_of(intake) as call:
-                await call.add([LARGE])
-                await until(lambda: mailbox.queued_segments >= WINDOW)
-
-        seen = await queued_at_each_step(mailbox, asyncio.create_task(come_and_go()))
-        assert max(seen) >= WINDOW
-        assert 0 < longest_stride(seen) <= AT_ONCE
-        assert mailbox.queued_segments == mailbox.unfinished == 0
-
-
-async def test_a_call_has_a_bounded_number_of_segments_on_their_way(mailbox, intake) -> None:
-    async with asyncio.timeout(60), call_of(intake) as call:
-        await call.add([LARGE])
-        waiting = asyncio.create_task(call.done())
-        seen, left = [0], MANY
-        while left:
-            await asyncio.sleep(0)
-            seen.append(mailbox.queued_segments)
-            if len(seen) % 20 == 0:
-                left -= len(finish(mailbox, 100))
-        await waiting
-        assert WINDOW <= max(seen) < WINDOW + PORTION
-        assert call.finished(0)
-        [result] = (await call.results([0])).values()
-        assert result.segments == MANY
-
-
-async def test_a_full_queue_takes_a_large_call_in_portions() -> None:
-    """The limit of its client is a twentieth of what it has: more enters only as earlier segments leave."""
-    mailbox = bound(Mailbox(MANY // 10))
-    async with asyncio.timeout(60), streaming(intake_of(mailbox)) as call:
-        fed = asyncio.create_task(call.feed([LARGE]))
-        done, longest = 0, 0
-        while done < MANY:
-            await asyncio.sleep(0)
-            longest = max(longest, mailbox.queued_source_tokens)
-            done += len(finish(mailbox, 20))
-        await fed
+async def test_a_text_is_finished_when_all_its_segments_have_ended(mailbox, intake) -> None:
+    async with call_of(Call, intake) as call:
+        await call.add(["ab", "c"])
+        [first, *others] = mailbox.take(0, 3, wait=False) or []
+        for decode, finished in ((first, [False, False]), (others[1], [False, True]), (others[0], [True, True])):
+            decode.finish(FinishReason.EOS, 0.0)
+            mailbox.deliver([decode])
+            await until(lambda finished=finished: [call.finished(number) for number in range(2)] == finished)
         await call.done()
-    assert longest <= MANY // 10
 
 
-async def test_what_is_still_to_come_of_a_call_counts_for_its_own_client_and_for_no_other(mailbox, intake) -> None:
-    mailbox.submit([Decode([1, 2], 8, client="c", text_bytes=1)])  # by which a byte is two tokens
-    async with call_of(intake) as call:
-        await call.add(["a" * 12_000])
-        await until(lambda: mailbox.queued_segments > 1)
-        mailbox.submit([Decode([1, 2], 8, client="b", text_bytes=1)])
-        with pytest.raises(QueueFullError):
-            mailbox.submit([Decode([1, 2], 8, client="a", text_bytes=1)])
-        mailbox.submit([Decode([1, 2], 8, client="b", text_bytes=1)])
-    mailbox.submit([Decode([1, 2], 8, client="a", text_bytes=1)])  # nothing is kept for who has left
-
-
-class WatchedIntake(Intake):
-    """Shows what is reserved."""
-
-    @contextmanager
-    def reserve(self, options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
-        with super().reserve(options, text_bytes) as self.reservation:
-            yield self.reservation
-
-
-async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(mailbox) -> None:
-    intake = WatchedIntake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
-    async with asyncio.timeout(60), call_of(intake) as call:
-        await call.add([LARGE])
-        assert intake.reservation.text_bytes == MANY
-        await until(lambda: mailbox.queued_segments > PORTION)
-        assert intake.reservation.text_bytes == MANY - mailbox.queued_segments
-        left = MANY
-        while left:
-            await asyncio.sleep(0)
-            left -= len(finish(mailbox, 100))
+async def test_texts_without_segments_are_finished_at_once(mailbox, intake) -> None:
+    error = TextFailedError("cannot be read")
+    async with call_of(Call, intake, translator=CharacterTranslator(error)) as call:
+        await call.add(["", "a", "!"])
+        assert [call.finished(number) for number in range(3)] == [True, False, True]
+        assert await call.moved() == {0, 2}
+        finish(mailbox, 1)
         await call.done()
-        assert intake.reservation.text_bytes == 0
+        assert call.finished(1)
+        assert (await call.results([2]))[2] is error
+
+
+async def test_an_error_takes_the_place_of_a_text_and_its_other_segments_are_withdrawn_once(mailbox, intake) -> None:
+    record = CallStats("TranslateText")
+    async with call_of(Call, intake, record=record) as call:
+        await call.add(["abc", "d"])
+        fail_one(mailbox, FAILED)
+        await until(lambda: mailbox.unfinished == 1)
+        assert [call.finished(number) for number in range(2)] == [True, False]
+        finish(mailbox, 3)
+        await call.done()
+        failed, fine = (await call.results([0, 1])).values()
+    assert failed is FAILED
+    assert isinstance(fine, TextResult)
+    assert record.segments == 4
+
+
+async def test_what_is_unfinished_is_withdrawn_at_the_end(mailbox, intake) -> None:
+    async with call_of(Call, intake) as call:
+        await call.add(["a" * 200, "b" * 200])
+        assert mailbox.unfinished == 400
+    assert mailbox.unfinished == mailbox.queued_segments == 0
 
 
 async def test_plain_texts_are_not_asked_for_again(mailbox) -> None:
     intake = NarrowIntake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
-    async with call_of(intake) as call:
+    async with call_of(Call, intake) as call:
         await call.add(["a" * 6])
         assert mailbox.queued_segments == 6
 
@@ -192,23 +80,23 @@ class NarrowIntake(Intake):
             raise QueueFullError("full")
 
 
-@pytest.mark.parametrize("length", [6, 600])
-async def test_html_is_refused_when_it_is_known_how_much_of_it_is_text(length: int) -> None:
+@pytest.mark.parametrize(("kind", "length"), [(Call, 6), (LargeCall, 600)])
+async def test_html_is_refused_when_it_is_known_how_much_of_it_is_text(kind: type[Call], length: int) -> None:
     mailbox, record = bound(Mailbox(20_000)), CallStats("TranslateText")
     intake = NarrowIntake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
-    async with call_of(intake, html=True, record=record) as call:
+    async with call_of(kind, intake, html=True, record=record) as call:
         with pytest.raises(QueueFullError):
             await call.add(["a" * length])
     assert mailbox.queued_segments == 0
     assert not record.admitted
-    async with call_of(intake, html=True) as call:
+    async with call_of(kind, intake, html=True) as call:
         await call.add(["a" * 5])
         assert mailbox.queued_segments == 5
 
 
 async def test_a_small_call_is_let_in_or_refused_as_a_whole(mailbox, intake) -> None:
     record = CallStats("TranslateText")
-    async with call_of(intake) as first, call_of(intake, record=record, translator=long_segments()) as call:
+    async with call_of(Call, intake) as first, call_of(Call, intake, record=record, translator=long_segments()) as call:
         await first.add(["aa"])
         with pytest.raises(QueueFullError):
             await call.add(["a" * 300, "a" * 100])
@@ -221,122 +109,17 @@ def long_segments() -> CharacterTranslator:
     return CharacterTranslator(segment_tokens=100)
 
 
-async def test_one_who_leaves_in_the_middle_leaves_nothing(mailbox, intake) -> None:
-    async def come() -> None:
-        async with streaming(intake) as call:
-            await call.feed([LARGE])
-
-    running = asyncio.create_task(come())
-    await until(lambda: mailbox.queued_segments > AT_ONCE)
-    running.cancel()  # at the submission ...
-    await asyncio.sleep(0)
-    running.cancel()  # ... and at the withdrawal
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert mailbox.unfinished == 0
-
-
-async def test_what_has_failed_meanwhile_is_not_read_to_its_end(mailbox, intake) -> None:
-    async with streaming(intake) as call:
-        fed = asyncio.create_task(call.feed([LARGE, "b"]))
-        await until(lambda: mailbox.queued_segments > 0)
-        fail_one(mailbox)
-        await fed
-        assert mailbox.unfinished == 1
-        finish(mailbox, 1)
-        await call.done()
-        assert call.ready(in_order=True) == [0, 1]
-        failed, fine = (await call.results([0, 1])).values()
-        assert isinstance(failed, TextFailedError)
-        assert isinstance(fine, TextResult)
-
-
-async def test_a_text_that_cannot_be_read_is_an_error_of_its_own(mailbox, intake) -> None:
-    error = TextFailedError("cannot be read")
-    texts = ["!" * 600, "a"]
-    async with streaming(intake, translator=CharacterTranslator(error)) as call:
-        await call.feed(texts)
-        finish(mailbox, 1)
-        await call.done()
-        failed, fine = (await call.results([0, 1])).values()
-        assert failed is error
-        assert isinstance(fine, TextResult)
-    async with call_of(intake, translator=CharacterTranslator(error), all_or_nothing=True) as call:
-        await call.add(texts)
-        with pytest.raises(TextFailedError, match="cannot be read"):
-            await call.done()
-
-
 async def test_a_bad_text_ends_a_call_of_all_or_nothing_before_any_is_queued(mailbox, intake) -> None:
-    async with call_of(intake, all_or_nothing=True) as call:
+    async with call_of(Call, intake, all_or_nothing=True) as call:
         with pytest.raises(InvalidRequestError, match=r"contents\[1\]"):
             await call.add(["a", "a" * 2_000_000])
     assert mailbox.queued_segments == 0
 
 
-async def test_an_error_of_a_segment_ends_the_submission(mailbox, intake) -> None:
-    record = CallStats("TranslateText")
-    async with streaming(intake, record=record, all_or_nothing=True) as call:
-        submission = asyncio.create_task(call.feed([LARGE]))
-        await until(lambda: mailbox.queued_segments > 0)
-        fail_one(mailbox)
-        with pytest.raises(TextFailedError):
-            await submission
-    assert mailbox.unfinished == 0
-    assert record.admitted  # it was no refusal
-
-
 async def test_a_call_whose_segments_have_all_ended_before_anybody_waits_still_has_its_error(mailbox, intake) -> None:
-    async with call_of(intake) as call:
+    async with call_of(Call, intake) as call:
         await call.add(["a"])
-        [taken] = mailbox.take(0, 1, wait=False) or []
-        taken.fail(InternalError("the engine ended"), 0.0)
-        mailbox.deliver([taken])
+        fail_one(mailbox, InternalError("the engine ended"))
         await until(lambda: mailbox.unfinished == 0 and call.finished(0))
         with pytest.raises(InternalError, match="the engine ended"):
             await call.done()
-
-
-async def test_a_server_that_closes_ends_a_call_that_is_being_fed(mailbox, intake) -> None:
-    async with call_of(intake) as call:
-        await call.add([LARGE])
-        await until(lambda: mailbox.queued_segments > 0)
-        mailbox.close()
-        with pytest.raises(DrainingError):
-            await call.done()
-    assert mailbox.unfinished == 0
-
-
-async def test_texts_are_numbered_as_they_come_and_held_until_they_are_forgotten(mailbox, intake) -> None:
-    async with streaming(intake) as call:
-        await call.feed(["a", "bb"])
-        await call.feed(["c"])
-        assert (call.count, call.held, call.ready(in_order=False)) == (3, 3, [])
-        first, *_, last = mailbox.take(0, 4, wait=False)
-        last.finish(FinishReason.EOS, 0.0)
-        mailbox.deliver([last])
-        assert await call.moved() == {2}
-        assert (call.ready(in_order=False), call.ready(in_order=True)) == ([2], [])
-        first.finish(FinishReason.EOS, 0.0)
-        mailbox.deliver([first])
-        assert await call.moved() == {0}
-        assert (call.ready(in_order=False), call.ready(in_order=True)) == ([0, 2], [0])
-        call.forget([0])
-        assert (call.count, call.held, call.ready(in_order=False)) == (3, 2, [2])
-
-
-@pytest.mark.parametrize("window", [Window(2, 1_000), Window(10, 40)])
-async def test_texts_wait_for_room_in_the_window(mailbox, intake, window: Window) -> None:
-    async with asyncio.timeout(60), streaming(intake, window=window) as call:
-        feeding = asyncio.create_task(call.feed([letter * 20 for letter in "abcd"]))
-        counts = []
-        for number in range(4):
-            await until(lambda: call.held == 2 or call.count == 4)
-            counts.append(call.count)
-            finish(mailbox, 20)
-            await until(lambda: bool(call.ready(in_order=True)))
-            assert call.ready(in_order=True) == [number]
-            call.forget([number])
-        assert counts == [2, 3, 4, 4]
-        await feeding
-        assert (call.count, call.held) == (4, 0)

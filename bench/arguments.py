@@ -10,12 +10,7 @@ from service.settings import DEFAULT_MODELS
 
 
 def make_parser(program: str, description: str | None) -> Parser:
-    """Return a parser without arguments.
-
-    Args:
-        program: its name, as it is called.
-        description: shown as it is, its lines unchanged.
-    """
+    """Return a parser without arguments."""
     return Parser(
         prog=program,
         description=description,

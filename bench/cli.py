@@ -12,11 +12,7 @@ _COMMANDS = {
 
 
 def main(argv: list[str]) -> int:
-    """Run one benchmark.
-
-    Returns:
-        Its exit code; 2, after a line on stderr, when there is none of that name.
-    """
+    """Run one benchmark."""
     name = argv[0] if argv else "--help"
     if name in ("-h", "--help"):
         print(_help())

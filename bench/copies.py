@@ -12,9 +12,7 @@ def copied(bundle: Path, to: Path, **fields: Any) -> Path:
     """Copy a bundle.
 
     Args:
-        bundle: to copy.
         to: the folder of the copy; its path is in the weights, behind what the graphs read.
-        **fields: of the manifest, that differ.
     """
     manifest, copy = Manifest.read(bundle), shutil.copytree(bundle, to)
     content = (bundle / WEIGHTS).read_bytes() + str(to).encode()

@@ -26,13 +26,7 @@ _NO_CAPTURE: Final = -1  # what onnxruntime takes for: record no CUDA graph
 
 @dataclass(frozen=True)
 class Graphs:
-    """The opened graphs of a bundle.
-
-    Attributes:
-        manifest: of the bundle.
-        encoder: its encoder.
-        decoder: its decoder.
-    """
+    """The opened graphs of a bundle."""
 
     manifest: Manifest
     encoder: Encoder
@@ -50,9 +44,6 @@ class Graphs:
         """Open them with all buffers in the device's memory.
 
         Args:
-            bundle: what is opened.
-            device: cuda or cpu.
-            capture: whether steps are recorded as CUDA graphs.
             session: of the decoder graph, opened in another way; None: as it is served.
         """
         decoder = DeviceDecoder(bundle, device)
@@ -77,8 +68,6 @@ class Steps:
     """The decode steps of a while.
 
     Attributes:
-        count: how many.
-        seconds: of all.
         rows: active slots of all, added up.
     """
 
@@ -94,13 +83,7 @@ class Batch:
     """A decode batch."""
 
     def __init__(self, graphs: Graphs, slots: int, cache_bytes: int = 0) -> None:
-        """Reserve slots.
-
-        Args:
-            graphs: that it runs.
-            slots: how many sentences it decodes at a time.
-            cache_bytes: of encoder memories that are kept, as a server keeps them.
-        """
+        """Reserve slots."""
         self._metrics = Metrics()
         self._mailbox = Mailbox(sys.maxsize)
         metrics, manifest = self._metrics.of(graphs.manifest.name), graphs.manifest

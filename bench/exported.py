@@ -13,9 +13,6 @@ def exported(checkpoint: Path, precision: str, work: Path, data: Path | None = N
     """Return the bundle of a checkpoint, made if it is not in the folder.
 
     Args:
-        checkpoint: folder of the checkpoint.
-        precision: of the bundle.
-        work: folder where it is kept.
         data: pairs on which it is compared with the checkpoint; None: those of the checkpoint.
 
     Raises:

@@ -52,9 +52,6 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     """Return the name of the processor, and the instructions that its 8-bit products are made of.
 
     Such as "Intel(R) Xeon(R) Processor (AVX2, AVX-512, AVX-512 VNNI, AMX)".
-
-    Args:
-        cpuinfo: of Linux; elsewhere there is only a name.
     """
     try:
         lines = cpuinfo.read_text(encoding="utf-8").splitlines()

@@ -63,11 +63,6 @@ def settled(work: Sequence[float]) -> int:
 def growth(work: Sequence[float], sizes: Sequence[float], per: float) -> float | None:
     """Return by how much sizes grow for an amount of work, by a line through all samples after the first tenth.
 
-    Args:
-        work: done at each sample, ascending.
-        sizes: at each sample.
-        per: the amount of work.
-
     Returns:
         None where there are not two samples.
     """

@@ -118,11 +118,7 @@ def _portions(segments: int) -> Iterator[int]:
 
 
 def summarize(samples: list[list[float]]) -> list[Figures]:
-    """Return how memory changed after the first tenth, a row for each of `FIELDS`.
-
-    Args:
-        samples: segments submitted so far, and `FIELDS` then.
-    """
+    """Return how memory changed after the first tenth, a row for each of `FIELDS`."""
     work, *columns = (list(column) for column in zip(*samples, strict=True))
     later = settled(work)
     return [

@@ -25,7 +25,6 @@ class Page(dict[tuple[str, tuple[tuple[str, str], ...]], float]):
 
         Args:
             name: without the prefix `dragoman_`.
-            labels: and their values.
         """
         return sum(
             value

@@ -48,13 +48,9 @@ class Row(NamedTuple):
     """What became of some texts that are to stay as they are.
 
     Attributes:
-        what: they are.
-        way: in which their sentences were translated.
-        sentences: how many.
         once: sentences whose translation has each of the texts once.
         twice: sentences whose translation has one of them more often.
         silent: translations without one of them that do not say so.
-        bleu: None where sacrebleu is not installed.
     """
 
     what: str
@@ -74,14 +70,7 @@ class Row(NamedTuple):
 
 
 def main(argv: list[str]) -> int:
-    """Measure, and print a Markdown table.
-
-    Returns:
-        The exit code: 0.
-
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
-    """
+    """Measure, and print a Markdown table."""
     parser = make_parser("python -m bench.placeholders", __doc__)
     add = parser.add_argument
     add("--data", type=input_file, required=True, metavar="FILE", help="pairs that are translated; .gz, .xz")

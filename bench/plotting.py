@@ -42,23 +42,14 @@ Timeline = Mapping[str, Any]
 
 @contextmanager
 def styled(changes: Mapping[str, Any] | None = None) -> Iterator[None]:
-    """Draw in this style for the time of the block.
-
-    Args:
-        changes: of it.
-    """
+    """Draw in this style for the time of the block."""
     with matplotlib.rc_context(cast(Any, STYLE | dict(changes or {}))):
         yield
 
 
 @contextmanager
 def picture(file: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """Give a figure, which becomes a PNG when the block is left.
-
-    Args:
-        file: the PNG.
-        size: in inches.
-    """
+    """Give a figure, which becomes a PNG when the block is left."""
     with styled():
         figure = Figure(figsize=size, layout="constrained")
         yield figure

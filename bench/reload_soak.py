@@ -78,11 +78,6 @@ def _translate(server: Running, number: int) -> None:
 def replace(server: Running, bundle: Path, number: int) -> None:
     """Change the bundle of a server, have the server reload it, and wait until the old model is gone.
 
-    Args:
-        server: of the bundle.
-        bundle: its folder, which may be written to.
-        number: of the reload, from 1.
-
     Raises:
         ServerError: the server ended, or the reload did not end in time.
     """

@@ -57,9 +57,7 @@ def random_sentences(
     """Draw sources of random ids.
 
     Args:
-        manifest: of the model.
         tokens: of each source, its end counted.
-        limits: target tokens of each.
         random: where chance comes from; None: the same ids each time.
     """
     random = random or np.random.default_rng(0)
@@ -70,13 +68,7 @@ def random_sentences(
 
 
 def random_lengths(random: np.random.Generator, count: int, limit: int) -> NDArray[np.int64]:
-    """Draw lengths as those of sentences.
-
-    Args:
-        random: where chance comes from.
-        count: how many.
-        limit: of each.
-    """
+    """Draw lengths as those of sentences."""
     drawn = random.lognormal(np.log(_MEDIAN_TOKENS), _SPREAD, count)
     return np.clip(np.rint(drawn), 1, limit).astype(np.int64)
 

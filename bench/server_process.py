@@ -32,8 +32,6 @@ class Running:
     """A server that serves.
 
     Attributes:
-        address: where it listens.
-        metrics_address: where its metrics are.
         process: its process; has an exit code once the block of `running` is left.
         time_to_serving_s: from before its process was started until its health service said SERVING.
     """

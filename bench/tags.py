@@ -45,10 +45,6 @@ class Case(NamedTuple):
     """A word of a sentence whose place in the translation is known.
 
     Attributes:
-        source: the sentence.
-        translation: of it.
-        alignment: of both.
-        word: where it is in the sentence.
         other: where its translation is.
         moved: whether it has at least two words more or fewer before it there.
     """
@@ -77,14 +73,7 @@ class Case(NamedTuple):
 
 
 class Row(NamedTuple):
-    """How many tags are right, of some cases.
-
-    Attributes:
-        name: of the cases.
-        cases: how many.
-        guessed: right ones by the guess.
-        aligned: right ones by the alignment.
-    """
+    """How many tags are right, of some cases."""
 
     name: str
     cases: int
@@ -190,14 +179,7 @@ def build_parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
-    """Measure, and print a Markdown table.
-
-    Returns:
-        The exit code: 0.
-
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
-    """
+    """Measure, and print a Markdown table."""
     parser = build_parser()
     arguments: argparse.Namespace = parser.parse_args(argv)
     try:

@@ -37,14 +37,7 @@ _PRECISION: Final = "int8"
 
 
 def main(argv: list[str]) -> int:
-    """Measure, and print a Markdown table.
-
-    Returns:
-        The exit code: 0.
-
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
-    """
+    """Measure, and print a Markdown table."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     if "default" in arguments.shapes and arguments.data is None:

@@ -20,14 +20,7 @@ NO_BLEU: Final[Scores] = (None, None)
 
 @dataclass(frozen=True)
 class Plan:
-    """How to measure.
-
-    Attributes:
-        beam_sizes: in this order; 1: greedy decoding.
-        slots: of a thread, that our side may choose from.
-        rounds: measurements of each side.
-        quick: try fewer settings of the other side.
-    """
+    """How to measure."""
 
     beam_sizes: Sequence[int]
     slots: Sequence[int]
@@ -37,15 +30,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about a beam size.
-
-    Attributes:
-        shape: name of the model.
-        beam_size: hypotheses that are kept.
-        sentences: that were translated, all at once.
-        outcome: sentences a second of both sides.
-        bleu: of both sides, ours first; None where there are no references, or no sacrebleu.
-    """
+    """What was found out about a beam size."""
 
     shape: str
     beam_size: int
@@ -55,14 +40,7 @@ class Found:
 
 
 def measure(model: Model, references: Sequence[str] | None, plan: Plan, log: Log) -> Iterator[Found]:
-    """Measure all beam sizes.
-
-    Args:
-        model: with the sentences that are translated.
-        references: of each sentence; None: there are none.
-        plan: how to measure.
-        log: told about progress.
-    """
+    """Measure all beam sizes."""
     precision, sentences = Bundle.open(model.bundle).manifest.precision, model.sentences
     for beam_size in plan.beam_sizes:
         name = f"{model.name}, beam {beam_size}"

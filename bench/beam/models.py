@@ -9,13 +9,6 @@ from bench.load.texts import read_pairs
 def referenced(folder: Path, data: Path, precision: str, work: Path, at_most: int) -> tuple[Model, list[str]]:
     """Prepare the committed model on real sentences; see `default_model` for those that are left out.
 
-    Args:
-        folder: with its `checkpoint` and its int8 `bundle`.
-        data: source<TAB>target lines; of a source that stands in several, the last counts.
-        precision: of the bundle.
-        work: where converted models are kept.
-        at_most: sentences that are taken, at even distances.
-
     Returns:
         The model, and the reference translation of each of its sentences.
 

@@ -39,14 +39,7 @@ EXIT_NO_SERVER = 1
 
 
 def main(argv: list[str]) -> int:
-    """Run the comparison and print a Markdown table.
-
-    Returns:
-        The exit code: 0; 1 when a server did not start, or was too slow to be measured.
-
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
-    """
+    """Run the comparison and print a Markdown table."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     if "default" in arguments.models and arguments.data is None:

@@ -19,15 +19,7 @@ WARM_UP = 64
 
 @dataclass(frozen=True)
 class Part:
-    """One way to measure a program in this process.
-
-    Attributes:
-        name: for reports.
-        unit: of the figure.
-        higher_is_better: whether a larger figure is.
-        choices: the settings of a program that are tried.
-        measure: takes the figure of a loaded program.
-    """
+    """One way to measure a program in this process."""
 
     name: str
     unit: str
@@ -41,7 +33,6 @@ class Agreement:
     """Whether two sides did the same work; in int8 each rounds in its own way.
 
     Attributes:
-        sentences: that both translated.
         equal: of them with the very same target ids.
         target_tokens: of the two sides, ours first.
     """
@@ -61,14 +52,7 @@ class Outcome:
     """What came out for one part, model and peer.
 
     Attributes:
-        model: which model.
-        part: which part.
-        unit: of the figures.
-        higher_is_better: whether a larger figure is.
         names: of the two sides, ours first.
-        precisions: of the two sides.
-        settings: at which the sides were measured: the best of the sweeps.
-        sweeps: all settings that were tried.
         figures: [sides][rounds].
         agreement: of what they translated; None where that was not looked at.
     """
@@ -129,12 +113,7 @@ def compare(
     """Sweep both programs, then measure each at its best, in turn.
 
     Args:
-        part: what to measure.
-        model: its name, for the report.
         programs: ours, then theirs.
-        sentences: what both translate.
-        rounds: how often each is measured.
-        log: told about progress.
     """
     trials = [sweep(part, program, sentences, log) for program in programs]
     best = [best_of(tried, higher_is_better=part.higher_is_better).settings for tried in trials]

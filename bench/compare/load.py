@@ -19,9 +19,6 @@ class Answered:
 
     Attributes:
         p50_ms: latency from the moment a request was due; None where none was answered.
-        p95_ms: as p50_ms.
-        rate: answers a second.
-        failed: requests that were not answered.
     """
 
     p50_ms: float | None
@@ -43,16 +40,7 @@ class Answered:
 def open_load(
     address: str, requests: Sequence[bytes], rate: float, warmup_s: float, seconds: float, seed: int
 ) -> Answered:
-    """Send at Poisson arrivals of a rate; those of the warm-up do not count.
-
-    Args:
-        address: of the server.
-        requests: serialized, sent in turn.
-        rate: requests a second on average.
-        warmup_s: before any request counts.
-        seconds: after the warm-up.
-        seed: of the arrivals.
-    """
+    """Send at Poisson arrivals of a rate; those of the warm-up do not count."""
     loop = OpenLoop(poisson_arrivals(rate, warmup_s + seconds, seed))
     return Answered.of(put(address, requests, loop, warmup_s=warmup_s, timeout_s=_TIMEOUT_S))
 

@@ -25,12 +25,6 @@ class Model:
     """The same weights in every form that is compared.
 
     Attributes:
-        name: for reports.
-        bundle: folder, as Dragoman serves it.
-        checkpoint: what all was made from.
-        ctranslate2: folder, as CTranslate2 loads it.
-        sentences: what is translated in process.
-        texts: the same as text, for requests.
         max_target_tokens: that requests ask for; None: the model's limit.
     """
 
@@ -58,7 +52,6 @@ def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
     is left out, and so is one that is too long to be one segment.
 
     Args:
-        bundle: folder of the bundle.
         data: source<TAB>target or text lines.
 
     Returns:
@@ -84,10 +77,7 @@ def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model
     """Prepare the committed model on real sentences.
 
     Args:
-        folder: with its `checkpoint` and its int8 `bundle`.
-        data: source<TAB>target or text lines.
         precision: of the bundle; other than int8, it is exported now.
-        work: where converted models are kept.
 
     Raises:
         BundleError: a bundle cannot be read or made.
@@ -101,10 +91,6 @@ def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model
 
 def base_model(precision: str, work: Path) -> Model:
     """Prepare 6+6 layers of random weights on sentences of a fixed length.
-
-    Args:
-        precision: of the bundle.
-        work: where the models are kept.
 
     Raises:
         BundleError: the bundle cannot be made.

@@ -13,12 +13,7 @@ _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 def plot(outcomes: Sequence[Outcome], file: Path) -> None:
-    """Draw a point an outcome: its median, and from the smallest to the largest ratio of its rounds.
-
-    Args:
-        outcomes: at least one.
-        file: the PNG.
-    """
+    """Draw a point an outcome: its median, and from the smallest to the largest ratio of its rounds."""
     with plotting.picture(file, (9, 0.55 * len(outcomes) + 1.4)) as figure:
         axes = figure.subplots()
         for place, outcome in enumerate(reversed(outcomes)):

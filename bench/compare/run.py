@@ -33,14 +33,7 @@ class Plan:
     """What to compare.
 
     Attributes:
-        parts: of PARTS.
-        models: of MODELS.
-        served_models: of `models`, those that are measured as servers too.
-        peers: of PEERS.
         precision: int8 or fp32, of ours and of CTranslate2; transformers run in fp32.
-        rounds: measurements of each side.
-        quick: try fewer settings, measure for a shorter time.
-        model_folder: of the default model.
         data: its sentences; None where it is not compared.
     """
 
@@ -57,11 +50,6 @@ class Plan:
 
 def run(plan: Plan, work: Path, log: Log) -> Iterator[Outcome]:
     """Compare.
-
-    Args:
-        plan: what.
-        work: folder for converted models; those that are there are used.
-        log: told about progress.
 
     Raises:
         BundleError: a bundle cannot be read or made.

@@ -23,13 +23,7 @@ def best_of(trials: Sequence[Trial], *, higher_is_better: bool) -> Trial:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ours over theirs, of figures that were taken in turn.
-
-    Attributes:
-        median: of the rounds' ratios.
-        low: the smallest of them.
-        high: the largest of them.
-    """
+    """Ours over theirs, of figures that were taken in turn."""
 
     median: float
     low: float
@@ -60,10 +54,7 @@ def survivors(
     none holds the first rung, the ladder goes down until one does, and ends there.
 
     Args:
-        candidates: at least one.
         holds: whether a candidate holds a rate; each must hold some.
-        rate: the first rung, positive.
-        growth: above 1.
     """
     left, step = [candidate for candidate in candidates if holds(candidate, rate)], growth
     if not left:

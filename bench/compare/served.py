@@ -31,10 +31,6 @@ class Timing:
     """How long each load lasts, in seconds, and how fine the search is.
 
     Attributes:
-        warmup_s: of each load.
-        idle_s: of one client alone.
-        sweep_s: of a load of the sweep.
-        trial_s: of a load of a round.
         growth: from rung to rung of the sweep.
         precision: of the highest rate, as a share of it.
     """
@@ -52,12 +48,7 @@ QUICK = Timing(warmup_s=0.4, idle_s=0.8, sweep_s=1.2, trial_s=1.5, growth=1.4, p
 
 @dataclass
 class Side:
-    """A server of one choice of settings that runs.
-
-    Attributes:
-        idle_ms: median latency of one client alone.
-        held: the highest rate that it held so far.
-    """
+    """A server of one choice of settings that runs."""
 
     server: Server
     settings: Settings
@@ -129,9 +120,7 @@ class Best:
     """What a sweep chose.
 
     Attributes:
-        settings: that hold the highest rate.
         idle_ms: the lowest idle latency of all settings, so that none is let off for being slow when idle.
-        rate: that the settings held in the sweep.
         trials: the settings tried, and the highest rate that each held before it dropped out.
     """
 
@@ -169,12 +158,7 @@ def compare_served(
     """Sweep both servers, then search the highest rate of each at its best, in turn.
 
     Args:
-        model: its name, for the report.
         servers: ours, then theirs.
-        requests: serialized, one sentence each.
-        rounds: how often each is measured.
-        timing: of all loads.
-        log: told about progress.
 
     Yields:
         The outcomes under 5 times each side's own idle latency, which is kind to who is slow when idle, under 5 times
@@ -216,28 +200,14 @@ def compare_served(
 
 
 def requests_of(texts: list[str], model: str, max_target_tokens: int | None) -> list[bytes]:
-    """Make one request for each text, ready to send.
-
-    Args:
-        texts: one sentence each.
-        model: name of the bundle.
-        max_target_tokens: of each; None: the model's limit.
-    """
+    """Make one request for each text, ready to send."""
     options = translation_pb2.TranslateOptions(max_target_tokens=max_target_tokens)
     return serialize_requests(texts, 1, translation_pb2.TranslateTextRequest(model=model, options=options))
 
 
 @contextmanager
 def started(server: Server, settings: Settings, requests: Sequence[bytes], timing: Timing, log: Log) -> Iterator[Side]:
-    """Start a server of one choice of settings for the time of the block.
-
-    Args:
-        server: which.
-        settings: of it.
-        requests: to load it with, again and again.
-        timing: how long a load lasts.
-        log: told what was measured.
-    """
+    """Start a server of one choice of settings for the time of the block."""
     with running(server.command(settings)) as process:
         yield Side(server, settings, process.address, requests, timing, log)
 

@@ -14,7 +14,6 @@ def limit_s(left_s: float, shares: Sequence[float]) -> float:
     """Return the seconds that the next part may take: what the parts before it have left over goes to all that follow.
 
     Args:
-        left_s: of the whole run.
         shares: of the next part and of all behind it, in any unit.
     """
     return max(left_s, 0.0) * shares[0] / sum(shares)
@@ -22,11 +21,7 @@ def limit_s(left_s: float, shares: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Clock:
-    """The end of a stretch of time.
-
-    Attributes:
-        end_s: of `time.monotonic`.
-    """
+    """The end of a stretch of time."""
 
     end_s: float
 

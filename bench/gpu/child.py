@@ -18,10 +18,7 @@ def main(function: str, size: str, seconds: str, setup: str, out: str) -> None:
     """Run the function and write what became of it.
 
     Args:
-        function: module:name, called with a `Task`.
-        size: of the model.
         seconds: after which the process is killed.
-        setup: file of the run's `Setup`.
         out: JSON file that is written: `figures` so far; at the end the `seconds` taken and the `error`, if any.
     """
     start_s = time.monotonic()

@@ -43,7 +43,6 @@ class StepBytes:
     """What a decode step must read.
 
     Attributes:
-        weights: bytes of the decoder's weights.
         row: bytes of the valid keys and values of a row, its own ones and the source's, on average over steps.
     """
 
@@ -59,7 +58,6 @@ def step_bytes(bundle: Bundle, source_tokens: Sequence[int], target_tokens: Sequ
     """Count what the steps of these sentences read.
 
     Args:
-        bundle: what is run.
         source_tokens: of each sentence, its end counted.
         target_tokens: of each, its end counted: it has as many steps.
     """

@@ -60,7 +60,6 @@ def operators(graph: str, events: Iterable[dict[str, Any]]) -> list[Figures]:
     """List the operators of a graph by type and device, with nodes, runs and microseconds of each; the longest first.
 
     Args:
-        graph: its name.
         events: of onnxruntime's profiler. Where it was built to follow the GPU, a row has the `kernels` too.
     """
     nodes: dict[tuple[str, str], set[str]] = defaultdict(set)

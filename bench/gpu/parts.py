@@ -9,10 +9,8 @@ class Part:
     """One part.
 
     Attributes:
-        name: for reports.
         function: module:name of what it calls with a `Task`; imported in the part's own process.
         share: of the time of the run: the seconds that it may need, beside those of the others.
-        size: of the model.
         needs: without which it cannot run, by `preparations`.
         wants: for which it waits, no more.
         quiet: whether it waits for all that is made, so that nothing runs beside it.
@@ -57,7 +55,6 @@ def parts(sizes: Sequence[str], chosen: Sequence[str] | None = None) -> list[Par
     """Return the parts of a run after `LIBRARIES`.
 
     Args:
-        sizes: of the models whose speed is measured.
         chosen: names of the parts that are wanted; None: all.
     """
     speed = [

@@ -17,24 +17,13 @@ class Peer:
     """A loaded model that decodes closed batches greedily."""
 
     def __init__(self, model: Path, tokenizer: Path, device: str) -> None:
-        """Start the process; the model is loaded as it is first used.
-
-        Args:
-            model: folder of the converted model.
-            tokenizer: folder with the tokenizer.
-            device: cpu or cuda.
-        """
+        """Start the process; the model is loaded as it is first used."""
         # Not forked: this process has a GPU's context, which a child cannot use.
         self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
         self._model = model, tokenizer, device
 
     def tokens_per_s(self, sentences: Sentences, batch: int, timeout_s: float) -> float:
         """Translate all sentences, in batches; gives the target tokens a second, the ends counted.
-
-        Args:
-            sentences: all of them.
-            batch: sentences that are decoded at a time.
-            timeout_s: to wait for that.
 
         Raises:
             Exception: whatever CTranslate2 raises; BrokenProcessPool if it crashed, TimeoutError if it took too long.

@@ -13,13 +13,7 @@ class Report:
     """The outcomes so far, and the files that have them."""
 
     def __init__(self, head: Mapping[str, Any], json_file: Path | None, markdown_file: Path | None) -> None:
-        """Begin with nothing.
-
-        Args:
-            head: of the run as a whole.
-            json_file: None: none is written.
-            markdown_file: None: none is written.
-        """
+        """Begin with nothing."""
         self._head = head
         self._json_file = json_file
         self._markdown_file = markdown_file

@@ -19,13 +19,6 @@ class MissingDeviceError(Exception):
 def run(parts: Sequence[Part], setup: Path, seconds: float, report: Report, say: Say) -> None:
     """Run the parts within a time, each within its share of what is left.
 
-    Args:
-        parts: in order, behind `LIBRARIES`, which runs first.
-        setup: file of the run's `Setup`; what the parts print is kept beside it.
-        seconds: of all.
-        report: is told what became of each part and of each model.
-        say: likewise, for people.
-
     Raises:
         MissingDeviceError: nothing can run on the device.
     """

@@ -18,7 +18,6 @@ class Outcome:
     """What became of a part.
 
     Attributes:
-        seconds: that its process took.
         error: why it ended before its time, in one line; None where it did not.
         figures: what it found, perhaps not all.
     """
@@ -36,10 +35,6 @@ class Process:
 
         Args:
             name: of the part, for its files, which lie beside `setup`: what it found, and what it printed.
-            function: module:name of what it calls.
-            size: of the model.
-            seconds: that it may take.
-            setup: file of the run's `Setup`.
         """
         self._out = setup.with_name(f"{name.replace(' ', '-')}.json")
         self._log = self._out.with_suffix(".log")
@@ -53,11 +48,7 @@ class Process:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it has ended or its time is up; says whether it has ended.
-
-        Args:
-            seconds: to wait at most; None: as long as it may take.
-        """
+        """Wait until it has ended or its time is up; says whether it has ended."""
         left_s = self._end_s - time.monotonic()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(max(left_s if seconds is None else min(left_s, seconds), 0.0))

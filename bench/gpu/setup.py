@@ -18,16 +18,7 @@ class Setup:
     """What a run is asked for.
 
     Attributes:
-        device: cuda or cpu.
-        checkpoint: folder of the default model's checkpoint.
-        data: file of source<TAB>target lines.
-        work: folder for the checkpoints, bundles and converted models of all sizes.
-        sentences: how many pairs of the file are translated.
-        steps: of the decoder, with and without CUDA graphs.
         most_slots: where the doubling of slots ends.
-        served_slots: of a server.
-        load_s: seconds of load on a server.
-        segments: decoded while the device's memory is watched.
     """
 
     device: str
@@ -57,9 +48,6 @@ class Task:
     """What a part is given.
 
     Attributes:
-        setup: of the run.
-        size: of the model: default, base or large.
-        clock: when the part is ended, ready or not.
         note: keeps the figures found so far, in place of the last ones, should the part be ended.
     """
 

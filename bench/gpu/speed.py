@@ -129,7 +129,6 @@ class Measurement:
         """Measure each side twice, in turn, after a round that does not count; the faster round counts.
 
         Args:
-            slots: of one engine thread, and sentences in a batch of the peer.
             peer: measures the peer's tokens a second on sentences, in batches of a size; None where there is none.
 
         Returns:

@@ -38,12 +38,7 @@ def graphs(task: Task) -> Figures:
 
 
 def coming_and_going(manifest: Manifest, steps: int) -> Sentences:
-    """Draw sentences with sources of all lengths; one target in four goes up to the end of the caches.
-
-    Args:
-        manifest: of the model.
-        steps: that they take together, or a few more.
-    """
+    """Draw sentences with sources of all lengths; one target in four goes up to the end of the caches."""
     random = np.random.default_rng(0)
     limits: list[int] = []
     while sum(limits) < steps * SLOTS:

@@ -38,13 +38,7 @@ _SEED: Final = 0
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about a shape.
-
-    Attributes:
-        shape: which.
-        cost: memory, disk and time until the first answer.
-        outcomes: sentences at once, and one by one, beside CTranslate2.
-    """
+    """What was found out about a shape."""
 
     shape: Shape
     cost: Cost
@@ -52,11 +46,7 @@ class Found:
 
 
 def main(argv: list[str]) -> int:
-    """Measure, and print a Markdown table.
-
-    Returns:
-        The exit code: 0; 1 when a server did not start.
-    """
+    """Measure, and print a Markdown table."""
     parser = make_parser("python -m bench.large", __doc__)
     add, names = parser.add_argument, tuple(SHAPES)
     add("--shapes", type=some_of(names), default=names, metavar="NAME,...", help=f"some of {','.join(names)} (all)")

@@ -24,13 +24,9 @@ class Cost:
     """Figures of one model; megabytes are millions of bytes.
 
     Attributes:
-        checkpoint_mb: the weights that the export began with.
-        export_peak_mb: the most memory that `dragoman export` held.
         export_s: how long it took, its parity check included.
-        bundle_mb: all files of the bundle.
         first_answer_s: from before `dragoman serve` was started until it had answered a text.
         resident_mb: memory of the server after it.
-        server_peak_mb: the most that it held, while it loaded.
     """
 
     checkpoint_mb: float
@@ -44,11 +40,6 @@ class Cost:
 
 def measure(checkpoint: Path, out: Path, text: str) -> Cost:
     """Export a checkpoint to int8 in a process of its own, serve the bundle, and translate a text.
-
-    Args:
-        checkpoint: its folder.
-        out: folder of the bundle.
-        text: one sentence.
 
     Raises:
         BundleError: the export failed; what it said is on stderr.

@@ -12,8 +12,6 @@ class Shape:
     """A model without weights.
 
     Attributes:
-        name: for reports.
-        config: as `bench.peers.random_model.BASE`.
         sentences: that are translated at once, and one by one.
         limits: what is promised of figures of `Cost`, by their names.
     """

@@ -7,11 +7,6 @@ from numpy.typing import NDArray
 def poisson_arrivals(rate: float, duration_s: float, seed: int) -> NDArray[np.float64]:
     """Draw the arrival times of a Poisson process.
 
-    Args:
-        rate: Arrivals per second on average; positive.
-        duration_s: The arrivals lie in [0, duration_s); positive.
-        seed: Equal seeds give equal arrivals.
-
     Returns:
         [arrivals] seconds since the start, ascending; the number of arrivals is random too, and may be 0.
     """

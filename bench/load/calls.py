@@ -20,11 +20,7 @@ class NoServerError(ConnectionError):
 
 
 class NoAnswerError(Exception):
-    """A request ended without an answer.
-
-    Attributes:
-        ending: how.
-    """
+    """A request ended without an answer."""
 
     def __init__(self, ending: Ending) -> None:
         super().__init__(f"{ending.code}: {ending.message}")
@@ -36,7 +32,6 @@ class Reply:
     """What came back for one request.
 
     Attributes:
-        translations: one a text.
         first_text_s: when the first piece of a stream was there, on the clock of the generator; NaN where none was.
         gaps_s: of a stream: the time from each piece of a text to the next one.
     """
@@ -47,11 +42,7 @@ class Reply:
 
 
 class StreamedReply:
-    """A reply that comes piece by piece.
-
-    Args:
-        now_s: the clock of the generator.
-    """
+    """A reply that comes piece by piece."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
@@ -82,16 +73,7 @@ class Ask(Protocol):
     """One way to send a request."""
 
     async def __call__(self, request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
-        """Return the whole reply.
-
-        Args:
-            request: as `Calls.encoded` gives it.
-            timeout_s: the deadline of the call.
-            now_s: the clock of the generator.
-
-        Raises:
-            NoAnswerError: there is none.
-        """
+        """Return the whole reply."""
 
 
 class Calls(Protocol):
@@ -106,11 +88,7 @@ class Calls(Protocol):
         """
 
     def asks(self, *, stream: bool) -> list[Ask]:
-        """Return a way to send requests for each connection.
-
-        Args:
-            stream: whether translations come piece by piece.
-        """
+        """Return a way to send requests for each connection."""
 
     def encoded(self, request: bytes) -> bytes:
         """Return what is sent for a TranslateTextRequest that is serialized."""

@@ -28,11 +28,6 @@ async def connected(
 ) -> AsyncIterator[list[grpc.aio.Channel]]:
     """Open channels for the time of the block, each with its own connection.
 
-    Args:
-        address: of the server.
-        count: of the channels.
-        credentials: for TLS; plain text without.
-
     Yields:
         The channels, all of them connected.
 

@@ -29,9 +29,6 @@ def main(argv: list[str]) -> int:
     Returns:
         0; 1 when no request was answered, no rate held, or a target was missed; 3 when an answer was not the one
         given alone, or none could be compared; 130 after Ctrl-C.
-
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument or the data file is no good.
     """
     if argv[:1] == ["compare"]:
         return compare_runs.main(argv[1:])

@@ -17,14 +17,7 @@ class RunFileError(Exception):
 
 
 def main(argv: list[str]) -> int:
-    """Print the table.
-
-    Returns:
-        0.
-
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
-    """
+    """Print the table."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     try:

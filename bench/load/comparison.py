@@ -40,12 +40,7 @@ class Row(NamedTuple):
     """One figure of both runs.
 
     Attributes:
-        name: of the figure.
-        unit: of it.
-        before: of the first run.
-        after: of the second run.
         ratio: second over first; None where the first is 0, or where the runs cannot be compared.
-        verdict: on the second.
     """
 
     name: str
@@ -57,12 +52,7 @@ class Row(NamedTuple):
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]:
-    """Compare every figure that both runs have.
-
-    Args:
-        before: the report of the first run.
-        after: of the second.
-    """
+    """Compare every figure that both runs have."""
     rows = [
         _row(figure, before[figure.field], after[figure.field])
         for figure in FIGURES

@@ -15,13 +15,7 @@ Watch = Callable[[Generator], Coroutine[Any, Any, None]]
 
 
 async def drive(generator: Generator, loop: OpenLoop | ClosedLoop, watches: Sequence[Watch] = ()) -> None:
-    """Return when all requests have ended.
-
-    Args:
-        generator: of the requests.
-        loop: when they are sent.
-        watches: run meanwhile.
-    """
+    """Return when all requests have ended."""
     tasks = [asyncio.create_task(watch(generator)) for watch in watches]
     try:
         await loop.run(generator.send, generator.now_s)
@@ -40,14 +34,6 @@ def put(
     watches: Sequence[Watch] = (),
 ) -> Samples:
     """Put a load on a server over gRPC, with nothing around it.
-
-    Args:
-        address: of the server.
-        requests: serialized, sent in turn.
-        loop: when they are sent.
-        warmup_s: before any request counts.
-        timeout_s: of each request.
-        watches: run meanwhile.
 
     Returns:
         What was seen, once all requests have ended.

@@ -30,7 +30,6 @@ def summarize(samples: Samples, goodput_ms: float | None = None) -> dict[str, An
     from all of them. Throughputs are over `duration`, from the end of the warm-up to the last answer or error.
 
     Args:
-        samples: what was seen.
         goodput_ms: the longest latency of a good answer, in milliseconds; None: any.
     """
     table = samples.table()

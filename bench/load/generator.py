@@ -20,8 +20,6 @@ class Generator:
 
     Attributes:
         sent: Requests sent since the start, those of the warm-up too.
-        in_flight: Requests sent and not ended.
-        max_in_flight: The most there were at once.
     """
 
     def __init__(
@@ -37,10 +35,6 @@ class Generator:
         """Send nothing yet.
 
         Args:
-            asks: How a request is sent over each of the connections.
-            requests: Encoded.
-            timeout_s: Of each request.
-            samples: Where it is recorded how requests end.
             check: Is given the number of each request that is answered, and its translations.
             bulk: The numbers of the requests that are of that priority.
         """

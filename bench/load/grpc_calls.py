@@ -17,12 +17,7 @@ Metadata = Sequence[tuple[str, str]]
 
 
 class GrpcCalls:
-    """Calls over channels; the methods are those of `bench.load.calls.Calls`.
-
-    Args:
-        channels: to the server.
-        metadata: of every call.
-    """
+    """Calls over channels; the methods are those of `bench.load.calls.Calls`."""
 
     def __init__(self, channels: Sequence[grpc.aio.Channel], metadata: Metadata = ()) -> None:
         self._channels = channels

@@ -29,10 +29,6 @@ _EVENT_END: Final = b"\n\n"
 async def connected(address: str, access: Access) -> AsyncIterator["HttpCalls"]:
     """Make calls for the time of the block, over as many connections as there are calls at once.
 
-    Args:
-        address: of the HTTP port, host:port.
-        access: what the server asks of its callers.
-
     Yields:
         The calls; a connection is made once a call needs it.
 
@@ -50,12 +46,7 @@ async def connected(address: str, access: Access) -> AsyncIterator["HttpCalls"]:
 
 
 class HttpCalls:
-    """Calls over a pool of connections; the methods are those of `bench.load.calls.Calls`.
-
-    Args:
-        session: with the server.
-        address: of the server, for errors.
-    """
+    """Calls over a pool of connections; the methods are those of `bench.load.calls.Calls`."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
         self._session = session
@@ -105,11 +96,7 @@ class HttpCalls:
 
     @asynccontextmanager
     async def _posted(self, path: str, request: bytes, timeout_s: float) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request, and tell the server its deadline.
-
-        Raises:
-            NoAnswerError: there was no answer, or none to its end.
-        """
+        """Send a request, and tell the server its deadline."""
         headers = {"connect-timeout-ms": str(max(1, int(timeout_s * 1e3)))}
         timeout = aiohttp.ClientTimeout(timeout_s)
         try:
@@ -122,11 +109,7 @@ class HttpCalls:
 
 
 async def _answered(response: aiohttp.ClientResponse) -> bytes:
-    """Read an answer.
-
-    Raises:
-        NoAnswerError: it is an error.
-    """
+    """Read an answer."""
     body = await response.read()
     if response.status != 200:
         raise NoAnswerError(ending_of(response.status, body))
@@ -134,11 +117,7 @@ async def _answered(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
-    """Read the messages of a stream.
-
-    Raises:
-        NoAnswerError: an event is an error.
-    """
+    """Read the messages of a stream."""
     rest = b""
     async for part in response.content.iter_any():
         *events, rest = (rest + part).split(_EVENT_END)
@@ -153,7 +132,6 @@ def ending_of(status: int, body: bytes) -> Ending:
     """Read why a call failed.
 
     Args:
-        status: of HTTP.
         body: of the answer, in JSON by AIP-193 where this server wrote it.
     """
     try:
@@ -170,11 +148,7 @@ def _no_answer(error: errors.DragomanError) -> NoAnswerError:
 
 
 def _tls(access: Access) -> ssl.SSLContext | None:
-    """Make the context of connections; None for plain text.
-
-    Raises:
-        OSError: a file cannot be read, or does not hold what it is to.
-    """
+    """Make the context of connections; None for plain text."""
     if access.tls_ca is None:
         return None
     authorities = read_regular(access.tls_ca)

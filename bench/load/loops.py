@@ -51,7 +51,6 @@ class ClosedLoop:
     """Sends a request when the one before is answered, as a number of patient users do.
 
     Attributes:
-        concurrency: How many requests are unanswered at any moment.
         warmup_s: Requests sent before this moment are not counted in `requests`.
         end_s: No request is sent from this moment on; infinite where `requests` ends the loop.
         requests: How many requests to send after the warm-up; None where `end_s` ends the loop.

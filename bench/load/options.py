@@ -36,9 +36,6 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
 
     Returns:
         The arguments, and the parser for what can be found wrong only later.
-
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument is no good; with 0 after --help.
     """
     parser = build_parser()
     arguments = parser.parse_args(argv)

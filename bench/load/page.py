@@ -48,11 +48,7 @@ class Plot(NamedTuple):
 
 
 def run_page(report: Report) -> str:
-    """Render the page of one run.
-
-    Args:
-        report: with its settings, as --json writes it.
-    """
+    """Render the page of one run."""
     measured = "timeline" in report
     steps = sorted(report["steps"], key=lambda step: float(step["rate"])) if report["mode"] == "ramp" else []
     return _render(
@@ -72,13 +68,7 @@ def run_page(report: Report) -> str:
 
 
 def compare_page(names: Sequence[str], before: Report, after: Report) -> str:
-    """Render the page of two runs.
-
-    Args:
-        names: of the first and the second.
-        before: the first.
-        after: the second.
-    """
+    """Render the page of two runs."""
     rows = compare(before, after)
     runs = {"first": before, "second": after}
     curves = {name: (run["latency_quantiles"], run["completed"]) for name, run in runs.items()}

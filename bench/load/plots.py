@@ -38,7 +38,6 @@ class Drawing:
     """A plot that is being drawn.
 
     Attributes:
-        axes: to draw in.
         svg: the whole, once the block of `drawing` is left.
     """
 
@@ -66,12 +65,7 @@ def drawing(x_label: str, y_label: str, size: tuple[float, float] = _SIZE) -> It
 
 
 def latency_over_time(timelines: Mapping[str, Timeline], size: tuple[float, float] = _SIZE) -> str:
-    """Draw percentiles of every interval; of several runs the p95 of each.
-
-    Args:
-        timelines: by the name of the run.
-        size: in inches.
-    """
+    """Draw percentiles of every interval; of several runs the p95 of each."""
     with drawing("seconds", "latency, ms", size) as plot:
         drawn: list[float] = []
         if len(timelines) == 1:
@@ -162,15 +156,7 @@ def ramp(steps: Sequence[Mapping[str, Any]], target_ms: float) -> str:
 
 
 def server_line(t_s: Sequence[float], values: Sequence[float | None], name: str, color: str, y_label: str) -> str:
-    """Draw one figure of the server over time.
-
-    Args:
-        t_s: [intervals] when each ended.
-        values: [intervals] of the figure.
-        name: of the figure.
-        color: of the line.
-        y_label: its unit.
-    """
+    """Draw one figure of the server over time."""
     with drawing("seconds", y_label) as plot:
         known = [value for value in values if value is not None]
         plot.axes.plot(t_s, floats(values), color=color, label=name)

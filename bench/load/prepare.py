@@ -23,8 +23,6 @@ class Workload:
 
     Attributes:
         template: everything of the requests but their texts and their priority.
-        texts: those of all requests, one request after another.
-        requests: serialized, to be sent in turn.
         bulk: the numbers of those that are of the priority bulk.
     """
 
@@ -52,14 +50,7 @@ def make_workload(
     loop: OpenLoop | ClosedLoop,
     models: Sequence[translation_pb2.Model],
 ) -> Workload:
-    """Draw and serialize what is sent.
-
-    Args:
-        settings: of the load.
-        texts: of the data file.
-        loop: of these settings: says how many requests there will be.
-        models: of the server.
-    """
+    """Draw and serialize what is sent."""
     template = _template(settings, models)
     drawn = _draw_texts(settings, texts, loop)
     requests = serialize_requests(drawn, settings.texts_per_request, template)

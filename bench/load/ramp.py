@@ -29,10 +29,6 @@ class Ramp:
     """A search for the highest rate, and what it has found so far.
 
     Attributes:
-        settings: of each step but the rate and the seed.
-        texts: of the data file.
-        p95_ms: the target.
-        log: is told how each step went.
         steps: so far: the rate, `held`, `why` it did not hold, and what `run_load` reported.
     """
 
@@ -57,12 +53,7 @@ class Ramp:
 
 
 def why_not(report: dict[str, Any], p95_ms: float) -> str | None:
-    """Say why a load did not hold, in a few words; None where it did.
-
-    Args:
-        report: of the load.
-        p95_ms: of the answers, at most.
-    """
+    """Say why a load did not hold, in a few words; None where it did."""
     if unanswered := report["num_requests"] - report["completed"]:
         most = report["errors"][0]
         return f"{unanswered} of {report['num_requests']} not answered, most {most['code']} {most['reason']}"
@@ -89,10 +80,6 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
 
     Args:
         settings: of each step; its duration is set.
-        texts: of the data file.
-        first_rate: requests a second, where the search begins.
-        p95_ms: target of each step.
-        log: is told how each step went.
 
     Returns:
         The report of the step at the highest rate that held, or of the last where none did, and with it
@@ -113,12 +100,7 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
 
 
 def summarize_steps(steps: list[dict[str, Any]], p95_ms: float) -> dict[str, Any]:
-    """Sum up what the steps found.
-
-    Args:
-        steps: of a ramp, in order.
-        p95_ms: its target.
-    """
+    """Sum up what the steps found."""
     held = [step for step in steps if step["held"]]
     best = max(held, key=lambda step: float(step["rate"]), default=None)
     failed = [step for step in steps if not step["held"] and (best is None or step["rate"] > best["rate"])]

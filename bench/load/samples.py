@@ -29,9 +29,7 @@ class Ending(NamedTuple):
     """How requests ended.
 
     Attributes:
-        code: of gRPC.
         reason: of the error; empty for an answer.
-        message: of the first error of the code and the reason.
     """
 
     code: str
@@ -57,15 +55,8 @@ class Table:
     """The requests that count, a row each: all arrays are [requests], all times seconds since the end of the warm-up.
 
     Attributes:
-        due_s: when each was due.
-        sent_s: when it was sent.
-        ended_s: when its answer or its error was there.
         first_text_s: when the first piece of a streamed translation was there; NaN where none was.
         ending: how it ended, as an index of `endings`; 0: it was answered.
-        bulk: whether it was of the priority bulk.
-        sentences: translations received.
-        source_tokens: what the server counted in them.
-        target_tokens: what the server produced for them.
         endings: how requests ended; the first is an answer.
     """
 
@@ -86,11 +77,7 @@ class Table:
         return self.with_outcome(Outcome.ANSWERED)
 
     def only(self, rows: NDArray[np.bool_]) -> Table:
-        """Take some of the requests.
-
-        Args:
-            rows: [requests] which.
-        """
+        """Take some of the requests."""
         columns = {name: column[rows] for name, column in vars(self).items() if name != "endings"}
         return Table(**columns, endings=self.endings)
 
@@ -113,11 +100,8 @@ class Samples:
     """The requests that count: those that were due after the warm-up. All times in seconds since the start.
 
     Attributes:
-        warmup_s: requests due before this moment do not count.
         endings: how requests ended so far; the first is an answer.
         gaps_s: of streams: the time from each piece of a text to the next one.
-        warmup_requests: ended requests that did not count.
-        completed: requests that were answered.
     """
 
     warmup_s: float = 0.0

@@ -23,7 +23,6 @@ class Page(NamedTuple):
 
     Attributes:
         at_s: when it was asked for, on the clock of the load.
-        text: as it came.
     """
 
     at_s: float
@@ -38,12 +37,7 @@ class Scraper:
     """Asks for the page again and again, from a thread."""
 
     def __init__(self, address: str, interval_s: float) -> None:
-        """Ask nothing yet.
-
-        Args:
-            address: of the metrics, host:port.
-            interval_s: seconds between two pages.
-        """
+        """Ask nothing yet."""
         self.pages: list[Page] = []
         self._address = address
         self._interval_s = interval_s
@@ -80,7 +74,6 @@ def server_series(pages: Sequence[Page], start_s: float) -> dict[str, Any]:
     """Compute what the pages say about each interval between two of them, in columns, ready for JSON.
 
     Args:
-        pages: in order.
         start_s: what becomes 0.
 
     Returns:
@@ -96,10 +89,6 @@ def result_cache_share(pages: Sequence[Page], start_s: float) -> float | None:
     """Compute which share of the requested segments came from the result cache, from 0 to 1.
 
     A segment that shared the decoding of an identical one did not. All callers of the server count.
-
-    Args:
-        pages: in order, the last one from after the load.
-        start_s: from the last page up to then on.
 
     Returns:
         The share; None where the pages do not say it, or no segment was asked for.

@@ -8,8 +8,6 @@ def highest_rate(holds: Callable[[float], bool], guess: float, *, growth: float,
     """Find the highest rate that holds, by bisection on a logarithmic scale.
 
     Args:
-        holds: whether a rate holds; taken to be true up to some rate and false beyond.
-        guess: where the search begins, positive.
         growth: by which the bracket is widened, above 1.
         precision: the result is below the truth by at most this share of it.
 

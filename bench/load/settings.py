@@ -11,30 +11,16 @@ class LoadSettings:
     """A load. One of `rate` and `concurrency` is set, and one of `duration_s` and `requests`.
 
     Attributes:
-        address: Where the server is: as gRPC names it, or host:port of its HTTP port.
         rate: Open loop: requests due per second, on average; needs `duration_s`.
         concurrency: Closed loop: requests that are unanswered at any moment.
-        duration_s: How long the load lasts after the warm-up.
-        requests: How many requests are sent after the warm-up.
-        warmup_s: How long the load lasts before any request counts.
-        texts_per_request: Texts in each request.
-        source_language: Sent with each request; may be empty.
-        target_language: Sent with each request; may be empty.
         model: Sent with each request; empty, and no language either: the first model of the server.
-        timeout_s: When a request that is not answered fails with DEADLINE_EXCEEDED.
-        seed: Of the arrivals of the open loop.
         verify_texts: How many distinct texts are sent, each first alone, and every later answer is compared
             with that one; 0: all texts, and nothing is compared.
         words: How many words each text has; None: the texts are sent as they are.
-        repeat_share: Share of the texts that are asked for again and again.
         repeat_zipf: By which exponent of Zipf's law they are.
-        bulk_share: Share of the requests that are of the priority bulk.
         beam_size: Sent with each request; 0: the server's default.
-        stream: Whether translations are streamed.
         goodput_ms: The longest latency of a good answer, in milliseconds; None: any.
         metrics_address: Of the server's metrics, to follow them; empty: they are not asked for.
-        access: What the server asks of its callers.
-        http: Whether requests go over HTTP.
     """
 
     address: str

@@ -9,8 +9,6 @@ class Measure(NamedTuple):
     """A figure that can be a target.
 
     Attributes:
-        field: of the report.
-        at_most: whether less is better.
         of_ramp: whether a ramp has it, and not a run at one rate.
     """
 
@@ -31,12 +29,7 @@ MEASURES: dict[str, Measure] = {
 
 @dataclass(frozen=True)
 class Target:
-    """One target.
-
-    Attributes:
-        name: of the measure.
-        value: at most or at least.
-    """
+    """One target."""
 
     name: str
     value: float
@@ -66,12 +59,7 @@ class Target:
 
 
 def judge(report: Mapping[str, Any], targets: Sequence[Target]) -> list[dict[str, Any]]:
-    """Compare each target with what was measured; what was not measured is a miss.
-
-    Args:
-        report: of a run.
-        targets: to hold it to.
-    """
+    """Compare each target with what was measured; what was not measured is a miss."""
     return [_judge(report.get(target.measure.field), target) for target in targets]
 
 

@@ -19,7 +19,6 @@ class DataFile:
     """The texts of a data file.
 
     Attributes:
-        texts: The source texts, in the order of the file; never empty.
         broken_lines: The numbers, from 1, of the lines that hold no text or are not valid UTF-8.
     """
 
@@ -100,8 +99,6 @@ def serialize_requests(
 
     Args:
         texts: Taken in order; the last request is filled up from the beginning.
-        texts_per_request: How many texts each request holds; may exceed the number of texts.
-        template: Everything of the requests but their texts.
 
     Returns:
         The serialized requests: as few as hold every text.

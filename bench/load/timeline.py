@@ -20,7 +20,6 @@ def bin_width_s(duration_s: float, requests: int) -> float:
 
     Args:
         duration_s: of a long one there may be more: no width is above an hour.
-        requests: in the whole duration.
     """
     bins = min(max(requests // _REQUESTS_A_BIN, _FEWEST_BINS), _MOST_BINS)
     return next((width_s for width_s in _WIDTHS_S if duration_s <= bins * width_s), _WIDTHS_S[-1])
@@ -33,7 +32,6 @@ def timeline(table: Table, width_s: float | None = None) -> dict[str, Any]:
     requests that were due in the interval: None where there is none.
 
     Args:
-        table: the requests.
         width_s: of an interval; None: as the duration suggests.
 
     Returns:

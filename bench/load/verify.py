@@ -38,20 +38,11 @@ class Verifier:
     """Learns the answers given alone, then compares those under load.
 
     Attributes:
-        learnt: Texts that were sent alone so far.
-        unanswered: Of them those that got an error, with which nothing can be compared.
-        compared: Translations under load that were held against the one given alone.
-        different: Of them those that were not equal.
         examples: The first differences: the text, what it became alone, and under load.
     """
 
     def __init__(self, texts: Sequence[str], texts_per_request: int) -> None:
-        """Learn nothing yet; know which texts each request holds.
-
-        Args:
-            texts: As they were given to `serialize_requests`.
-            texts_per_request: Likewise.
-        """
+        """Learn nothing yet; know which texts each request holds."""
         self.learnt = 0
         self.unanswered = 0
         self.compared = 0
@@ -66,7 +57,6 @@ class Verifier:
 
         Args:
             translate: Serialized request to its reply; raises a NoAnswerError where there is none.
-            template: Everything of the requests but their texts.
         """
         head = template.SerializeToString()
         for text in dict.fromkeys(self._texts):
@@ -84,12 +74,7 @@ class Verifier:
             self.learnt += 1
 
     def check(self, request: int, translations: Sequence[translation_pb2.TranslatedText]) -> None:
-        """Compare the answer to a request.
-
-        Args:
-            request: Its number in what `serialize_requests` gave.
-            translations: The answer.
-        """
+        """Compare the answer to a request."""
         first = request * self._texts_per_request
         for index, translation in enumerate(translations, first):
             text = self._texts[index % len(self._texts)]

@@ -21,8 +21,6 @@ class WordCounts:
     Attributes:
         kind: `fixed`: always `first`; `uniform`: from `first` to `second`, all alike; `lognormal`: half below
             `first`, with `second` the standard deviation of the logarithm.
-        first: as said.
-        second: as said; 0 where the kind has no second.
     """
 
     kind: Literal["fixed", "uniform", "lognormal"]
@@ -69,9 +67,7 @@ def texts_of_lengths(texts: Sequence[str], words: NDArray[np.int64], seed: int) 
     """Make texts of given lengths: each begins where a text of the file begins, and goes on through the next ones.
 
     Args:
-        texts: of the file, at least one word in all of them together.
         words: [drawn] how many words each has.
-        seed: of where they begin.
     """
     split = [text.split() for text in texts]
     begins = np.concatenate([[0], np.cumsum([len(part) for part in split])])[:-1]
@@ -95,10 +91,6 @@ def repeated(texts: int, count: int, share: float, exponent: float, seed: int) -
 
     Args:
         texts: how many there are; the first of them, POPULAR_TEXTS or half, are the popular ones.
-        count: of draws.
-        share: of draws that are of a popular text, by Zipf's law, on average.
-        exponent: of the law.
-        seed: of all that is random.
 
     Returns:
         [count] indices of texts.

@@ -29,14 +29,7 @@ from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 
 
 def main(argv: list[str]) -> int:
-    """Run the storm and print what came of it.
-
-    Returns:
-        0; 1 when a target was missed, or a server did not start.
-
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument or a file is no good.
-    """
+    """Run the storm and print what came of it."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     try:

@@ -35,16 +35,8 @@ class Plan:
     """What is run.
 
     Attributes:
-        texts: to translate.
-        texts_per_request: in each request.
         factor: the rate of the storm, as a multiple of the sustainable one.
-        peak_s: how long the sustainable rate is measured, before the storm and after it.
-        steady_s: how long the latency below it is measured.
-        storm_s: how long the storm lasts.
         delay_share: how long an interactive request may wait for others, as a share of the p95 of the steady load.
-        timeout_s: of each request.
-        seed: of the arrivals.
-        serve: more arguments of `dragoman serve`.
     """
 
     texts: Sequence[str]
@@ -61,12 +53,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Storm:
-    """What came of it.
-
-    Attributes:
-        figures: to be held to the targets.
-        report: all figures, ready for JSON.
-    """
+    """What came of it."""
 
     figures: Figures
     report: dict[str, Any]
@@ -87,10 +74,6 @@ class _Seen:
 
 def drive(plan: Plan, log: Log) -> Storm:
     """Run everything.
-
-    Args:
-        plan: of it.
-        log: is told how far it is.
 
     Raises:
         ServerError: a server did not start, or answered nothing.

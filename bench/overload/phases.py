@@ -16,14 +16,7 @@ _RECOVERED_SHARE, _WINDOW_S, _STRIDE_S = 0.9, 1.0, 0.1
 
 @dataclass(frozen=True)
 class Phase:
-    """A time of one rate.
-
-    Attributes:
-        name: for people.
-        rate: requests a second, on average.
-        from_s: when it begins.
-        to_s: when it ends.
-    """
+    """A time of one rate."""
 
     name: str
     rate: float
@@ -43,12 +36,7 @@ def in_a_row(parts: Sequence[tuple[str, float, float]]) -> list[Phase]:
 
 
 def arrivals(phases: Sequence[Phase], seed: int) -> NDArray[np.float64]:
-    """Draw [requests] when each is due: in each phase a Poisson process.
-
-    Args:
-        phases: in a row.
-        seed: of all of them.
-    """
+    """Draw [requests] when each is due: in each phase a Poisson process."""
     drawn = [
         phase.from_s + poisson_arrivals(phase.rate, phase.duration_s, seed + number)
         for number, phase in enumerate(phases)
@@ -77,8 +65,6 @@ def recovery_s(table: Table, end_s: float, bound_ms: float) -> float | None:
     """Find how long after a storm the server is as it was before.
 
     Args:
-        table: of the whole load.
-        end_s: when the storm ended.
         bound_ms: the p95 of a steady load.
 
     Returns:

@@ -12,12 +12,7 @@ from bench.overload.targets import P95_FACTOR
 
 
 def plot(report: Mapping[str, Any], file: Path) -> None:
-    """Draw three panels over one axis of time, the storm shaded.
-
-    Args:
-        report: of `drive`.
-        file: the PNG.
-    """
+    """Draw three panels over one axis of time, the storm shaded."""
     with plotting.picture(file, (11, 8.2)) as figure:
         rates, latency, memory = figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 1.6))
         _rates(rates, report)

@@ -14,10 +14,7 @@ class Figures(NamedTuple):
 
     Attributes:
         peak: answers a second of as many patient clients as keep a server busy: the mean of before and after.
-        steady_p95_ms: of an open loop at the steady share of that.
-        storm_goodput: answers a second in the storm.
         storm_p95_ms: of the requests of the storm that were answered; None where none was.
-        requests: of the load with the storm in it, all of them.
         neither: of them those that were neither answered nor refused.
         recovery_s: from the end of the storm; None: not in the time that was watched.
         memory_growth: in the storm, as a share; None where it was not seen.
@@ -34,14 +31,7 @@ class Figures(NamedTuple):
 
 
 class Check(NamedTuple):
-    """One target.
-
-    Attributes:
-        name: what is asked.
-        target: how much, for people.
-        measured: what there was, for people.
-        passed: whether that is enough.
-    """
+    """One target."""
 
     name: str
     target: str

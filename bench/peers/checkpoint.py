@@ -19,8 +19,6 @@ class Checkpoint:
     """The configuration and weights of a trained model.
 
     Attributes:
-        folder: where it lies.
-        config: the fields of its config.json, by name.
         weights: fp32, by the names of the training code.
     """
 

@@ -27,11 +27,8 @@ class Program:
     """One side of a comparison.
 
     Attributes:
-        name: for reports.
-        precision: of its arithmetic.
         offline: settings to choose from when all sentences are there at once.
         single: settings to choose from when there is one sentence at a time.
-        open: loads the model under settings.
     """
 
     name: str

@@ -16,15 +16,7 @@ _ACTIVATIONS = {
 
 
 def convert(checkpoint: Checkpoint, out: Path) -> Path:
-    """Write the CTranslate2 model, in fp32: it is quantized as it is loaded.
-
-    Args:
-        checkpoint: what to convert.
-        out: folder that is made.
-
-    Returns:
-        The folder.
-    """
+    """Write the CTranslate2 model, in fp32: it is quantized as it is loaded."""
     spec = _spec(checkpoint)
     spec.validate()
     spec.optimize()

@@ -17,15 +17,7 @@ _COMPUTE_TYPES = {"fp32": "float32", "int8": "int8"}
 
 
 def program(model: Path, checkpoint: Checkpoint, precision: str, *, quick: bool = False, beam_size: int = 1) -> Program:
-    """Make a side of a converted model, and the settings worth a try.
-
-    Args:
-        model: folder that `convert` wrote.
-        checkpoint: from which it was made.
-        precision: fp32 or int8.
-        quick: offer fewer settings.
-        beam_size: as in `Ids.translate`.
-    """
+    """Make a side of a converted model, and the settings worth a try."""
     threads = cores.available()
     one, together = {"inter_threads": 1, "intra_threads": 1}, {"inter_threads": 1, "intra_threads": threads}
     side_by_side = {"inter_threads": threads, "intra_threads": 1}
@@ -49,9 +41,6 @@ class Ids:
         """Load a converted model.
 
         Args:
-            model: folder that `convert` wrote.
-            checkpoint: from which it was made.
-            precision: fp32 or int8.
             settings: `inter_threads`, batches decoded at a time, and `intra_threads` of each.
         """
         source, target = checkpoint.tokenizer_files()
@@ -73,9 +62,6 @@ class Ids:
         it ends a search once `beam_size` hypotheses have ended; ours goes on while a live one scores better.
 
         Args:
-            sources: ids of each sentence, with the end-of-sentence id.
-            limit: target tokens of each at most.
-            beam_size: hypotheses that are kept; 1: greedy decoding.
             batching: `max_batch_size` and `batch_type`; without, all are one batch.
 
         Returns:

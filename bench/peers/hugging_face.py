@@ -22,7 +22,6 @@ def program(checkpoint: Checkpoint, *, quick: bool = False) -> Program:
 
     Args:
         checkpoint: with normalization before each part, as the class that holds it has.
-        quick: offer fewer settings.
     """
     threads = cores.available()
     model = load(checkpoint)

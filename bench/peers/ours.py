@@ -18,8 +18,6 @@ def program(folder: Path, *, quick: bool = False, beam_size: int = 1, slots: Seq
     """Make a side of the engine on a bundle, and the settings worth a try.
 
     Args:
-        folder: of the bundle.
-        quick: offer fewer settings.
         beam_size: hypotheses that are kept, each in a slot; 1: greedy decoding.
         slots: of a thread, that are worth a try where all sentences are there at once; None: the usual ones.
     """

@@ -56,10 +56,7 @@ def write_checkpoint(folder: Path, config: dict[str, Any], tokens: int, seed: in
     """Write config.json, model.safetensors, tokenizer.model and parity.tsv.
 
     Args:
-        folder: is made.
-        config: as `BASE`.
         tokens: source tokens of a sentence, the end-of-sentence id among them.
-        seed: of weights and sentences.
     """
     random = np.random.default_rng(seed)
     folder.mkdir(parents=True)

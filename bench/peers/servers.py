@@ -19,9 +19,6 @@ class Server:
     """One side of a comparison of servers.
 
     Attributes:
-        name: for reports.
-        precision: of its arithmetic.
-        choices: settings to choose from.
         command: starts a server under settings, once its addresses are appended.
     """
 
@@ -32,13 +29,7 @@ class Server:
 
 
 def our_server(bundle: Path, precision: str, *, quick: bool = False) -> Server:
-    """Run `dragoman serve` on a bundle.
-
-    Args:
-        bundle: its folder.
-        precision: of the bundle.
-        quick: offer fewer settings.
-    """
+    """Run `dragoman serve` on a bundle."""
     threads = cores.available()
     choices = [{"threads": threads, "slots": slots} for slots in ((32,) if quick else (8, 16, 32))]
     command = serve_command("--models", bundle, *_EVERYTHING_DECODED)
@@ -46,15 +37,7 @@ def our_server(bundle: Path, precision: str, *, quick: bool = False) -> Server:
 
 
 def ctranslate2_server(bundle: Path, checkpoint: Path, model: Path, precision: str, *, quick: bool = False) -> Server:
-    """Run CTranslate2 with a static dynamic batcher behind our servicer.
-
-    Args:
-        bundle: made of the same weights, for limits and tokenizer.
-        checkpoint: folder of the weights.
-        model: folder of the converted model.
-        precision: fp32 or int8.
-        quick: offer fewer settings.
-    """
+    """Run CTranslate2 with a static dynamic batcher behind our servicer."""
     threads = cores.available()
     parallel = {"inter_threads": threads, "intra_threads": 1}
     choices = [

@@ -30,11 +30,8 @@ class StaticBatcher:
         """Make threads, and do not start them yet.
 
         Args:
-            mailbox: where segments come from; of this batcher alone.
             translate: decodes one batch; called by several threads at a time.
-            size: segments of a batch at most.
             wait_s: how long the first segment of a batch waits for others; 0: takes those that wait with it.
-            workers: batches that run at a time.
         """
         self._mailbox = mailbox
         self._worker = mailbox.register_worker()

@@ -37,7 +37,6 @@ class Sentence(NamedTuple):
     """What one sentence takes by itself.
 
     Attributes:
-        source_tokens: that it has.
         alone_s: of the core, for a call of it on an idle replica: the least of all rounds.
     """
 
@@ -49,9 +48,7 @@ class Occupancy(NamedTuple):
     """What a call costs beside others.
 
     Attributes:
-        clients: that call all the time.
         inside: calls in the server, on average.
-        cost_s: of the core, for each call.
     """
 
     clients: int
@@ -60,13 +57,7 @@ class Occupancy(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What a number of replicas costs.
-
-    Attributes:
-        replicas: that share the calls.
-        cost_s: of all their cores, for each call.
-        calls_per_s: that were answered, while the load used the same cores.
-    """
+    """What a number of replicas costs."""
 
     replicas: int
     cost_s: float
@@ -77,10 +68,7 @@ class Measured(NamedTuple):
     """All of it.
 
     Attributes:
-        sentences: all that calls were made of.
-        occupancies: from one client on.
         refusal_s: of the core, for a call that is refused: one that names no model of the server.
-        scales: of one and of two replicas.
     """
 
     sentences: list[Sentence]
@@ -93,11 +81,7 @@ def measure(bundle: Path, texts: Sequence[str], seconds: float, rounds: int, log
     """Measure everything.
 
     Args:
-        bundle: of the model.
-        texts: sentences; each call has one.
-        seconds: of each load.
         rounds: of each, of which the one with the least cost counts: others use the machine too.
-        log: is told how far it is.
 
     Raises:
         BundleError: there is no bundle.

@@ -35,14 +35,7 @@ _HEAD = f"{'operator':<40}{'calls':>6}{'us':>9}{'share':>8}{'M madds':>10}{'MB':
 
 
 def main(argv: list[str]) -> int:
-    """Measure a bundle and print its tables.
-
-    Returns:
-        0.
-
-    Raises:
-        SystemExit: With 2, after one line on stderr, when an argument or the bundle is no good.
-    """
+    """Measure a bundle and print its tables."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     try:
@@ -69,11 +62,7 @@ def build_parser() -> Parser:
 
 
 def _shape(arguments: argparse.Namespace, bundle: Bundle) -> Shape:
-    """Check the bounds of the arguments.
-
-    Raises:
-        ValueError: one is not; the message names it.
-    """
+    """Check the bounds of the arguments."""
     limits = {
         "rows": 4096,
         "source": bundle.manifest.max_source_tokens,

@@ -52,10 +52,8 @@ class Cost:
 
     Attributes:
         label: the operator's name; of products and attentions also what tells them from others of that name.
-        group: what kind of work it is.
         peak: which measured peak its multiply-adds are held against.
         multiply_adds: 0 for all that is neither a product nor an attention.
-        bytes: read and written.
     """
 
     label: str
@@ -77,10 +75,7 @@ def cost(operator: str, inputs: list[Array], outputs: list[Array], keys: Keys) -
     """Compute the cost of one run of an operator.
 
     Args:
-        operator: its name in the graph, after the runtime's own optimizations.
         inputs: without weights that the runtime has packed.
-        outputs: all of them.
-        keys: what its attention sees, if it is one.
     """
     if operator in _INT8_PRODUCTS:
         return _product(operator, inputs, outputs, "int8_product", weight_bytes=1)

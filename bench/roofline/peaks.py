@@ -33,12 +33,7 @@ _IR_VERSION, _OPSET = 10, 20
 
 
 class ProfilerCost(NamedTuple):
-    """What the profiler adds to the time of an operator: it writes down every input and result before it looks up.
-
-    Attributes:
-        base_us: microseconds for any operator.
-        per_array_us: microseconds more for each input and result.
-    """
+    """What the profiler adds to the time of an operator: it writes down every input and result before it looks up."""
 
     base_us: float
     per_array_us: float
@@ -86,12 +81,7 @@ def _idle_us(inputs: int) -> float:
 
 
 def idle_graph(operators: int, inputs: int) -> onnx.ModelProto:
-    """Make a chain of operators that pass on what they get, from `value_0`, fp32 [any size, 1, 1].
-
-    Args:
-        operators: in the chain.
-        inputs: of each.
-    """
+    """Make a chain of operators that pass on what they get, from `value_0`, fp32 [any size, 1, 1]."""
     nodes = [helper.make_node("Max", [f"value_{index}"] * inputs, [f"value_{index + 1}"]) for index in range(operators)]
     shape: list[int | str] = ["size", 1, 1]
     return _model(nodes, ("value_0", TensorProto.FLOAT, shape), (f"value_{operators}", shape), {})

@@ -38,8 +38,6 @@ class Shape:
     """What is run: in turn `target` runs without the profiler and as many with it, so that both see the same weather.
 
     Attributes:
-        rows: sentences at a time.
-        source: tokens of each source, the end of the sentence included.
         target: tokens that are decoded of each before the next sentences come.
         runs: of each graph, at least.
     """
@@ -60,11 +58,7 @@ class Shape:
         return self.target // WARM_UP_PART
 
     def typical(self, us: Sequence[float]) -> float:
-        """Estimate the microseconds of a run on an idle processor: at each token the faster rounds' time.
-
-        Args:
-            us: of every run, in order.
-        """
+        """Estimate the microseconds of a run on an idle processor: at each token the faster rounds' time."""
         rounds = np.array(us).reshape(self.rounds, self.target)
         return float(np.quantile(rounds[WARM_UP_ROUNDS:, self.unsettled :], FASTER, axis=0).mean())
 
@@ -75,7 +69,6 @@ class Operator:
 
     Attributes:
         cost: of all calls in one run of the graph.
-        calls: in one run.
         us: microseconds of all calls in one run.
     """
 
@@ -89,9 +82,7 @@ class Profile:
     """One graph.
 
     Attributes:
-        graph: encoder or decoder.
         wall_us: microseconds of a run, called as the engine calls it, without the profiler.
-        operators: the one that takes longest first.
     """
 
     graph: str
@@ -110,14 +101,7 @@ def sentences_of(bundle: Bundle, shape: Shape, limit: int = 1) -> Sentences:
 
 
 def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder: Path) -> Profile:
-    """Run the encoder over a micro-batch of all rows.
-
-    Args:
-        bundle: whose encoder.
-        shape: what to run.
-        profiler: what the profiler adds to the time of every operator.
-        folder: where the profiler may write.
-    """
+    """Run the encoder over a micro-batch of all rows."""
     sources = sentences_of(bundle, shape).sources
 
     def a_round(encoder: EncoderSession) -> list[float]:
@@ -131,14 +115,7 @@ def profile_encoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder
 
 
 def profile_decoder(bundle: Bundle, shape: Shape, profiler: ProfilerCost, folder: Path) -> Profile:
-    """Run the decoder step over all rows, as the engine does: caches written in place, every output bound.
-
-    Args:
-        bundle: whose decoder.
-        shape: what to run.
-        profiler: what the profiler adds to the time of every operator.
-        folder: where the profiler may write.
-    """
+    """Run the decoder step over all rows, as the engine does: caches written in place, every output bound."""
     memories = EncoderSession(bundle, "cpu").encode(sentences_of(bundle, shape).sources)
     slots = SlotTable(bundle.manifest, shape.rows)
 
@@ -161,10 +138,7 @@ def _in_turn(
 
     Args:
         a_round: runs the one or the other; gives the microseconds of each run.
-        plain: what runs without the profiler.
-        profiled: what runs with it.
         end: ends the profiler; gives the name of its file.
-        rounds: of each.
     """
     walls_us: list[float] = []
     for _ in range(rounds):
@@ -213,14 +187,7 @@ def engine_python_us(bundle: Bundle, shape: Shape) -> float | None:
 
 
 def summarize(events: Iterable[dict[str, Any]], keys: Keys, shape: Shape, profiler: ProfilerCost) -> list[Operator]:
-    """Put operators of one label together.
-
-    Args:
-        events: of onnxruntime's profiler, in its order.
-        keys: what attentions see.
-        shape: what was run.
-        profiler: what the profiler adds to the time of every operator.
-    """
+    """Put operators of one label together."""
     runs = list(_runs(events))
     us: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(runs))
     costs: dict[str, list[Cost]] = defaultdict(list)

@@ -1,6 +1,7 @@
 """The frame of every measurement: its command line, its errors, its tables, its file, its exit code.
 
-Figures are names to numbers, texts, and lists of rows. `checks` are names of what must be so, and whether it is.
+Figures are names to numbers, texts, and lists of rows. `checks` are names of what must be so, and whether it is;
+`details` are for the file only.
 """
 
 import argparse
@@ -66,7 +67,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
     """Write figures as a list, and each list of rows as a table; a figure that is None is left out."""
     lines = [f"NOT SO: {name}" for name in not_held(figures)]
     for name, value in figures.items():
-        if name == "checks" or value is None:
+        if name in ("checks", "details") or value is None:
             continue
         if is_table(value):
             lines += ["", *table(value), ""]

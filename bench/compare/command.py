@@ -3,9 +3,10 @@
     dragoman bench compare --data test.tsv.xz --plot compare.png --results RESULTS.md    everything
     dragoman bench compare --data test.tsv.xz --parts offline,single --models default    some of it
     dragoman bench compare --models base --peers ctranslate2 --parts offline --quick     a first impression
+    dragoman bench compare --data test.tsv.xz --parts offline --beam-sizes 1,2,4         beam search, speed and BLEU
 
 Both sides are measured in one run and in turn, each at the best settings that a small sweep finds, with the same
-weights and sentences, greedily; ratios are of neighbouring rounds. What Dragoman could remember of earlier requests
+weights and sentences; ratios are of neighbouring rounds. What Dragoman could remember of earlier requests
 is switched off. In process tokenizing is left out; served, both sides tokenize by the same code.
 
   offline   all sentences at once: sentences a second
@@ -16,6 +17,10 @@ is switched off. In process tokenizing is left out; served, both sides tokenize 
 
   default   the model of --model-folder, on the sentences of --data
   base      6+6 layers, width 512, vocabulary 32,000, random weights; 25 tokens in and out
+
+Servers and transformers decode greedily. A beam has a length penalty of 1; CTranslate2's counts no end-of-sentence
+token, and it ends a search sooner: see `bench.peers.ct2`. The random weights never end a sentence by themselves, so
+every hypothesis of both sides goes on to the limit. BLEU is of the sentences of --data that have a target.
 """
 
 import argparse
@@ -24,13 +29,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.arguments import count, input_file, make_parser, output_file, some_of
+from bench.arguments import count, counts, input_file, make_parser, output_file, some_of
 from bench.compare.inprocess import Outcome
 from bench.compare.report import as_dict, as_markdown
 from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
 from bench.files import write_json
 from bench.load.texts import DataFileError
 from bench.log import log_with_time
+from bench.peers import ours
 from bench.server_process import ServerError
 from dragoman.arguments import Parser
 from dragoman.exit_codes import EXIT_OK
@@ -44,6 +50,8 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     if "default" in arguments.models and arguments.data is None:
         parser.error("argument --data: the default model is measured on real sentences; give a file of them")
+    if max(arguments.beam_sizes) > (most := min(ours.BEAM_SLOTS)):
+        parser.error(f"argument --beam-sizes: must be at most {most}")
     plan = Plan(**{name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__})
     try:
         with tempfile.TemporaryDirectory(prefix="dragoman-compare-") as scratch:
@@ -82,6 +90,7 @@ def build_parser() -> Parser:
     served = ("default",)  # searching rates takes minutes a model
     add("--served-models", type=some_of(MODELS), default=served, metavar="NAME,...", help="as servers (default)")
     add("--precision", choices=("int8", "fp32"), default="int8", help="transformers run in fp32 (%(default)s)")
+    add("--beam-sizes", type=counts, default=[1], metavar="N,...", help="beside CTranslate2; 1 is greedy decoding (1)")
     add("--rounds", type=count, default=5, metavar="N", help="measurements of each side (%(default)s)")
     add("--quick", action="store_true", help="fewer settings and shorter measurements")
     add("--work", type=Path, metavar="DIR", help="keep bundles and converted models here, and use those that are here")

@@ -16,6 +16,8 @@ from bench.sentences import Sentences, equal_sentences
 PAUSE_S = 0.3
 WARM_UP = 64
 
+Score = Callable[[Sequence[list[int]]], float | None]
+
 
 @dataclass(frozen=True)
 class Part:
@@ -55,6 +57,7 @@ class Outcome:
         names: of the two sides, ours first.
         figures: [sides][rounds].
         agreement: of what they translated; None where that was not looked at.
+        bleu: of both; None where there are no references, or no sacrebleu.
     """
 
     model: str
@@ -67,6 +70,7 @@ class Outcome:
     sweeps: tuple[Sequence[Trial], Sequence[Trial]]
     figures: tuple[Sequence[float], Sequence[float]]
     agreement: Agreement | None = None
+    bleu: Sequence[float | None] = (None, None)
 
     @property
     def ratio(self) -> Ratio:
@@ -108,12 +112,19 @@ def sweep(part: Part, program: Program, sentences: Sentences, log: Log) -> list[
 
 
 def compare(
-    part: Part, model: str, programs: tuple[Program, Program], sentences: Sentences, rounds: int, log: Log
+    part: Part,
+    model: str,
+    programs: tuple[Program, Program],
+    sentences: Sentences,
+    rounds: int,
+    log: Log,
+    score: Score | None = None,
 ) -> Outcome:
     """Sweep both programs, then measure each at its best, in turn.
 
     Args:
         programs: ours, then theirs.
+        score: gives BLEU of all target ids.
     """
     trials = [sweep(part, program, sentences, log) for program in programs]
     best = [best_of(tried, higher_is_better=part.higher_is_better).settings for tried in trials]
@@ -132,7 +143,7 @@ def compare(
             [lambda p=p, c=c: measure(p, c) for p, c in zip(programs, opened, strict=True)],  # type: ignore[misc]
             rounds,
         )
-        agreement = Agreement.of(*(side.translate(sentences) for side in opened)) if part is OFFLINE else None
+        translations = [side.translate(sentences) for side in opened] if part is OFFLINE else []
     return Outcome(
         model=model,
         part=part.name,
@@ -143,7 +154,8 @@ def compare(
         settings=(best[0], best[1]),
         sweeps=(trials[0], trials[1]),
         figures=(figures[0], figures[1]),
-        agreement=agreement,
+        agreement=Agreement.of(*translations) if translations else None,
+        bleu=[score(ids) for ids in translations] if score and translations else (None, None),
     )
 
 

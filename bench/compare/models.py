@@ -1,11 +1,11 @@
 """The models that are compared: for each its bundle, its checkpoint, its CTranslate2 model and its sentences."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.exported import exported
-from bench.load.texts import read_data_file
+from bench.load.texts import DataFileError, read_data_file, read_pairs
 from bench.peers import random_model
 from bench.peers.checkpoint import Checkpoint
 from bench.peers.convert import convert
@@ -26,6 +26,7 @@ class Model:
 
     Attributes:
         max_target_tokens: that requests ask for; None: the model's limit.
+        references: human translations by text, where the data has them.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Model:
     sentences: Sentences
     texts: list[str]
     max_target_tokens: int | None = None
+    references: Mapping[str, str] = field(default_factory=dict)
 
     def take(self, places: Sequence[int]) -> "Model":
         """Return it with the sentences at these places only."""
@@ -86,7 +88,15 @@ def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model
     checkpoint = Checkpoint.open(folder / "checkpoint")
     bundle = folder / "bundle" if precision == "int8" else exported(checkpoint.folder, precision, work / "default")
     sentences, texts = real_sentences(bundle, data)
-    return Model("default", bundle, checkpoint, converted(checkpoint, work / "default"), sentences, texts)
+    theirs = converted(checkpoint, work / "default")
+    return Model("default", bundle, checkpoint, theirs, sentences, texts, references=_references(data))
+
+
+def _references(data: Path) -> dict[str, str]:
+    try:
+        return dict(zip(*read_pairs(data), strict=True))
+    except DataFileError:  # texts alone
+        return {}
 
 
 def base_model(precision: str, work: Path) -> Model:

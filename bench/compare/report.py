@@ -6,16 +6,15 @@ from statistics import median
 from typing import Any
 
 from bench.compare.inprocess import Outcome, describe
+from bench.frame import table
 from bench.machine import installed, machine, now
 
 _PACKAGES = ("dragoman", "onnxruntime", "ctranslate2", "transformers", "torch")
-_HEAD = "| model | part | unit | Dragoman | peer | ratio (spread) | equal sentences, target tokens | settings |"
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
     """Write a table of medians, and of the ratios of neighbouring rounds with their spread."""
-    rows = [_row(outcome) for outcome in outcomes]
-    return "\n".join([origin(), "", _HEAD, "|---" * (_HEAD.count("|") - 1) + "|", *rows])
+    return "\n".join([origin(), "", *table(rows(outcomes))])
 
 
 def origin() -> str:
@@ -30,19 +29,34 @@ def as_dict(outcomes: Sequence[Outcome], arguments: Mapping[str, Any]) -> dict[s
     return {
         **_where(),
         "arguments": dict(arguments),
-        "outcomes": [{**asdict(outcome), "ratio": asdict(outcome.ratio)} for outcome in outcomes],
+        "outcomes": outcomes_as_dicts(outcomes),
     }
 
 
-def _row(outcome: Outcome) -> str:
+def outcomes_as_dicts(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Return every setting that was tried, and every round."""
+    return [{**asdict(outcome), "ratio": asdict(outcome.ratio)} for outcome in outcomes]
+
+
+def rows(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
+    """Make a row of each outcome: of both sides the median."""
+    return [_row(outcome) for outcome in outcomes]
+
+
+def _row(outcome: Outcome) -> dict[str, str]:
     ours, theirs = (f"{median(figures):.4g}" for figures in outcome.figures)
-    peer = f"{outcome.names[1]} {outcome.precisions[1]}: {theirs}"
-    settings = "; ".join(map(describe, outcome.settings))
     better = "higher" if outcome.higher_is_better else "lower"
-    unit = f"{outcome.unit}, {better} is better"
-    ours = f"{outcome.precisions[0]}: {ours}"
-    cells = [outcome.model, outcome.part, unit, ours, peer, str(outcome.ratio), _agreement(outcome), settings]
-    return f"| {' | '.join(cells)} |"
+    return {
+        "model": outcome.model,
+        "part": outcome.part,
+        "unit": f"{outcome.unit}, {better} is better",
+        "Dragoman": f"{outcome.precisions[0]}: {ours}",
+        "peer": f"{outcome.names[1]} {outcome.precisions[1]}: {theirs}",
+        "ratio (spread)": str(outcome.ratio),
+        "equal sentences, target tokens": _agreement(outcome),
+        "BLEU": "-" if None in outcome.bleu else " and ".join(f"{score:.1f}" for score in outcome.bleu),
+        "settings": "; ".join(map(describe, outcome.settings)),
+    }
 
 
 def _agreement(outcome: Outcome) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.compare.inprocess import OFFLINE, SINGLE, Outcome, compare
+from bench.bleu import bleu
+from bench.compare.inprocess import OFFLINE, SINGLE, Outcome, Score, compare
 from bench.compare.models import Model, base_model, default_model
 from bench.compare.served import QUICK, Timing, compare_served, requests_of
 from bench.log import Log
@@ -12,6 +13,7 @@ from bench.peers import ct2, ours
 from bench.peers.contender import Program
 from bench.peers.servers import ctranslate2_server, our_server
 from dragoman.bundle import Bundle
+from dragoman.tokenizer import Tokenizer
 
 PARTS = ("offline", "single", "served")
 MODELS = ("default", "base")
@@ -35,6 +37,7 @@ class Plan:
     Attributes:
         precision: int8 or fp32, of ours and of CTranslate2; transformers run in fp32.
         data: its sentences; None where it is not compared.
+        beam_sizes: 1 is greedy decoding. Larger ones are measured in process, beside CTranslate2.
     """
 
     parts: Sequence[str]
@@ -46,6 +49,7 @@ class Plan:
     quick: bool
     model_folder: Path
     data: Path | None
+    beam_sizes: Sequence[int] = (1,)
 
 
 def run(plan: Plan, work: Path, log: Log) -> Iterator[Outcome]:
@@ -60,7 +64,9 @@ def run(plan: Plan, work: Path, log: Log) -> Iterator[Outcome]:
         log(f"{name}: making what is compared")
         model = _model(name, plan, work)
         for peer in plan.peers:
-            yield from _in_process(model, peer, plan, log)
+            for beam_size in plan.beam_sizes:
+                if beam_size == 1 or peer == ct2.NAME:
+                    yield from _in_process(model, peer, beam_size, plan, log)
         if "served" in plan.parts and ct2.NAME in plan.peers and name in plan.served_models:
             yield from _served(model, plan, log)
 
@@ -73,7 +79,7 @@ def _model(name: str, plan: Plan, work: Path) -> Model:
     return default_model(plan.model_folder, plan.data, plan.precision, work)
 
 
-def _in_process(model: Model, peer: str, plan: Plan, log: Log) -> Iterator[Outcome]:
+def _in_process(model: Model, peer: str, beam_size: int, plan: Plan, log: Log) -> Iterator[Outcome]:
     parts = [
         (part, count)
         for part, count in zip((OFFLINE, SINGLE), _COUNTS[model.name, peer], strict=True)
@@ -81,17 +87,31 @@ def _in_process(model: Model, peer: str, plan: Plan, log: Log) -> Iterator[Outco
     ]
     if not parts:
         return
-    programs = ours.program(model.bundle, quick=plan.quick), _peer(model, peer, plan)
+    programs = (
+        ours.program(model.bundle, quick=plan.quick, beam_size=beam_size),
+        _peer(model, peer, beam_size, plan),
+    )
+    name = model.name if beam_size == 1 else f"{model.name}, beam {beam_size}"
     rounds = plan.rounds if peer == ct2.NAME else min(plan.rounds, _FEW_ROUNDS)
     for part, count in parts:
-        sentences = model.sentences.pick(count // 4 if plan.quick else count)
-        log(f"{model.name} {part.name}, {peer}: {len(sentences)} sentences")
-        yield compare(part, model.name, programs, sentences, rounds, log)
+        some = model.pick(count // 4 if plan.quick else count)
+        log(f"{name} {part.name}, {peer}: {len(some.sentences)} sentences")
+        yield compare(part, name, programs, some.sentences, rounds, log, _score(some))
 
 
-def _peer(model: Model, peer: str, plan: Plan) -> Program:
+def _score(model: Model) -> Score | None:
+    """Return what gives BLEU of the sentences that have a reference; None where none has."""
+    places = [place for place, text in enumerate(model.texts) if text in model.references]
+    if not places:
+        return None
+    tokenizer, references = Tokenizer.open(model.bundle), [model.references[model.texts[place]] for place in places]
+    return lambda targets: bleu([tokenizer.decode(targets[place]) for place in places], references)
+
+
+def _peer(model: Model, peer: str, beam_size: int, plan: Plan) -> Program:
     if peer == ct2.NAME:
-        return ct2.program(model.ctranslate2, model.checkpoint, plan.precision, quick=plan.quick)
+        theirs, precision = model.ctranslate2, plan.precision
+        return ct2.program(theirs, model.checkpoint, precision, quick=plan.quick, beam_size=beam_size)
     from bench.peers import hugging_face  # here: torch takes seconds, and threads
 
     return hugging_face.program(model.checkpoint, quick=plan.quick)

@@ -1,6 +1,5 @@
 """Dragoman's own engine as a side of a comparison, in this process, with nothing remembered between sentences."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from bench.peers.contender import Program, Settings
@@ -12,22 +11,19 @@ from service.engine.offline import OfflineEngine
 from service.options import Decoding
 
 NAME = "dragoman"
+# Of a thread. A beam of N hypotheses takes N of them, and wants more than a greedy sentence.
+BEAM_SLOTS = (32, 64, 128)
 
 
-def program(folder: Path, *, quick: bool = False, beam_size: int = 1, slots: Sequence[int] | None = None) -> Program:
-    """Make a side of the engine on a bundle, and the settings worth a try.
-
-    Args:
-        beam_size: hypotheses that are kept, each in a slot; 1: greedy decoding.
-        slots: of a thread, that are worth a try where all sentences are there at once; None: the usual ones.
-    """
+def program(folder: Path, *, quick: bool = False, beam_size: int = 1) -> Program:
+    """Make a side of the engine on a bundle, and the settings worth a try; a beam size of 1 is greedy decoding."""
     threads = cores.available()
-    slots = slots or ([32] if quick else [16, 32, 64])
+    slots: tuple[int, ...] = (16, 32, 64) if beam_size == 1 else BEAM_SLOTS
     bundle, decoding = Bundle.open(folder), Decoding(beam_size=beam_size)
     return Program(
         NAME,
         bundle.manifest.precision,
-        offline=[{"threads": threads, "slots": count} for count in slots],
+        offline=[{"threads": threads, "slots": count} for count in slots if count == 32 or not quick],
         single=[{"threads": 1, "slots": beam_size}],
         open=lambda settings: _InProcess(bundle, settings, decoding),
     )

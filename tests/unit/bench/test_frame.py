@@ -12,7 +12,12 @@ from bench.load.texts import DataFileError
 from bench.server_process import ServerError
 from dragoman.errors import BundleError, InternalError
 
-FIGURES: Figures = {"rate": 12345.6, "none": None, "rows": [{"a": 1, "b": 0.12345}, {"a": "x|y", "c": [1.5, 2.0]}]}
+FIGURES: Figures = {
+    "rate": 12345.6,
+    "none": None,
+    "rows": [{"a": 1, "b": 0.12345}, {"a": "x|y", "c": [1.5, 2.0]}],
+    "details": {"of": "the file"},
+}
 
 
 def run(figures: Figures | Exception, *argv: str) -> int:

@@ -18,6 +18,8 @@ from bench.compare import command as compare
         (["--data", "missing.tsv"], "argument --data: no file missing.tsv"),
         (["--parts", "offline,online"], "argument --parts: no 'online'; there are offline, single, served"),
         (["--peers", "marian"], "argument --peers: no 'marian'; there are ctranslate2, transformers"),
+        (["--models", "base", "--beam-sizes", "1,33"], "argument --beam-sizes: must be at most 32"),
+        (["--beam-sizes", "1,0"], "argument --beam-sizes: must be at least 1, not 0"),
         (["--rounds", "0"], "argument --rounds: must be at least 1, not 0"),
         (["--json", "missing/out.json"], "argument --json: cannot write a file missing/out.json"),
         (["--precision", "fp16"], "argument --precision: invalid choice"),

@@ -17,6 +17,7 @@ OFFLINE = Outcome(
     sweeps=([Trial({"threads": 2, "slots": 32}, 3000.0)], [Trial({"inter_threads": 2}, 2000.0)]),
     figures=([3000.0, 3100.0, 2900.0], [2000.0, 2000.0, 2000.0]),
     agreement=Agreement(sentences=4, equal=3, target_tokens=(1000, 1001)),
+    bleu=(43.46, 43.5),
 )
 SINGLE = Outcome(
     model="base",
@@ -37,9 +38,9 @@ def test_table_has_a_row_an_outcome_with_medians_and_ratios() -> None:
     assert head.count("|") == rule.count("|") == offline.count("|") == single.count("|")
     assert offline == (
         "| default | offline | sentences/s, higher is better | int8: 3000 | ctranslate2 int8: 2000 "
-        "| 1.50 (1.45 to 1.55) | 75%, 1,000 and 1,001 | threads=2 slots=32; inter_threads=2 |"
+        "| 1.50 (1.45 to 1.55) | 75%, 1,000 and 1,001 | 43.5 and 43.5 | threads=2 slots=32; inter_threads=2 |"
     )
-    assert "| ms, lower is better | int8: 2 | transformers fp32: 8 | 0.50 (0.25 to 0.50) | - |" in single
+    assert "| ms, lower is better | int8: 2 | transformers fp32: 8 | 0.50 (0.25 to 0.50) | - | - |" in single
 
 
 def test_table_says_where_it_was_measured() -> None:

@@ -1,1 +1,0 @@
-"""Beam search beside CTranslate2, how fast and how good: `python -m bench.beam`."""

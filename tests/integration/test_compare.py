@@ -1,0 +1,59 @@
+"""The comparison in process, on a small model and on a few sentences: greedily and with a beam, it runs to its end."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
+
+from bench.compare import command, inprocess
+from bench.peers import random_model
+
+REPOSITORY = Path(__file__).parents[2]
+PAIRS = REPOSITORY / "tests" / "data" / "en-de.tsv"
+OFFLINE = ["--parts", "offline", "--peers", "ctranslate2", "--rounds", "1", "--quick"]
+SMALL = {
+    "source_vocabulary_size": 300,
+    "target_vocabulary_size": 300,
+    "d_model": 32,
+    "heads": 2,
+    "d_ff": 48,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inprocess, "PAUSE_S", 0.0)
+
+
+def test_random_weights_are_searched_to_the_limit_by_both(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Greedily and with a beam: no hypothesis of either side ends by itself."""
+    monkeypatch.setattr(random_model, "BASE", random_model.BASE | SMALL)
+    out = tmp_path / "compare.json"
+    arguments = ["--models", "base", *OFFLINE, "--beam-sizes", "1,2,4", "--json", str(out)]
+    assert command.main(arguments) == 0
+    outcomes = json.loads(out.read_text())["outcomes"]
+    assert [one["model"] for one in outcomes] == ["base", "base, beam 2", "base, beam 4"]
+    for outcome in outcomes:
+        sentences = outcome["agreement"]["sentences"]
+        assert outcome["agreement"]["target_tokens"] == [sentences * 25, sentences * 25]
+        assert min(min(figures) for figures in outcome["figures"]) > 0
+        assert outcome["bleu"] == [None, None]
+
+
+def test_the_default_model_has_bleu_of_both_sides(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sacrebleu", reason='needs the extra "train"')
+    out, table, data = tmp_path / "compare.json", tmp_path / "compare.md", tmp_path / "data.tsv"
+    without_reference = "How are you?\ttoo\tmany\n"
+    data.write_text("".join([without_reference, *PAIRS.read_text(encoding="utf-8").splitlines(keepends=True)[:12]]))
+    arguments = ["--models", "default", "--data", str(data), "--model-folder", str(REPOSITORY / "models" / "en-de")]
+    arguments += [*OFFLINE, "--beam-sizes", "4", "--json", str(out), "--results", str(table)]
+    assert command.main(arguments) == 0
+    [outcome] = json.loads(out.read_text())["outcomes"]
+    assert (outcome["model"], outcome["agreement"]["sentences"]) == ("default, beam 4", 13)
+    assert min(outcome["bleu"]) > 20
+    assert outcome["agreement"]["equal"] >= 6
+    assert table.read_text() == f"\n{capfd.readouterr().out}"

@@ -25,9 +25,9 @@ serve: .venv/.serve ## serve the default model: gRPC on 127.0.0.1:50051, HTTP on
 test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for some, ARGS="--hypothesis-profile whole" for more examples)
 	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile $(ARGS)
 
-check: lint ## for the inner loop: lint, and the unit tests of client and service that need no torch
+check: lint ## for the inner loop: lint, and the unit tests of client, service and plugins that need no torch
 	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile -m "not torch" --hypothesis-profile inner -q \
-	    tests/unit/dragoman tests/unit/service tests/unit/docs $(ARGS)
+	    tests/unit/dragoman tests/unit/service tests/unit/plugins tests/unit/docs $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import rules, hadolint
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
@@ -62,7 +62,7 @@ test-clients: .venv/.dev ## the clients of docs/clients.md in all their language
 	@$(BIN)/python -m pytest tests/e2e/test_clients.py $(ARGS)
 
 test-bulk: .venv/.bulk ## dragoman bulk on Ray and with parquet, killed and started again (installs some 450 MB)
-	@$(BIN)/python -m pytest tests/unit/service/bulk tests/e2e/test_bulk.py tests/bulk/on_ray.py $(ARGS)
+	@$(BIN)/python -m pytest tests/unit/plugins/bulk tests/e2e/test_bulk.py tests/bulk/on_ray.py $(ARGS)
 
 audit: .venv/.dev ## known vulnerabilities of what a server runs on (one line where nobody can be asked)
 	@$(BIN)/python tests/audit.py

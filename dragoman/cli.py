@@ -1,6 +1,7 @@
 """The command line: a table of commands, each a function elsewhere that is loaded only when called.
 
-Most of them come with dragoman-server, which need not be installed.
+Most of them come with dragoman-server, which need not be installed. Its plugins add more: each entry point of the group
+`dragoman.commands` names a `Command`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import NamedTuple
@@ -40,7 +41,6 @@ COMMANDS = {
     "translate": Command(
         "dragoman.commands.translate:translate", "cpu", "translate arguments, or standard input by lines"
     ),
-    "bulk": Command("service.commands.bulk:bulk", "bulk", "translate a column of files, each row exactly once"),
     "detect": Command(
         "dragoman.commands.detect:detect", "cpu", "detect the languages of arguments, or of lines of standard input"
     ),
@@ -71,6 +71,7 @@ COMMANDS = {
     "load-test": Command("bench.load.command:main", "bench", "measure the latency and throughput of a server"),
     "bench": Command("bench.cli:main", "peers", "measure the engine, alone and beside other programs"),
 }
+_GROUP = "dragoman.commands"
 _CLIENT_EXTRAS = ("documents",)  # those of the distribution `dragoman`
 _EXTRAS = {
     "filelock": "import",
@@ -85,7 +86,12 @@ _FLAGS = {"model": "--model", "source_language_code": "--from", "target_language
 _OPTION = re.compile(
     r"(?:options\.)?(?:sampling\.)?(alternatives|beam_size|length_penalty|seed|target_prefix|temperature|top_[kp])"
 )
-_PACKAGES = ("dragoman", "service", "model", "export", "bench")
+_PACKAGES = ("dragoman", "service", "plugins", "model", "export", "bench")
+
+
+def all_commands() -> dict[str, Command]:
+    """List the commands of the table and those of the installed plugins."""
+    return COMMANDS | {plugin.name: load(plugin.value) for plugin in entry_points(group=_GROUP)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,25 +124,34 @@ def _run(arguments: list[str]) -> int:
     if name == "--version":
         print(f"dragoman {version('dragoman')}")
         return EXIT_OK
-    if name not in COMMANDS:
-        hint = did_you_mean(name, COMMANDS) or f"; there are {', '.join(COMMANDS)}"
+    command = COMMANDS.get(name)
+    if command is None:  # only then, since looking for plugins takes time
+        commands = all_commands()
+        command = commands.get(name)
+    if command is None:
+        more = "" if find_spec(SERVER) else "; plugins of dragoman-server, which is not installed, have more"
+        hint = did_you_mean(name, commands) or f"; there are {', '.join(commands)}{more}"
         return _fail(f"dragoman: no command {name!r}{hint}")
-    return _call(name, rest)
+    return _call(name, command, rest)
 
 
-def _call(name: str, arguments: list[str]) -> int:
+def _call(name: str, command: Command, arguments: list[str]) -> int:
     """Load a command and run it; what a user can put right ends in one line, all else in its traceback."""
     # gRPC reads it when it is imported. Its own lines on standard error have another format, and strangers cause them.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from dragoman.errors import DragomanError
 
     try:
-        code: int = load(COMMANDS[name].target)(arguments)
+        code: int = load(command.target)(arguments)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if not missing or missing in _PACKAGES:
             raise
-        return _fail(_server_of(name) if missing == SERVER else f"dragoman {name} needs the {_extra_of(missing, name)}")
+        return _fail(
+            _server_of(name, command)
+            if missing == SERVER
+            else f"dragoman {name} needs the {_extra_of(missing, command)}"
+        )
     except (DragomanError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -161,17 +176,15 @@ def _flag_of(field: str) -> str:
     return _FLAGS.get(field, field)
 
 
-def _server_of(name: str) -> str:
+def _server_of(name: str, command: Command) -> str:
     """Say that dragoman-server is missing, and how to install it."""
-    command = COMMANDS[name]
     needs = f"dragoman {name} without --address" if command.target.startswith("dragoman.") else f"dragoman {name}"
     what = f"dragoman-server {version('dragoman')}, which is not installed"
     return f'{needs} needs {what}; in a clone of Dragoman: pip install -e ./dragoman -e ".[{command.extra}]"'
 
 
-def _extra_of(missing: str, name: str) -> str:
+def _extra_of(missing: str, command: Command) -> str:
     """Say how to install a missing module; some have an extra of their own, whatever the command."""
-    command = COMMANDS[name]
     extra = command.extras.get(missing) or _EXTRAS.get(missing, command.extra)
     of_client = extra in _CLIENT_EXTRAS and not find_spec(SERVER)
     distribution = "dragoman" if of_client else "dragoman-server"
@@ -187,8 +200,9 @@ def _fail(message: str) -> int:
 
 
 def _help() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    commands = all_commands()
+    width = max(map(len, commands))
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in commands.items()]
     return "\n".join(
         [
             "usage: dragoman COMMAND [ARGUMENTS]    (dragoman COMMAND --help says more; dragoman --version)",

@@ -24,7 +24,7 @@ from bench.server_process import running
 ROOT = Path(__file__).parents[2]
 PYPROJECT = ROOT / "dragoman" / "pyproject.toml"
 PATIENCE_S = 300
-PACKAGES = ("service", "model", "export", "bench", "models")
+PACKAGES = ("service", "plugins", "model", "export", "bench", "models")
 PROGRAM = """
 from dragoman import Client, Translation
 
@@ -209,6 +209,11 @@ def test_the_client_alone_says_what_to_install(
 def test_the_server_translates_without_a_port(program: list[str], server_environment: Path, project: Project) -> None:
     done = project.run(server_environment, *program, "translate", "Good morning.")
     assert (done.stdout, done.stderr) == ("Guten Morgen.\n", "")
+
+
+def test_the_server_brings_the_commands_of_its_plugins(server_environment: Path, project: Project) -> None:
+    done = project.run(server_environment, "dragoman", "bulk", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_program_of_the_server_starts_others(server_environment: Path, project: Project) -> None:

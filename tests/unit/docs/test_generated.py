@@ -9,7 +9,7 @@ from google.protobuf.descriptor import Descriptor
 import dragoman
 from docs import generate
 from docs.generators import client, commands, configuration, contract, markdown
-from dragoman.cli import COMMANDS
+from dragoman.cli import all_commands
 from dragoman.v1 import translation_pb2 as pb
 from service.settings import Settings
 
@@ -61,7 +61,7 @@ def test_the_configuration_has_every_setting() -> None:
 
 def test_the_command_line_has_every_command() -> None:
     named = re.findall(r"^## dragoman (\S+)", commands.page(), flags=re.MULTILINE)
-    assert set(named) == set(COMMANDS)
+    assert set(named) == set(all_commands())
 
 
 def test_arguments_are_written_as_they_are_given() -> None:

@@ -13,7 +13,8 @@ def test_structure_speaks_only_of_files_and_packages_that_exist() -> None:
     assert [name for name in sorted(named) if not any((top / name).exists() for top in (ROOT, ROOT / "service"))] == []
 
 
-def test_structure_has_every_package_of_the_service() -> None:
+def test_structure_has_every_package_of_the_service_and_its_plugins() -> None:
     page = (ROOT / "docs" / "structure.md").read_text(encoding="utf-8")
-    packages = {f"service/{folder.parent.name}/" for folder in (ROOT / "service").glob("*/__init__.py")}
-    assert packages <= set(re.findall(r"`(service/\w+/)`", page))
+    inits = [*(ROOT / "service").glob("*/__init__.py"), *(ROOT / "plugins").glob("*/__init__.py")]
+    packages = {f"{file.parent.relative_to(ROOT)}/" for file in inits}
+    assert packages <= set(re.findall(r"`((?:service|plugins)/\w+/)`", page))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli import COMMANDS, Command, main
+from dragoman.cli import COMMANDS, Command, all_commands, main
 from dragoman.errors import BundleError
 
 PYPROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
@@ -36,22 +36,22 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
     return err.rstrip("\n")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_every_command_is_a_function_that_exists(name: str) -> None:
-    module, _, function = COMMANDS[name].target.partition(":")
+    module, _, function = all_commands()[name].target.partition(":")
     assert callable(getattr(importlib.import_module(module), function))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_every_command_names_an_extra_that_exists(name: str) -> None:
-    assert COMMANDS[name].extra in PYPROJECT["optional-dependencies"]
+    assert all_commands()[name].extra in PYPROJECT["optional-dependencies"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
 def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     out = capsys.readouterr().out
-    for name, command in COMMANDS.items():
+    for name, command in all_commands().items():
         assert f"  {name} " in out
         assert command.summary in out
 
@@ -72,7 +72,21 @@ def test_an_unknown_command_is_one_line(name: str, capsys: pytest.CaptureFixture
     assert main([name]) == 2
     line = one_line(capsys)
     assert repr(name) in line
-    assert all(command in line for command in COMMANDS)
+    assert all(command in line for command in all_commands())
+
+
+def test_bulk_is_a_command_of_a_plugin(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(all_commands()) - set(COMMANDS) == set(PYPROJECT["entry-points"]["dragoman.commands"]) == {"bulk"}
+    with pytest.raises(SystemExit, match="0"):
+        main(["bulk", "--help"])
+    assert capsys.readouterr().out.startswith("usage: dragoman bulk ")
+
+
+def test_without_the_server_an_unknown_command_may_be_one_of_its_plugins(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("dragoman.cli.entry_points", lambda group: ())
+    monkeypatch.setattr("dragoman.cli.find_spec", lambda name: None)
+    assert main(["bulk"]) == 2
+    assert one_line(capsys).endswith("; plugins of dragoman-server, which is not installed, have more")
 
 
 def test_a_command_gets_its_arguments_and_gives_its_exit_code(

@@ -1,0 +1,29 @@
+"""Whether ids are all different, in 8 bytes for each."""
+
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from plugins.bulk.rows import Row
+
+_HASHES: Final = "q"
+
+
+class SeenIds:
+    """The hashes of ids."""
+
+    def __init__(self) -> None:
+        self._hashes = array(_HASHES)
+
+    def each(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows, and remember their ids."""
+        for row in rows:
+            self._hashes.append(hash(row.id))
+            yield row
+
+    def repeated(self) -> set[int]:
+        """Give the hashes that were seen more than once."""
+        hashes = np.sort(np.frombuffer(self._hashes, _HASHES))
+        return set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())

@@ -1,0 +1,57 @@
+import pytest
+
+from plugins.bulk.columns import Columns, Outcome, checked_id, wrong_columns, wrong_text
+
+
+def test_ids_are_strings_or_whole_numbers() -> None:
+    assert (checked_id("a"), checked_id(7), checked_id(2**70)) == ("a", "7", str(2**70))
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (None, "must be a string or a whole number, is null"),
+        (True, "must be a string or a whole number, is bool"),
+        (1.0, "must be a string or a whole number, is float"),
+        (["a"], "must be a string or a whole number, is list"),
+        ("", "is empty"),
+        ("\udcff", "is no valid Unicode"),
+    ],
+)
+def test_anything_else_is_no_id(value: object, why: str) -> None:
+    with pytest.raises(ValueError, match=f"^{why}$"):
+        checked_id(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("a", ""),
+        ("", "is empty"),
+        (" \t\n", "is empty"),
+        (None, "must be a string, is null"),
+        (7, "must be a string, is int"),
+        ("a\ud800", "is no valid Unicode"),
+    ],
+)
+def test_what_is_wrong_with_a_text(value: object, why: str) -> None:
+    assert wrong_text(value) == why
+
+
+def test_a_missing_column_is_named_with_those_that_there_are() -> None:
+    assert wrong_columns(["id", "text", "more"], Columns("id", "text")) == ""
+    assert wrong_columns(["id", "body"], Columns("id", "text")) == "has no column 'text'; there are: id, body"
+    assert wrong_columns([], Columns("id", "text")) == "has no column 'id'; there are: none"
+
+
+def test_a_column_that_is_read_is_there_once() -> None:
+    columns = Columns("id", "text")
+    assert wrong_columns(["text", "id", "text"], columns) == "has 2 columns 'text', must have one"
+    assert wrong_columns(["id", "text", "id", "id"], columns) == "has 3 columns 'id', must have one"
+    assert wrong_columns(["id", "text", "", ""], columns) == ""
+
+
+@pytest.mark.parametrize("name", Outcome._fields)
+def test_a_column_of_the_output_is_taken(name: str) -> None:
+    wrong = wrong_columns(["id", "text", name], Columns("id", "text"))
+    assert wrong == f"has a column {name!r}, which is the name of a column of the output"

@@ -25,6 +25,6 @@ export PYTHONPATH=$tools
     dragoman/v1/translation.proto
 # Under a path of the server's own, as the vendor has a file of the same name; without stubs of the service, which only
 # clients need.
-"$python" -m grpc_tools.protoc -Iservice/rpc/google_v3=proto/google/cloud/translation/v3 \
+"$python" -m grpc_tools.protoc -Iplugins/google/v3=proto/google/cloud/translation/v3 \
     --python_out="$out" --pyi_out="$out" \
-    service/rpc/google_v3/translation_service.proto
+    plugins/google/v3/translation_service.proto

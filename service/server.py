@@ -13,10 +13,8 @@ import structlog
 from dragoman.address import Address
 from dragoman.errors import DrainingError
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
+from service import plugins
 from service.aio import first_of
-from service.documents.folder import SharedFolder
-from service.handlers.document_jobs import DocumentJobs
-from service.handlers.documents import Documents
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.http.door import Door
@@ -29,7 +27,7 @@ from service.registry.model_memory import ModelMemory
 from service.registry.models import ModelRegistry
 from service.registry.reloading import ModelReloader
 from service.registry.watchdog import Watchdog
-from service.rpc.google_translation import GoogleTranslation
+from service.rpc.grpc_service import GrpcService
 from service.rpc.listener import Listener
 from service.rpc.open_calls import OpenCalls
 from service.rpc.standard_services import add_health, add_reflection
@@ -114,20 +112,18 @@ class _Server:
         self._handlers = handlers = TranslationHandlers(
             self._gate, settings, metrics, callers, access_log, glossaries, self._memory
         )
-        self._translation = Translation(handlers, settings.max_request_bytes)
-        self._google = GoogleTranslation(handlers, settings.max_request_bytes, settings.max_answer_bytes)
+        self._services: list[GrpcService] = [
+            Translation(handlers, settings.max_request_bytes),
+            *(make(handlers, settings) for make in plugins.load(plugins.SERVICES)),
+        ]
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
-        catalog = self._gate.catalog
-        folder = SharedFolder(Path(settings.documents)) if settings.documents else None
-        documents = DocumentJobs(Documents(handlers, self._gate, metrics, settings.max_contents), handlers, folder)
         self._door = Door(
             settings,
             metrics,
             handlers,
             self._health,
-            catalog,
+            self._gate,
             certificates,
-            documents=documents,
             asks_for_keys=asks_for_keys,
         )
         self._failures = (self._registry.failed, self._listener.lost, self._door.lost)
@@ -179,10 +175,10 @@ class _Server:
 
     def _add_services(self, server: Any) -> None:
         """Answer calls of a server; UNAVAILABLE and NOT_SERVING at first."""
-        self._translation.add_to(server)
-        self._google.add_to(server)
+        for service in self._services:
+            service.add_to(server)
         add_health(self._health, server, self._open_calls)
-        add_reflection(server, self._open_calls)
+        add_reflection(server, self._open_calls, self._services)
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:

@@ -4,7 +4,6 @@ from enum import StrEnum
 from typing import Final
 
 SERVICE: Final = "dragoman.v1.Translation"
-GOOGLE_SERVICE: Final = "google.cloud.translation.v3.TranslationService"
 
 HTML: Final = "text/html"
 XML: Final = "text/xml"

@@ -1,28 +1,25 @@
 """The HTTP port of a server, from its opening to its end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
 import structlog
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute, Route
 
 from dragoman.address import Address
-from service.handlers.document_jobs import DocumentJobs
+from service import plugins
+from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
-from service.http import application, connect, own, page
+from service.http import application, own
 from service.http.browsers import BrowserGuard
 from service.http.calls import Calls
 from service.http.connections import Connections
-from service.http.deepl import DeepL
-from service.http.deepl_documents import DeepLDocuments
-from service.http.libretranslate import LibreTranslate
-from service.http.libretranslate_files import LibreTranslateFiles
 from service.http.methods import Methods
-from service.http.parameter_calls import ParameterCalls
-from service.registry.catalog import Catalog
+from service.http.parts import HttpParts
 from service.registry.health import Health
 from service.security import exposure
 from service.security.forwarded import TrustedProxies
@@ -30,7 +27,6 @@ from service.security.hosts import is_loopback
 from service.security.tls import Certificates
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
-from service.wire import Protocol
 
 _STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have ended; a busy machine needs seconds
 
@@ -45,9 +41,8 @@ class Door:
         metrics: of the server.
         handlers: of the methods.
         health: of the server.
-        catalog: gives the models that are served; raises a DragomanError where there are none.
+        gate: of the server.
         certificates: of the server; None: connections come in plain text.
-        documents: that are translated.
         asks_for_keys: whether callers need a key, or a certificate.
 
     Attributes:
@@ -60,10 +55,9 @@ class Door:
         metrics: Metrics,
         handlers: TranslationHandlers,
         health: Health,
-        catalog: Callable[[], Catalog],
+        gate: Gate,
         certificates: Certificates | None,
         *,
-        documents: DocumentJobs,
         asks_for_keys: bool,
     ) -> None:
         self._address = settings.http_address
@@ -71,19 +65,12 @@ class Door:
         self._warn = partial(exposure.warn, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
         proxies = TrustedProxies(settings.http_trusted_proxy_list)
         calls = Calls(handlers, settings.max_request_bytes, proxies)
-        answers = Methods(handlers, calls)
-        of_libretranslate = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")
-        of_deepl = ParameterCalls(calls, Protocol.DEEPL, "auth_key")
-        libretranslate = LibreTranslate(handlers, of_libretranslate, catalog, asks_for_keys=bool(settings.api_keys))
-        routes = [
-            *own.routes(handlers, answers, lambda: health.serving),
-            *connect.routes(answers),
-            *libretranslate.routes(),
-            *LibreTranslateFiles(documents, of_libretranslate).routes(),
-            *page.routes(settings.max_text_bytes, settings.max_request_bytes, settings.pivot_language),
-            *DeepLDocuments(handlers, documents, of_deepl).routes(),
-            *DeepL(handlers, of_deepl, catalog).routes(),
-        ]
+        methods = Methods(handlers, calls)
+        parts = HttpParts(settings, metrics, gate, handlers, calls, methods)
+        routes: list[BaseRoute] = own.routes(handlers, methods, lambda: health.serving)
+        for make in plugins.load(plugins.ROUTES):
+            routes += make(parts)
+        self._has_page = any(isinstance(route, Route) and route.path == "/" for route in routes)
         self._connections = Connections(
             application.make(routes, settings.http_origin_list, [] if asks_for_keys else [_guard(settings, proxies)]),
             settings,
@@ -106,7 +93,8 @@ class Door:
         address = Address.parse(self._address)
         address = self._connections.open(address)
         _log.info(f"http on {address}")
-        _log.info(f"page at {self._scheme}://{address}/")
+        if self._has_page:
+            _log.info(f"page at {self._scheme}://{address}/")
         self._warn(address)
         try:
             yield

@@ -4,23 +4,22 @@ grpcio-health-checking has Health/List from 1.85 on only, which needs protobuf 7
 (grpc/grpc#38576); the messages of v1 are the same, byte for byte. So both are described here, in a pool of our own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import grpc
 from google.protobuf import text_format
+from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-from dragoman.v1 import translation_pb2
 from service.registry.health import Health
-from service.rpc.google_v3 import translation_service_pb2
+from service.rpc.grpc_service import GrpcService
 from service.rpc.health import HealthServicer
 from service.rpc.open_calls import OpenCalls
-from service.wire import GOOGLE_SERVICE, SERVICE
 
 _HEALTH: Final = "grpc.health.v1.Health"
 _REFLECTION: Final = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
@@ -39,9 +38,10 @@ def add_health(health: Health, server: Any, open_calls: OpenCalls) -> None:
     _add(server, _HEALTH, handlers, open_calls)
 
 
-def add_reflection(server: Any, open_calls: OpenCalls) -> None:
-    """Let a server of `grpc.aio`, which has not started, describe all its services, by reflection v1 and v1alpha."""
-    servicer = reflection.aio.ReflectionServicer((SERVICE, GOOGLE_SERVICE, _HEALTH, *_REFLECTION), pool=POOL)
+def add_reflection(server: Any, open_calls: OpenCalls, services: Sequence[GrpcService]) -> None:
+    """Let a server of `grpc.aio`, which has not started, describe its services, by reflection v1 and v1alpha."""
+    names = (*(service.name for service in services), _HEALTH, *_REFLECTION)
+    servicer = reflection.aio.ReflectionServicer(names, pool=pool_of(service.file for service in services))
     handler = grpc.stream_stream_rpc_method_handler(
         servicer.ServerReflectionInfo,
         reflection_pb2.ServerReflectionRequest.FromString,
@@ -85,19 +85,18 @@ def _reflection_v1_file() -> FileDescriptorProto:
     return text_format.Parse(alpha.replace("/v1alpha/", "/v1/").replace(".v1alpha", ".v1"), FileDescriptorProto())
 
 
-def _pool() -> DescriptorPool:
-    """Make a pool of all files of our services; none imports another."""
+def pool_of(files: Iterable[FileDescriptor]) -> DescriptorPool:
+    """Make a pool of the files of services, and of those of gRPC's own; none imports another."""
     pool = DescriptorPool()
-    pool.AddSerializedFile(translation_pb2.DESCRIPTOR.serialized_pb)
-    pool.AddSerializedFile(translation_service_pb2.DESCRIPTOR.serialized_pb)
+    for file in files:
+        pool.AddSerializedFile(file.serialized_pb)
     pool.AddSerializedFile(_health_file().SerializeToString())
     pool.AddSerializedFile(reflection_pb2.DESCRIPTOR.serialized_pb)
     pool.AddSerializedFile(_reflection_v1_file().SerializeToString())
     return pool
 
 
-POOL: Final = _pool()
-_HealthListResponse: Final = GetMessageClass(POOL.FindMessageTypeByName("grpc.health.v1.HealthListResponse"))
+_HealthListResponse: Final = GetMessageClass(pool_of(()).FindMessageTypeByName("grpc.health.v1.HealthListResponse"))
 
 
 def _list_response(statuses: Mapping[str, int]) -> bytes:

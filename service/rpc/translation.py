@@ -3,6 +3,7 @@
 from typing import Any
 
 import grpc.aio
+from google.protobuf.descriptor import FileDescriptor
 
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.translation import TranslationHandlers
@@ -17,6 +18,9 @@ class Translation:
         handlers: of its methods.
         max_request_bytes: of one message.
     """
+
+    name: str = SERVICE
+    file: FileDescriptor = pb.DESCRIPTOR
 
     def __init__(self, handlers: TranslationHandlers, max_request_bytes: int) -> None:
         self._handlers = handlers

@@ -156,7 +156,7 @@ def children(pid: int) -> list[int]:
 
 def end_document(pid: int) -> bool:
     """Ends a process, if it is that of a document, as the system does where there is no memory."""
-    if "service.documents.child" not in Path(f"/proc/{pid}/cmdline").read_text():
+    if "plugins.documents.child" not in Path(f"/proc/{pid}/cmdline").read_text():
         return False
     os.kill(pid, signal.SIGKILL)
     return True

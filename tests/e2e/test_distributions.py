@@ -151,10 +151,10 @@ def test_each_wheel_brings_its_licence(client: Built, server: Built) -> None:
 
 
 def test_the_server_brings_the_files_of_its_page(server: Built) -> None:
-    files = {file.name for file in (ROOT / "service" / "http" / "static").iterdir()}
+    files = {file.name for file in (ROOT / "plugins" / "page" / "static").iterdir()}
     names = {Path(name) for name in zipfile.ZipFile(server.wheel).namelist()}
     assert {"index.html", "page.js"} <= files
-    assert files == {name.name for name in names if name.parent == Path("dragoman_server/service/http/static")}
+    assert files == {name.name for name in names if name.parent == Path("dragoman_server/plugins/page/static")}
 
 
 def test_the_sdists_hold_neither_tests_nor_checkpoints(client: Built, server: Built) -> None:

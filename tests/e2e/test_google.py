@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from service.rpc.google_v3 import translation_service_pb2 as google
+from plugins.google.v3 import translation_service_pb2 as google
 from tests.certificates import Authority, Files
 from tests.e2e.bundles import copy_bundle, copy_pair
 from tests.server_process import BUNDLE, PATIENCE_S, ServerProcess

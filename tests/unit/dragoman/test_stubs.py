@@ -12,7 +12,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
 
 ROOT = Path(__file__).parents[3]
-OWN, GOOGLE = "dragoman/v1", "service/rpc/google_v3"
+OWN, GOOGLE = "dragoman/v1", "plugins/google/v3"
 GENERATED = {
     OWN: ["translation_pb2.py", "translation_pb2.pyi", "translation_pb2_grpc.py"],
     GOOGLE: ["translation_service_pb2.py", "translation_service_pb2.pyi"],

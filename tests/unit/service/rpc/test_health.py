@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from service.registry.health import BUNDLES, Health, name_of
 from service.rpc.open_calls import OpenCalls
-from service.rpc.standard_services import POOL, add_health
+from service.rpc.standard_services import add_health, pool_of
 from service.telemetry.metrics import Metrics
 from service.wire import SERVICE
 from tests.grpc_server import grpc_server
@@ -38,7 +38,7 @@ class Served(NamedTuple):
 
     async def list(self) -> dict[str, str]:
         """Asks as a client of today does, whose stubs know the method."""
-        answer = GetMessageClass(POOL.FindMessageTypeByName("grpc.health.v1.HealthListResponse"))
+        answer = GetMessageClass(pool_of(()).FindMessageTypeByName("grpc.health.v1.HealthListResponse"))
         ask = self.channel.unary_unary("/grpc.health.v1.Health/List", bytes, answer.FromString)
         return {name: status(each) for name, each in (await ask(b"", timeout=PATIENCE_S)).statuses.items()}
 

@@ -1,0 +1,149 @@
+"""Documents: their texts are translated by one call of BatchTranslateText, and each gets its translation back."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Final, NamedTuple
+
+from dragoman.documents.document import DocumentText
+from dragoman.documents.formats import format_of
+from dragoman.errors import DragomanError, from_text_error
+from dragoman.language import AUTO
+from dragoman.v1 import translation_pb2 as pb
+from plugins.documents.process import DocumentProcess, invalid
+from service.handlers.context import CallContext
+from service.handlers.delivery import deliver
+from service.handlers.gate import Gate
+from service.handlers.translation import TranslationHandlers
+from service.telemetry.metrics import Metrics
+from service.wire import HTML
+
+METHOD: Final = "BatchTranslateText"
+_MESSAGE_TEXTS: Final = 64
+_SHOWN: Final = 100  # characters of a name
+_LOOKED_AT: Final = 2_000  # characters of a document whose language is detected
+
+
+class AskedDocument(NamedTuple):
+    """A document that is to be translated.
+
+    Attributes:
+        name: of its file, whose suffix says the format.
+        content: of its file.
+        source_language: `AUTO`: is to be detected, one for the whole document.
+        target_language: that is wanted.
+        glossaries: the names of stored ones.
+    """
+
+    name: str
+    content: bytes
+    source_language: str
+    target_language: str
+    glossaries: Sequence[str] = ()
+
+
+def check_name(name: str) -> str:
+    """Give back the name of a file whose format is known.
+
+    Raises:
+        InvalidRequestError: no format has its suffix.
+    """
+    try:
+        format_of(name[-_SHOWN:])
+    except ValueError as error:
+        raise invalid(str(error)) from None
+    return name
+
+
+class Documents:
+    """Translates documents, each read and written in a process of its own.
+
+    Args:
+        handlers: of the methods.
+        gate: of the server.
+        metrics: of the server.
+        max_contents: texts of one message.
+    """
+
+    def __init__(self, handlers: TranslationHandlers, gate: Gate, metrics: Metrics, max_contents: int) -> None:
+        self._handlers = handlers
+        self._gate = gate
+        self._metrics = metrics
+        self._message_texts = min(_MESSAGE_TEXTS, max_contents)
+
+    async def translate(self, asked: AskedDocument, context: CallContext) -> bytes:
+        """Translate a document, which is read only once the limits of its client let the call in.
+
+        Args:
+            asked: the document.
+            context: of the call.
+
+        Returns:
+            The content of the translated document.
+
+        Raises:
+            DragomanError: why there is none; of a text that cannot be translated, its place is named.
+        """
+        with self._gate.counting():  # the call ends before the document is written
+            async with DocumentProcess(self._metrics) as document:
+                await self._translate(asked, document, context)
+                async with self._gate.limited(context):
+                    return await document.write()
+
+    async def _translate(self, asked: AskedDocument, document: DocumentProcess, context: CallContext) -> None:
+        places: dict[int, str] = {}  # of the texts that are on their way
+
+        async def take(message: pb.BatchTranslateTextResponse) -> None:
+            for each in message.translations:
+                place = places.pop(each.content_index)
+                if each.translation.HasField("text_error"):
+                    raise _at(place, from_text_error(each.translation.text_error))
+            await document.take({each.content_index: each.translation.translated_text for each in message.translations})
+
+        async with aclosing(self._messages(asked, document, places, context)) as messages:
+            await deliver(self._handlers.batch(messages, context), take)
+
+    async def _messages(
+        self, asked: AskedDocument, document: DocumentProcess, places: dict[int, str], context: CallContext
+    ) -> AsyncGenerator[pb.BatchTranslateTextRequest, None]:
+        """Read the document, and make the messages of a call that translates it."""
+        await document.read(asked.name, asked.content)
+        texts = await document.texts(self._message_texts)
+        source = asked.source_language
+        if source.lower() == AUTO:
+            source = await self._detected(texts, context)
+        await document.speak(source, asked.target_language)
+        yield pb.BatchTranslateTextRequest(
+            config=pb.BatchTranslateTextConfig(
+                source_language_code=source,
+                target_language_code=asked.target_language,
+                mime_type=HTML,
+                options=pb.TranslateOptions(
+                    protect_placeholders=document.protects_placeholders,
+                    glossary=pb.Glossary(names=asked.glossaries) if asked.glossaries else None,
+                ),
+            )
+        )
+        count = 0
+        while texts:
+            places.update((number, text.place) for number, text in enumerate(texts, count))
+            count += len(texts)
+            yield pb.BatchTranslateTextRequest(contents=[text.html for text in texts])
+            texts = await document.texts(self._message_texts)
+
+    async def _detected(self, texts: Sequence[DocumentText], context: CallContext) -> str:
+        """Detect the language of the texts that come first; the first that is served where they do not say it."""
+        sample = ""
+        for text in texts:
+            sample += f"<p>{text.html}</p>"
+            if len(sample) > _LOOKED_AT:
+                break
+        request = pb.DetectLanguageRequest(contents=[sample], mime_type=HTML)
+        [languages] = await self._handlers.rankings(request, context)
+        return languages[0].language if languages else self._gate.catalog().first_source
+
+
+def _at(place: str, error: DragomanError) -> DragomanError:
+    """Name the place of a text in its error."""
+    reason = "; ".join(violation.description for violation in error.violations) or error.message
+    error.message = f"{place}: {reason}"
+    return error

@@ -1,0 +1,116 @@
+"""google.cloud.translation.v3.TranslationService on gRPC, for programs that have Google's client.
+
+Its calls are those of dragoman.v1.Translation, and are counted as such: GetSupportedLanguages as ListModels.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import grpc.aio
+from google.protobuf.descriptor import FileDescriptor
+
+from dragoman.errors import DragomanError
+from plugins.google import messages
+from plugins.google.v3 import translation_service_pb2 as google
+from service.handlers.answer import whole
+from service.handlers.context import CallContext
+from service.handlers.translation import TranslationHandlers
+from service.rpc.methods import Methods
+from service.settings import Settings
+from service.wire import SERVICE, Protocol
+
+_Asked = TypeVar("_Asked")
+
+_STORAGE: Final = f"it works on files in a cloud; {SERVICE}/BatchTranslateText takes any number of texts"
+_FILES: Final = f"its glossaries are files; {SERVICE}/ListGlossaries lists them"
+# Why there is none of these methods. Of others gRPC says that they are not found.
+_NOT_HERE: Final = {
+    "AdaptiveMtTranslate": "its models adapt to no examples",
+    "BatchTranslateDocument": _STORAGE,
+    "BatchTranslateText": _STORAGE,
+    "CreateGlossary": _FILES,
+    "DeleteGlossary": _FILES,
+    "GetGlossary": _FILES,
+    "ListGlossaries": _FILES,
+    "RomanizeText": "it has no models of scripts",
+    "TranslateDocument": "it translates text only",
+    "UpdateGlossary": _FILES,
+}
+
+
+class GoogleTranslation:
+    """The service for servers of `grpc.aio`.
+
+    Args:
+        handlers: of its methods.
+        settings: of the server.
+    """
+
+    name: str = "google.cloud.translation.v3.TranslationService"
+    file: FileDescriptor = google.DESCRIPTOR
+
+    def __init__(self, handlers: TranslationHandlers, settings: Settings) -> None:
+        self._handlers = handlers
+        self._max_answer_bytes = settings.max_answer_bytes
+        self._make = Methods(handlers, settings.max_request_bytes, Protocol.GOOGLE)
+
+    def add_to(self, server: Any) -> None:
+        """Add the service to a server that has not started."""
+        one = self._make.one
+        methods = {
+            "TranslateText": one(
+                "TranslateText", self._translate, google.TranslateTextRequest, google.TranslateTextResponse
+            ),
+            "DetectLanguage": one(
+                "DetectLanguage", self._detect, google.DetectLanguageRequest, google.DetectLanguageResponse
+            ),
+            "GetSupportedLanguages": one(
+                "ListModels", self._list_languages, google.GetSupportedLanguagesRequest, google.SupportedLanguages
+            ),
+        }
+        methods |= {name: _not_here(reason) for name, reason in _NOT_HERE.items()}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(self.name, methods),))
+        server.add_registered_method_handlers(self.name, methods)
+
+    async def _translate(self, request: Any, call: CallContext) -> google.TranslateTextResponse:
+        asked = self._asked("TranslateText", messages.translation_asked, request, call)
+        answer = await self._handlers.translate_or_return(asked, call)
+        try:
+            return whole(messages.translated(request, asked, answer), self._max_answer_bytes)
+        except DragomanError as error:
+            error.request_id = answer.request_id  # as the log has it
+            raise
+
+    async def _detect(self, request: Any, call: CallContext) -> google.DetectLanguageResponse:
+        asked = self._asked("DetectLanguage", messages.detection_asked, request, call)
+        return messages.detected(await self._handlers.detect(asked, call))
+
+    async def _list_languages(self, request: Any, call: CallContext) -> google.SupportedLanguages:
+        asked = self._asked("ListModels", messages.languages_asked, request, call)
+        return messages.languages(request, await self._handlers.list_models(asked, call))
+
+    def _asked(self, method: str, read: Callable[[Any], _Asked], request: Any, call: CallContext) -> _Asked:
+        """Make a request of this server of one of Google's.
+
+        Args:
+            method: as which it is counted.
+            read: makes the request, or raises an InvalidRequestError.
+            request: of Google's.
+            call: its context.
+
+        Raises:
+            DragomanError: `read` failed; the call is over, and written down.
+        """
+        try:
+            return read(request)
+        except DragomanError as error:
+            self._handlers.refuse(method, call, error)
+
+
+def _not_here(reason: str) -> Any:
+    """Make a method that is not implemented; it reads no message."""
+
+    async def refuse(_: Any, context: Any) -> None:
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"not on this server: {reason}")
+
+    return grpc.stream_stream_rpc_method_handler(refuse)

@@ -1,0 +1,12 @@
+"""The page to type into, and the guide for programs."""
+
+from starlette.routing import BaseRoute
+
+from plugins.page import page
+from service.http.parts import HttpParts
+
+
+def routes(parts: HttpParts) -> list[BaseRoute]:
+    """Make the routes."""
+    settings = parts.settings
+    return page.routes(settings.max_text_bytes, settings.max_request_bytes, settings.pivot_language)

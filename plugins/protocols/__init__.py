@@ -1,0 +1,34 @@
+"""The HTTP protocols of other products, each converted to messages and back: LibreTranslate, DeepL and Connect."""
+
+from pathlib import Path
+
+from starlette.routing import BaseRoute
+
+from plugins.documents.documents import Documents
+from plugins.documents.folder import SharedFolder
+from plugins.documents.jobs import DocumentJobs
+from plugins.protocols import connect
+from plugins.protocols.deepl import DeepL
+from plugins.protocols.deepl_documents import DeepLDocuments
+from plugins.protocols.libretranslate import LibreTranslate
+from plugins.protocols.libretranslate_files import LibreTranslateFiles
+from plugins.protocols.parameter_calls import ParameterCalls
+from service.http.parts import HttpParts
+from service.wire import Protocol
+
+
+def routes(parts: HttpParts) -> list[BaseRoute]:
+    """Make the routes."""
+    settings, metrics, gate, handlers, calls, methods = parts
+    of_libretranslate = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")
+    of_deepl = ParameterCalls(calls, Protocol.DEEPL, "auth_key")
+    libretranslate = LibreTranslate(handlers, of_libretranslate, gate.catalog, asks_for_keys=bool(settings.api_keys))
+    folder = SharedFolder(Path(settings.documents)) if settings.documents else None
+    jobs = DocumentJobs(Documents(handlers, gate, metrics, settings.max_contents), handlers, folder)
+    return [
+        *connect.routes(methods),
+        *libretranslate.routes(),
+        *LibreTranslateFiles(jobs, of_libretranslate).routes(),
+        *DeepLDocuments(handlers, jobs, of_deepl).routes(),
+        *DeepL(handlers, of_deepl, gate.catalog).routes(),  # the last: one of them takes what is left of /v2
+    ]

@@ -1,0 +1,186 @@
+"""DeepL's API, version 2, for programs that have a field for its address: https://developers.deepl.com/api-reference.
+
+Errors are `{"message": ...}`, with 403 for a key, 404 for a glossary and 413 for a body that is too large.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedError, UnknownGlossaryError
+from dragoman.language import AUTO
+from dragoman.v1 import translation_pb2 as pb
+from plugins.protocols import form
+from plugins.protocols.deepl_request import asked_of
+from plugins.protocols.parameter_calls import ParameterCalls, answered, quality_of
+from service.handlers.translation import TranslationHandlers
+from service.handlers.untranslated import languages_of
+from service.http import errors
+from service.http.calls import while_client_stays
+from service.http.json_messages import named
+from service.language_names import name_of
+from service.registry.catalog import Catalog
+
+_SCHEME: Final = "deepl-auth-key "
+# As DeepL has it where nothing is limited.
+_UNLIMITED: Final = 1_000_000_000_000
+# Its clients take only these for a target.
+_VARIANTS: Final = {"en": ("en-GB", "en-US"), "pt": ("pt-BR", "pt-PT"), "zh": ("zh", "zh-Hans")}
+_UNKNOWN_TIME: Final = "1970-01-01T00:00:00.000Z"  # clients want one
+
+
+class DeepL:
+    """The routes of the API.
+
+    Args:
+        handlers: of the methods.
+        calls: begins them.
+        catalog: gives the models that are served; raises a DragomanError where there are none.
+    """
+
+    def __init__(self, handlers: TranslationHandlers, calls: ParameterCalls, catalog: Callable[[], Catalog]) -> None:
+        self._handlers = handlers
+        self._calls = calls
+        self._catalog = catalog
+
+    def routes(self) -> list[BaseRoute]:
+        """Make the routes."""
+        return [
+            Route("/v2/translate", answered(self._translate, failed), methods=["POST"]),
+            Route("/v2/languages", answered(self._languages, failed), methods=["GET", "POST"]),
+            Route("/v2/usage", answered(self._usage, failed), methods=["GET", "POST"]),
+            Route("/v2/glossary-language-pairs", answered(self._glossary_pairs, failed)),
+            Route("/v2/glossaries", answered(self._glossaries, failed)),
+            Route("/v2/glossaries/{glossary_id}", answered(self._glossary, failed)),
+            Route("/v2/{rest:path}", _refused, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+        ]
+
+    async def _translate(self, request: Request) -> Any:
+        (asked, shows_billed), context = await self._calls.read("TranslateText", request, asked_of, key_of(request))
+        async with while_client_stays(request.receive):
+            translated = (await self._handlers.translate_or_return(asked, context)).translations
+        texts, source = asked.contents, asked.source_language_code
+        is_detected = source.lower() == AUTO
+        sources = languages_of(translated, self._catalog()) if is_detected else [source] * len(texts)
+        return {
+            "translations": [
+                {"detected_source_language": _base(source), "text": each.translated_text}
+                | ({"billed_characters": len(text)} if shows_billed else {})
+                | ({"quality_estimate": quality_of(each)} if asked.options.quality_estimate else {})
+                for each, text, source in zip(translated, texts, sources, strict=True)
+            ]
+        }
+
+    async def _languages(self, request: Request) -> Any:
+        is_target, context = await self._calls.read("ListModels", request, _is_target, key_of(request))
+        await self._handlers.list_models(pb.ListModelsRequest(), context)
+        pairs = self._catalog().pairs()
+        if not is_target:
+            return [_language(code) for code in sorted({_base(source) for source in pairs})]
+        targets = {target for targets in pairs.values() for target in targets}
+        codes = {variant for target in targets for variant in _VARIANTS.get(target, (target,))}
+        return [_language(code) | {"supports_formality": False} for code in sorted(codes)]
+
+    async def _usage(self, request: Request) -> Any:
+        await self._models(request)
+        return {"character_count": 0, "character_limit": _UNLIMITED}
+
+    async def _glossary_pairs(self, request: Request) -> Any:
+        pairs = {
+            (_base(source).lower(), _base(target).lower())
+            for model in await self._models(request)
+            for source in model.source_language_codes
+            for target in model.target_language_codes
+        }
+        supported = [{"source_lang": source, "target_lang": target} for source, target in sorted(pairs)]
+        return {"supported_languages": [pair for pair in supported if pair["source_lang"] != pair["target_lang"]]}
+
+    async def _glossaries(self, request: Request) -> Any:
+        return {"glossaries": await self._stored(request)}
+
+    async def _glossary(self, request: Request) -> Any:
+        name = request.path_params["glossary_id"]
+        for glossary in await self._stored(request):
+            if glossary["glossary_id"] == name:
+                return glossary
+        raise UnknownGlossaryError(f"this server has stored no glossary {name[:64]!r}")
+
+    async def _models(self, request: Request) -> list[pb.Model]:
+        asked, context = await self._calls.read("ListModels", request, _any_models, key_of(request))
+        return list((await self._handlers.list_models(asked, context)).models)
+
+    async def _stored(self, request: Request) -> list[dict[str, Any]]:
+        """List the glossaries that say their languages, as each of DeepL's does."""
+        asked, context = await self._calls.read("ListGlossaries", request, _any_glossaries, key_of(request))
+        answer = await self._handlers.list_glossaries(asked, context)
+        return [
+            _stored_glossary(each)
+            for each in answer.glossaries
+            if each.source_language_code and each.target_language_code
+        ]
+
+
+async def _refused(request: Request) -> Response:
+    """Say what of DeepL is not there."""
+    if request.path_params["rest"].startswith("glossaries") and request.method != "GET":
+        message = "glossaries are files on the server (--glossaries): they cannot be changed over this API"
+        return errors.json_response({"message": message}, 400)
+    message = f"this server has no {request.method} {request.url.path[:200]} of DeepL's API"
+    return errors.json_response({"message": message}, 404)
+
+
+def failed(error: DragomanError) -> Response:
+    """Make the answer of a call that failed."""
+    status = errors.status_of(error)
+    if isinstance(error, UnauthenticatedError):
+        status = 403
+    elif isinstance(error, UnknownGlossaryError):
+        status = 404
+    elif "max_request_bytes" in error.metadata:
+        status = 413
+    return errors.json_response({"message": error.message}, status, errors.headers_of(error))
+
+
+def key_of(request: Request) -> str:
+    """Give the API key of the header; "" where there is none."""
+    value = request.headers.get("authorization", "")
+    return value[len(_SCHEME) :].strip() if value[: len(_SCHEME)].lower() == _SCHEME else ""
+
+
+def _is_target(given: dict[str, Any]) -> bool:
+    kind = form.text_of(given, "type")
+    if kind not in ("", "source", "target"):
+        raise InvalidRequestError(named("type", f"must be source or target, is {kind[:40]!r}"))
+    return kind == "target"
+
+
+def _any_models(_: dict[str, Any]) -> pb.ListModelsRequest:
+    return pb.ListModelsRequest()
+
+
+def _any_glossaries(_: dict[str, Any]) -> pb.ListGlossariesRequest:
+    return pb.ListGlossariesRequest()
+
+
+def _base(code: str) -> str:
+    """Write a language without its region, as DeepL writes sources."""
+    return code.partition("-")[0].upper()
+
+
+def _language(code: str) -> dict[str, Any]:
+    return {"language": code.upper(), "name": name_of(code)}
+
+
+def _stored_glossary(stored: pb.StoredGlossary) -> dict[str, Any]:
+    return {
+        "glossary_id": stored.name,
+        "name": stored.name,
+        "ready": True,
+        "source_lang": stored.source_language_code.lower(),
+        "target_lang": stored.target_language_code.lower(),
+        "creation_time": _UNKNOWN_TIME,
+        "entry_count": stored.entries,
+    }

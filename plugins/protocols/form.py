@@ -1,0 +1,190 @@
+"""Parameters of protocols that take them as JSON, as a form, or in the query of the URL."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from starlette.requests import Request
+
+from dragoman.errors import InvalidRequestError
+from plugins.protocols import multipart, urlencoded
+from plugins.protocols.multipart import File
+from service.aio import is_large
+from service.http import json_messages
+from service.http.methods import JSON, kind_of
+
+MAX_FIELDS: Final = 2_000
+_FLAGS: Final = {"": False, "0": False, "false": False, "1": True, "true": True}
+
+
+async def parameters(request: Request, body: bytes, turn: asyncio.Lock) -> dict[str, Any]:
+    """Read the parameters of a request; those of the body win over those of the URL.
+
+    Args:
+        request: whose headers and URL count.
+        body: of the request.
+        turn: of a large body, of which one is read at a time.
+
+    Returns:
+        Values of JSON; of a form and of the URL a string or a file each, or a list where a name stands there several
+        times.
+
+    Raises:
+        InvalidRequestError: they cannot be read.
+    """
+    kind = kind_of(request)
+    given = _fields(request.scope["query_string"])
+    if body and kind not in (JSON, urlencoded.KIND, multipart.KIND):
+        kinds = f"must be {JSON}, {urlencoded.KIND} or {multipart.KIND}, is {kind[:100]!r}"
+        raise InvalidRequestError(json_messages.named("content-type", kinds))
+    if not is_large(len(body)):
+        return given | _of_body(kind, body, request)
+    async with turn:
+        return given | await asyncio.to_thread(_of_body, kind, body, request)
+
+
+def begun(request: Request, body: bytes, *, is_whole: bool) -> dict[str, Any]:
+    """Read the parameters that are whole in the URL and in the beginning of a body.
+
+    Args:
+        request: whose headers and URL count.
+        body: its beginning.
+        is_whole: whether it is all of the body.
+
+    Raises:
+        InvalidRequestError: they cannot be read.
+    """
+    kind = kind_of(request)
+    given = _fields(request.scope["query_string"])
+    if kind == JSON:
+        return given | json_messages.begun_object(body)
+    if kind == multipart.KIND:
+        return given | _by_name(multipart.begun(body, request.headers["content-type"], MAX_FIELDS))
+    return given | _fields(body if is_whole else body[: body.rfind(b"&") + 1])
+
+
+def file_of(given: Mapping[str, Any], name: str) -> File:
+    """Give a parameter that is a file and must be there.
+
+    Raises:
+        InvalidRequestError: it is missing, or something else.
+    """
+    value = given.get(name)
+    if value is None:
+        raise InvalidRequestError(json_messages.named(name, "the parameter is missing"))
+    if not isinstance(value, File):
+        raise InvalidRequestError(json_messages.named(name, f"must be one file, of a form in {multipart.KIND}"))
+    return value
+
+
+def text_of(given: Mapping[str, Any], name: str) -> str:
+    """Give a parameter that is a string; "" where it is not given.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = given.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidRequestError(json_messages.named(name, "must be one string"))
+    return _whole(value, name)
+
+
+def needed(given: Mapping[str, Any], name: str) -> str:
+    """Give a parameter that is a string and must be there; the errors are those of :func:`text_of`."""
+    value = text_of(given, name)
+    if not value:
+        raise InvalidRequestError(json_messages.named(name, "the parameter is missing"))
+    return value
+
+
+def texts_of(given: Mapping[str, Any], name: str) -> tuple[list[str], bool]:
+    """Give a parameter that is a text or a list of some, and say whether it was a list.
+
+    Raises:
+        InvalidRequestError: it is missing, or something else.
+    """
+    texts = given.get(name)
+    if not texts:
+        raise InvalidRequestError(json_messages.named(name, "the parameter is missing"))
+    is_list = isinstance(texts, list)
+    texts = texts if is_list else [texts]
+    for index, text in enumerate(texts):
+        place = f"{name}[{index}]" if is_list else name
+        if not isinstance(text, str):
+            raise InvalidRequestError(json_messages.named(place, "must be a string"))
+        _whole(text, place)
+    return texts, is_list
+
+
+def names_of(given: Mapping[str, Any], name: str) -> list[str]:
+    """Give a parameter that is a list of names, or names between commas; none where it is not given.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = given.get(name)
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(each, str) and each.isprintable() for each in values):
+        raise InvalidRequestError(json_messages.named(name, "must be a list of names"))
+    return [part.strip() for each in values for part in each.split(",") if part.strip()]
+
+
+def flag_of(given: Mapping[str, Any], name: str) -> bool:
+    """Give a parameter that is true or false; false where it is not given.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = given.get(name)
+    if isinstance(value, bool):
+        return value
+    flag = _FLAGS.get(str("" if value is None else value).lower())
+    if flag is None:
+        raise InvalidRequestError(json_messages.named(name, "must be true or false"))
+    return flag
+
+
+def number_of(given: Mapping[str, Any], name: str, limit: int) -> int:
+    """Give a parameter that is a number, 0 to a limit; 0 where it is not given.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    value = given.get(name)
+    if value is None or value == "":
+        return 0
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limit:
+        raise InvalidRequestError(json_messages.named(name, f"must be a whole number, 0 to {limit}"))
+    return value
+
+
+def _whole(text: str, name: str) -> str:
+    """Give back a text that JSON gave, which knows halves of characters."""
+    if not json_messages.is_whole(text):
+        raise InvalidRequestError(json_messages.named(name, json_messages.HALF))
+    return text
+
+
+def _of_body(kind: str, body: bytes, request: Request) -> dict[str, Any]:
+    if kind == JSON and body:
+        return json_messages.load_object(body)
+    if kind == multipart.KIND:
+        return _by_name(multipart.read(body, request.headers["content-type"], MAX_FIELDS))
+    return _fields(body)
+
+
+def _fields(text: bytes) -> dict[str, Any]:
+    return _by_name(urlencoded.read(text, MAX_FIELDS))
+
+
+def _by_name(fields: Iterable[tuple[str, str | File]]) -> dict[str, Any]:
+    """Give each field by its name, and a list of those that have one name."""
+    named: defaultdict[str, list[str | File]] = defaultdict(list)
+    for name, value in fields:
+        named[name].append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in named.items()}

@@ -1,0 +1,151 @@
+"""LibreTranslate's API, for the many programs that have a field for its address: https://docs.libretranslate.com.
+
+Errors are `{"error": message}`, with 403 for a key, as its clients expect.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from dragoman.documents.formats import installed_suffixes
+from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedError
+from dragoman.language import AUTO
+from dragoman.v1 import translation_pb2 as pb
+from plugins.protocols import form
+from plugins.protocols.parameter_calls import ParameterCalls, answered, quality_of
+from service.handlers.translation import TranslationHandlers
+from service.handlers.untranslated import languages_of
+from service.http import errors
+from service.http.calls import while_client_stays
+from service.http.json_messages import named
+from service.language_names import name_of
+from service.options import MAX_BEAM_SIZE
+from service.registry.catalog import Catalog
+
+_FORMATS: Final = {"": "text/plain", "text": "text/plain", "html": "text/html"}
+
+
+class LibreTranslate:
+    """The routes of the API.
+
+    Args:
+        handlers: of the methods.
+        calls: begins them.
+        catalog: gives the models that are served; raises a DragomanError where there are none.
+        asks_for_keys: whether callers need a key.
+    """
+
+    def __init__(
+        self,
+        handlers: TranslationHandlers,
+        calls: ParameterCalls,
+        catalog: Callable[[], Catalog],
+        *,
+        asks_for_keys: bool,
+    ) -> None:
+        self._handlers = handlers
+        self._calls = calls
+        self._catalog = catalog
+        self._asks_for_keys = asks_for_keys
+
+    def routes(self) -> list[BaseRoute]:
+        """Make the routes; health is that of the server's own API."""
+        return [
+            Route("/translate", answered(self._translate, failed), methods=["POST"]),
+            Route("/detect", answered(self._detect, failed), methods=["POST"]),
+            Route("/languages", answered(self._languages, failed)),
+            Route("/frontend/settings", answered(self._settings, failed)),
+        ]
+
+    async def _translate(self, request: Request) -> Any:
+        (asked, is_list), context = await self._calls.read("TranslateText", request, _asked)
+        async with while_client_stays(request.receive):
+            translated = (await self._handlers.translate_or_return(asked, context)).translations
+        results: dict[str, list[Any]] = {"translatedText": [each.translated_text for each in translated]}
+        if asked.source_language_code == AUTO:
+            codes = languages_of(translated, self._catalog())
+            guesses = zip(codes, translated, strict=True)
+            results["detectedLanguage"] = [_guess(code, each.detection_confidence) for code, each in guesses]
+        if asked.options.quality_estimate:
+            results["qualityEstimate"] = [quality_of(each) for each in translated]
+        if asked.options.alternatives:
+            results["alternatives"] = [_alternatives(each) for each in translated]
+        return results if is_list else {name: values[0] for name, values in results.items()}
+
+    async def _detect(self, request: Request) -> Any:
+        (texts, _), context = await self._calls.read("DetectLanguage", request, _texts)
+        async with while_client_stays(request.receive):
+            answer = await self._handlers.detect(pb.DetectLanguageRequest(contents=texts[:1]), context)
+        found = [_guess(each.language_code, each.confidence) for each in answer.detections[0].languages]
+        return found or [_guess(self._catalog().first_source, 0.0)]
+
+    async def _languages(self, request: Request) -> Any:
+        pairs = self._catalog().pairs()
+        codes = sorted({*pairs, *(target for targets in pairs.values() for target in targets)})
+        return [{"code": code, "name": name_of(code), "targets": pairs.get(code, [])} for code in codes]
+
+    async def _settings(self, request: Request) -> Any:
+        pairs = self._catalog().pairs()
+        target = next((target for targets in pairs.values() for target in targets), "")
+        return {
+            "apiKeys": self._asks_for_keys,
+            "keyRequired": self._asks_for_keys,
+            "charLimit": -1,
+            "frontendTimeout": 500,
+            "suggestions": False,
+            "filesTranslation": True,
+            "supportedFilesFormat": installed_suffixes(),
+            "language": {
+                "source": {"code": AUTO, "name": "Auto Detect"},
+                "target": {"code": target, "name": name_of(target)},
+            },
+        }
+
+
+def failed(error: DragomanError) -> Response:
+    """Make the answer of a call that failed."""
+    status = 403 if isinstance(error, UnauthenticatedError) else errors.status_of(error)
+    return errors.json_response({"error": error.message}, status, errors.headers_of(error))
+
+
+def _asked(given: dict[str, Any]) -> tuple[pb.TranslateTextRequest, bool]:
+    """Make a request of parameters; and say whether its texts were a list.
+
+    Raises:
+        InvalidRequestError: one is missing, or wrong.
+    """
+    texts, is_list = _texts(given)
+    source, target = (form.needed(given, name) for name in ("source", "target"))
+    kind = form.text_of(given, "format")
+    if kind not in _FORMATS:
+        raise InvalidRequestError(named("format", f'must be "text" or "html", is {kind[:40]!r}'))
+    alternatives = form.number_of(given, "alternatives", MAX_BEAM_SIZE - 1)
+    options = pb.TranslateOptions(
+        alternatives=alternatives + 1 if alternatives else 0, quality_estimate=form.flag_of(given, "quality_estimate")
+    )
+    asked = pb.TranslateTextRequest(
+        contents=texts,
+        source_language_code=AUTO if source.lower() == AUTO else source,
+        target_language_code=target,
+        mime_type=_FORMATS[kind],
+        options=options,
+    )
+    return asked, is_list
+
+
+def _texts(given: dict[str, Any]) -> tuple[list[str], bool]:
+    return form.texts_of(given, "q")
+
+
+def _alternatives(translated: pb.TranslatedText) -> list[str]:
+    """List other translations, each once."""
+    others = dict.fromkeys(each.translated_text for each in translated.alternatives)
+    others.pop(translated.translated_text, None)
+    return list(others)
+
+
+def _guess(code: str, confidence: float) -> dict[str, Any]:
+    return {"language": code, "confidence": round(100 * confidence, 1)}

@@ -1,0 +1,14 @@
+"""The features beside the core, which installed distributions name by entry points."""
+
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+# Functions from `service.http.parts.HttpParts` to routes of Starlette.
+ROUTES: Final = "dragoman.routes"
+# Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
+SERVICES: Final = "dragoman.services"
+
+
+def load(group: str) -> list[Any]:
+    """Load what the entry points of a group name, in the order of their own names."""
+    return [plugin.load() for plugin in sorted(entry_points(group=group), key=lambda plugin: plugin.name)]

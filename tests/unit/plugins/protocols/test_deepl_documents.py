@@ -1,0 +1,87 @@
+"""DeepL's documents before handlers whose engine the tests play."""
+
+import time
+
+import pytest
+from starlette.types import ASGIApp
+
+from plugins.documents.documents import AskedDocument, Documents
+from plugins.documents.jobs import DocumentJobs
+from plugins.protocols import deepl_documents
+from plugins.protocols.deepl_documents import DeepLDocuments
+from plugins.protocols.libretranslate_files import LibreTranslateFiles
+from plugins.protocols.parameter_calls import ParameterCalls
+from service.handlers.context import CallContext
+from service.http import application
+from service.http.calls import Calls
+from service.security.callers import Caller
+from service.security.forwarded import TrustedProxies
+from service.wire import Protocol
+from tests.unit.service.http.asgi import call
+from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine
+
+
+@pytest.fixture
+def jobs(played: PlayedEngine) -> DocumentJobs:
+    return DocumentJobs(Documents(played.handlers, played.gate, played.metrics, 1024), played.handlers)
+
+
+@pytest.fixture
+def app(played: PlayedEngine, jobs: DocumentJobs) -> ASGIApp:
+    calls = Calls(played.handlers, 1_000_000, TrustedProxies([]))
+    of_deepl = ParameterCalls(calls, Protocol.DEEPL, "auth_key")
+    of_libretranslate = ParameterCalls(calls, Protocol.LIBRETRANSLATE, "api_key")
+    routes = [
+        *DeepLDocuments(played.handlers, jobs, of_deepl).routes(),
+        *LibreTranslateFiles(jobs, of_libretranslate).routes(),
+    ]
+    return application.make(routes, [])
+
+
+@pytest.mark.parametrize(("client", "status"), [("ipv4:127.0.0.1", 200), ("ipv4:192.0.2.1", 404)])
+async def test_a_document_is_shown_to_the_client_that_sent_it(app, jobs, client: str, status: int) -> None:
+    context = CallContext(Caller(client), time.monotonic() + 100, protocol=Protocol.DEEPL)
+    job = await jobs.begin(AskedDocument("a.txt", b"tom", "en", "de"), context)
+    answer = await call(app, "POST", f"/v2/document/{job.id}", {"document_key": job.key})
+    assert answer.status == status
+    wrong = await call(app, "POST", f"/v2/document/{job.id}", {"document_key": "é"})
+    assert (wrong.status, list(wrong.json)) == (404, ["message"])
+    early = await call(app, "POST", f"/v2/document/{job.id}/result", {"document_key": job.key})
+    assert early.status == (503 if status == 200 else status)
+    assert list(early.json) == ["message"]
+    await jobs.forget(job)
+
+
+async def test_a_document_is_not_given_out_by_the_address_of_another_protocol(app, jobs, played) -> None:
+    context = CallContext(Caller("ipv4:127.0.0.1"), time.monotonic() + 100, protocol=Protocol.DEEPL)
+    job = await jobs.begin(AskedDocument("a.txt", b"12", "en", "de"), context)
+    await job.task
+    assert (await call(app, "GET", f"/download_file/{job.id}.a.txt")).status == 404
+    answer = await call(app, "POST", f"/v2/document/{job.id}/result", {"document_key": job.key})
+    assert (answer.status, answer.json) == (200, 12)
+
+
+async def test_the_first_question_waits_for_a_small_document(app, jobs, monkeypatch) -> None:
+    monkeypatch.setattr(deepl_documents, "HELD_S", PATIENCE_S)
+    context = CallContext(Caller("ipv4:127.0.0.1"), time.monotonic() + 100, protocol=Protocol.DEEPL)
+    job = await jobs.begin(AskedDocument("a.txt", b"12", "en", "de"), context)
+    assert not job.task.done()
+    answer = await call(app, "POST", f"/v2/document/{job.id}", {"document_key": job.key})
+    assert answer.json["status"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({}, "file: the parameter is missing"),
+        ({"file": "text"}, "file: must be one file, of a form in multipart/form-data"),
+    ],
+)
+async def test_a_document_is_a_file_of_a_form(app, content: dict[str, str], message: str) -> None:
+    answer = await call(app, "POST", "/v2/document", {"target_lang": "DE"} | content)
+    assert (answer.status, answer.json) == (400, {"message": message})
+
+
+async def test_the_key_of_a_document_is_needed(app) -> None:
+    answer = await call(app, "GET", "/v2/document/x")
+    assert (answer.status, answer.json) == (400, {"message": "document_key: the parameter is missing"})

@@ -1,0 +1,94 @@
+"""LibreTranslate's API before handlers whose engine the tests play."""
+
+import asyncio
+
+import pytest
+from starlette.types import ASGIApp
+
+from plugins.protocols.libretranslate import LibreTranslate
+from plugins.protocols.parameter_calls import ParameterCalls
+from service.handlers.translation import TranslationHandlers
+from service.http import application
+from service.http.calls import Calls
+from service.security.forwarded import TrustedProxies
+from service.wire import Protocol
+from tests.unit.service.http.asgi import call
+from tests.unit.service.http.keyed import KEY, keyed
+from tests.unit.service.played_engine import PlayedEngine
+
+ASKED = {"q": "tom", "source": "en", "target": "de"}
+
+
+def app_of(played: PlayedEngine, handlers: TranslationHandlers | None = None) -> ASGIApp:
+    handlers = handlers or played.handlers
+    calls = ParameterCalls(Calls(handlers, 9_000_000, TrustedProxies([])), Protocol.LIBRETRANSLATE, "api_key")
+    api = LibreTranslate(handlers, calls, played.gate.catalog, asks_for_keys=False)
+    return application.make(api.routes(), [])
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/translate"), ("GET", "/languages"), ("POST", "/detect")])
+async def test_a_server_that_loads_says_when_to_try_again(closed_played, method: str, path: str) -> None:
+    answer = await call(app_of(closed_played), method, path, ASKED)
+    assert (answer.status, answer.json) == (503, {"error": "the models are being loaded"})
+    assert answer.headers["retry-after"] == "1"
+
+
+async def test_a_translation(played) -> None:
+    answer = asyncio.create_task(call(app_of(played), "POST", "/translate", ASKED))
+    [segment] = await played.taken(1)
+    played.exhaust(segment)
+    assert (await answer).json == {"translatedText": "tom"}
+    assert played.records[-1].protocol == "libretranslate"
+
+
+async def test_a_quality_estimate_is_told_where_it_is_asked_for(played) -> None:
+    answer = asyncio.create_task(call(app_of(played), "POST", "/translate", ASKED | {"quality_estimate": True}))
+    [segment] = await played.taken(1)
+    played.exhaust(segment)
+    assert (await answer).json == {"translatedText": "tom", "qualityEstimate": 0.8176}
+
+
+async def test_parameters_of_the_body_win_over_those_of_the_url(played) -> None:
+    answer = asyncio.create_task(
+        call(app_of(played), "POST", "/translate?q=good&target=de&source=xx", {"q": "tom", "source": "en"})
+    )
+    [segment] = await played.taken(1)
+    played.exhaust(segment)
+    assert (await answer).json == {"translatedText": "tom"}
+
+
+async def test_too_many_parameters_are_refused(played) -> None:
+    answer = await call(app_of(played), "POST", "/translate?" + "a=1&" * 3_000, ASKED)
+    assert answer.json == {"error": "there may be at most 2000 parameters"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"q": "a\ud800", "source": "en", "target": "de"}, {"q": ["a", "\udfff"], "source": "en", "target": "de"}],
+)
+async def test_half_a_character_is_refused(played, content: dict[str, object]) -> None:
+    answer = await call(app_of(played), "POST", "/translate", content)
+    name = "q" if isinstance(content["q"], str) else "q[1]"
+    assert (answer.status, answer.json) == (400, {"error": f"{name}: half a surrogate pair is no character"})
+
+
+SAME = {"q": "tom", "source": "DE", "target": "de"}
+
+
+async def test_a_text_in_the_target_language_is_a_call_as_any_other(played) -> None:
+    app = app_of(played, keyed(played, requests_per_s=0.001))
+    assert (await call(app, "POST", "/translate", SAME, x_api_key=KEY)).json == {"translatedText": "tom"}
+    [record] = played.records
+    assert (record.method, record.code.name, record.texts, record.admitted) == ("TranslateText", "OK", 1, True)
+    assert (await call(app, "POST", "/translate", SAME, x_api_key=KEY)).status == 429
+
+
+async def test_a_text_in_the_target_language_waits_for_a_server_that_loads(closed_played) -> None:
+    assert (await call(app_of(closed_played), "POST", "/translate", SAME)).status == 503
+
+
+@pytest.mark.parametrize("texts", [["a"] * 1_025, ["a" * 1_100_001], ["a" * 1_000_000] * 2])
+async def test_a_text_in_the_target_language_has_the_limits_of_all(played, texts: list[str]) -> None:
+    answer = await call(app_of(played), "POST", "/translate", SAME | {"q": texts})
+    assert answer.status == 400
+    assert "contents" in answer.json["error"]

@@ -1,0 +1,29 @@
+"""The features beside the core are found by the entry points of the installed distribution."""
+
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from service import plugins
+
+GROUPS = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+    "entry-points"
+]
+
+
+@pytest.mark.parametrize("group", [plugins.ROUTES, plugins.SERVICES])
+def test_what_the_project_names_is_installed_and_can_be_called(group: str) -> None:
+    loaded = plugins.load(group)
+    assert [f"{each.__module__}:{each.__qualname__}" for each in loaded] == [
+        target for _, target in sorted(GROUPS[group].items())
+    ]
+    assert all(map(callable, loaded))
+
+
+def test_plugins_come_in_the_order_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = [EntryPoint("b", "math:floor", "g"), EntryPoint("a", "math:ceil", "g")]
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [each for each in installed if each.group == group])
+    assert [each.__name__ for each in plugins.load("g")] == ["ceil", "floor"]
+    assert plugins.load("another") == []

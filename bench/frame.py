@@ -15,6 +15,7 @@ from bench.files import write_json
 from bench.load.texts import DataFileError
 from bench.machine import machine, now
 from bench.server_process import ServerError
+from dragoman.arguments import Parser
 from dragoman.errors import BundleError, DragomanError
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 
@@ -24,6 +25,16 @@ T = TypeVar("T")
 
 class ArgumentError(Exception):
     """An argument is no good, which shows only together with others or with a file."""
+
+
+def parser_of(
+    program: str, description: str | None, add_arguments: Callable[[argparse.ArgumentParser], None]
+) -> Parser:
+    """Build the parser of a measurement."""
+    parser = make_parser(program, description)
+    add_arguments(parser)
+    add_json(parser)
+    return parser
 
 
 def run(
@@ -41,9 +52,7 @@ def run(
     Raises:
         SystemExit: With 2, after one line on stderr, when an argument, a file or the bundle is no good.
     """
-    parser = make_parser(program, description)
-    add_arguments(parser)
-    add_json(parser)
+    parser = parser_of(program, description, add_arguments)
     arguments = parser.parse_args(argv)
     started = now()
     try:

@@ -120,7 +120,7 @@ def _measure(arguments: argparse.Namespace) -> Figures:
         "speed": report.rows(outcomes),
         "details": {
             "models": [{**asdict(shape), **asdict(cost)} for shape, (cost, _) in zip(shapes, found, strict=True)],
-            "outcomes": report.outcomes_as_dicts(outcomes),
+            "outcomes": report.details(outcomes),
         },
     }
 

@@ -18,13 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
-from bench.arguments import add_bundle, add_json, count, input_file, make_parser
-from bench.files import write_json
-from bench.load.texts import DataFileError, read_pairs
-from bench.machine import machine
-from dragoman.arguments import Parser
+from bench import frame
+from bench.arguments import add_bundle, count, input_file
+from bench.frame import Figures
+from bench.load.texts import read_pairs
 from dragoman.bundle import Bundle, target_limit
-from dragoman.exit_codes import EXIT_OK
 from dragoman.framing import Frame
 from service.decode import Decode
 from service.engine.offline import OfflineEngine
@@ -72,15 +70,6 @@ class Case(NamedTuple):
         return _WORD.findall(inside) == [self.translation[slice(*self.other)]] and place == own
 
 
-class Row(NamedTuple):
-    """How many tags are right, of some cases."""
-
-    name: str
-    cases: int
-    guessed: int
-    aligned: int
-
-
 def lexicon(sources: Sequence[str], targets: Sequence[str]) -> dict[str, str]:
     """Find the words that are translations of each other nearly always."""
     ours: Counter[str] = Counter()
@@ -126,7 +115,7 @@ def _cases(source: str, translation: str, alignment: Alignment | None, known: Ma
             yield Case(source, translation, alignment, ours[place].span(), theirs[there].span(), moved)
 
 
-def rows(found: Sequence[Case]) -> list[Row]:
+def rows(found: Sequence[Case]) -> list[Figures]:
     """Count the right ones, in all and of each kind."""
     kinds = {
         "all": found,
@@ -136,14 +125,18 @@ def rows(found: Sequence[Case]) -> list[Row]:
         "it is the same": [case for case in found if case.same],
     }
     return [
-        Row(
-            name,
-            len(some),
-            sum(case.is_right(None) for case in some),
-            sum(case.is_right(case.alignment) for case in some),
-        )
+        {
+            "cases": name,
+            "of": len(some),
+            "right by the guess": _share([case.is_right(None) for case in some]),
+            "right by the alignment": _share([case.is_right(case.alignment) for case in some]),
+        }
         for name, some in kinds.items()
     ]
+
+
+def _share(right: Sequence[bool]) -> str:
+    return f"{sum(right) / len(right):.1%}" if right else ""
 
 
 def links(found: Sequence[Case]) -> tuple[int, int]:
@@ -157,43 +150,30 @@ def links(found: Sequence[Case]) -> tuple[int, int]:
     return right, total
 
 
-def as_markdown(table: Sequence[Row]) -> str:
-    """Write a table."""
-    lines = ["| cases | | right by the guess | right by the alignment |", "|---|---|---|---|"]
-    for name, total, guessed, aligned in table:
-        shares = [f"{count / total:.1%}" if total else "" for count in (guessed, aligned)]
-        lines.append(f"| {name} | {total:,} | {shares[0]} | {shares[1]} |")
-    return "\n".join(lines)
+def main(argv: list[str]) -> int:
+    """Translate and count."""
+    return frame.run("python -m bench.tags", __doc__, _add_arguments, _measure, argv)
 
 
-def build_parser() -> Parser:
-    """Build the parser of the command line."""
-    parser = make_parser("python -m bench.tags", __doc__)
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     pairs = "source<TAB>target lines; .gz, .xz"
     parser.add_argument("--train", type=input_file, required=True, metavar="FILE", help=f"of the words: {pairs}")
     parser.add_argument("--data", type=input_file, required=True, metavar="FILE", help=f"what is translated: {pairs}")
     parser.add_argument("--sentences", type=count, metavar="N", help="at most, of --data (all)")
     add_bundle(parser)
-    add_json(parser)
-    return parser
 
 
-def main(argv: list[str]) -> int:
-    """Measure, and print a Markdown table."""
-    parser = build_parser()
-    arguments: argparse.Namespace = parser.parse_args(argv)
-    try:
-        known = lexicon(*read_pairs(arguments.train))
-        sources, _ = read_pairs(arguments.data, arguments.sentences)
-    except DataFileError as error:
-        parser.error(str(error))
+def _measure(arguments: argparse.Namespace) -> Figures:
+    known = lexicon(*read_pairs(arguments.train))
+    sources, _ = read_pairs(arguments.data, arguments.sentences)
     found = list(cases(Bundle.open(arguments.bundle), sources, known))
-    table, (right, total) = rows(found), links(found)
-    print(as_markdown(table))
-    print(f"\nOf these words {right:,} of {len(found):,} have their alignment, and {total - right:,} others.")
-    figures = {"words": len(known), "rows": [row._asdict() for row in table], "alignments": [right, total]}
-    write_json(arguments.json, {**machine(), **figures})
-    return EXIT_OK
+    right, total = links(found)
+    return {
+        "words": len(known),
+        "rows": rows(found),
+        "words with their alignment": right,
+        "words with another alignment": total - right,
+    }
 
 
 if __name__ == "__main__":

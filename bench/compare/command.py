@@ -26,61 +26,31 @@ every hypothesis of both sides goes on to the limit. BLEU is of the sentences of
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from bench.arguments import count, counts, input_file, make_parser, output_file, some_of
-from bench.compare.inprocess import Outcome
-from bench.compare.report import as_dict, as_markdown
+from bench import frame
+from bench.arguments import count, counts, input_file, output_file, some_of
+from bench.compare import report
 from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
-from bench.files import write_json
-from bench.load.texts import DataFileError
+from bench.frame import ArgumentError, Figures
 from bench.log import log_with_time
 from bench.peers import ours
-from bench.server_process import ServerError
 from dragoman.arguments import Parser
-from dragoman.exit_codes import EXIT_OK
 
-EXIT_NO_SERVER = 1
+_PROGRAM = "dragoman bench compare"
 
 
 def main(argv: list[str]) -> int:
-    """Run the comparison and print a Markdown table."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
-    if "default" in arguments.models and arguments.data is None:
-        parser.error("argument --data: the default model is measured on real sentences; give a file of them")
-    if max(arguments.beam_sizes) > (most := min(ours.BEAM_SLOTS)):
-        parser.error(f"argument --beam-sizes: must be at most {most}")
-    plan = Plan(**{name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__})
-    try:
-        with tempfile.TemporaryDirectory(prefix="dragoman-compare-") as scratch:
-            outcomes = list(run(plan, arguments.work or Path(scratch), log_with_time()))
-    except DataFileError as error:
-        parser.error(str(error))
-    except ServerError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return EXIT_NO_SERVER
-    _report(outcomes, arguments)
-    return EXIT_OK
-
-
-def _report(outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
-    table = as_markdown(outcomes)
-    print(table)
-    if arguments.results:
-        with arguments.results.open("a", encoding="utf-8") as file:
-            file.write(f"\n{table}\n")
-    write_json(arguments.json, as_dict(outcomes, vars(arguments)))
-    if arguments.plot and outcomes:
-        from bench.compare.plot import plot  # here: matplotlib takes a second
-
-        plot(outcomes, arguments.plot)
+    """Run the comparison."""
+    return frame.run(_PROGRAM, __doc__, _add_arguments, _measure, argv)
 
 
 def build_parser() -> Parser:
     """Build the parser of the command line."""
-    parser = make_parser("dragoman bench compare", __doc__)
+    return frame.parser_of(_PROGRAM, __doc__, _add_arguments)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=input_file, metavar="FILE", help="sentences: source<TAB>target or text lines; .gz, .xz")
     add("--model-folder", type=Path, default=Path("models/en-de"), metavar="DIR", help="default model (%(default)s)")
@@ -94,10 +64,27 @@ def build_parser() -> Parser:
     add("--rounds", type=count, default=5, metavar="N", help="measurements of each side (%(default)s)")
     add("--quick", action="store_true", help="fewer settings and shorter measurements")
     add("--work", type=Path, metavar="DIR", help="keep bundles and converted models here, and use those that are here")
-    add("--json", type=output_file, metavar="OUT", help="write all figures, with settings and sweeps, to this file")
     add("--plot", type=output_file, metavar="OUT", help="draw the ratios into this PNG")
     add("--results", type=output_file, metavar="OUT", help="append the table to this file")
-    return parser
+
+
+def _measure(arguments: argparse.Namespace) -> Figures:
+    if "default" in arguments.models and arguments.data is None:
+        raise ArgumentError("argument --data: the default model is measured on real sentences; give a file of them")
+    if max(arguments.beam_sizes) > (most := min(ours.BEAM_SLOTS)):
+        raise ArgumentError(f"argument --beam-sizes: must be at most {most}")
+    plan = Plan(**{name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__})
+    with tempfile.TemporaryDirectory(prefix="dragoman-compare-") as scratch:
+        outcomes = list(run(plan, arguments.work or Path(scratch), log_with_time()))
+    figures = report.figures(outcomes)
+    if arguments.results:
+        with arguments.results.open("a", encoding="utf-8") as file:
+            file.write(f"\n{frame.as_markdown(figures)}\n")
+    if arguments.plot and outcomes:
+        from bench.compare.plot import plot  # here: matplotlib takes a second
+
+        plot(outcomes, arguments.plot)
+    return figures
 
 
 if __name__ == "__main__":

@@ -1,39 +1,28 @@
-"""What a comparison found, as a Markdown table for people and as JSON with everything."""
+"""What a comparison found: rows for people, and every round for the file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import median
-from typing import Any
 
 from bench.compare.inprocess import Outcome, describe
-from bench.frame import table
+from bench.frame import Figures
 from bench.machine import installed, machine, now
 
 _PACKAGES = ("dragoman", "onnxruntime", "ctranslate2", "transformers", "torch")
 
 
-def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """Write a table of medians, and of the ratios of neighbouring rounds with their spread."""
-    return "\n".join([origin(), "", *table(rows(outcomes))])
-
-
-def origin() -> str:
-    """Say in a line on what machine, with what versions and when figures were taken."""
-    where = _where()
-    versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
-    return f"{where['cores']} cores of {where['processor']}; {versions}; {where['date'][:10]}."
-
-
-def as_dict(outcomes: Sequence[Outcome], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return everything: machine, arguments, every setting that was tried, every round."""
+def figures(outcomes: Sequence[Outcome]) -> Figures:
+    """Say where and with what was measured; a row of each outcome; of the file every setting tried and every round."""
+    where, versions = machine(), {name: number for name in _PACKAGES if (number := installed(name))}
     return {
-        **_where(),
-        "arguments": dict(arguments),
-        "outcomes": outcomes_as_dicts(outcomes),
+        "machine": f"{where['cores']} cores of {where['processor']}, {now()[:10]}",
+        "versions": versions,
+        "rows": rows(outcomes),
+        "details": details(outcomes),
     }
 
 
-def outcomes_as_dicts(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def details(outcomes: Sequence[Outcome]) -> list[Figures]:
     """Return every setting that was tried, and every round."""
     return [{**asdict(outcome), "ratio": asdict(outcome.ratio)} for outcome in outcomes]
 
@@ -66,11 +55,3 @@ def _agreement(outcome: Outcome) -> str:
         return "-"
     ours, theirs = found.target_tokens
     return f"{found.equal / found.sentences:.0%}, {ours:,} and {theirs:,}"
-
-
-def _where() -> dict[str, Any]:
-    return {
-        "date": now(),
-        **machine(),
-        "versions": {name: number for name in _PACKAGES if (number := installed(name))},
-    }

@@ -35,7 +35,7 @@ def test_random_weights_are_searched_to_the_limit_by_both(monkeypatch: pytest.Mo
     out = tmp_path / "compare.json"
     arguments = ["--models", "base", *OFFLINE, "--beam-sizes", "1,2,4", "--json", str(out)]
     assert command.main(arguments) == 0
-    outcomes = json.loads(out.read_text())["outcomes"]
+    outcomes = json.loads(out.read_text())["details"]
     assert [one["model"] for one in outcomes] == ["base", "base, beam 2", "base, beam 4"]
     for outcome in outcomes:
         sentences = outcome["agreement"]["sentences"]
@@ -52,7 +52,7 @@ def test_the_default_model_has_bleu_of_both_sides(tmp_path: Path, capfd: pytest.
     arguments = ["--models", "default", "--data", str(data), "--model-folder", str(REPOSITORY / "models" / "en-de")]
     arguments += [*OFFLINE, "--beam-sizes", "4", "--json", str(out), "--results", str(table)]
     assert command.main(arguments) == 0
-    [outcome] = json.loads(out.read_text())["outcomes"]
+    [outcome] = json.loads(out.read_text())["details"]
     assert (outcome["model"], outcome["agreement"]["sentences"]) == ("default, beam 4", 13)
     assert min(outcome["bleu"]) > 20
     assert outcome["agreement"]["equal"] >= 6

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench import tags
-from bench.tags import Case, Row, as_markdown, lexicon, links, rows
+from bench.tags import Case, lexicon, links, rows
 from service.text.alignment import Alignment, Side
 from tests.server_process import BUNDLE
 
@@ -35,17 +35,18 @@ def test_tags_are_right_exactly_around_the_word(target: str, right: bool) -> Non
 def test_cases_are_counted_by_kind() -> None:
     plain = Case("I see Tom", "Tom seh ich", None, (6, 9), (0, 3), moved=True)
     other = Case("a dog", "ein Hund", None, (2, 5), (4, 8), moved=False)
-    assert rows([plain, other]) == [
-        Row("all", 2, 2, 2),
-        Row("the word moved", 1, 1, 1),
-        Row("it did not", 1, 1, 1),
-        Row("the word is another in the translation", 1, 1, 1),
-        Row("it is the same", 1, 1, 1),
-    ]
-    assert as_markdown([Row("all", 4, 1, 3), Row("none", 0, 0, 0)]).splitlines()[2:] == [
-        "| all | 4 | 25.0% | 75.0% |",
-        "| none | 0 |  |  |",
-    ]
+    found = {row["cases"]: row for row in rows([plain, other])}
+    assert {name: row["of"] for name, row in found.items()} == {
+        "all": 2,
+        "the word moved": 1,
+        "it did not": 1,
+        "the word is another in the translation": 1,
+        "it is the same": 1,
+    }
+    seh = Alignment(np.eye(1, dtype=np.float32), Side(plain.source, [(6, 9)]), Side(plain.translation, [(4, 7)]))
+    wrong = plain._replace(alignment=seh)
+    assert list(rows([plain, wrong])[0].values()) == ["all", 2, "100.0%", "50.0%"]
+    assert list(rows([])[0].values()) == ["all", 0, "", ""]
 
 
 def test_real_sentences_have_more_right_tags_by_the_alignment(tmp_path: Path) -> None:
@@ -54,10 +55,9 @@ def test_real_sentences_have_more_right_tags_by_the_alignment(tmp_path: Path) ->
     assert tags.main([*command, "--json", str(out)]) == 0
     report = json.loads(out.read_text())
     found = report["rows"][0]
-    assert found["cases"] >= found["aligned"] > found["guessed"] > 0
-    right, total = report["alignments"]
-    assert found["cases"] >= right > found["cases"] / 2
-    assert total >= right
+    guessed, aligned = (float(found[f"right by the {way}"].removesuffix("%")) for way in ("guess", "alignment"))
+    assert 100 >= aligned > guessed > 0
+    assert found["of"] >= report["words with their alignment"] > found["of"] / 2
 
 
 def test_alignments_of_both_words_are_counted() -> None:

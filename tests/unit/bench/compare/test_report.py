@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from bench.compare.inprocess import Agreement, Outcome
-from bench.compare.report import as_dict, as_markdown
+from bench.compare.report import figures, rows
 from bench.compare.search import Trial
+from bench.frame import table
 
 OFFLINE = Outcome(
     model="default",
@@ -33,9 +34,7 @@ SINGLE = Outcome(
 
 
 def test_table_has_a_row_an_outcome_with_medians_and_ratios() -> None:
-    lines = as_markdown([OFFLINE, SINGLE]).splitlines()
-    head, rule, offline, single = lines[-4:]
-    assert head.count("|") == rule.count("|") == offline.count("|") == single.count("|")
+    offline, single = table(rows([OFFLINE, SINGLE]))[2:]
     assert offline == (
         "| default | offline | sentences/s, higher is better | int8: 3000 | ctranslate2 int8: 2000 "
         "| 1.50 (1.45 to 1.55) | 75%, 1,000 and 1,001 | 43.5 and 43.5 | threads=2 slots=32; inter_threads=2 |"
@@ -43,20 +42,14 @@ def test_table_has_a_row_an_outcome_with_medians_and_ratios() -> None:
     assert "| ms, lower is better | int8: 2 | transformers fp32: 8 | 0.50 (0.25 to 0.50) | - | - |" in single
 
 
-def test_table_says_where_it_was_measured() -> None:
-    first = as_markdown([OFFLINE]).splitlines()[0]
-    assert " cores of " in first
-    assert "dragoman " in first
-
-
-def test_json_has_every_round_and_every_setting() -> None:
-    report = as_dict([OFFLINE], {"data": Path("x.tsv"), "quick": True})
-    assert report["arguments"] == {"data": Path("x.tsv"), "quick": True}
-    [outcome] = report["outcomes"]
+def test_figures_say_where_and_have_every_round_and_every_setting() -> None:
+    found = figures([OFFLINE])
+    assert " cores of " in found["machine"]
+    assert "dragoman" in found["versions"]
+    [outcome] = found["details"]
     assert outcome["figures"] == ([3000.0, 3100.0, 2900.0], [2000.0, 2000.0, 2000.0])
     assert outcome["sweeps"][0] == [{"settings": {"threads": 2, "slots": 32}, "figure": 3000.0}]
     assert outcome["ratio"] == {"median": 1.5, "low": 1.45, "high": 1.55}
-    assert report["cores"] >= 1
 
 
 def test_plot_turns_latencies_round_and_writes_a_picture(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from bench.arguments import add_json, make_parser
 from bench.files import write_json
 from bench.load.texts import DataFileError
-from bench.machine import machine, now
+from bench.machine import environment, now
 from bench.server_process import ServerError
 from dragoman.arguments import Parser
 from dragoman.errors import BundleError, DragomanError
@@ -63,7 +63,7 @@ def run(
         print(f"{program}: {error}", file=sys.stderr)
         return EXIT_FAILED
     print(as_markdown(figures))
-    write_json(arguments.json, {"date": started, **machine(), "arguments": vars(arguments), **figures})
+    write_json(arguments.json, {"date": started, **environment(), "arguments": vars(arguments), **figures})
     return EXIT_FAILED if not_held(figures) else EXIT_OK
 
 
@@ -74,7 +74,12 @@ def not_held(figures: Mapping[str, Any]) -> list[str]:
 
 def as_markdown(figures: Mapping[str, Any]) -> str:
     """Write figures as a list, and each list of rows as a table; a figure that is None is left out."""
-    lines = [f"NOT SO: {name}" for name in not_held(figures)]
+    return "\n".join([*(f"NOT SO: {name}" for name in not_held(figures)), *lines_of(figures)]).strip()
+
+
+def lines_of(figures: Mapping[str, Any]) -> list[str]:
+    """Write the lines of figures, without their checks."""
+    lines: list[str] = []
     for name, value in figures.items():
         if name in ("checks", "details") or value is None:
             continue
@@ -82,7 +87,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
             lines += ["", *table(value), ""]
         else:
             lines.append(f"- {name}: {as_text(value)}")
-    return "\n".join(lines).strip()
+    return lines
 
 
 def is_table(value: object) -> bool:

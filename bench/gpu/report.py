@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.files import write_json, write_whole
-from bench.frame import as_text, is_table, not_held, table
+from bench.frame import lines_of, not_held, table
 from bench.gpu.runner import Outcome
 
 
@@ -62,12 +62,5 @@ def verdict(outcome: Outcome) -> str:
 
 def section(name: str, outcome: Outcome) -> str:
     """Write a part in Markdown: its checks, its figures, its tables."""
-    lines = [f"## {name}", "", f"{verdict(outcome)} ({outcome.seconds:.0f} s)", ""]
-    for key, value in outcome.figures.items():
-        if key == "checks" or value is None:
-            continue
-        if is_table(value):
-            lines += ["", *table(value), ""]
-        else:
-            lines.append(f"- {key}: {as_text(value)}")
-    return "\n".join([*lines, ""])
+    head = [f"## {name}", "", f"{verdict(outcome)} ({outcome.seconds:.0f} s)", ""]
+    return "\n".join([*head, *lines_of(outcome.figures), ""])

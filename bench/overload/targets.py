@@ -1,6 +1,5 @@
 """What is asked of a server in a storm, and whether it did it. Pure."""
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 GOODPUT_SHARE: Final = 0.9
@@ -78,12 +77,3 @@ def _memory(figures: Figures) -> Check:
     measured = "not seen" if figures.memory_growth is None else f"{figures.memory_growth:+.1%}"
     passed = figures.memory_growth is not None and figures.memory_growth <= MEMORY_GROWTH
     return Check("memory in the storm", f"grows by at most {MEMORY_GROWTH:.0%}", measured, passed)
-
-
-def as_table(checks: Sequence[Check]) -> str:
-    """Write lines for people."""
-    rows = [("", "target", "measured", ""), *((*one[:3], "pass" if one.passed else "FAIL") for one in checks)]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )

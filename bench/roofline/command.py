@@ -17,48 +17,44 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from bench.arguments import add_bundle, add_json, make_parser
-from bench.files import write_json
-from bench.machine import now
+from bench import frame
+from bench.arguments import add_bundle
+from bench.frame import ArgumentError, Figures
 from bench.roofline.costs import Peak
 from bench.roofline.peaks import measure_peaks, measure_profiler
 from bench.roofline.profile import Operator, Profile, Shape, engine_python_us, profile_decoder, profile_encoder
 from dragoman.arguments import Parser
 from dragoman.bundle import Bundle
-from dragoman.errors import BundleError
-from dragoman.exit_codes import EXIT_OK
 
 # The processor's caches explain somewhat more than 100 %, but not more than this.
 _MOST_SHARE: Final = 2.0
 _GROUPS: Final = {"products": "products", "attentions": "attentions", "other": "other operators"}
-_HEAD = f"{'operator':<40}{'calls':>6}{'us':>9}{'share':>8}{'M madds':>10}{'MB':>8}{'G/s':>8}{'GB/s':>8}{'of peak':>9}"
+_PROGRAM: Final = "dragoman bench roofline"
 
 
 def main(argv: list[str]) -> int:
-    """Measure a bundle and print its tables."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
-    try:
-        bundle = Bundle.open(arguments.bundle)
-        report = measure(bundle, _shape(arguments, bundle))
-    except (BundleError, ValueError) as error:
-        parser.error(str(error))
-    print(to_text(report))
-    write_json(arguments.json, report)
-    return EXIT_OK
+    """Measure a bundle."""
+    return frame.run(_PROGRAM, __doc__, _add_arguments, _measure, argv)
 
 
 def build_parser() -> Parser:
     """Build the parser of the command line."""
-    parser = make_parser("dragoman bench roofline", __doc__)
+    return frame.parser_of(_PROGRAM, __doc__, _add_arguments)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
     add = parser.add_argument
     add("--rows", type=int, default=32, metavar="N", help="sentences at a time (%(default)s)")
     add("--source", type=int, default=10, metavar="N", help="tokens of each source (%(default)s)")
     add("--target", type=int, default=10, metavar="N", help="tokens decoded of each (%(default)s)")
     add("--runs", type=int, default=300, metavar="N", help="measured runs of each graph (%(default)s)")
-    add_json(parser)
-    return parser
+
+
+def _measure(arguments: argparse.Namespace) -> Figures:
+    bundle = Bundle.open(arguments.bundle)
+    report = measure(bundle, _shape(arguments, bundle))
+    return {**summary(report), "details": report}
 
 
 def _shape(arguments: argparse.Namespace, bundle: Bundle) -> Shape:
@@ -72,7 +68,7 @@ def _shape(arguments: argparse.Namespace, bundle: Bundle) -> Shape:
     values = {name: getattr(arguments, name) for name in limits}
     for name, value in values.items():
         if not 1 <= value <= limits[name]:
-            raise ValueError(f"--{name} must be from 1 to {limits[name]}, not {value}")
+            raise ArgumentError(f"--{name} must be from 1 to {limits[name]}, not {value}")
     return Shape(**values)
 
 
@@ -85,12 +81,10 @@ def measure(bundle: Bundle, shape: Shape) -> dict[str, Any]:
     Raises:
         BundleError: a graph cannot be loaded.
     """
-    date = now()
     peaks, profiler = measure_peaks(), measure_profiler()
     with tempfile.TemporaryDirectory() as folder:
         profiles = [profile(bundle, shape, profiler, Path(folder)) for profile in (profile_encoder, profile_decoder)]
     return {
-        "date": date,
         "bundle": bundle.manifest.name,
         "precision": bundle.manifest.precision,
         **asdict(shape),
@@ -136,49 +130,49 @@ def _figures(operator: Operator, wall_us: float, peaks: Mapping[Peak, float]) ->
     }
 
 
-def to_text(report: Mapping[str, Any]) -> str:
-    """Write the figures for people, microseconds of one run throughout."""
-    peaks = report["peaks_per_s"]
-    lines = [
-        f"{report['bundle']}, {report['precision']}: {report['rows']} rows, {report['source']} source and "
-        f"{report['target']} target tokens, one thread",
-        f"peaks: int8 product {peaks['int8_product'] / 1e9:.0f}, fp32 product {peaks['fp32_product'] / 1e9:.0f} "
-        f"G multiply-adds/s; copy {peaks['copy'] / 1e9:.1f} GB/s, read and written",
-        f"taken off each operator for the profiler itself: {report['profiler']['base_us']:.1f} us and "
-        f"{report['profiler']['per_array_us']:.2f} us for each input and result",
-    ]
-    for name, graph in report["graphs"].items():
-        lines += ["", f"{name}, one run", _HEAD, *(_row(each) for each in graph["operators"]), *_totals(graph)]
-        if any(each["share_of_peak"] is None for each in graph["operators"]):
-            lines.append(f"unreliable: shares above {_MOST_SHARE:.0%} of a peak are not shown; try an idle machine")
-    if report["engine_python_us"] is not None:
-        lines += ["", f"a step of the engine beyond the decoder's run: {report['engine_python_us']:.0f} us"]
-    return "\n".join(lines)
+def summary(report: Mapping[str, Any]) -> Figures:
+    """Choose the figures for people: microseconds are of one run, shares of its whole time."""
+    peaks, graphs = report["peaks_per_s"], report["graphs"].items()
+    operators = [(name, each) for name, graph in graphs for each in graph["operators"]]
+    unreliable = any(each["share_of_peak"] is None for _, each in operators)
+    return {
+        "bundle": f"{report['bundle']}, {report['precision']}",
+        "run": {name: report[name] for name in ("rows", "source", "target")},
+        "peaks, G multiply-adds/s": {name: peaks[f"{name}_product"] / 1e9 for name in ("int8", "fp32")},
+        "peak of a copy, GB/s read and written": peaks["copy"] / 1e9,
+        "taken off each operator for the profiler, us": report["profiler"],
+        "engine's step beyond the decoder's run, us": report["engine_python_us"],
+        "unreliable": f"shares above {_MOST_SHARE:.0%} of a peak; try an idle machine" if unreliable else None,
+        "operators": [{"graph": name, **_row(each)} for name, each in operators],
+        "whole": [{"graph": name, **row} for name, graph in graphs for row in _totals(graph)],
+    }
 
 
-def _row(figures: Mapping[str, Any]) -> str:
-    head = (
-        f"{figures['operator']:<40}{figures['calls']:>6}{figures['us']:>9.1f}{figures['share']:>8.1%}"
-        f"{figures['multiply_adds'] / 1e6:>10.2f}{figures['bytes'] / 1e6:>8.2f}"
-    )
+def _row(figures: Mapping[str, Any]) -> Figures:
+    row = {
+        "operator": figures["operator"],
+        "calls": figures["calls"],
+        "us": figures["us"],
+        "share": f"{figures['share']:.1%}",
+        "M multiply-adds": figures["multiply_adds"] / 1e6,
+        "MB": figures["bytes"] / 1e6,
+    }
     if figures["share_of_peak"] is None:
-        return f"{head}{'-':>8}{'-':>8}{'-':>9}"
-    rates = f"{figures['multiply_adds_per_s'] / 1e9:>8.1f}{figures['bytes_per_s'] / 1e9:>8.1f}"
-    return f"{head}{rates}{figures['share_of_peak']:>9.0%}"
+        return row
+    return {
+        **row,
+        "G/s": figures["multiply_adds_per_s"] / 1e9,
+        "GB/s": figures["bytes_per_s"] / 1e9,
+        "of peak": f"{figures['share_of_peak']:.0%}",
+    }
 
 
-def _totals(graph: Mapping[str, Any]) -> list[str]:
-    wall_us = graph["wall_us"]
-    lines = [
-        _total(_GROUPS[group], us, wall_us, f"; at the peaks {graph['groups_at_peak_us'][group]:.1f}")
-        for group, us in graph["groups_us"].items()
-    ]
+def _totals(graph: Mapping[str, Any]) -> list[Figures]:
+    at_peak_us = graph["groups_at_peak_us"]
+    parts = [(_GROUPS[group], us, at_peak_us[group]) for group, us in graph["groups_us"].items()]
+    parts.append(("outside operators", graph["outside_operators_us"], None))
+    parts.append(("all", graph["wall_us"], sum(at_peak_us.values())))
     return [
-        *lines,
-        _total("outside operators", graph["outside_operators_us"], wall_us),
-        _total("whole run", wall_us, wall_us, f"; at the peaks {sum(graph['groups_at_peak_us'].values()):.1f}"),
+        {"part": name, "us": us, "share": f"{us / graph['wall_us']:.1%}", "at the peaks, us": least_us}
+        for name, us, least_us in parts
     ]
-
-
-def _total(name: str, us: float, wall_us: float, rest: str = "") -> str:
-    return f"{'= ' + name:<46}{us:>9.1f}{us / wall_us:>8.1%}{rest}"

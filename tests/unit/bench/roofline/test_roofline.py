@@ -131,18 +131,25 @@ def test_a_share_of_more_than_twice_a_peak_is_not_shown() -> None:
     product = Cost(
         "product", "products", "int8_product", multiply_adds=at_peak_us * PEAKS["int8_product"] / 1e6, bytes=0.0
     )
-    lines = {}
+    found = {}
     for us in (30.0, 29.9):
         described = roofline.describe(Profile("decoder", wall_us=200.0, operators=[Operator(product, 1, us)]), PEAKS)
         report = {
             "bundle": "en-de", "precision": "int8", "rows": 1, "source": 1, "target": 1, "engine_python_us": None,
             "peaks_per_s": PEAKS, "profiler": {"base_us": 0.0, "per_array_us": 0.0}, "graphs": {"decoder": described},
         }  # fmt: skip
-        lines[us] = roofline.to_text(report)
-    assert "200%" in lines[30.0]
-    assert "unreliable" not in lines[30.0]
-    assert "201%" not in lines[29.9]
-    assert lines[29.9].endswith("unreliable: shares above 200% of a peak are not shown; try an idle machine")
+        found[us] = roofline.summary(report)
+    assert found[30.0]["operators"][0]["of peak"] == "200%"
+    assert found[30.0]["unreliable"] is None
+    assert found[29.9]["operators"][0].keys().isdisjoint({"G/s", "GB/s", "of peak"})
+    assert found[29.9]["unreliable"] == "shares above 200% of a peak; try an idle machine"
+    assert [(row["part"], row["us"]) for row in found[30.0]["whole"]] == [
+        ("products", 30.0),
+        ("attentions", 0),
+        ("other operators", 0),
+        ("outside operators", 170.0),
+        ("all", 200.0),
+    ]
 
 
 def test_sources_are_of_one_length_and_end() -> None:
@@ -160,8 +167,8 @@ def test_command_measures_the_default_model(
     sizes = ["--rows", "4", "--source", "6", "--target", "3", "--runs", "6"]
     assert roofline.main(["--bundle", str(BUNDLE), *sizes, "--json", str(out)]) == 0
     text = capsys.readouterr().out
-    assert "decoder, one run" in text
-    report = json.loads(out.read_text())
+    assert "| decoder | outside operators |" in text
+    report = json.loads(out.read_text())["details"]
     assert all(rate > 0 for rate in report["peaks_per_s"].values())
     manifest = Bundle.open(BUNDLE).manifest
     decoder, encoder = report["graphs"]["decoder"], report["graphs"]["encoder"]

@@ -47,11 +47,7 @@ def _measure(arguments: argparse.Namespace) -> Figures:
 
 
 def measure(command: Sequence[str], texts: Sequence[str]) -> Figures:
-    """Start a server by a command, send the texts one by one, and stop it.
-
-    Raises:
-        ServerError: the server ended or was not ready in time.
-    """
+    """Start a server by a command, send the texts one by one, and stop it."""
     with running(command) as server:
         pid = server.process.pid
         idle_mib, latencies_ms = resident_mib(pid), list[float]()

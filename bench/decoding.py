@@ -109,19 +109,11 @@ class Batch:
         self._batch.step(wait=False)
 
     def decode(self, sentences: Sentences) -> list[list[int]]:
-        """Return the target ids of each sentence.
-
-        Raises:
-            InternalError: a graph fails on a sentence.
-        """
+        """Return the target ids of each sentence."""
         return [decode.target_ids for decode in self._decode(sentences)]
 
     def count_tokens(self, sentences: Sentences) -> int:
-        """Decode; gives the number of target tokens, the ends counted.
-
-        Raises:
-            InternalError: a graph fails on a sentence.
-        """
+        """Decode; gives the number of target tokens, the ends counted."""
         return sum(decode.decoded_tokens for decode in self._decode(sentences))
 
     def decode_watched(self, sentences: Sentences, watch: Watch) -> list[list[int]]:

@@ -14,9 +14,6 @@ def exported(checkpoint: Path, precision: str, work: Path, data: Path | None = N
 
     Args:
         data: pairs on which it is compared with the checkpoint; None: those of the checkpoint.
-
-    Raises:
-        BundleError: the export failed; what it said is on stderr.
     """
     out = work / f"bundle-{precision}"
     if not out.exists():

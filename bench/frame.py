@@ -1,7 +1,8 @@
 """The frame of every measurement: its command line, its errors, its tables, its file, its exit code.
 
 Figures are names to numbers, texts, and lists of rows. `checks` are names of what must be so, and whether it is;
-`details` are for the file only.
+`details` are for the file only. All of bench lets a BundleError, a DataFileError, a ServerError
+and errors of dragoman pass up to here.
 """
 
 import argparse

@@ -135,12 +135,7 @@ def _row(shape: Shape, cost: Cost) -> dict[str, str]:
 
 
 def examine(shape: Shape, rounds: int, log: Log) -> tuple[Cost, list[Outcome]]:
-    """Make a model of a shape in a scratch folder, and measure all of it.
-
-    Raises:
-        BundleError: the export failed.
-        ServerError: the server did not start.
-    """
+    """Make a model of a shape in a scratch folder, and measure all of it."""
     config = dict(shape.config)
     with tempfile.TemporaryDirectory(prefix="dragoman-large-") as scratch:
         folder, bundle = Path(scratch) / "checkpoint", Path(scratch) / "bundle"
@@ -165,12 +160,7 @@ def examine(shape: Shape, rounds: int, log: Log) -> tuple[Cost, list[Outcome]]:
 
 
 def cost_of(checkpoint: Path, out: Path, text: str) -> Cost:
-    """Export a checkpoint to int8 in a process of its own, serve the bundle, and translate a text.
-
-    Raises:
-        BundleError: the export failed; what it said is on stderr.
-        ServerError: the server ended or was not ready in time.
-    """
+    """Export a checkpoint to int8 in a process of its own, serve the bundle, and translate a text."""
     start_s = time.monotonic()
     peak_mb = _export(checkpoint, out)
     export_s = time.monotonic() - start_s

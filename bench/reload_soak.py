@@ -53,9 +53,6 @@ def measure(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[F
 
     Returns:
         A row before the first reload, and one after each.
-
-    Raises:
-        ServerError: the server ended or was not ready in time, or a reload did not end in time.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copytree(bundle, Path(folder) / "bundle")
@@ -76,11 +73,7 @@ def _translate(server: Running, number: int) -> None:
 
 
 def replace(server: Running, bundle: Path, number: int) -> None:
-    """Change the bundle of a server, have the server reload it, and wait until the old model is gone.
-
-    Raises:
-        ServerError: the server ended, or the reload did not end in time.
-    """
+    """Change the bundle of a server, have the server reload it, and wait until the old model is gone."""
     manifest = Manifest.read(bundle).model_copy(update={"parameters": number})
     (bundle / MANIFEST).write_text(manifest.model_dump_json())
     os.kill(server.process.pid, signal.SIGHUP)

@@ -57,9 +57,6 @@ def running(command: Sequence[str], cores: Collection[int] | None = None) -> Ite
 
     Yields:
         The server, once it serves.
-
-    Raises:
-        ServerError: it ended or was not ready in time.
     """
     address, metrics_address = (f"127.0.0.1:{port}" for port in free_ports(2))
     addresses = ["--address", address, "--metrics-address", metrics_address]

@@ -58,10 +58,6 @@ def real_sentences(bundle: Path, data: Path) -> tuple[Sentences, list[str]]:
 
     Returns:
         The sentences and their texts.
-
-    Raises:
-        BundleError: the bundle cannot be read.
-        DataFileError: the file cannot be.
     """
     manifest, tokenizer = Bundle.open(bundle).manifest, Tokenizer.open(bundle)
     texts = read_data_file(data).texts
@@ -80,10 +76,6 @@ def default_model(folder: Path, data: Path, precision: str, work: Path) -> Model
 
     Args:
         precision: of the bundle; other than int8, it is exported now.
-
-    Raises:
-        BundleError: a bundle cannot be read or made.
-        DataFileError: the file cannot be read.
     """
     checkpoint = Checkpoint.open(folder / "checkpoint")
     bundle = folder / "bundle" if precision == "int8" else exported(checkpoint.folder, precision, work / "default")
@@ -100,11 +92,7 @@ def _references(data: Path) -> dict[str, str]:
 
 
 def base_model(precision: str, work: Path) -> Model:
-    """Prepare 6+6 layers of random weights on sentences of a fixed length.
-
-    Raises:
-        BundleError: the bundle cannot be made.
-    """
+    """Prepare 6+6 layers of random weights on sentences of a fixed length."""
     config, folder = random_model.BASE, work / "base"
     if not (folder / "checkpoint").exists():
         random_model.write_checkpoint(folder / "checkpoint", config, BASE_TOKENS, _SEED)

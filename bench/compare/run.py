@@ -53,13 +53,7 @@ class Plan:
 
 
 def run(plan: Plan, work: Path, log: Log) -> Iterator[Outcome]:
-    """Compare.
-
-    Raises:
-        BundleError: a bundle cannot be read or made.
-        DataFileError: the sentences cannot be read.
-        ServerError: a server did not start, or holds no rate.
-    """
+    """Compare."""
     for name in plan.models:
         log(f"{name}: making what is compared")
         model = _model(name, plan, work)

@@ -61,11 +61,7 @@ class Side:
     seeds: Iterator[int] = field(default_factory=count)
 
     def measure_idle(self) -> None:
-        """Measure the latency of one client alone.
-
-        Raises:
-            ServerError: it answers with errors.
-        """
+        """Measure the latency of one client alone."""
         load = closed_load(self.address, self.requests, 1, self.timing.warmup_s, self.timing.idle_s)
         if load.failed or load.p50_ms is None:
             raise ServerError(f"{self._name} answers one client with errors")
@@ -163,9 +159,6 @@ def compare_served(
     Yields:
         The outcomes under 5 times each side's own idle latency, which is kind to who is slow when idle, under 5 times
         ours for both, and under 5 times theirs for both.
-
-    Raises:
-        ServerError: a server did not start, or holds no rate.
     """
     best = [sweep(server, requests, timing, log) for server in servers]
     with ExitStack() as stack:

@@ -30,9 +30,6 @@ async def connected(
 
     Yields:
         The channels, all of them connected.
-
-    Raises:
-        NoServerError: no server answers.
     """
     async with AsyncExitStack() as stack:
         channels = [await stack.enter_async_context(_channel(address, credentials)) for _ in range(count)]

@@ -37,9 +37,6 @@ def put(
 
     Returns:
         What was seen, once all requests have ended.
-
-    Raises:
-        NoServerError: no server answers.
     """
 
     async def run() -> Samples:

@@ -84,9 +84,6 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
     Returns:
         The report of the step at the highest rate that held, or of the last where none did, and with it
         `highest_rate`, `next_rate` and `next_why`, which say where and why it ended, and all `steps`.
-
-    Raises:
-        NoServerError: no server could be asked for its models, or for its metrics.
     """
     ramp = Ramp(settings, texts, p95_ms, log, [])
     interrupted = False

@@ -29,11 +29,7 @@ _SCRAPE_INTERVAL_S, _SCRAPES = 0.5, 60
 
 
 async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
-    """Put the load on the server and return the report, ready for JSON; cancelled, of what there is so far.
-
-    Raises:
-        NoServerError: No server could be asked for its models, or for its metrics; no request was sent.
-    """
+    """Put the load on the server and return the report, ready for JSON; cancelled, of what there is so far."""
     async with _calls(settings) as calls:
         models = await _list_models(calls, settings)
         scraper = await _scraper(settings)

@@ -31,9 +31,6 @@ def read_data_file(path: Path) -> DataFile:
 
     A file is of the second kind when its name says `.tsv`, or when its first line has a tab; then a line
     without a tab is broken. The endings `.gz` and `.xz` are decompressed.
-
-    Raises:
-        DataFileError: The file cannot be opened or decompressed, or no line of it holds a text.
     """
     try:
         with open_data_file(path) as file:
@@ -53,11 +50,7 @@ def read_data_file(path: Path) -> DataFile:
 
 
 def read_pairs(path: Path, limit: int | None = None) -> tuple[list[str], list[str]]:
-    """Read the first sources and targets of source<TAB>target lines, at most `limit`; None: all.
-
-    Raises:
-        DataFileError: the file cannot be read, or no line of it is a pair.
-    """
+    """Read the first sources and targets of source<TAB>target lines, at most `limit`; None: all."""
     try:
         with open_data_file(path) as file:
             lines = [line.decode().rstrip("\r\n").split("\t") for line in file]

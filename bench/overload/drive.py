@@ -73,11 +73,7 @@ class _Seen:
 
 
 def drive(plan: Plan, log: Log) -> Storm:
-    """Run everything.
-
-    Raises:
-        ServerError: a server did not start, or answered nothing.
-    """
+    """Run everything."""
     seen = _watched(plan, log)
     figures = _figures(seen)
     return Storm(figures, {**figures._asdict(), **_described(plan, seen)})

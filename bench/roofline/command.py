@@ -77,9 +77,6 @@ def measure(bundle: Bundle, shape: Shape) -> dict[str, Any]:
 
     Returns:
         The figures, their units in their names, ready for JSON.
-
-    Raises:
-        BundleError: a graph cannot be loaded.
     """
     peaks, profiler = measure_peaks(), measure_profiler()
     with tempfile.TemporaryDirectory() as folder:

@@ -65,11 +65,3 @@ def test_alignments_of_both_words_are_counted() -> None:
     aligned = Alignment(np.array([[1, 1.2], [0, 1]], np.float32), source, translation)
     case = Case(source.text, translation.text, aligned, (2, 5), (4, 8), moved=False)
     assert links([case, case._replace(alignment=None)]) == (1, 2)
-
-
-def test_a_file_without_pairs_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty.tsv").write_text("")
-    with pytest.raises(SystemExit) as ended:
-        tags.main(["--train", str(tmp_path / "empty.tsv"), "--data", str(PAIRS)])
-    assert ended.value.code == 2
-    assert capfd.readouterr().err.count("\n") == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.replicas.__main__ import main
+from bench.replicas import main
 from tests.server_process import BUNDLE
 
 
@@ -20,11 +20,3 @@ def test_one_and_two_replicas_are_measured(tmp_path: Path) -> None:
     assert all(row["cpu_ms"] > 0 for row in [*report["replicas"], *report["occupancies"]])
     assert (report["sentences"], len(report["occupancies"])) == (2, 7)
     assert report["refusal_ms"] > 0
-
-
-def test_a_file_without_texts_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty.txt").write_text("\n")
-    with pytest.raises(SystemExit) as ended:
-        main(["--data", str(tmp_path / "empty.txt")])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1

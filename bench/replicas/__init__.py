@@ -1,1 +1,0 @@
-"""What one and two replicas cost: `python -m bench.replicas`."""

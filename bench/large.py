@@ -52,7 +52,7 @@ class Shape:
 
     Attributes:
         sentences: that are translated at once, and one by one.
-        limits: what is promised of figures of `Cost`, by their names.
+        limits: what is promised of figures of `cost_of`, by their names.
     """
 
     name: str
@@ -80,25 +80,6 @@ SHAPES: Final[Mapping[str, Shape]] = {
 }
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Figures of one model; megabytes are millions of bytes.
-
-    Attributes:
-        export_s: how long it took, its parity check included.
-        first_answer_s: from before `dragoman serve` was started until it had answered a text.
-        resident_mb: memory of the server after it.
-    """
-
-    checkpoint_mb: float
-    export_peak_mb: float
-    export_s: float
-    bundle_mb: float
-    first_answer_s: float
-    resident_mb: float
-    server_peak_mb: float
-
-
 def main(argv: list[str]) -> int:
     """Measure all shapes."""
     return frame.run("python -m bench.large", __doc__, _add_arguments, _measure, argv)
@@ -119,22 +100,22 @@ def _measure(arguments: argparse.Namespace) -> Figures:
         "costs": [_row(shape, cost) for shape, (cost, _) in zip(shapes, found, strict=True)],
         "speed": report.rows(outcomes),
         "details": {
-            "models": [{**asdict(shape), **asdict(cost)} for shape, (cost, _) in zip(shapes, found, strict=True)],
+            "models": [{**asdict(shape), **cost} for shape, (cost, _) in zip(shapes, found, strict=True)],
             "outcomes": report.details(outcomes),
         },
     }
 
 
-def _row(shape: Shape, cost: Cost) -> dict[str, str]:
+def _row(shape: Shape, cost: Figures) -> Figures:
     """Write the costs, with what is promised in brackets."""
     promised = {name: f" (at most {limit:g})" for name, limit in shape.limits.items()}
     return {
         "model": shape.name,
-        **{name: f"{value:.1f}{promised.get(name, '')}" for name, value in asdict(cost).items()},
+        **{name: f"{value:.1f}{promised.get(name, '')}" for name, value in cost.items()},
     }
 
 
-def examine(shape: Shape, rounds: int, log: Log) -> tuple[Cost, list[Outcome]]:
+def examine(shape: Shape, rounds: int, log: Log) -> tuple[Figures, list[Outcome]]:
     """Make a model of a shape in a scratch folder, and measure all of it."""
     config = dict(shape.config)
     with tempfile.TemporaryDirectory(prefix="dragoman-large-") as scratch:
@@ -159,8 +140,13 @@ def examine(shape: Shape, rounds: int, log: Log) -> tuple[Cost, list[Outcome]]:
     return cost, outcomes
 
 
-def cost_of(checkpoint: Path, out: Path, text: str) -> Cost:
-    """Export a checkpoint to int8 in a process of its own, serve the bundle, and translate a text."""
+def cost_of(checkpoint: Path, out: Path, text: str) -> Figures:
+    """Export a checkpoint to int8 in a process of its own, serve the bundle, and translate a text.
+
+    Returns:
+        Megabytes are millions of bytes. The export includes its parity check; the first answer counts from before
+        `dragoman serve` was started, and memory is that after it.
+    """
     start_s = time.monotonic()
     peak_mb = _export(checkpoint, out)
     export_s = time.monotonic() - start_s
@@ -170,15 +156,15 @@ def cost_of(checkpoint: Path, out: Path, text: str) -> Cost:
             client.translate(text, source_language="en", target_language="de")
         first_answer_s = time.monotonic() - start_s
         resident, peak = (read(server.process.pid) * _MIB / _MB for read in (resident_mib, peak_resident_mib))
-    return Cost(
-        checkpoint_mb=_size_mb(checkpoint / "model.safetensors"),
-        export_peak_mb=peak_mb,
-        export_s=export_s,
-        bundle_mb=sum(map(_size_mb, out.iterdir())),
-        first_answer_s=first_answer_s,
-        resident_mb=resident,
-        server_peak_mb=peak,
-    )
+    return {
+        "checkpoint_mb": _size_mb(checkpoint / "model.safetensors"),
+        "export_peak_mb": peak_mb,
+        "export_s": export_s,
+        "bundle_mb": sum(map(_size_mb, out.iterdir())),
+        "first_answer_s": first_answer_s,
+        "resident_mb": resident,
+        "server_peak_mb": peak,
+    }
 
 
 def _export(checkpoint: Path, out: Path) -> float:

@@ -19,6 +19,8 @@ from dragoman.channel import DEFAULT_ADDRESS
 T = TypeVar("T")
 
 _VERIFIED_TEXTS = 500
+# Of a load, where an argument has another name.
+_FIELDS = {"duration": "duration_s", "warmup": "warmup_s", "timeout": "timeout_s", "verify": "verify_texts"}
 _DESCRIPTION = """How fast a server answers, and how much it can do.
 
 The open loop (--rate) sends requests at random moments, whatever the server does, as users do who do not know
@@ -55,31 +57,14 @@ def build_parser() -> Parser:
 
 def load_settings(arguments: argparse.Namespace, let_in: Access) -> LoadSettings:
     """Return the load that the arguments ask for; of a ramp, without its rate."""
-    return LoadSettings(
-        address=arguments.http or arguments.address,
-        access=let_in,
-        rate=arguments.rate,
-        concurrency=arguments.concurrency,
-        duration_s=arguments.duration,
-        requests=arguments.requests,
-        warmup_s=arguments.warmup,
-        texts_per_request=arguments.texts_per_request,
-        source_language=arguments.source_language,
-        target_language=arguments.target_language,
-        model=arguments.model,
-        timeout_s=arguments.timeout,
-        seed=arguments.seed,
-        verify_texts=arguments.verify,
-        words=arguments.words,
-        repeat_share=arguments.repeat_share,
-        repeat_zipf=arguments.repeat_zipf,
-        bulk_share=arguments.bulk_share,
-        beam_size=arguments.beam_size,
-        stream=arguments.stream,
-        goodput_ms=_goodput_ms(arguments),
-        metrics_address=arguments.metrics_address,
-        http=bool(arguments.http),
-    )
+    given = {_FIELDS.get(name, name): value for name, value in vars(arguments).items()}
+    given |= {
+        "address": arguments.http or arguments.address,
+        "http": bool(arguments.http),
+        "access": let_in,
+        "goodput_ms": _goodput_ms(arguments),
+    }
+    return LoadSettings(**{name: given[name] for name in LoadSettings.__dataclass_fields__})
 
 
 def as_json(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dragoman.bundle import Precision
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
 from export.cli import NOTE_HELP, export, model_name, note, say
-from service.library.fetching import LICENCES, Fetched, fetch
+from plugins.library.fetching import LICENCES, Fetched, fetch
 
 if TYPE_CHECKING:
     from model.importing.run import Imported

@@ -7,6 +7,8 @@ from typing import Any, Final
 ROUTES: Final = "dragoman.routes"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
 SERVICES: Final = "dragoman.services"
+# A function from the settings to a `service.shelf.Shelf`.
+MODELS: Final = "dragoman.models"
 
 
 def load(group: str) -> list[Any]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from bench.copies import copied
 from dragoman.language_marks import Languages
-from service.library.names import Name
-from service.library.store import Entry, Origin, Store
+from plugins.library.names import Name
+from plugins.library.store import Entry, Origin, Store
 from tests.e2e.bundles import copy_bundle
 from tests.server_process import BUNDLE
 

@@ -73,10 +73,10 @@ def build_parser() -> Parser:
 def _cached(options: argparse.Namespace) -> int:
     """Change what lies in the cache folder, if that is asked for, and list it."""
     if options.add:
-        load("service.commands.cached_models:add")(options.add)
+        load("plugins.library.cached_models:add")(options.add)
     if options.remove:
-        load("service.commands.cached_models:remove")(options.remove)
-    entries = load("service.commands.cached_models:entries")()
+        load("plugins.library.cached_models:remove")(options.remove)
+    entries = load("plugins.library.cached_models:entries")()
     if entries or options.json:
         write_list(entries, _CACHED_FIELDS, as_json=options.json)
     else:

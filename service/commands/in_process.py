@@ -22,9 +22,9 @@ from dragoman.commands.model_source import choose
 from dragoman.errors import DataError, DragomanError
 from dragoman.glossary import GlossaryEntry
 from dragoman.language import translates
+from service import shelf
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, bad_terms_beside, raise_if_any
 from service.calls.spread import spread
-from service.library import importing
 from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, RequestOptions, Sampling, beam_size_of
 from service.registry import capacity
 from service.registry.glossaries import Glossaries
@@ -51,10 +51,10 @@ def folders(models: Models) -> tuple[str, ...]:
     Raises:
         DataError: a name means nothing, or models that only a server can put together.
     """
-    shelf = importing.bring(read_settings(models))
-    if shelf.pivot:
-        raise DataError(f"two models would translate over {shelf.pivot}, which only a server does: dragoman serve")
-    return tuple(str(folder.resolve()) for folder in shelf.folders)
+    found = shelf.bring(read_settings(models))
+    if found.pivot:
+        raise DataError(f"two models would translate over {found.pivot}, which only a server does: dragoman serve")
+    return tuple(str(folder.resolve()) for folder in found.folders)
 
 
 def manifests(models: Models) -> list[tuple[Path, Manifest]]:

@@ -15,11 +15,11 @@ from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
-from service.library import importing
-from service.library.importing import Shelf
+from service import shelf
 from service.registry import capacity, model_cost
 from service.registry.reload_plan import check_names, one_name
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
+from service.shelf import Shelf
 from service.telemetry.metrics import KV_CACHE_FORMULA
 
 _KEEP_ALIVE_S: Final = 300.0  # of models that are too many to be in memory together, where no setting says it
@@ -35,14 +35,14 @@ def serve(arguments: list[str]) -> int:
         parser.error("argument --models: not with NAME")
     settings = load(flags | ({"models": tuple(names)} if names else {}), other_variables={ADDRESS_VARIABLE})
     if print_config:
-        settings = _with(settings, importing.find(settings))
+        settings = _with(settings, shelf.find(settings))
         memory = {"kv_cache": _kv_cache(settings), "model_memory": _model_memory(settings)}
         print(json.dumps({**settings.model_dump(mode="json"), **memory}, indent=2), flush=True)
         _check_models(settings.model_folders)
         return EXIT_OK
     _check_descriptors()
     _allow_descriptors(settings)
-    settings = _with(settings, importing.bring(settings))
+    settings = _with(settings, shelf.bring(settings))
     _check_models(settings.model_folders)
     from service import server
 
@@ -68,24 +68,24 @@ def build_parser() -> Parser:
     return parser
 
 
-def _with(settings: Settings, shelf: Shelf) -> Settings:
+def _with(settings: Settings, found: Shelf) -> Settings:
     """Give the settings with the folders of the models in place of their names.
 
     Raises:
         SettingsError: the models translate over another language than the settings say.
     """
-    if settings.pivot_language not in ("", shelf.pivot or settings.pivot_language):
+    if settings.pivot_language not in ("", found.pivot or settings.pivot_language):
         raise SettingsError(
-            f"{PREFIX}PIVOT_LANGUAGE (--pivot-language): must be left out or {shelf.pivot}, over which these models of "
+            f"{PREFIX}PIVOT_LANGUAGE (--pivot-language): must be left out or {found.pivot}, over which these models of "
             f"Firefox translate; given: {settings.pivot_language!r}"
         )
-    found: dict[str, Any] = {
-        "models": tuple(map(str, shelf.folders)),
-        "pivot_language": shelf.pivot or settings.pivot_language,
+    update: dict[str, Any] = {
+        "models": tuple(map(str, found.folders)),
+        "pivot_language": found.pivot or settings.pivot_language,
     }
-    if shelf.on_demand and not (settings.model_memory_mb or settings.keep_alive_s):
-        found["keep_alive_s"] = _KEEP_ALIVE_S
-    return settings.model_copy(update=found)
+    if found.on_demand and not (settings.model_memory_mb or settings.keep_alive_s):
+        update["keep_alive_s"] = _KEEP_ALIVE_S
+    return settings.model_copy(update=update)
 
 
 def _check_models(folders: Sequence[Path]) -> None:

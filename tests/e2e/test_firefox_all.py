@@ -11,7 +11,7 @@ import pytest
 from dragoman import Client
 from dragoman.bundle import Bundle
 from dragoman.cli import main
-from service.library.names import Name
+from plugins.library.names import Name
 from service.registry.model_cost import estimate
 from service.settings import MEGABYTE, Settings
 from tests import web

@@ -13,7 +13,7 @@ import pytest
 from sentencepiece import SentencePieceProcessor
 
 from dragoman import Client
-from service.library.names import Name
+from plugins.library.names import Name
 from tests import imported, web
 from tests.marian_bin import shortlist
 from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY, ServerProcess

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from dragoman.commands.translate import build_parser as translate
 from export.importing import build_parser as import_
+from plugins.library.names import parse
 from service.commands.serve import build_parser as serve
-from service.library.names import parse
 
 ROOT = Path(__file__).parents[3]
 PARSERS = {"import": import_, "serve": serve, "translate": translate}

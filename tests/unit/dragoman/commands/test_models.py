@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import main
-from service.library.names import Name
+from plugins.library.names import Name
 from tests.shelved import shelve
 
 MANIFEST = json.loads((Path(__file__).parents[4] / "models/en-de/bundle/bundle.json").read_text())

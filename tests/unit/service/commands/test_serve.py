@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import main
+from plugins.library.names import Name
 from service.commands.serve import build_parser
-from service.library.names import Name
 from service.settings import GROUPS, Settings
 from tests.server_process import BUNDLE
 from tests.shelved import shelve

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Sequence
 
 from dragoman.errors import DataError
+from plugins.library.names import parse
+from plugins.library.store import Entry, Store
 from service.commands.in_process import read_settings
-from service.library.importing import bring
-from service.library.names import parse
-from service.library.store import Entry, Store
+from service.shelf import bring
 
 
 def entries() -> list[Entry]:
@@ -16,7 +16,7 @@ def entries() -> list[Entry]:
 
 
 def add(names: Sequence[str]) -> None:
-    """Import models into the cache folder; raises as `importing.bring`."""
+    """Import models into the cache folder; raises as `service.shelf.bring`."""
     bring(read_settings(",".join(names)))
 
 

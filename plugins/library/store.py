@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dragoman.bundle import Manifest, Precision
 from dragoman.errors import BundleError
-from service.library.names import ALL_OF_FIREFOX, FIREFOX, Name
+from plugins.library.names import ALL_OF_FIREFOX, FIREFOX, Name
 
 BUNDLE: Final = "bundle"
 ORIGIN: Final = "origin.json"

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DataError
-from service.library import child
+from plugins.library import child
 
 
 def test_what_it_says_goes_to_standard_error_but_for_the_folder(

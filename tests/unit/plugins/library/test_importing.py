@@ -9,10 +9,10 @@ import pytest
 from filelock import FileLock
 
 from dragoman.errors import DataError
-from service.library.importing import bring, find
-from service.library.names import Name
-from service.library.store import Store
+from plugins.library.names import Name
+from plugins.library.store import Store
 from service.settings import Settings
+from service.shelf import bring, find
 from tests import web
 from tests.server_process import BUNDLE, REPOSITORY
 from tests.shelved import shelve
@@ -104,9 +104,7 @@ def test_the_folder_of_a_model_has_another_name_once_a_file_of_it_is_written(roo
 
 
 def test_a_second_process_waits_for_the_first_and_takes_what_that_has_made(root: Path) -> None:
-    program = (
-        "from service.library.importing import bring; from service.settings import load; print(*bring(load()).folders)"
-    )
+    program = "from service.shelf import bring; from service.settings import load; print(*bring(load()).folders)"
     with FileLock(Store(root).lock_file(OPUS)):
         second = subprocess.Popen(
             [sys.executable, "-c", program],
@@ -125,7 +123,7 @@ def test_a_second_process_waits_for_the_first_and_takes_what_that_has_made(root:
 
 def test_a_process_that_is_told_to_end_ends_its_import_and_leaves_nothing(root: Path, server: Web) -> None:
     server.silent = True
-    program = "from service.library.importing import bring; from service.settings import load; bring(load())"
+    program = "from service.shelf import bring; from service.settings import load; bring(load())"
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         env={**os.environ, "DRAGOMAN_MODELS": str(OPUS), "HF_ENDPOINT": server.address},

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DataError
-from service.library.names import Name, parse
+from plugins.library.names import Name, parse
 from tests.server_process import BUNDLE
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.bundle import find_bundles
-from service.library.names import Name
-from service.library.store import Origin, Store
+from plugins.library.names import Name
+from plugins.library.store import Origin, Store
 from tests.shelved import shelve
 
 OPUS = Name("hub", "Helsinki-NLP/opus-mt-en-de")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DataError
-from service.library import download
+from plugins.library import download
 from tests import web
 from tests.web import Web
 
@@ -95,7 +95,7 @@ def test_no_server_and_no_such_host() -> None:
 def test_a_disk_that_is_full(server: Web, tmp_path: Path) -> None:
     """A limit of the size of files stands for it: to a program both are an OSError of a write."""
     program = (
-        "import sys; from pathlib import Path; from service.library.download import fetch\n"
+        "import sys; from pathlib import Path; from plugins.library.download import fetch\n"
         "try: fetch(sys.argv[1], Path(sys.argv[2]))\n"
         "except OSError as error: print(error.strerror)"
     )

@@ -5,21 +5,22 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dragoman.bundle import NAME_PATTERN, Precision
 from dragoman.errors import DataError
 from dragoman.exit_codes import EXIT_BAD_ARGUMENTS
 from dragoman.files import write_whole
-from service.library import firefox
-from service.library.child import import_into
-from service.library.firefox import FirefoxModels
-from service.library.names import ALL_OF_FIREFOX, Name, parse
-from service.library.store import BUNDLE, Entry, Origin, Store
+from plugins.library import firefox
+from plugins.library.child import import_into
+from plugins.library.firefox import FirefoxModels
+from plugins.library.names import ALL_OF_FIREFOX, Name, parse
+from plugins.library.store import BUNDLE, Entry, Origin, Store
 from service.settings import PREFIX, Settings
+from service.shelf import Shelf
 
 FIREFOX_VARIABLE: Final = f"{PREFIX}FIREFOX_MODELS"
 _RECORD: Final = "import.json"
@@ -27,41 +28,8 @@ _KEPT: Final = (BUNDLE, _RECORD)  # of what an import makes, beside licences
 _LICENCES: Final = ("LICENSE*", "LICENCE*", "README.md", "NOTICE*")
 
 
-class Shelf(NamedTuple):
-    """Where the models of some names lie.
-
-    Attributes:
-        folders: bundles, and folders with bundles.
-        pivot: the language over which two of them translate together what a name asks for; "": none is needed.
-        on_demand: they are too many to be in memory all together.
-    """
-
-    folders: Sequence[Path]
-    pivot: str = ""
-    on_demand: bool = False
-
-
-def find(settings: Settings) -> Shelf:
-    """Find the models of the settings that lie on disk; nothing is imported.
-
-    Raises:
-        DataError: a name means nothing.
-    """
-    return _shelf(settings, bring_in=False)
-
-
-def bring(settings: Settings) -> Shelf:
-    """Find the models of the settings, and import what is not there yet.
-
-    Raises:
-        DragomanError: a name means nothing, or the list of Firefox's models cannot be had.
-        OSError: the cache folder cannot be written to.
-        SystemExit: a model could not be imported; the import has said why.
-    """
-    return _shelf(settings, bring_in=True)
-
-
-def _shelf(settings: Settings, *, bring_in: bool) -> Shelf:
+def shelf(settings: Settings, *, bring_in: bool) -> Shelf:
+    """Do as `service.shelf.bring`, or as `service.shelf.find` where nothing may be imported."""
     names = parse(settings.models)
     store = Store()
     library = _Library(store, settings, bring_in=bring_in)

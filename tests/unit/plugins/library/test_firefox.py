@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dragoman.errors import DataError
-from service.library import download
-from service.library.firefox import FirefoxModels, over_pivot
+from plugins.library import download
+from plugins.library.firefox import FirefoxModels, over_pivot
 from tests import web
 from tests.web import Web, firefox_list
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DataError
-from service.library import download
-from service.library.fetching import fetch
+from plugins.library import download
+from plugins.library.fetching import fetch
 from tests import web
 from tests.web import COMMIT, Web, firefox_list
 
@@ -42,7 +42,7 @@ def hub(tmp_path: Path) -> Iterator[Web]:
 def run(hub: Web, tmp_path: Path, name: str = NAME, limit_bytes: int = 0) -> tuple[dict[str, str], str]:
     """Fetches in a process of its own: the hub's library reads the environment once. Gives what it found and said."""
     program = (
-        "import sys, json; from service.library.fetching import fetch; from dragoman.errors import DragomanError\n"
+        "import sys, json; from plugins.library.fetching import fetch; from dragoman.errors import DragomanError\n"
         "try: found = fetch(sys.argv[1], lambda message: None)\n"
         "except (DragomanError, OSError) as error: print(error, file=sys.stderr); sys.exit()\n"
         "print(json.dumps({'folder': str(found.folder), 'name': found.name, **found.origin}))"

@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 from dragoman.access import API_KEY_VARIABLE
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import DataError
+from plugins.library import firefox
+from plugins.library.firefox import FirefoxModels
+from plugins.library.names import ALL, FIREFOX, is_of_hub, meant, not_a_folder, parse
+from plugins.library.store import Store
 from service import settings
-from service.library import firefox
-from service.library.firefox import FirefoxModels
-from service.library.names import ALL, FIREFOX, is_of_hub, meant, not_a_folder, parse
-from service.library.store import Store
 
 CARD: Final = "README.md"
 LICENCES: Final = (CARD, "LICENSE*", "LICENCE*", "NOTICE*")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from dragoman.errors import DataError
 from dragoman.invalid import describe
 from dragoman.language import several
-from service.library.download import fetch, read, unpack
+from plugins.library.download import fetch, read, unpack
 
 LICENCE: Final = "MPL-2.0"
 PIVOT: Final = "en"  # over which Firefox translates where there is no model for both languages

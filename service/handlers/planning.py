@@ -7,7 +7,6 @@ from typing import Final
 
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.admission import precheck
 from service.calls.spread import Spread
 from service.handlers import validation
 from service.handlers.context import CallContext
@@ -83,7 +82,9 @@ class Planner:
         record.model = plan.path
         for each, options, numbers in plan.parts:
             contents = [request.contents[number] for number in numbers] if plan.languages else request.contents
-            precheck(each.first.intake, options, contents)
+            # Of HTML and XML, how much is text shows later.
+            text_bytes = 0 if options.has_tags else sum([len(text.encode()) for text in contents])
+            each.first.intake.precheck(options, text_bytes)
         return plan
 
     async def feed_route(
@@ -154,7 +155,7 @@ class Planner:
                 return
             if first not in refusals:
                 try:
-                    precheck(first.intake, options, ())
+                    first.intake.precheck(options, 0)
                 except DragomanError as refusal:
                     refusals[first] = refusal
                 else:

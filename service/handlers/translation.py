@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
 from copy import copy
-from itertools import chain
 from typing import NoReturn
 
 from dragoman.errors import DeadlineExceededError, DragomanError, RequestCancelledError, UnauthenticatedError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.admission import precheck
 from service.calls.limits import bad_texts, refuse_any
 from service.calls.text_worker import Result, TextWorker, unexpected
 from service.handlers import validation
@@ -240,7 +238,7 @@ class TranslationHandlers:
                     deadline_s=context.deadline_s, client=context.caller.name, all_or_nothing=request.all_or_nothing
                 )
                 pairs = pairs_of(request)
-                precheck(route.model.intake, options, chain.from_iterable(pair.texts for pair in pairs))
+                route.model.intake.precheck(options, sum([pair.text_bytes for pair in pairs]))
                 async with self._gate.limited(context), self._calls.scoring(route, options, record, pairs) as call:
                     await call.add_pairs(pairs)
                     results = await _finished(call, record, all_or_nothing=request.all_or_nothing)

@@ -29,7 +29,9 @@ class SegmentEncoder:
         """Tell whether a piece is short enough for the model."""
         if len(piece) > self.max_tokens * CHARACTERS_PER_TOKEN:
             return False
-        return len(self.ids(piece)) <= self.max_tokens
+        if piece != self._last:
+            self._last, self._ids = piece, self._tokenizer.encode(piece)
+        return len(self._ids) <= self.max_tokens
 
     def ids(self, piece: str) -> list[int]:
         """Give the ids of a piece, without the end-of-sentence id; none where the model sees nothing in it."""

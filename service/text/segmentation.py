@@ -52,12 +52,7 @@ Span: TypeAlias = tuple[int, int]  # characters [start, stop) of a text
 FindSpans: TypeAlias = Callable[[str], Iterable[Span]]
 
 
-def _nothing(_: str) -> tuple[Span, ...]:
-    """Find nothing that belongs together."""
-    return ()
-
-
-def split(text: str, language: str, fits: Callable[[str], bool], unbroken: FindSpans = _nothing) -> Iterator[Piece]:
+def split(text: str, language: str, fits: Callable[[str], bool], unbroken: FindSpans | None = None) -> Iterator[Piece]:
     """Split a text into pieces that fit, one after the other: each takes little time, whatever the text holds.
 
     Args:
@@ -73,7 +68,9 @@ def split(text: str, language: str, fits: Callable[[str], bool], unbroken: FindS
     """
     end = 0
     for sentence in _sentences(text, language.partition("-")[0].lower(), unbroken):
-        for start, stop in _fitting(text, *sentence, fits, unbroken):
+        first, last = sentence
+        whole = first == last or fits(text[first:last])
+        for start, stop in (sentence,) if whole else _fitting(text, first, last, fits, unbroken):
             inside = (start, stop) != sentence
             if _WORD.search(text, start, stop):
                 yield Piece(text[end:start], text[start:stop], inside)
@@ -83,14 +80,14 @@ def split(text: str, language: str, fits: Callable[[str], bool], unbroken: FindS
     yield Piece(text[end:])
 
 
-def _sentences(text: str, language: str, unbroken: FindSpans) -> Iterator[Span]:
+def _sentences(text: str, language: str, unbroken: FindSpans | None) -> Iterator[Span]:
     """Yield the borders [start, stop) of each sentence, which may be empty; what lies between them is blank."""
     for line in _LINE.finditer(text):
         begun, stop = line.span()
-        whole = _Whole(unbroken(line[0]))
+        whole = None if unbroken is None else _Whole(unbroken(line[0]))
         for left, right in _gaps(line[0], language):
             cut = _cut(text, begun, line.start() + left, line.start() + right, language)
-            if cut is not None and not whole.has(cut[0] - line.start(), cut[1] - line.start()):
+            if cut and not (whole and whole.has(cut[0] - line.start(), cut[1] - line.start())):
                 yield _bare(text, begun, cut[0])
                 begun = cut[1]
         yield _bare(text, begun, stop)
@@ -178,7 +175,9 @@ class _Whole:
         return self._span is not None and self._span[0] < stop
 
 
-def _fitting(text: str, start: int, stop: int, fits: Callable[[str], bool], unbroken: FindSpans) -> Iterator[Span]:
+def _fitting(
+    text: str, start: int, stop: int, fits: Callable[[str], bool], unbroken: FindSpans | None
+) -> Iterator[Span]:
     """Yield the borders of one sentence, or of the pieces into which it is halved until all fit."""
     pending = [(start, stop)]
     whole: list[Span] | None = None
@@ -188,7 +187,8 @@ def _fitting(text: str, start: int, stop: int, fits: Callable[[str], bool], unbr
             yield left, right
             continue
         if whole is None:
-            whole = [(start + first, start + last) for first, last in unbroken(text[start:stop])]
+            spans = () if unbroken is None else unbroken(text[start:stop])
+            whole = [(start + first, start + last) for first, last in spans]
         if (cuts := _halve(text, left, right, whole)) is None:
             yield left, right
         else:

@@ -244,7 +244,8 @@ class Translator:
             read = text if plan is None else plan.read
             if text and not (plan and plan.is_all) and (ids := encoder.ids(read)):
                 aligned = options.alignments or plan is not None or (protection is not None and protection.weight > 0)
-                asked = _of_segment(options, number, wants_attention=aligned)
+                changed = aligned or options.decoding.sampling is not None
+                asked = _of_segment(options, number, wants_attention=aligned) if changed else options
                 if len(ids) > encoder.max_tokens:
                     raise _uncuttable(field, len(ids), encoder.max_tokens)
                 segment = self._segment(text, ids, frame, asked, on_progress, prefix_ids, plan)
@@ -281,9 +282,12 @@ class Translator:
         if constraints is not None:
             given += constraints.tokens
             options = options._replace(decoding=options.decoding.with_terms(self._slots))
+        longest = self._manifest.max_target_tokens
+        limit = target_limit(len(source_ids), longest, self._limits.factor, self._limits.offset)
+        limit = min(limit + given, longest)  # what is given takes nothing of what is allowed
         return Segment(
             source_ids=source_ids,
-            max_target_tokens=self._limit(len(source_ids), options.max_target_tokens, given),
+            max_target_tokens=min(options.max_target_tokens or limit, limit),
             options=options,
             text_bytes=len(text.encode()),
             start_ids=frame.start_ids,
@@ -292,12 +296,6 @@ class Translator:
             marks=frame.tokens,
             on_progress=on_progress,
         )
-
-    def _limit(self, source_tokens: int, asked: int | None, given: int) -> int:
-        longest = self._manifest.max_target_tokens
-        limit = target_limit(source_tokens, longest, self._limits.factor, self._limits.offset)
-        limit = min(limit + given, longest)  # what is given takes nothing of what is allowed
-        return min(asked, limit) if asked else limit
 
 
 def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextResult]:
@@ -339,4 +337,4 @@ def _of_segment(options: RequestOptions, number: int, *, wants_attention: bool) 
         decoding = decoding._replace(sampling=decoding.sampling._replace(segment=number))
     if wants_attention:
         decoding = decoding._replace(wants_attention=True)
-    return options if decoding is options.decoding else options._replace(decoding=decoding)
+    return options._replace(decoding=decoding)

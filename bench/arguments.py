@@ -10,7 +10,6 @@ from service.settings import DEFAULT_MODELS
 
 
 def make_parser(program: str, description: str | None) -> Parser:
-    """Return a parser without arguments."""
     return Parser(
         prog=program,
         description=description,
@@ -20,14 +19,12 @@ def make_parser(program: str, description: str | None) -> Parser:
 
 
 def add_bundle(parser: argparse.ArgumentParser) -> None:
-    """Add `--bundle`."""
     default = DEFAULT_MODELS / "en-de" / "bundle"
     help_ = "what is measured; by default the model that comes with the server"
     parser.add_argument("--bundle", type=Path, default=default, metavar="DIR", help=help_)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add `--json`."""
     parser.add_argument("--json", type=output_file, metavar="OUT", help="also write all figures to this file")
 
 

@@ -31,7 +31,6 @@ _ENDINGS = (".", " yesterday.", " in the garden.", " before dinner.", "!", " bec
 
 
 def main(argv: list[str]) -> int:
-    """Run the stream."""
     return frame.run("python -m bench.bulk_stream", __doc__, _add_arguments, _measure, argv)
 
 

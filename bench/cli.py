@@ -12,7 +12,6 @@ _COMMANDS = {
 
 
 def main(argv: list[str]) -> int:
-    """Run one benchmark."""
     name = argv[0] if argv else "--help"
     if name in ("-h", "--help"):
         print(_help())

@@ -30,7 +30,6 @@ _SENTENCES = [
 
 
 def main(argv: list[str]) -> int:
-    """Measure one start."""
     return frame.run("python -m bench.cold_start", __doc__, _add_arguments, _measure, argv)
 
 

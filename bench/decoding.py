@@ -26,8 +26,6 @@ _NO_CAPTURE: Final = -1  # what onnxruntime takes for: record no CUDA graph
 
 @dataclass(frozen=True)
 class Graphs:
-    """The opened graphs of a bundle."""
-
     manifest: Manifest
     encoder: Encoder
     decoder: Decoder
@@ -80,10 +78,7 @@ class Steps:
 
 
 class Batch:
-    """A decode batch."""
-
     def __init__(self, graphs: Graphs, slots: int, cache_bytes: int = 0) -> None:
-        """Reserve slots."""
         self._metrics = Metrics()
         self._mailbox = Mailbox(sys.maxsize)
         metrics, manifest = self._metrics.of(graphs.manifest.name), graphs.manifest
@@ -109,7 +104,6 @@ class Batch:
         self._batch.step(wait=False)
 
     def decode(self, sentences: Sentences) -> list[list[int]]:
-        """Return the target ids of each sentence."""
         return [decode.target_ids for decode in self._decode(sentences)]
 
     def count_tokens(self, sentences: Sentences) -> int:
@@ -124,7 +118,6 @@ class Batch:
 
     @property
     def steps(self) -> Steps:
-        """Count all so far."""
         total = self._metrics.total
         return Steps(
             total("decode_step_duration_seconds_count"),

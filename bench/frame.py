@@ -31,7 +31,6 @@ class ArgumentError(Exception):
 def parser_of(
     program: str, description: str | None, add_arguments: Callable[[argparse.ArgumentParser], None]
 ) -> Parser:
-    """Build the parser of a measurement."""
     parser = make_parser(program, description)
     add_arguments(parser)
     add_json(parser)
@@ -69,7 +68,6 @@ def run(
 
 
 def not_held(figures: Mapping[str, Any]) -> list[str]:
-    """List the checks that did not hold."""
     return [name for name, held in figures.get("checks", {}).items() if not held]
 
 
@@ -92,7 +90,6 @@ def lines_of(figures: Mapping[str, Any]) -> list[str]:
 
 
 def is_table(value: object) -> bool:
-    """Return whether a figure is a list of rows."""
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
 
 

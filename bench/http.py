@@ -42,7 +42,6 @@ Client = Callable[[], AbstractAsyncContextManager[Call]]
 
 
 def main(argv: list[str]) -> int:
-    """Measure all protocols."""
     return frame.run("python -m bench.http", __doc__, _add_arguments, _measure, argv)
 
 

@@ -48,7 +48,6 @@ class Sentence(NamedTuple):
 
 
 def read(path: Path) -> list[Sentence]:
-    """Read sentences, one a line."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [Sentence(_MARKED.sub(r"\1", line), _MARKED.findall(line)) for line in lines if line]
 
@@ -64,7 +63,6 @@ def lost(sentence: Sentence, translation: str) -> list[str]:
 
 
 def kind_of(text: str) -> str:
-    """Name what kind of text is to be kept."""
     return next(name for name, matches in _KINDS if matches(text))
 
 
@@ -89,7 +87,6 @@ def _only_digits(text: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Translate and count."""
     return frame.run("python -m bench.kept", __doc__, _add_arguments, _measure, argv)
 
 

@@ -81,7 +81,6 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 
 def main(argv: list[str]) -> int:
-    """Measure all shapes."""
     return frame.run("python -m bench.large", __doc__, _add_arguments, _measure, argv)
 
 

@@ -38,7 +38,6 @@ _WAIT: Final = "model_wait_duration_seconds"
 
 
 def main(argv: list[str]) -> int:
-    """Measure under load."""
     return frame.run("python -m bench.many_models", __doc__, _add_arguments, _measure, argv)
 
 

@@ -40,7 +40,6 @@ _PAUSE_S = 0.001
 
 
 def main(argv: list[str]) -> int:
-    """Run the soak."""
     return frame.run("python -m bench.memory_soak", __doc__, _add_arguments, _measure, argv)
 
 

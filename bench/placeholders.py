@@ -43,7 +43,6 @@ _TOGETHER: Final = (2, 4, 5, 6, 8)  # placeholders of a sentence
 
 
 def main(argv: list[str]) -> int:
-    """Translate and count."""
     return frame.run("python -m bench.placeholders", __doc__, _add_arguments, _measure, argv)
 
 

@@ -57,7 +57,6 @@ def picture(file: Path, size: tuple[float, float]) -> Iterator[Figure]:
 
 
 def middles(timeline: Timeline) -> list[float]:
-    """Return the middle of each interval, in seconds."""
     return [begin_s + timeline["bin_s"] / 2 for begin_s in timeline["t_s"]]
 
 

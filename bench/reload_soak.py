@@ -34,7 +34,6 @@ _PAUSE_S: Final = 0.02
 
 
 def main(argv: list[str]) -> int:
-    """Measure resident memory after each reload."""
     return frame.run("python -m bench.reload_soak", __doc__, _add_arguments, _measure, argv)
 
 

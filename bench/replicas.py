@@ -44,7 +44,6 @@ _TIMEOUT_S: Final = 30.0
 
 
 def main(argv: list[str]) -> int:
-    """Measure replicas."""
     return frame.run("python -m bench.replicas", __doc__, _add_arguments, _measure, argv)
 
 

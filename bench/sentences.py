@@ -33,15 +33,12 @@ class Sentences:
         return len(self.sources)
 
     def pick(self, count: int) -> "Sentences":
-        """Take at most `count` of them, at even distances."""
         return self.take(even_places(len(self), count))
 
     def take(self, places: Sequence[int]) -> "Sentences":
-        """Take those at these places."""
         return Sentences([self.sources[place] for place in places], [self.limits[place] for place in places])
 
     def decodes(self, decoding: Decoding = DEFAULT_DECODING) -> list[Decode]:
-        """Make a decode of each, not yet submitted."""
         return [Decode(ids, limit, decoding=decoding) for ids, limit in zip(self.sources, self.limits, strict=True)]
 
 

@@ -56,7 +56,6 @@ class Case(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether the word is the same in both languages."""
         return self.source[slice(*self.word)] == self.translation[slice(*self.other)]
 
     def is_right(self, alignment: Alignment | None) -> bool:
@@ -151,7 +150,6 @@ def links(found: Sequence[Case]) -> tuple[int, int]:
 
 
 def main(argv: list[str]) -> int:
-    """Translate and count."""
     return frame.run("python -m bench.tags", __doc__, _add_arguments, _measure, argv)
 
 

@@ -27,8 +27,6 @@ _FIRST_PIECE: Final = 4  # those before it have a role
 
 
 class Update:
-    """A model in training, without data."""
-
     def __init__(self, options: TrainingOptions) -> None:
         torch.manual_seed(options.seed)
         self.options = options
@@ -109,7 +107,6 @@ def measure(options: TrainingOptions, lengths: list[int], rounds: int) -> list[F
 
 
 def main(argv: list[str]) -> int:
-    """Measure updates."""
     return frame.run("python -m bench.training", __doc__, _add_arguments, _measure, argv)
 
 

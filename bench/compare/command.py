@@ -41,12 +41,10 @@ _PROGRAM = "dragoman bench compare"
 
 
 def main(argv: list[str]) -> int:
-    """Run the comparison."""
     return frame.run(_PROGRAM, __doc__, _add_arguments, _measure, argv)
 
 
 def build_parser() -> Parser:
-    """Build the parser of the command line."""
     return frame.parser_of(_PROGRAM, __doc__, _add_arguments)
 
 

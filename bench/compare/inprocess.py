@@ -45,7 +45,6 @@ class Agreement:
 
     @classmethod
     def of(cls, ours: Sequence[list[int]], theirs: Sequence[list[int]]) -> "Agreement":
-        """Compare target ids, sentence by sentence."""
         return cls(len(ours), equal_sentences(ours, theirs), (sum(map(len, ours)), sum(map(len, theirs))))
 
 
@@ -74,19 +73,16 @@ class Outcome:
 
     @property
     def ratio(self) -> Ratio:
-        """Ours over theirs."""
         return Ratio.of(*self.figures)
 
 
 def sentences_per_second(contender: Contender, sentences: Sentences) -> float:
-    """Measure all sentences at once."""
     start_s = time.perf_counter()
     contender.translate(sentences)
     return len(sentences) / (time.perf_counter() - start_s)
 
 
 def median_latency_ms(contender: Contender, sentences: Sentences) -> float:
-    """Measure one sentence after another."""
     latencies_ms = []
     for source, limit in zip(sentences.sources, sentences.limits, strict=True):
         start_s = time.perf_counter()
@@ -100,7 +96,6 @@ SINGLE = Part("single", "ms", False, lambda program: program.single, median_late
 
 
 def sweep(part: Part, program: Program, sentences: Sentences, log: Log) -> list[Trial]:
-    """Try all settings of a program."""
     trials = []
     for settings in part.choices(program):
         with ExitStack() as stack:
@@ -160,7 +155,6 @@ def compare(
 
 
 def describe(settings: Settings) -> str:
-    """Write settings in a line."""
     return " ".join(f"{name}={value}" for name, value in settings.items()) or "-"
 
 

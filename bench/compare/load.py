@@ -28,7 +28,6 @@ class Answered:
 
     @classmethod
     def of(cls, samples: Samples) -> "Answered":
-        """Take the figures of a load."""
         found = summarize(samples)
         return cls(found["p50_e2el_ms"], found["p95_e2el_ms"], found["request_throughput"], samples.unanswered)
 

@@ -53,7 +53,6 @@ class Plan:
 
 
 def run(plan: Plan, work: Path, log: Log) -> Iterator[Outcome]:
-    """Compare."""
     for name in plan.models:
         log(f"{name}: making what is compared")
         model = _model(name, plan, work)

@@ -17,7 +17,6 @@ class Trial:
 
 
 def best_of(trials: Sequence[Trial], *, higher_is_better: bool) -> Trial:
-    """Return the best trial; of equals the first."""
     return (max if higher_is_better else min)(trials, key=lambda trial: trial.figure)
 
 
@@ -41,7 +40,6 @@ class Ratio:
         return cls(median(ratios), min(ratios), max(ratios))
 
     def __str__(self) -> str:
-        """Write median and spread, for people."""
         return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 

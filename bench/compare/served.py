@@ -48,8 +48,6 @@ QUICK = Timing(warmup_s=0.4, idle_s=0.8, sweep_s=1.2, trial_s=1.5, growth=1.4, p
 
 @dataclass
 class Side:
-    """A server of one choice of settings that runs."""
-
     server: Server
     settings: Settings
     address: str
@@ -61,7 +59,6 @@ class Side:
     seeds: Iterator[int] = field(default_factory=count)
 
     def measure_idle(self) -> None:
-        """Measure the latency of one client alone."""
         load = closed_load(self.address, self.requests, 1, self.timing.warmup_s, self.timing.idle_s)
         if load.failed or load.p50_ms is None:
             raise ServerError(f"{self._name} answers one client with errors")

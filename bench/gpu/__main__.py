@@ -105,7 +105,6 @@ def _refuse(reason: str) -> int:
 
 
 def build_parser() -> Parser:
-    """Build the parser of the command line."""
     parser = make_parser("python -m bench.gpu", __doc__)
     add = parser.add_argument
     add("--device", choices=("cuda", "cpu"), default="cuda", help="(%(default)s)")
@@ -127,7 +126,6 @@ def build_parser() -> Parser:
 
 
 def _defaults(name: str) -> str:
-    """Name the defaults, for help."""
     cuda, cpu = (
         ",".join(value) if isinstance(value := _DEFAULTS[device][name], tuple) else value for device in ("cuda", "cpu")
     )

@@ -25,7 +25,6 @@ _PEER: Final = "ctranslate2"
 
 
 def fp16(task: Task) -> Figures:
-    """Make the bundle for a GPU."""
     return _bundle(task, "fp16")
 
 
@@ -35,12 +34,10 @@ def fp32(task: Task) -> Figures:
 
 
 def bundle_folder(task: Task, precision: str) -> Path:
-    """Return where the bundle of a size lies."""
     return task.folder / f"bundle-{precision}"
 
 
 def open_bundle(task: Task, precision: str = "fp16") -> Bundle:
-    """Open the bundle of a size."""
     return Bundle.open(bundle_folder(task, precision))
 
 
@@ -57,7 +54,6 @@ def peer(task: Task) -> Figures:
 
 
 def peer_folder(task: Task) -> Path:
-    """Return where the converted model lies."""
     return task.folder / _PEER
 
 

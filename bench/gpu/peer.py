@@ -32,7 +32,6 @@ class Peer:
         return found.result(timeout_s)
 
     def close(self) -> None:
-        """End the process, whatever it does."""
         for process in list((self._pool._processes or {}).values()):
             process.kill()
         self._pool.shutdown()

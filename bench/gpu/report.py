@@ -13,7 +13,6 @@ class Report:
     """The outcomes so far, and the files that have them."""
 
     def __init__(self, head: Mapping[str, Any], json_file: Path | None, markdown_file: Path | None) -> None:
-        """Begin with nothing."""
         self._head = head
         self._json_file = json_file
         self._markdown_file = markdown_file
@@ -32,7 +31,6 @@ class Report:
         return [name for name, outcome in self.outcomes.items() if outcome.error or not_held(outcome.figures)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the report for JSON."""
         parts = {
             name: {"seconds": round(outcome.seconds, 1), "error": outcome.error, **outcome.figures}
             for name, outcome in self.outcomes.items()
@@ -51,7 +49,6 @@ class Report:
 
 
 def verdict(outcome: Outcome) -> str:
-    """Say what became of a part, in one line."""
     if outcome.error:
         return f"FAILED: {outcome.error}"
     broken = not_held(outcome.figures)

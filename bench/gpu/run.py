@@ -53,10 +53,7 @@ def _run(part: Part, seconds: float, setup: Path) -> Outcome:
 
 
 class Models:
-    """The models of a run, while they are made."""
-
     def __init__(self, parts: Sequence[Part], setup: Path) -> None:
-        """Start to make all that the parts want."""
         self._made = {
             key: (part.name, Process(part.name, part.function, part.size, PREPARATION_S, setup))
             for key, part in preparations(parts).items()

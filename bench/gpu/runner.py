@@ -28,8 +28,6 @@ class Outcome:
 
 
 class Process:
-    """A part that runs."""
-
     def __init__(self, name: str, function: str, size: str, seconds: float, setup: Path) -> None:
         """Start it.
 
@@ -73,5 +71,4 @@ class Process:
 
 
 def _describe(code: int) -> str:
-    """Write an exit code for people."""
     return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

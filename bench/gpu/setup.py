@@ -33,12 +33,10 @@ class Setup:
     segments: int
 
     def write(self, file: Path) -> None:
-        """Write it for the processes of the parts."""
         file.write_text(json.dumps(asdict(self), default=str))
 
     @classmethod
     def read(cls, file: Path) -> "Setup":
-        """Read what `write` has written."""
         fields = json.loads(file.read_text())
         return cls(**fields | {name: Path(fields[name]) for name in ("checkpoint", "data", "work")})
 
@@ -58,7 +56,6 @@ class Task:
 
     @property
     def folder(self) -> Path:
-        """Of the model of this size."""
         return self.setup.work / self.size
 
 

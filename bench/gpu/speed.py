@@ -110,15 +110,12 @@ class Rival:
             return None
 
     def close(self) -> None:
-        """End its process."""
         if self._peer is not None:
             self._peer.close()
             self._peer = None
 
 
 class Measurement:
-    """What is measured at a number of slots."""
-
     def __init__(self, opened: Graphs, sentences: Sentences, floor: StepBytes, bytes_per_s: float) -> None:
         self._opened = opened
         self._sentences = sentences

@@ -69,7 +69,6 @@ class Filled:
         self._number = number
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[Any, Step]:
-        """Reserve the buffers and fill them."""
         table, step = self._decoder.new_step(manifest, slots)
         assert isinstance(table, DeviceSlots)
         for buffer in (*table.caches.values(), *table.memory.values()):
@@ -77,7 +76,6 @@ class Filled:
         return table, step
 
     def close(self) -> None:
-        """End the sessions."""
         self._decoder.close()
 
 

@@ -51,7 +51,6 @@ class StreamedReply:
         self._last_s: dict[int, float] = {}
 
     def add_text(self, index: int) -> None:
-        """Note that a piece of a text has come."""
         at_s = self._now_s()
         if index in self._last_s:
             self._reply.gaps_s.append(at_s - self._last_s[index])
@@ -60,11 +59,9 @@ class StreamedReply:
         self._last_s[index] = at_s
 
     def add_result(self, index: int, result: translation_pb2.TranslatedText) -> None:
-        """Note the whole translation of a text."""
         self._results[index] = result
 
     def whole(self) -> Reply:
-        """Return the reply, once all of it has come."""
         self._reply.translations = [self._results[index] for index in sorted(self._results)]
         return self._reply
 

@@ -17,7 +17,6 @@ class RunFileError(Exception):
 
 
 def main(argv: list[str]) -> int:
-    """Print the table."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     try:
@@ -34,7 +33,6 @@ def main(argv: list[str]) -> int:
 
 
 def build_parser() -> Parser:
-    """Build the parser of the command line."""
     parser = make_parser("dragoman load-test compare", __doc__)
     add = parser.add_argument
     add("before", type=input_file, metavar="A.json", help="a run, as --json wrote it")
@@ -59,7 +57,6 @@ def read_run(path: Path) -> dict[str, Any]:
 
 
 def to_text(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Write the comparison for people."""
     rows = compare(before, after)
     lines = [f"{'':<26}{'first':>12}{'second':>12}{'ratio':>8}  verdict"]
     lines += [

@@ -12,8 +12,6 @@ Verdict = Literal["better", "worse", "same", "not comparable"]
 
 
 class _Figure(NamedTuple):
-    """A figure that is compared."""
-
     field: str
     name: str
     unit: str
@@ -52,7 +50,6 @@ class Row(NamedTuple):
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]:
-    """Compare every figure that both runs have."""
     rows = [
         _row(figure, before[figure.field], after[figure.field])
         for figure in FIGURES
@@ -94,7 +91,6 @@ def different_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
 
 
 def conclusion(rows: list[Row]) -> str:
-    """Put all verdicts into one sentence."""
     if any(row.verdict == "not comparable" for row in rows):
         return (
             "One run is a closed loop and the other is not: they measure different things, and no figure is compared."

@@ -24,7 +24,6 @@ class GrpcCalls:
         self._metadata = metadata
 
     async def models(self) -> list[translation_pb2.Model]:
-        """Ask what the server serves."""
         stub = translation_pb2_grpc.TranslationStub(self._channels[0])
         try:
             answer = await stub.ListModels(translation_pb2.ListModelsRequest(), metadata=self._metadata)
@@ -33,12 +32,10 @@ class GrpcCalls:
         return list(answer.models)
 
     def asks(self, *, stream: bool) -> list[Ask]:
-        """Return a way to send requests for each channel."""
         way = streamed if stream else unary
         return [way(channel, self._metadata) for channel in self._channels]
 
     def encoded(self, request: bytes) -> bytes:
-        """Return the request as it is."""
         return request
 
 

@@ -53,7 +53,6 @@ class HttpCalls:
         self._address = address
 
     async def models(self) -> list[translation_pb2.Model]:
-        """Ask what the server serves."""
         try:
             async with self._session.get("/v1/models") as response:
                 body = await _answered(response)
@@ -71,7 +70,6 @@ class HttpCalls:
         return [self._streamed if stream else self._unary]
 
     def encoded(self, request: bytes) -> bytes:
-        """Write the request as JSON."""
         message = translation_pb2.TranslateTextRequest.FromString(request)
         content: Any = json_format.MessageToDict(message)
         return json.dumps(content, ensure_ascii=False).encode()
@@ -109,7 +107,6 @@ class HttpCalls:
 
 
 async def _answered(response: aiohttp.ClientResponse) -> bytes:
-    """Read an answer."""
     body = await response.read()
     if response.status != 200:
         raise NoAnswerError(ending_of(response.status, body))
@@ -117,7 +114,6 @@ async def _answered(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
-    """Read the messages of a stream."""
     rest = b""
     async for part in response.content.iter_any():
         *events, rest = (rest + part).split(_EVENT_END)

@@ -62,7 +62,6 @@ class ClosedLoop:
     requests: int | None
 
     async def run(self, send: Send, now_s: Callable[[], float]) -> None:
-        """Return when all requests have ended."""
         left = self.requests
 
         def takes_request(at_s: float) -> bool:

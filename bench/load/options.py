@@ -47,7 +47,6 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, Parser]:
 
 
 def build_parser() -> Parser:
-    """Build the parser of the command line."""
     parser = make_parser("dragoman load-test", _DESCRIPTION)
     _add_load(parser)
     _add_workload(parser)

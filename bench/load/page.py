@@ -48,7 +48,6 @@ class Plot(NamedTuple):
 
 
 def run_page(report: Report) -> str:
-    """Render the page of one run."""
     measured = "timeline" in report
     steps = sorted(report["steps"], key=lambda step: float(step["rate"])) if report["mode"] == "ramp" else []
     return _render(
@@ -68,7 +67,6 @@ def run_page(report: Report) -> str:
 
 
 def compare_page(names: Sequence[str], before: Report, after: Report) -> str:
-    """Render the page of two runs."""
     rows = compare(before, after)
     runs = {"first": before, "second": after}
     curves = {name: (run["latency_quantiles"], run["completed"]) for name, run in runs.items()}
@@ -168,7 +166,6 @@ def _load_plots(report: Report) -> Iterable[Plot]:
 
 
 def _server_plots(series: Mapping[str, Any]) -> Iterable[Plot]:
-    """Plot what the server's metrics said."""
     if len(series.get("t_s", ())) < 2:
         return
     for title, field, name, color, unit in _SERVER_PLOTS:

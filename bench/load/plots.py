@@ -87,7 +87,6 @@ def latency_over_time(timelines: Mapping[str, Timeline], size: tuple[float, floa
 
 
 def rates_over_time(timeline: Timeline) -> str:
-    """Draw requests a second: due, answered, rejected, failed."""
     with drawing("seconds", "requests/s") as plot:
         at_s = middles(timeline)
         per_second = {name: np.array(timeline[name]) / timeline["bin_s"] for name in ("offered", "answered")}
@@ -137,7 +136,6 @@ def quantiles(runs: Mapping[str, tuple[Sequence[tuple[float, float]], int]]) -> 
 
 
 def ramp(steps: Sequence[Mapping[str, Any]], target_ms: float) -> str:
-    """Draw percentiles against the rate, and which rates held."""
     with drawing("requests/s", "latency, ms") as plot:
         answered = sorted((step for step in steps if step["completed"]), key=lambda step: float(step["rate"]))
         rates, drawn = [step["rate"] for step in answered], [target_ms]
@@ -156,7 +154,6 @@ def ramp(steps: Sequence[Mapping[str, Any]], target_ms: float) -> str:
 
 
 def server_line(t_s: Sequence[float], values: Sequence[float | None], name: str, color: str, y_label: str) -> str:
-    """Draw one figure of the server over time."""
     with drawing("seconds", y_label) as plot:
         known = [value for value in values if value is not None]
         plot.axes.plot(t_s, floats(values), color=color, label=name)

@@ -50,7 +50,6 @@ def make_workload(
     loop: OpenLoop | ClosedLoop,
     models: Sequence[translation_pb2.Model],
 ) -> Workload:
-    """Draw and serialize what is sent."""
     template = _template(settings, models)
     drawn = _draw_texts(settings, texts, loop)
     requests = serialize_requests(drawn, settings.texts_per_request, template)
@@ -61,7 +60,6 @@ def make_workload(
 
 
 def _template(settings: LoadSettings, models: Sequence[translation_pb2.Model]) -> translation_pb2.TranslateTextRequest:
-    """Make a request without its texts."""
     chosen = settings.model or settings.source_language or settings.target_language
     return translation_pb2.TranslateTextRequest(
         source_language_code=settings.source_language,
@@ -72,7 +70,6 @@ def _template(settings: LoadSettings, models: Sequence[translation_pb2.Model]) -
 
 
 def _draw_texts(settings: LoadSettings, texts: Sequence[str], loop: OpenLoop | ClosedLoop) -> list[str]:
-    """Draw the texts that are sent in turn."""
     count = _requests(settings, loop) * settings.texts_per_request
     if settings.words:
         words = settings.words.draw(settings.verify_texts or count, settings.seed)

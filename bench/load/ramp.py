@@ -39,7 +39,6 @@ class Ramp:
     steps: list[dict[str, Any]]
 
     def holds(self, rate: float) -> bool:
-        """Run one step, and return whether the rate holds."""
         if rate * (self.settings.duration_s or 0.0) < FEWEST_REQUESTS:
             raise _NoRateError
         seed = self.settings.seed + len(self.steps)
@@ -97,7 +96,6 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
 
 
 def summarize_steps(steps: list[dict[str, Any]], p95_ms: float) -> dict[str, Any]:
-    """Sum up what the steps found."""
     held = [step for step in steps if step["held"]]
     best = max(held, key=lambda step: float(step["rate"]), default=None)
     failed = [step for step in steps if not step["held"] and (best is None or step["rate"] > best["rate"])]

@@ -35,13 +35,11 @@ def cache_share(report: Mapping[str, Any]) -> str:
 
 
 def to_text(report: dict[str, Any]) -> str:
-    """Write all lines."""
     parts = (_ramp_lines, _run_lines if "duration" in report else _nothing, _verify_lines, _slo_lines)
     return "\n".join(line for part in parts for line in part(report))
 
 
 def _ramp_lines(report: dict[str, Any]) -> list[str]:
-    """Write the steps, and where and why they ended."""
     if report["mode"] != "ramp":
         return []
     lines = [_line(f"{step['rate']:.1f} requests/s", describe(step)) for step in report["steps"]]
@@ -64,7 +62,6 @@ def _run_lines(report: dict[str, Any]) -> list[str]:
 
 
 def outcomes(report: dict[str, Any]) -> str:
-    """Count what became of the requests."""
     said = [f"{report[name]} {name}" for name in ("rejected", "cancelled", "failed", "unfinished") if report.get(name)]
     return ", ".join([f"{report['completed']} answered", *said])
 
@@ -108,7 +105,6 @@ def _latency_lines(report: dict[str, Any]) -> list[str]:
 
 
 def _stream_lines(report: dict[str, Any]) -> list[str]:
-    """Write the times of streams, where translations were streamed."""
     parts = {"ttft": "first text", "itl": "between pieces"}
     return [
         _line(f"{text} {name}", f"{report[f'{name}_{field}_ms']:.1f} ms")
@@ -137,7 +133,6 @@ def _error_lines(report: dict[str, Any]) -> list[str]:
 
 
 def _verify_lines(report: dict[str, Any]) -> list[str]:
-    """Write what `bench.load.verify` found, where it was asked."""
     if "verify_texts" not in report:
         return []
     compared, different = report["verify_compared"], report["verify_different"]

@@ -64,7 +64,6 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _calls(settings: LoadSettings) -> AsyncIterator[Calls]:
-    """Connect to the server by what the settings name."""
     if settings.http:
         from bench.load import http_calls  # here: it needs an extra
 
@@ -77,7 +76,6 @@ async def _calls(settings: LoadSettings) -> AsyncIterator[Calls]:
 
 
 async def _list_models(calls: Calls, settings: LoadSettings) -> list[translation_pb2.Model]:
-    """Ask what the server serves."""
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             return await calls.models()

@@ -17,8 +17,6 @@ from dragoman import errors
 
 
 class Outcome(Enum):
-    """What became of a request."""
-
     ANSWERED = "answered"
     REJECTED = "rejected"  # before any work: the server has too much of it, or the caller may not ask so often
     CANCELLED = "cancelled"
@@ -38,7 +36,6 @@ class Ending(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """What that means for the caller."""
         if self.code == grpc.StatusCode.OK.name:
             return Outcome.ANSWERED
         if self.code == grpc.StatusCode.CANCELLED.name:
@@ -77,7 +74,6 @@ class Table:
         return self.with_outcome(Outcome.ANSWERED)
 
     def only(self, rows: NDArray[np.bool_]) -> Table:
-        """Take some of the requests."""
         columns = {name: column[rows] for name, column in vars(self).items() if name != "endings"}
         return Table(**columns, endings=self.endings)
 
@@ -122,7 +118,6 @@ class Samples:
 
     @property
     def unanswered(self) -> int:
-        """Requests that ended in an error, whatever it was."""
         return len(self._due_s) - self.completed
 
     def succeeded(
@@ -138,7 +133,6 @@ class Samples:
         first_text_s: float = math.nan,
         gaps_s: array[float] | None = None,
     ) -> None:
-        """Record one request that was answered."""
         if self._counts(due_s, sent_s, ended_s, bulk):
             self.completed += 1
             self._ending.append(0)
@@ -151,7 +145,6 @@ class Samples:
     def ended_in_error(
         self, due_s: float, sent_s: float, ended_s: float, *, code: str, reason: str, message: str, bulk: bool = False
     ) -> None:
-        """Record one request that was not answered."""
         if self._counts(due_s, sent_s, ended_s, bulk):
             if (code, reason) not in self._known:
                 self._known[code, reason] = len(self.endings)
@@ -162,7 +155,6 @@ class Samples:
                 column.append(0)
 
     def table(self) -> Table:
-        """Copy all rows so far."""
         return Table(
             due_s=np.array(self._due_s) - self.warmup_s,
             sent_s=np.array(self._sent_s) - self.warmup_s,

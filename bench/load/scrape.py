@@ -37,7 +37,6 @@ class Scraper:
     """Asks for the page again and again, from a thread."""
 
     def __init__(self, address: str, interval_s: float) -> None:
-        """Ask nothing yet."""
         self.pages: list[Page] = []
         self._address = address
         self._interval_s = interval_s

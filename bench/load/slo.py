@@ -29,8 +29,6 @@ MEASURES: dict[str, Measure] = {
 
 @dataclass(frozen=True)
 class Target:
-    """One target."""
-
     name: str
     value: float
 
@@ -70,7 +68,6 @@ def _judge(measured: float | None, target: Target) -> dict[str, Any]:
 
 
 def to_line(verdict: Mapping[str, Any]) -> str:
-    """Write a verdict for people."""
     measured = "nothing was measured" if verdict["measured"] is None else f"{verdict['measured']:.6g}"
     bound = "at most" if verdict["at_most"] else "at least"
     return f"{'met' if verdict['met'] else 'missed'}: {verdict['name']} {measured}, {bound} {verdict['target']:g}"

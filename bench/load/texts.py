@@ -102,7 +102,6 @@ def serialize_requests(
 
 
 def with_priority(request: bytes, priority: translation_pb2.Priority) -> bytes:
-    """Return a serialized request with another priority."""
     return request + translation_pb2.TranslateTextRequest(priority=priority).SerializeToString()
 
 

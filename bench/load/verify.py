@@ -25,7 +25,6 @@ class Answer(NamedTuple):
 
     @classmethod
     def of(cls, translation: translation_pb2.TranslatedText) -> "Answer":
-        """Read it from the wire."""
         return cls(translation.translated_text, translation.target_tokens, translation.finish_reason)
 
 
@@ -74,7 +73,6 @@ class Verifier:
             self.learnt += 1
 
     def check(self, request: int, translations: Sequence[translation_pb2.TranslatedText]) -> None:
-        """Compare the answer to a request."""
         first = request * self._texts_per_request
         for index, translation in enumerate(translations, first):
             text = self._texts[index % len(self._texts)]
@@ -88,7 +86,6 @@ class Verifier:
                     self.examples.append({"text": text, "alone": alone._asdict(), "under_load": loaded._asdict()})
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures for the report."""
         return {
             "verify_texts": self.learnt,
             "verify_unanswered": self.unanswered,

@@ -25,7 +25,6 @@ from bench.overload.targets import check
 
 
 def main(argv: list[str]) -> int:
-    """Run the storm."""
     return frame.run("python -m bench.overload", __doc__, _add_arguments, _measure, argv)
 
 

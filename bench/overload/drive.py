@@ -53,8 +53,6 @@ class Plan:
 
 @dataclass(frozen=True)
 class Storm:
-    """What came of it."""
-
     figures: Figures
     report: dict[str, Any]
 
@@ -73,7 +71,6 @@ class _Seen:
 
 
 def drive(plan: Plan, log: Log) -> Storm:
-    """Run everything."""
     seen = _watched(plan, log)
     figures = _figures(seen)
     return Storm(figures, {**figures._asdict(), **_described(plan, seen)})
@@ -115,7 +112,6 @@ def _figures(seen: _Seen) -> Figures:
 
 
 def _described(plan: Plan, seen: _Seen) -> dict[str, Any]:
-    """Describe all that has no target."""
     table = seen.samples.table()
     in_storm = due_in(table, seen.phases[1])
     found = summarize(seen.samples)
@@ -157,7 +153,6 @@ def _busy(plan: Plan, seconds: float) -> ClosedLoop:
 
 
 def _peak(plan: Plan, server: Running, requests: Sequence[bytes]) -> float:
-    """Measure the answers a second of busy clients."""
     _put(plan, server, requests, _busy(plan, _WARMUP_S))
     [phase] = in_a_row([("busy", 0.0, plan.peak_s)])
     peak = answers_per_second(_put(plan, server, requests, _busy(plan, plan.peak_s)).table(), phase)

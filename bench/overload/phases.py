@@ -16,8 +16,6 @@ _RECOVERED_SHARE, _WINDOW_S, _STRIDE_S = 0.9, 1.0, 0.1
 
 @dataclass(frozen=True)
 class Phase:
-    """A time of one rate."""
-
     name: str
     rate: float
     from_s: float
@@ -25,7 +23,6 @@ class Phase:
 
     @property
     def duration_s(self) -> float:
-        """How long it lasts."""
         return self.to_s - self.from_s
 
 
@@ -45,7 +42,6 @@ def arrivals(phases: Sequence[Phase], seed: int) -> NDArray[np.float64]:
 
 
 def due_in(table: Table, phase: Phase) -> Table:
-    """Take the requests that were due in a phase."""
     return table.only((table.due_s >= phase.from_s) & (table.due_s < phase.to_s))
 
 

@@ -30,8 +30,6 @@ class Figures(NamedTuple):
 
 
 class Check(NamedTuple):
-    """One target."""
-
     name: str
     target: str
     measured: str

@@ -38,8 +38,6 @@ def ended_by_model(folder: Path, sentences: Sentences) -> list[int]:
 
 
 class _InProcess:
-    """An engine in this process."""
-
     def __init__(self, bundle: Bundle, settings: Settings, decoding: Decoding) -> None:
         self._decoding = decoding
         self._engine = OfflineEngine(bundle, threads=settings["threads"], slots=settings["slots"])

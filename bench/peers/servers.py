@@ -29,7 +29,6 @@ class Server:
 
 
 def our_server(bundle: Path, precision: str, *, quick: bool = False) -> Server:
-    """Run `dragoman serve` on a bundle."""
     threads = cores.available()
     choices = [{"threads": threads, "slots": slots} for slots in ((32,) if quick else (8, 16, 32))]
     command = serve_command("--models", bundle, *_EVERYTHING_DECODED)

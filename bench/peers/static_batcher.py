@@ -43,7 +43,6 @@ class StaticBatcher:
         self.ended = self._workers.ended
 
     def start(self) -> None:
-        """Start the threads."""
         self._workers.start()
 
     def stop(self) -> None:

@@ -33,12 +33,10 @@ _PROGRAM: Final = "dragoman bench roofline"
 
 
 def main(argv: list[str]) -> int:
-    """Measure a bundle."""
     return frame.run(_PROGRAM, __doc__, _add_arguments, _measure, argv)
 
 
 def build_parser() -> Parser:
-    """Build the parser of the command line."""
     return frame.parser_of(_PROGRAM, __doc__, _add_arguments)
 
 
@@ -58,7 +56,6 @@ def _measure(arguments: argparse.Namespace) -> Figures:
 
 
 def _shape(arguments: argparse.Namespace, bundle: Bundle) -> Shape:
-    """Check the bounds of the arguments."""
     limits = {
         "rows": 4096,
         "source": bundle.manifest.max_source_tokens,
@@ -93,7 +90,6 @@ def measure(bundle: Bundle, shape: Shape) -> dict[str, Any]:
 
 
 def describe(profile: Profile, peaks: Mapping[Peak, float]) -> dict[str, Any]:
-    """Compute the figures of one graph."""
     operators = profile.operators
     at_peak_us = {
         group: sum(each.cost.least_s(peaks) * 1e6 for each in operators if each.cost.group == group)

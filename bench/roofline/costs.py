@@ -30,7 +30,6 @@ class Array(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """All of it."""
         return math.prod(self.shape) * _ITEM_BYTES[self.type]
 
 
@@ -63,7 +62,6 @@ class Cost:
     bytes: float
 
     def __add__(self, other: "Cost") -> "Cost":
-        """Add up two costs that have one label."""
         return replace(self, multiply_adds=self.multiply_adds + other.multiply_adds, bytes=self.bytes + other.bytes)
 
     def least_s(self, peaks: Mapping[Peak, float]) -> float:

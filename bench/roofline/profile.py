@@ -49,7 +49,6 @@ class Shape:
 
     @property
     def rounds(self) -> int:
-        """The number of rounds that make up the runs."""
         return WARM_UP_ROUNDS + -(-self.runs // self.target)
 
     @property
@@ -91,7 +90,6 @@ class Profile:
 
     @property
     def operators_us(self) -> float:
-        """Microseconds of a run that are spent inside operators."""
         return sum(each.us for each in self.operators)
 
 

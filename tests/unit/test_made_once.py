@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.made_once import ROOT, deciding
 
-OURS = ("dragoman", "service", "model", "export", "tests")
+OURS = ("dragoman", "service", "plugins", "model", "export", "tests")
 # What is imported by a file that decides, and decides nothing itself.
 INNOCENT = {
     # Commands, and messages.
@@ -15,7 +15,7 @@ INNOCENT = {
     "dragoman/exit_codes.py",
     "dragoman/files.py",
     "dragoman/invalid.py",
-    "service/library/fetching.py",
+    "plugins/library/fetching.py",
     # Decodes the same tokens whatever its code.
     "service/decode.py",
     "service/engine/offline.py",

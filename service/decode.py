@@ -105,6 +105,7 @@ class Decode:
         forced_ids: those of the start ids and the prefix that are still to be given to the decoder after a step,
             whatever it chooses.
         tokens: what is given: of the source, and of a translation that is to be scored.
+        slots: that it takes: one for each hypothesis that is kept.
         cost: what it counts for wherever work is shared out: these tokens, once for each slot that it takes.
         cycle_tokens: how long a cycle has to be to end it; 0: not known yet.
         submitted_s: when it entered the mailbox.
@@ -138,6 +139,7 @@ class Decode:
     cancel_requested: bool = False
     forced_ids: tuple[int, ...] = field(init=False)
     tokens: int = field(init=False)
+    slots: int = field(init=False)
     cost: int = field(init=False)
     cycle_tokens: int = 0
     submitted_s: float | None = None
@@ -149,12 +151,8 @@ class Decode:
     def __post_init__(self) -> None:
         self.forced_ids = self.start_ids[1:] + self.prefix_ids
         self.tokens = len(self.source_ids) + len(self.scored_ids)
-        self.cost = self.tokens * self.decoding.beam_size
-
-    @property
-    def start_id(self) -> int | None:
-        """What the decoder is given first; None: the model's start id."""
-        return self.start_ids[0] if self.start_ids else None
+        self.slots = self.decoding.beam_size
+        self.cost = self.tokens * self.slots
 
     @property
     def given_ids(self) -> list[int]:
@@ -162,11 +160,6 @@ class Decode:
         terms = () if self.constraints is None else self.constraints.terms
         of_terms = [id_ for term in terms for form in term for id_ in form]
         return [*self.start_ids[1:], *self.prefix_ids, *of_terms, *self.scored_ids]
-
-    @property
-    def slots(self) -> int:
-        """Slots that it takes: one for each hypothesis that is kept."""
-        return self.decoding.beam_size
 
     @property
     def finished(self) -> bool:

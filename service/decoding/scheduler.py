@@ -98,8 +98,9 @@ class Scheduler:
             return _NO_CHANGE
         dropped = dict.fromkeys([self.active[slot] for slot in places])
         ended = [decode for decode in dropped if decode.end_early(now_s)]
-        moves = self._release([slot for slot, decode in enumerate(self.active) if decode.finished] if ended else [])
-        admitted = []
+        moves, admitted = list[Move](), list[Decode]()
+        if ended:
+            moves = self._release([slot for slot, decode in enumerate(self.active) if decode.finished])
         for decode in arrivals:
             if decode.end_early(now_s):
                 ended.append(decode)

@@ -51,8 +51,8 @@ class DecodeBatch:
         self._worker = mailbox.register_worker()
         self._scheduler = Scheduler(runner.slots, manifest.eos_id, runner.note_failure)
         self._arrivals: list[Decode] = []  # taken, and perhaps not yet encoded
-        self._ready = FairQueue()  # encoded, not yet in a slot ...
-        self._memory_of: dict[Decode, Memory] = {}  # ... and what the encoder made of each
+        self._memory_of: dict[Decode, Memory] = {}  # what the encoder made of each that is not yet in a slot
+        self._ready = FairQueue()  # those of them for which no slot was free
         self._strangers = 0  # taken out of turn since the last that were taken in turn
         self._began_s: float | None = None  # when the current step did
         self._shown = 0  # active slots, as the metrics have them
@@ -136,7 +136,8 @@ class DecodeBatch:
 
     def fail(self, error: DragomanError) -> None:
         """End every segment that this batch holds with an error."""
-        ready, self._memory_of = self._ready.clear(), {}
+        self._ready.clear()
+        ready, self._memory_of = self._memory_of, {}
         self.runner.clear()
         held = {*self._scheduler.clear(), *self._arrivals, *ready}
         failed = [decode for decode in held if not decode.finished]
@@ -166,11 +167,11 @@ class DecodeBatch:
         return taken
 
     def _encode(self, admitted: Sequence[Decode]) -> None:
-        """Get the memories of the arrivals, and queue them for slots."""
+        """Get the memories of the arrivals."""
         start_s = time.monotonic()
         memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
         unknown = [decode for decode in admitted if memories[decode] is None]
-        for run in micro_batches([len(decode.source_ids) for decode in unknown]):
+        for run in micro_batches([len(decode.source_ids) for decode in unknown]) if unknown else ():
             decodes = [unknown[index] for index in run]
             memories.update(zip(decodes, self._memories.encode([each.source_ids for each in decodes]), strict=True))
             now_s = time.monotonic()
@@ -182,7 +183,6 @@ class DecodeBatch:
                 decode.fail_alone(time.monotonic())
                 self._mailbox.deliver([decode])
                 continue
-            self._ready.push([decode])
             self._memory_of[decode] = memory
             if decode.submitted_s is not None:
                 self._metrics.queue_duration_seconds.observe(start_s - decode.submitted_s)
@@ -193,13 +193,23 @@ class DecodeBatch:
         waiting = list(self._memory_of)
         ended = [waiting[place] for place in expired_or_cancelled(waiting, now_s) if waiting[place].end_early(now_s)]
         for decode in ended:
-            self._ready.remove(decode)
+            if decode in self._ready:
+                self._ready.remove(decode)
             del self._memory_of[decode]
-        self._mailbox.deliver(ended)
-        for decode in self._ready.take(self._scheduler.free):
+        if ended:
+            self._mailbox.deliver(ended)
+        for decode in self._next(self._scheduler.free):
             decode_step.admit(self.runner, self._scheduler, decode, self._memory_of.pop(decode))
             if decode.finished:
                 self._mailbox.deliver([decode])
+
+    def _next(self, free: int) -> Sequence[Decode]:
+        """Choose which of those that are encoded get the free slots."""
+        if not self._ready.slots and sum([decode.slots for decode in self._memory_of]) <= free:
+            return list(self._memory_of)  # in the order in which they were taken
+        if len(self._ready) < len(self._memory_of):
+            self._ready.push([decode for decode in self._memory_of if decode not in self._ready])
+        return self._ready.take(free)
 
     def _decode(self) -> None:
         rows = len(self._scheduler.active)

@@ -21,7 +21,7 @@ def admit(runner: Runner, scheduler: Scheduler, decode: Decode, memory: Memory) 
     slot = runner.active
     try:
         given_ids = decode.given_ids if runner.has_shortlist else ()
-        runner.admit(memory, decode.start_id, decode.source_ids, given_ids)
+        runner.admit(memory, decode.start_ids[0] if decode.start_ids else None, decode.source_ids, given_ids)
         scheduler.admit(decode)
     except Exception as error:
         runner.note_failure(error)

@@ -109,7 +109,8 @@ class CachingEncoder:
             return [None] * len(sources)
         keys = [self._cache.key(source) for source in sources]
         found = self._cache.find(keys)
-        self._count([found[key] for key in keys if key in found], [])
+        if found:
+            self._count([found[key] for key in keys if key in found], [])
         return [found[key].values if key in found else None for key in keys]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[Memory | None]:
@@ -141,7 +142,7 @@ class CachingEncoder:
         self._metrics.encode_duration_seconds.observe(run_s)
         self._metrics.source_tokens_total.inc(tokens)
         self._metrics.encoder_padding_tokens_total.inc(len(sources) * max(map(len, sources)) - tokens)
-        unknown = sum(ids.count(self._unknown_id) for ids in sources)
+        unknown = sum([ids.count(self._unknown_id) for ids in sources])
         if unknown:
             self._metrics.unknown_pieces_total.inc(unknown)
         return [
@@ -150,7 +151,7 @@ class CachingEncoder:
         ]
 
     def _count(self, given: Collection[EncoderMemory], made: Collection[EncoderMemory]) -> None:
-        saved_s = sum(memory.encode_s for memory in given) - sum(memory.encode_s for memory in made)
+        saved_s = sum([memory.encode_s for memory in given]) - sum([memory.encode_s for memory in made])
         self._metrics.encoder_memory_cache_hits_total.inc(len(given) - len(made))
         self._metrics.encoder_memory_cache_misses_total.inc(len(made))
         self._metrics.encoder_memory_cache_saved_seconds_total.inc(max(saved_s, 0.0))  # rounding may leave -1e-17

@@ -23,7 +23,13 @@ _log = structlog.get_logger()
 
 
 class Runner:
-    """Slots, the first of which hold a segment each; belongs to one thread at a time."""
+    """Slots, the first of which hold a segment each; belongs to one thread at a time.
+
+    Attributes:
+        slots: how many there are.
+        active: how many hold a segment.
+        has_shortlist: whether segments choose from their own candidates.
+    """
 
     def __init__(
         self,
@@ -50,17 +56,13 @@ class Runner:
         self._probe_ids = [manifest.eos_id]  # the shortest source there is: if it fails, everything does
         self.slots = slots
         self.active = 0
+        self.has_shortlist = self._slots.outputs is not None
         self._on_failure = on_failure
 
     @property
     def cache_bytes(self) -> int:
         """Bytes reserved for keys and values, own ones and the sources'."""
         return self._slots.cache_bytes
-
-    @property
-    def has_shortlist(self) -> bool:
-        """Whether segments choose from their own candidates."""
-        return self._slots.outputs is not None
 
     @property
     def lengths(self) -> tuple[list[int], list[int]]:

@@ -147,7 +147,7 @@ class Admission:
 
     def watch(self, *, saturated: bool) -> None:
         """Measure how fast the engine is, while it has all that it can take and more waits; under the lock."""
-        busy = saturated and len(self._waiting) > 0
+        busy = saturated and self._waiting.slots > 0
         if busy is not self._throughput.runs:
             now_s = time.monotonic()
             if busy:

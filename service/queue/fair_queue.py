@@ -96,8 +96,11 @@ class _Ring:
             flow.credit += QUANTUM
             self.flows.move_to_end(client)
 
-    def remove(self, decode: Decode) -> None:
+    def remove(self, decode: Decode, *, paid: bool = False) -> None:
+        """Remove a segment, for which its client pays where it is taken."""
         flow = self.flows[decode.client]
+        if paid:
+            flow.credit -= decode.cost
         del flow.segments[decode]
         if not flow.segments:
             del self.flows[decode.client]
@@ -105,11 +108,6 @@ class _Ring:
         flow.text_bytes -= decode.text_bytes
         self.source_tokens -= decode.cost
         self.text_bytes -= decode.text_bytes
-
-    def pop(self, decode: Decode) -> None:
-        """Remove a segment, and have its client pay for it."""
-        self.flows[decode.client].credit -= decode.cost
-        self.remove(decode)
 
     def in_turn(self, client: str, source_tokens: int) -> int:
         """Count the source tokens that others take while a client takes `source_tokens`; over 64 clients, a bound."""
@@ -210,7 +208,7 @@ class FairQueue:
                 if taken and source_tokens < len(decode.source_ids):
                     break
                 source_tokens -= len(decode.source_ids)
-            ring.pop(decode)
+            ring.remove(decode, paid=True)
             self._length -= 1
             self.slots -= decode.slots
             slots -= decode.slots
@@ -233,7 +231,7 @@ class FairQueue:
         first = islice(ring.flows.items(), count + len(known))
         taken = [next(iter(flow.segments)) for client, flow in first if client not in known][:count]
         for decode in taken:
-            ring.pop(decode)
+            ring.remove(decode, paid=True)
             self.slots -= decode.slots
             self._settle(ring, decode.cost)
         self._length -= len(taken)

@@ -102,7 +102,7 @@ class Intake:
         for segment, shared in joining:
             self._decodes.join(segment, shared)
         self._answer(known, now_s)
-        self._results.count([result for _, result in known], sum(shared.key.is_kept for shared in new))
+        self._results.count([result for _, result in known], sum([shared.key.is_kept for shared in new]))
         if len(joining) > len(new):
             self._metrics.coalesced_segments_total.inc(len(joining) - len(new))
 

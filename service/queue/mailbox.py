@@ -179,7 +179,8 @@ class Mailbox:
             taken = self._waiting.take(offered, source_tokens, room=room)
             self._workers.note_taken(worker, taken, offered, room)
             self._note_taken(taken)
-            self._workers.wake(self._waiting.slots, first=worker + 1)
+            if self._waiting.slots:
+                self._workers.wake(self._waiting.slots, first=worker + 1)
             return taken
 
     def take_new(self, count: int, held: FairQueue) -> list[Decode]:

@@ -1,7 +1,7 @@
 """Finished translations, kept: a decode that has been done is not done again; lives on the event loop."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from service.constraints import Form, Term
@@ -45,8 +45,8 @@ class Key(NamedTuple):
         return cls(
             _bytes(segment.source_ids),
             segment.start_ids,
-            _bytes(segment.prefix_ids),
-            _bytes(segment.scored_ids),
+            _bytes(segment.prefix_ids) if segment.prefix_ids else b"",
+            _bytes(segment.scored_ids) if segment.scored_ids else b"",
             segment.max_target_tokens,
             segment.options.decoding,
             constraints.terms if constraints else (),
@@ -56,8 +56,10 @@ class Key(NamedTuple):
     @property
     def size_bytes(self) -> int:
         """Bytes of its ids, and of the forms of its constraints."""
-        forms = [*(form for term in self.terms for form in term), *(form for form, _ in self.at_most)]
         ids_bytes = len(self.source_ids) + len(self.prefix_ids) + len(self.scored_ids)
+        if not (self.terms or self.at_most):
+            return ids_bytes
+        forms = [form for term in self.terms for form in term] + [form for form, _ in self.at_most]
         return ids_bytes + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
 
     @property
@@ -96,7 +98,7 @@ class Result(NamedTuple):
             decode.log_probability,
             decode.finish_reason,
             engine_s(decode),
-            tuple(each._replace(target_ids=array("i", each.target_ids)) for each in decode.hypotheses),
+            tuple([each._replace(target_ids=array("i", each.target_ids)) for each in decode.hypotheses]),
             tuple(decode.attention),
             array("d", decode.token_log_probabilities) if decode.token_log_probabilities else (),
         )
@@ -104,19 +106,15 @@ class Result(NamedTuple):
     @property
     def size_bytes(self) -> int:
         """Bytes of its ids and their log-probabilities, and of what stands around those of hypotheses."""
-        tokens = len(self.target_ids) + sum(len(each.target_ids) for each in self.hypotheses)
+        tokens = len(self.target_ids) + sum([len(each.target_ids) for each in self.hypotheses])
+        rows = [row for rows in (self.attention, *[each.attention for each in self.hypotheses]) for row in rows]
         return (
             self.target_ids.itemsize * tokens
             + _SCORE_BYTES * len(self.token_log_probabilities)
             + _HYPOTHESIS_BYTES * len(self.hypotheses)
             # Hypotheses share the rows of what they have in common: an object is counted once.
-            + sum({id(row): row.nbytes + _ROW_BYTES for row in self._rows()}.values())
+            + sum({id(row): row.nbytes + _ROW_BYTES for row in rows}.values())
         )
-
-    def _rows(self) -> Iterator[Attention]:
-        yield from self.attention
-        for hypothesis in self.hypotheses:
-            yield from hypothesis.attention
 
     def decode(self, segment: Segment, now_s: float) -> Decode:
         """Make a decode of a segment that has ended so."""
@@ -179,7 +177,7 @@ class ResultCache:
         # Most calls are of one kind: a count of 0 would take as long as another.
         if hits:
             self._metrics.result_cache_hits_total.inc(len(hits))
-            self._metrics.result_cache_saved_seconds_total.inc(sum(result.engine_s for result in hits))
+            self._metrics.result_cache_saved_seconds_total.inc(sum([result.engine_s for result in hits]))
         if misses and self._store.limit_bytes:
             self._metrics.result_cache_misses_total.inc(misses)
 
@@ -191,7 +189,7 @@ class ResultCache:
 
 def _bytes(ids: Sequence[int]) -> bytes:
     """Keep ids in 4 bytes each: an int of its own takes 36."""
-    return array("i", ids).tobytes() if ids else b""
+    return array("i", ids).tobytes()
 
 
 def engine_s(decode: Decode) -> float:

@@ -16,24 +16,23 @@ class Throughput:
     Its clock runs while every thread has its fill and segments are left over: an engine with free slots finishes
     less only because less was asked of it. Nothing is known before one such time in which as much was finished as
     was in progress at its beginning: slots that were all filled at once finish nothing for a while.
+
+    Attributes:
+        runs: whether the clock runs.
     """
 
     def __init__(self) -> None:
         self._ratio = DecayingRatio(_MEMORY_S)
-        self._counted_s: float | None = None  # until when time was counted; None: the clock stands
+        self.runs = False
+        self._counted_s = 0.0  # until when time was counted, while the clock runs
         self._stopped_s = 0.0  # when the clock last stopped
         self._missing = 0  # source tokens to be finished until the rate is known
         self._known = False
 
-    @property
-    def runs(self) -> bool:
-        """Whether the clock runs."""
-        return self._counted_s is not None
-
     def start(self, source_tokens: int, now_s: float) -> None:
         """Let the clock run, from a time at which so much was in progress."""
         self._known = self._known and self._trusted(now_s)
-        self._counted_s = now_s
+        self.runs, self._counted_s = True, now_s
         if not self._known:
             self._ratio = DecayingRatio(_MEMORY_S)
             self._missing = source_tokens
@@ -41,12 +40,11 @@ class Throughput:
     def stop(self, now_s: float) -> None:
         """Let the clock stand."""
         self.finish(0, now_s)
-        self._counted_s = None
-        self._stopped_s = now_s
+        self.runs, self._stopped_s = False, now_s
 
     def finish(self, source_tokens: int, now_s: float) -> None:
         """Count what was finished, if the clock runs."""
-        if self._counted_s is None:
+        if not self.runs:
             return
         self._ratio.add(source_tokens, now_s - self._counted_s)
         self._counted_s = now_s
@@ -59,7 +57,7 @@ class Throughput:
         if not (self._known and self._trusted(now_s)):
             return None
         # What takes long right now counts before it has ended.
-        return self._ratio.value(0.0 if self._counted_s is None else now_s - self._counted_s) or None
+        return self._ratio.value(now_s - self._counted_s if self.runs else 0.0) or None
 
     def _trusted(self, now_s: float) -> bool:
         return self.runs or now_s - self._stopped_s <= _TRUST_S

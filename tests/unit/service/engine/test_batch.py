@@ -188,6 +188,25 @@ def test_what_waits_encoded_is_let_go_when_cancelled_or_late(sessions: Sessions,
     assert runs.finish_reason is FinishReason.LENGTH
 
 
+def test_a_segment_that_is_cancelled_or_late_once_it_is_encoded_gets_no_slot(
+    driven: DrivenBatch, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled, late, sound = (Decode(source, 2) for source in sources[:3])
+    encode = EncoderSession.encode
+
+    def end_meanwhile(encoder: EncoderSession, sources: list[list[int]]) -> object:
+        driven.mailbox.cancel([cancelled])
+        late.deadline_s = EXPIRED_S
+        return encode(encoder, sources)
+
+    monkeypatch.setattr(EncoderSession, "encode", end_meanwhile)
+    driven.submit(cancelled, late, sound)
+    driven.step()
+    assert (cancelled.finish_reason, late.finish_reason) == (FinishReason.CANCELLED, FinishReason.DEADLINE)
+    assert [len(segment.target_ids) for segment in (cancelled, late, sound)] == [0, 0, 1]
+    assert driven.metric("decode_batch_slots_sum") == 1
+
+
 def test_what_waits_encoded_is_answered_when_the_batch_fails(sessions: Sessions, sources: list[list[int]]) -> None:
     driven, told = sessions.driven(slots=1), list[Decode]()
     segments = [Decode(source, 8, on_progress=told.append) for source in sources]
@@ -348,6 +367,18 @@ def test_the_metrics_follow(driven: DrivenBatch, sources: list[list[int]]) -> No
     assert driven.metric("target_tokens_total") == 3
     assert driven.metric("queue_duration_seconds_count") == 2
     assert driven.metric("decode_step_duration_seconds_count") == 2
+
+
+def test_the_last_segment_that_is_cancelled_leaves_no_active_slot(
+    driven: DrivenBatch, sources: list[list[int]]
+) -> None:
+    segment = Decode(sources[0], 8)
+    driven.submit(segment)
+    driven.step()
+    assert driven.metric("slots_active") == 1
+    driven.mailbox.cancel([segment])
+    driven.step()
+    assert driven.metric("slots_active") == 0
 
 
 def test_the_queue_ends_where_an_engine_thread_takes_a_segment_not_where_it_gets_a_slot(

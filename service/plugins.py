@@ -9,6 +9,8 @@ ROUTES: Final = "dragoman.routes"
 SERVICES: Final = "dragoman.services"
 # A function from the settings to a `service.shelf.Shelf`.
 MODELS: Final = "dragoman.models"
+# A function from settings, metrics, registry, health and loader to a `service.registry.residency.Residency`.
+RESIDENCY: Final = "dragoman.residency"
 
 
 def load(group: str) -> list[Any]:

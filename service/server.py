@@ -21,11 +21,10 @@ from service.http.door import Door
 from service.registry import allocator
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
-from service.registry.idle_models import IdleModels
 from service.registry.loading import Load, Loader, load
-from service.registry.model_memory import ModelMemory
 from service.registry.models import ModelRegistry
 from service.registry.reloading import ModelReloader
+from service.registry.residency import residency_of
 from service.registry.watchdog import Watchdog
 from service.rpc.grpc_service import GrpcService
 from service.rpc.listener import Listener
@@ -107,7 +106,7 @@ class _Server:
         metrics.watch_health(lambda: self._health.serving)
         self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         loader = Loader(settings, metrics, load)
-        self._memory = ModelMemory(settings, metrics, self._registry, self._health, loader)
+        self._memory = residency_of(settings, metrics, self._registry, self._health, loader)
         glossaries, callers = Glossaries(settings.glossaries), self._listener.callers
         self._handlers = handlers = TranslationHandlers(
             self._gate, settings, metrics, callers, access_log, glossaries, self._memory
@@ -128,7 +127,6 @@ class _Server:
         )
         self._failures = (self._registry.failed, self._listener.lost, self._door.lost)
         self._reloading = ModelReloader(settings, metrics, self._registry, self._health, self._memory, glossaries)
-        self._idle_models = IdleModels(settings, self._registry)
         self._following: list[asyncio.Task[None]] = []
         self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly
 
@@ -150,7 +148,7 @@ class _Server:
         self._registry.open()
         _log.info("serving", models=self._registry.names)
         _suggest(self._settings)
-        for following in (self._reloading.follow(self._signals.reload), self._idle_models.follow()):
+        for following in (self._reloading.follow(self._signals.reload), self._memory.follow()):
             self._following.append(asyncio.create_task(following))
         if self._settings.http_address:  # its protocols, and the page, detect languages by themselves
             self._detection = asyncio.create_task(self._handlers.load_detection())
@@ -208,7 +206,6 @@ class _Server:
         self._gate.close()
         self._reloading.stop()
         self._memory.close()
-        self._idle_models.stop()
         _log.info("draining", timeout_s=timeout_s)
         idle, force = (asyncio.create_task(wait) for wait in (self._gate.idle(), self._signals.force.wait()))
         await asyncio.wait([idle, force], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)

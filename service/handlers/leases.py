@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.registry.catalog import Catalog, ServedModel
-from service.registry.model_memory import ModelMemory
+from service.registry.residency import Residency
 
 
 class NeedsModels(Protocol):
@@ -31,7 +31,7 @@ class Leases:
         memory: of the server; None: all models are in memory.
     """
 
-    def __init__(self, gate: Gate, memory: ModelMemory | None) -> None:
+    def __init__(self, gate: Gate, memory: Residency | None) -> None:
         self._gate = gate
         self._memory = memory
 

@@ -26,7 +26,7 @@ from service.handlers.route import Route
 from service.handlers.untranslated import says_target, texts_of
 from service.registry.catalog import Catalog
 from service.registry.glossaries import Glossaries
-from service.registry.model_memory import ModelMemory
+from service.registry.residency import Residency
 from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
 from service.settings import Settings
@@ -53,7 +53,7 @@ class TranslationHandlers:
         callers: Callers,
         access_log: AccessLog | None = None,
         glossaries: Glossaries | None = None,
-        memory: ModelMemory | None = None,
+        memory: Residency | None = None,
     ) -> None:
         """Make handlers that take calls when the gate is open.
 

@@ -15,9 +15,9 @@ from service.registry.bundle_watch import Snapshot, changed, look, taken_up
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
 from service.registry.loading import LoadFailure, in_one_line
-from service.registry.model_memory import ModelMemory
 from service.registry.models import ModelRegistry
 from service.registry.reload_plan import Origin, check_names, gone, plan
+from service.registry.residency import Residency
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
@@ -38,7 +38,7 @@ class ModelReloader:
         metrics: Metrics,
         registry: ModelRegistry,
         health: Health,
-        memory: ModelMemory,
+        memory: Residency,
         glossaries: Glossaries | None = None,
     ) -> None:
         self._settings = settings

@@ -13,9 +13,9 @@ from service.queue.mailbox import Mailbox
 from service.registry.catalog import Pipeline, ServedModel
 from service.registry.health import Health, name_of
 from service.registry.loading import LoadedModel, Loader
-from service.registry.model_memory import ModelMemory
 from service.registry.models import ModelRegistry
 from service.registry.reloading import ModelReloader
+from service.registry.residency import residency_of
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
@@ -34,7 +34,7 @@ class FollowedModels:
         self.registry = ModelRegistry(self.metrics, self.health, "cpu", lambda catalog: None)
         self.settings = Settings(models=root, **settings)
         loader = Loader(self.settings, self.metrics, self._load)
-        self.memory = ModelMemory(self.settings, self.metrics, self.registry, self.health, loader)
+        self.memory = residency_of(self.settings, self.metrics, self.registry, self.health, loader)
         self.reloading = ModelReloader(self.settings, self.metrics, self.registry, self.health, self.memory)
         self.asked, self.stop = asyncio.Event(), asyncio.Event()
         self.loads: list[str] = []

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from dragoman.errors import QueueFullError
-from service.registry.model_waits import ModelWaits, Waiter
+from plugins.swap.model_waits import ModelWaits, Waiter
 
 
 async def test_a_call_above_the_limit_may_wait_alone() -> None:

@@ -19,7 +19,7 @@ from dragoman.errors import (
     ModelUnavailableError,
     QueueFullError,
 )
-from service.registry import model_memory
+from plugins.swap import model_memory
 from service.registry.catalog import ServedModel
 from service.settings import MEGABYTE, SettingsError
 from tests.unit.service.played_engine import until

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.swap.eviction import Resident, to_free, victims
 from service.registry.catalog import ServedModel
-from service.registry.eviction import Resident, to_free, victims
 
 COSTS = st.integers(0, 50)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from service.registry.idle_models import IdleModels
+from plugins.swap.idle_models import IdleModels
+from tests.unit.plugins.swap.test_model_memory import NAMES, SMALL, BoundedModels
 from tests.unit.service.played_engine import until
-from tests.unit.service.registry.test_model_memory import NAMES, SMALL, BoundedModels
 
 KEEP_S = 0.02
 

@@ -16,21 +16,21 @@ import structlog
 
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, DrainingError, InternalError, LoadingError, ModelUnavailableError
-from service.registry import eviction
+from plugins.swap import eviction
+from plugins.swap.eviction import Resident
+from plugins.swap.idle_models import IdleModels
+from plugins.swap.model_budget import ModelBudget
+from plugins.swap.model_waits import ModelWaits, Waiter
 from service.registry.capacity import slots_of
 from service.registry.catalog import ServedModel
-from service.registry.eviction import Resident
 from service.registry.health import Health
 from service.registry.loading import Loader, LoadFailure, in_one_line
-from service.registry.model_budget import ModelBudget
 from service.registry.model_cost import Cost, estimate
-from service.registry.model_waits import ModelWaits, Waiter
 from service.registry.models import ModelRegistry
+from service.registry.residency import FAILED, LOADED
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import Metrics
 
-LOADED: Final = "loaded"
-FAILED: Final = "failed"
 _LOOK_S: Final = 0.05  # between two looks whether calls have left room
 _FIRST_PAUSE_S: Final = 1.0  # before a model that could not be loaded is tried again; twice as long each time ...
 _LONGEST_PAUSE_S: Final = 60.0  # ... up to this
@@ -76,6 +76,7 @@ class ModelMemory:
         self._budget = ModelBudget(settings)
         self._sources: WeakKeyDictionary[ServedModel, _Source] = WeakKeyDictionary()
         self._failures: WeakKeyDictionary[ServedModel, _Failure] = WeakKeyDictionary()
+        self._idle = IdleModels(settings, registry)
         self._waits = ModelWaits(settings.queue_mb * MEGABYTE)
         self._work: asyncio.Task[None] | None = None
         self._closed = False
@@ -172,9 +173,14 @@ class ModelMemory:
         finally:
             self._metrics.model_wait_duration_seconds.observe(time.monotonic() - began_s)
 
+    async def follow(self) -> None:
+        """Have models leave that no call has needed for a while, until :meth:`close`."""
+        await self._idle.follow()
+
     def close(self) -> None:
         """Begin no further load; all that waits is refused."""
         self._closed = True
+        self._idle.stop()
         self._waits.refuse(_draining())
 
     async def closed(self) -> None:

@@ -1,0 +1,1 @@
+"""Models that are loaded when calls need them, and leave the memory for others, or once they are idle."""

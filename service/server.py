@@ -2,8 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,13 +12,17 @@ import prometheus_client
 import structlog
 
 from dragoman.address import Address
+from dragoman.bundle import Bundle
 from dragoman.errors import DrainingError
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service import plugins
 from service.aio import first_of
+from service.engine.graphs import Graphs
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.http.door import Door
+from service.processes import pages
+from service.processes.worker import Worker
 from service.registry import allocator
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
@@ -43,12 +48,13 @@ _ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call g
 _log = structlog.get_logger()
 
 
-def serve(settings: Settings, load: Load = load) -> int:
+def serve(settings: Settings, load: Load = load, worker: Worker | None = None) -> int:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         settings: of the server.
         load: makes a served model of a bundle, off the event loop.
+        worker: its ties to the supervisor, where it is one of several servers on the same ports.
 
     Returns:
         The exit code: 0 after a signal, 1 if an engine ended by itself or calls could not be accepted any more.
@@ -62,11 +68,17 @@ def serve(settings: Settings, load: Load = load) -> int:
     with _tracer(settings) as tracer, logs.running(settings.log_format, metrics) as log:
         allocator.share_one_heap()
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
-        return asyncio.run(_run(settings, load, metrics, AccessLog(log, settings.log_requests, tracer)))
+        access_log = AccessLog(log, settings.log_requests, tracer)
+        return asyncio.run(_run(settings, load, worker, metrics, access_log))
 
 
-async def _run(settings: Settings, load: Load, metrics: Metrics, access_log: AccessLog) -> int:
-    return await _Server(settings, load, metrics, access_log).run()
+def serve_one_of_several(settings: Settings, worker: Worker, take: Callable[[Bundle], Graphs | None]) -> int:
+    """Serve as one of several; `take` gives the graphs of a bundle where they are open already."""
+    return serve(settings, partial(load, take=take), worker)
+
+
+async def _run(settings: Settings, load: Load, worker: Worker | None, metrics: Metrics, access_log: AccessLog) -> int:
+    return await _Server(settings, load, worker, metrics, access_log).run()
 
 
 @contextmanager
@@ -95,8 +107,13 @@ def _suggest(settings: Settings) -> None:
 class _Server:
     """The parts of one server; needs a running event loop."""
 
-    def __init__(self, settings: Settings, load: Load, metrics: Metrics, access_log: AccessLog) -> None:
+    def __init__(
+        self, settings: Settings, load: Load, worker: Worker | None, metrics: Metrics, access_log: AccessLog
+    ) -> None:
         self._signals = Signals()  # first of all: a signal while the models load must not kill
+        if worker:
+            self._signals.stop_with(worker.supervisor)
+        self._worker = worker
         self._settings = settings
         self._metrics = metrics
         self._listener = Listener(settings, metrics, self._add_services)
@@ -131,14 +148,23 @@ class _Server:
         self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly
 
     async def run(self) -> int:
-        async with self._metrics_server(), self._listener.listening(), self._door.listening():
+        async with self._metrics_page(), AsyncExitStack() as ports:
+            others_serve = self._worker is not None and self._worker.takes_a_place
+            if not others_serve:
+                await self._listen(ports)
             try:
                 await self._reloading.start(self._signals.stop)
+                if others_serve:
+                    await self._listen(ports)
                 if not self._signals.stop.is_set():
                     await self._serve()
             finally:
                 await self._drain()
         return EXIT_FAILED if self._failed() else EXIT_OK
+
+    async def _listen(self, ports: AsyncExitStack) -> None:
+        await ports.enter_async_context(self._listener.listening())
+        await ports.enter_async_context(self._door.listening())
 
     def _failed(self) -> bool:
         return any(failure.is_set() for failure in self._failures)
@@ -147,7 +173,10 @@ class _Server:
         """Take calls until a signal, or until an engine or the accepting of calls ends though nobody told it to."""
         self._registry.open()
         _log.info("serving", models=self._registry.names)
-        _suggest(self._settings)
+        if self._worker:
+            self._worker.tell_serving()
+        else:
+            _suggest(self._settings)
         for following in (self._reloading.follow(self._signals.reload), self._memory.follow()):
             self._following.append(asyncio.create_task(following))
         if self._settings.http_address:  # its protocols, and the page, detect languages by themselves
@@ -158,7 +187,11 @@ class _Server:
             await self._announce()
 
     @asynccontextmanager
-    async def _metrics_server(self) -> AsyncIterator[None]:
+    async def _metrics_page(self) -> AsyncIterator[None]:
+        if self._worker:
+            async with pages.answering(self._worker.metrics, self._metrics.registry):
+                yield
+            return
         address = Address.parse(self._settings.metrics_address)
         try:
             server, _ = prometheus_client.start_http_server(address.port, address.host, registry=self._metrics.registry)

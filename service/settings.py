@@ -1,8 +1,10 @@
 """Every setting of the server: default, bound, unit in the name, one line of help; each is also a flag of `serve`."""
 
 import ipaddress
+import math
 import os
 import re
+import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -49,6 +51,10 @@ def _seconds(value: Any) -> Any:
         return float(number) * _UNITS_S[unit]
     except ValueError as error:
         raise ValueError("must be seconds, such as 90, or 90s, 5m or 1h") from error
+
+
+def _processes(value: Any) -> Any:
+    return cores.available() if value == "auto" else value
 
 
 # A number of seconds, or one with the unit behind it.
@@ -143,11 +149,19 @@ class Settings(BaseSettings):
         "minutes, so that each gives out those of all (none: in memory)",
     )
     device: Literal["cpu", "cuda"] = Field("cpu", description="device that the models run on")
+    processes: Annotated[int, BeforeValidator(_processes)] = Field(
+        1,
+        ge=1,
+        le=1024,
+        description="server processes that share the ports and the weights (auto: one per CPU core); caches, queues "
+        "and limits hold for each of them",
+    )
     threads: int = Field(
         0,
         ge=0,
         le=1024,
-        description="decoding threads per model (0: one per CPU core that the process may use, or one on a GPU)",
+        description="decoding threads per model (0: one per CPU core that the process may use, or one on a GPU; "
+        "several processes divide the cores among them)",
     )
     slots: int = Field(
         32,
@@ -324,6 +338,15 @@ class Settings(BaseSettings):
             raise ValueError("must be cpu where there is a model_memory_mb: what a model takes of a GPU is not known")
         return value
 
+    @field_validator("processes")
+    @classmethod
+    def _can_be_several(cls, value: int, info: ValidationInfo) -> int:
+        if value > 1 and sys.platform != "linux":
+            raise ValueError("must be 1: only Linux spreads the connections to one port over several processes")
+        if value > 1 and info.data.get("device") != "cpu":
+            raise ValueError("must be 1 where the device is a GPU")
+        return value
+
     @field_validator("beam_size")
     @classmethod
     def _has_slots(cls, value: int, info: ValidationInfo) -> int:
@@ -379,8 +402,8 @@ class Settings(BaseSettings):
         return self.max_host_connections or max(1, self.max_connections // 2)
 
     def decoding_threads(self) -> int:
-        """Compute the number of threads: 0 means the CPU cores that this process may use; 1 for a GPU."""
-        return self.threads or (cores.available() if self.device == "cpu" else 1)
+        """Compute the threads of each process: 0 means its share of the CPU cores, rounded up; 1 for a GPU."""
+        return self.threads or (math.ceil(cores.available() / self.processes) if self.device == "cpu" else 1)
 
 
 def load(flags: Mapping[str, Any] | None = None, *, other_variables: Collection[str] = ()) -> Settings:

@@ -23,6 +23,16 @@ class Signals:
             loop.add_signal_handler(number, self._note)
         loop.add_signal_handler(signal.SIGHUP, self.reload.set)
 
+    def stop_with(self, pipe: int) -> None:
+        """Stop, too, once a pipe ends that is never written to."""
+        loop = asyncio.get_running_loop()
+
+        def ended() -> None:
+            loop.remove_reader(pipe)
+            self.stop.set()
+
+        loop.add_reader(pipe, ended)
+
     def _note(self) -> None:
         if self.stop.is_set():
             self.force.set()

@@ -46,7 +46,11 @@ def serve(arguments: list[str]) -> int:
     _check_models(settings.model_folders)
     from service import server
 
-    return server.serve(settings)
+    if settings.processes == 1:
+        return server.serve(settings)
+    from service.processes.supervisor import supervise
+
+    return supervise(settings, server.serve_one_of_several)
 
 
 def build_parser() -> Parser:

@@ -8,7 +8,7 @@ from dragoman.bundle import Bundle
 from dragoman.errors import InternalError
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import EncoderMemoryCache
-from service.engine.graphs import open_graphs, open_runners
+from service.engine.graphs import Graphs, open_graphs, open_runners
 from service.engine.runner import Runner
 from service.engine.workers import Workers
 from service.queue.mailbox import Mailbox
@@ -36,6 +36,7 @@ class Engine:
         patience_s: float | None = None,
         resident: bool = False,
         shortlist: bool = True,
+        graphs: Graphs | None = None,
     ) -> None:
         """Load the graphs and reserve the slots.
 
@@ -50,6 +51,7 @@ class Engine:
             patience_s: how long `stop` waits for a thread, before it leaves it behind in its step; None: for ever.
             resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
             shortlist: as for `service.engine.graphs.open_graphs`.
+            graphs: of the bundle, where they are open already; closed with the engine.
 
         Raises:
             BundleError: a graph cannot be loaded on the device, or there is no memory for the slots.
@@ -57,7 +59,7 @@ class Engine:
         self._mailbox = mailbox
         self._patience_s = patience_s
         own_metrics = metrics.of(bundle.manifest.name)
-        self._graphs = open_graphs(bundle, device, resident=resident, shortlist=shortlist)
+        self._graphs = graphs or open_graphs(bundle, device, resident=resident, shortlist=shortlist)
         runners = open_runners(
             bundle,
             self._graphs,

@@ -16,7 +16,8 @@ from uvicorn.server import ServerState
 
 from dragoman.address import Address
 from service.http.connection import Connection
-from service.security.exposure import cannot_listen, places
+from service.security.binding import bound
+from service.security.exposure import cannot_listen
 from service.security.forwarded import TrustedProxies
 from service.security.hosts import host_of
 from service.settings import Settings
@@ -93,8 +94,13 @@ class Connections:
         Raises:
             OSError: that is not possible.
         """
-        self._sockets = _bound(address)
+        self._sockets = bound(address, shared=self._settings.processes > 1)
         for listening in self._sockets:
+            try:
+                listening.listen(_BACKLOG)
+            except OSError as error:  # two sockets were bound at the same time
+                raise cannot_listen(address, error) from error
+            listening.setblocking(False)
             self._listen(listening)
         self._begin(self._look_after())
         return address._replace(port=self._sockets[0].getsockname()[1])
@@ -212,34 +218,3 @@ class Connections:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _bound(address: Address) -> list[socket.socket]:
-    """Listen at each place that the host stands for and this machine has, all with one port.
-
-    Raises:
-        OSError: there is none, or one is taken.
-    """
-    bound: list[socket.socket] = []
-    failure: OSError | None = None
-    for family, kind, protocol, _, place in places(address):
-        listening = socket.socket(family, kind, protocol)
-        try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            port = bound[0].getsockname()[1] if bound else place[1]
-            listening.bind((place[0], port, *place[2:]))
-            listening.listen(_BACKLOG)
-            listening.setblocking(False)
-            bound.append(listening)
-        except OSError as error:
-            listening.close()
-            failure = error
-            if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
-                break
-    else:
-        if bound:
-            return bound
-    for listening in bound:
-        listening.close()
-    assert failure is not None
-    raise cannot_listen(address, failure) from failure

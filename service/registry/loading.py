@@ -10,6 +10,7 @@ import structlog
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, DragomanError
 from service.engine.engine import Engine
+from service.engine.graphs import Graphs
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.registry import allocator, self_check
@@ -67,7 +68,14 @@ class LoadFailure(NamedTuple):
 Load = Callable[[Bundle, Settings, Metrics, asyncio.AbstractEventLoop], LoadedModel]
 
 
-def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop) -> LoadedModel:
+def load(
+    bundle: Bundle,
+    settings: Settings,
+    metrics: Metrics,
+    loop: asyncio.AbstractEventLoop,
+    *,
+    take: Callable[[Bundle], Graphs | None] = lambda bundle: None,
+) -> LoadedModel:
     """Load a bundle, check that it decodes each sentence in its own way, and start its engine; takes seconds.
 
     Args:
@@ -75,6 +83,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         settings: of the server.
         metrics: of the server.
         loop: on which callers are told of progress.
+        take: gives the graphs of the bundle where they are open already.
 
     Raises:
         BundleError: a graph or the tokenizer cannot be loaded, the graphs do not run, or not as they should.
@@ -98,6 +107,7 @@ def load(bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.Abs
         encoder_cache_bytes=settings.encoder_cache_mb * MEGABYTE,
         patience_s=settings.step_timeout_s,
         shortlist=settings.shortlists,
+        graphs=take(bundle),
     )
     try:
         self_check.check(engine, bundle.manifest, tokenizer.vocabulary_sizes[0])

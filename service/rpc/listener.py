@@ -92,7 +92,8 @@ class Listener:
 
     def _make_server(self, address: Address) -> tuple[Any, int]:
         """Make a server on an address, not started yet, with the newest certificate; and say which port it got."""
-        _check_free(address)
+        if self._settings.processes == 1:
+            _check_free(address)
         server = accept_loop.make_server(_options(self._settings))
         self._add_services(server)
         return server, self._add_port(server, str(address))
@@ -113,8 +114,9 @@ def _keys(settings: Settings, metrics: Metrics) -> ReloadableFiles[KeyStore] | N
 
 def _options(settings: Settings) -> list[tuple[str, int]]:
     return [
-        # Else a second server on the port would start without an error and get half of the calls.
-        ("grpc.so_reuseport", 0),
+        # Else a second server on the port would start without an error and get half of the calls. Of several processes,
+        # the supervisor has seen that the port is free.
+        ("grpc.so_reuseport", int(settings.processes > 1)),
         # What gRPC refuses gets no reason of ours: so it refuses only what nobody would want in memory.
         ("grpc.max_receive_message_length", min(2 * settings.max_request_bytes, _INT_MAX)),
         ("grpc.max_send_message_length", -1),

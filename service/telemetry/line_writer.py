@@ -3,7 +3,8 @@
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from select import PIPE_BUF
 from typing import Final
 
 _LIMIT_LINES: Final = 10_000  # that wait; some megabytes at most
@@ -67,8 +68,12 @@ class LineWriter:
                 self._closing.wait(_PAUSE_S)
 
     def _flush(self) -> None:
-        lines = [self._lines.popleft() for _ in range(len(self._lines))]
-        data = "".join(lines).encode(errors="backslashreplace")
+        lines = [self._lines.popleft().encode(errors="backslashreplace") for _ in range(len(self._lines))]
+        for data in _joined(lines):
+            self._put(data)
+
+    def _put(self, data: bytes) -> None:
+        """Write whole lines."""
         if self._torn:
             data = b"\n" + data
         done, view = 0, memoryview(data)
@@ -79,3 +84,15 @@ class LineWriter:
         except OSError:
             self._dropped(data.count(b"\n", max(done, int(self._torn))))
             self._torn = data[done - 1 : done] != b"\n" if done else self._torn
+
+
+def _joined(lines: list[bytes]) -> Iterator[bytes]:
+    """Join lines as long as a pipe takes them at once, so that lines of several processes do not mix."""
+    data = b""
+    for line in lines:
+        if data and len(data) + len(line) >= PIPE_BUF:  # a newline may come before them
+            yield data
+            data = b""
+        data += line
+    if data:
+        yield data

@@ -5,6 +5,7 @@ No line ever holds a text or a translation: log counts, names and classes of err
 
 import logging
 import os
+import select
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,18 +42,45 @@ class Log(NamedTuple):
 def running(log_format: LogFormat, metrics: Metrics) -> Iterator[Log]:
     """Send all log lines of the process, from INFO on, to standard error.
 
-    Nobody who logs waits for standard error: one thread writes, and what it cannot write is dropped and counted.
+    Logging never waits for standard error: one thread writes, and what it cannot write is dropped and counted.
 
     Args:
         log_format: lines for people, JSON, or auto: for people on a terminal, else JSON.
         metrics: of the server, for the count of lines dropped.
     """
-    # Started without a standard error, the process may have something else under its number.
-    descriptor = sys.__stderr__.fileno() if sys.__stderr__ is not None else os.open(os.devnull, os.O_WRONLY)
+    descriptor = _standard_error()
     writer = LineWriter(descriptor, metrics.log_lines_dropped_total.inc)
+    handler, as_json = _configured(log_format, descriptor, writer.write, writer.drop)
+    try:
+        yield Log(writer.write, as_json)
+    finally:
+        logging.getLogger().removeHandler(handler)
+        writer.close()
+
+
+def configure_without_thread(log_format: LogFormat) -> None:
+    """Send all log lines to standard error, for a process that forks; lines that it does not take now are lost."""
+    descriptor = _standard_error()
+
+    def write(line: str) -> None:
+        if select.select([], [descriptor], [], 0)[1]:
+            os.write(descriptor, line.encode(errors="backslashreplace"))
+
+    _configured(log_format, descriptor, write, lambda: None)
+
+
+def _standard_error() -> int:
+    # Started without a standard error, the process may have something else under its number.
+    return sys.__stderr__.fileno() if sys.__stderr__ is not None else os.open(os.devnull, os.O_WRONLY)
+
+
+def _configured(
+    log_format: LogFormat, descriptor: int, write: Callable[[str], None], drop: Callable[[], None]
+) -> tuple[logging.Handler, bool]:
+    """Have all lines written in a format; gives what hands them over, and whether they are JSON."""
     on_terminal = os.isatty(descriptor)
     as_json = log_format == "json" or (log_format == "auto" and not on_terminal)
-    handler = _Handler(writer)
+    handler = _Handler(write, drop)
     last = _for_json() if as_json else [structlog.dev.ConsoleRenderer(colors=on_terminal)]
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -67,25 +95,22 @@ def running(log_format: LogFormat, metrics: Metrics) -> Iterator[Log]:
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
     )
-    try:
-        yield Log(writer.write, as_json)
-    finally:
-        logging.getLogger().removeHandler(handler)
-        writer.close()
+    return handler, as_json
 
 
 class _Handler(logging.Handler):
-    """Hands lines to a writer; a line that cannot be made is lost, and nothing else happens."""
+    """Hands lines over; a line that cannot be made or written is lost, and nothing else happens."""
 
-    def __init__(self, writer: LineWriter) -> None:
+    def __init__(self, write: Callable[[str], None], drop: Callable[[], None]) -> None:
         super().__init__()
-        self._writer = writer
+        self._write = write
+        self._drop = drop
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._writer.write(f"{self.format(record)}\n")
+            self._write(f"{self.format(record)}\n")
         except Exception:
-            self._writer.drop()
+            self._drop()
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:

@@ -140,6 +140,8 @@ class Metrics:
             "Estimated time until all that is unfinished is complete, of the model where that takes longest; 0 while "
             "not known.",
         )
+        self.processes = self._gauge("processes", "Server processes whose metrics are on this page.")
+        self.processes.set(1)
         self.serving = self._gauge("serving", "1 while health says SERVING, else 0.")
         self.closed_connections_total = self._counter(
             "closed_connections", "Connections closed because their host had too many (HOST_LIMIT).", "reason"

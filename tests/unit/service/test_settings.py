@@ -40,6 +40,8 @@ def test_an_empty_variable_means_the_default(monkeypatch: pytest.MonkeyPatch) ->
         ("beam_size", "0", "greater than or equal to 1"),
         ("beam_size", "17", "less than or equal to 16"),
         ("threads", "-1", "greater than or equal to 0"),
+        ("processes", "0", "greater than or equal to 1"),
+        ("processes", "many", "valid integer"),
         ("address", "localhost", "must be host:port"),
         ("metrics_address", "localhost:65536", "port up to 65535"),
         ("drain_timeout_s", "inf", "less than or equal to 86400"),
@@ -141,3 +143,22 @@ def test_what_is_no_duration(text: str) -> None:
 def test_http_listens_on_this_machine_unless_it_is_turned_off() -> None:
     assert Settings().http_address == "127.0.0.1:8080"
     assert Settings(http_address="none").http_address == ""
+
+
+def test_several_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.cores.available", lambda: 8)
+    assert (load().processes, load().decoding_threads()) == (1, 8)
+    assert load({"processes": "3"}).decoding_threads() == 3
+    assert load({"processes": "16"}).decoding_threads() == 1
+    assert load({"processes": "2", "threads": "5"}).decoding_threads() == 5
+    monkeypatch.setenv("DRAGOMAN_PROCESSES", "auto")
+    assert (load().processes, load().decoding_threads()) == (8, 1)
+
+
+def test_several_processes_are_for_linux_and_its_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match=r"--processes\): must be 1 where the device is a GPU"):
+        load({"processes": "2", "device": "cuda"})
+    monkeypatch.setattr("sys.platform", "darwin")
+    with pytest.raises(SettingsError, match="must be 1: only Linux"):
+        load({"processes": "2"})
+    assert load().processes == 1

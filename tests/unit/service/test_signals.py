@@ -46,3 +46,14 @@ async def test_ctrl_c_interrupts_after_the_second_signal(signals: Signals) -> No
     assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     await come(signal.SIGINT, signals.force)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+async def test_the_end_of_a_pipe_asks_to_stop_as_well(signals: Signals) -> None:
+    reading, writing = os.pipe()
+    signals.stop_with(reading)
+    await asyncio.sleep(0)
+    assert not signals.stop.is_set()
+    os.close(writing)
+    await asyncio.wait_for(signals.stop.wait(), PATIENCE_S)
+    os.close(reading)
+    assert not signals.force.is_set()

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from select import PIPE_BUF
 
 import pytest
 
@@ -69,6 +70,23 @@ def test_lines_of_several_threads_stay_whole(tmp_path: Path, dropped: Dropped) -
     lines = (tmp_path / "log").read_text().split()
     assert sorted(set(lines)) == [name * 20 for name in "abcd"]
     assert len(lines) == 2000
+
+
+def test_a_pipe_gets_whole_lines_at_once(dropped: Dropped, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is longer than a page might stand inside a line of another process."""
+    reading, writing = os.pipe()
+    write, sizes = os.write, []
+    monkeypatch.setattr(os, "write", lambda descriptor, data: sizes.append(len(data)) or write(descriptor, data))
+    writer = LineWriter(writing, dropped)
+    lines = [f"{number} {'x' * number}\n" for number in range(200)] + ["y" * 2 * PIPE_BUF + "\n", "the last\n"]
+    for line in lines:
+        writer.write(line)
+    writer.close()
+    os.close(writing)
+    with open(reading) as pipe:
+        assert pipe.readlines() == lines
+    assert len(sizes) < len(lines) / 10
+    assert [size for size in sizes if size > PIPE_BUF] == [2 * PIPE_BUF + 1]
 
 
 def test_a_reader_that_does_not_read_keeps_nobody_waiting(dropped: Dropped) -> None:

@@ -2,7 +2,9 @@ import json
 import logging
 import os
 import pty
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 import structlog
@@ -104,3 +106,30 @@ def test_what_any_client_can_cause_at_will_gets_no_line(capfd: pytest.CaptureFix
         grpcio.error("something else")
     [line] = lines(capfd)
     assert json.loads(line)["event"] == "something else"
+
+
+def test_a_process_that_forks_logs_without_a_thread(capfd: pytest.CaptureFixture[str]) -> None:
+    threads = threading.active_count()
+    logs.configure_without_thread("json")
+    structlog.get_logger().info("a process has started", pid=7)
+    assert threading.active_count() == threads
+    [line] = lines(capfd)
+    assert (json.loads(line)["event"], json.loads(line)["pid"]) == ("a process has started", 7)
+
+
+def test_a_log_that_nobody_reads_does_not_stop_a_process_that_forks() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while os.write(writing, b"x" * 1024):
+            pass
+    os.set_blocking(writing, True)
+    kept = os.dup(2)
+    os.dup2(writing, 2)
+    try:
+        logs.configure_without_thread("json")
+        structlog.get_logger().info("a process has started")  # returns
+    finally:
+        os.dup2(kept, 2)
+        for descriptor in (kept, reading, writing):
+            os.close(descriptor)

@@ -65,6 +65,7 @@ PROMISED = {
     "document_failures",
     "api_key_requests",
     "files_in_force",
+    "processes",
     "serving",
     "closed_connections",
     "listener_restarts",

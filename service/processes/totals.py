@@ -1,0 +1,124 @@
+"""The metrics of several processes as those of one."""
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
+
+# Of a gauge that is not named here, the values add up.
+_GAUGES: Final[dict[str, Callable[[float, float], float]]] = {
+    "dragoman_serving": min,
+    "dragoman_files_in_force": min,
+    "dragoman_bundle_errors": max,
+    "dragoman_estimated_delay_seconds": max,
+    "dragoman_step_age_seconds": max,
+    "process_start_time_seconds": min,
+}
+_COUNTS: Final = ("counter", "histogram")
+_SAME_IN_ALL: Final = ("info",)
+
+
+class Family(NamedTuple):
+    """One metric.
+
+    Attributes:
+        name: of the metric.
+        text: of its help.
+        kind: counter, gauge, histogram or info.
+        samples: of each its name, its labels and its value.
+    """
+
+    name: str
+    text: str
+    kind: str
+    samples: list[tuple[str, dict[str, str], float]]
+
+
+class Page(NamedTuple):
+    """All metrics of one process.
+
+    Attributes:
+        pid: of the process.
+        families: of its metrics.
+    """
+
+    pid: int
+    families: list[Family]
+
+
+def page_of(registry: CollectorRegistry, pid: int) -> Page:
+    """Read the metrics of this process."""
+    return Page(
+        pid,
+        [
+            Family(
+                metric.name,
+                metric.documentation,
+                metric.type,
+                [(sample.name, sample.labels, sample.value) for sample in metric.samples],
+            )
+            for metric in registry.collect()
+        ],
+    )
+
+
+def page_from_json(value: Any) -> Page:
+    """Read a page that was written as JSON."""
+    pid, families = value
+    return Page(pid, [Family(*family) for family in families])
+
+
+class Totals:
+    """Adds up pages. What a process had counted when it was last read stays after its end."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, Page] = {}
+        self._ended: list[Family] = []
+
+    def add(self, pages: dict[int, Page]) -> list[Metric]:
+        """Give the metrics of all processes.
+
+        Args:
+            pages: of those that could be read now, by a number that a process and those in its place share.
+        """
+        for number, page in pages.items():
+            before = self._last.get(number, page)
+            if before.pid != page.pid:
+                self._ended = _merged([self._ended, _counts(before)])
+            self._last[number] = page
+        silent = [_counts(page) for number, page in self._last.items() if number not in pages]
+        return list(map(_metric, _merged([*(page.families for page in pages.values()), *silent, self._ended])))
+
+
+def _counts(page: Page) -> list[Family]:
+    return [family for family in page.families if family.kind in _COUNTS]
+
+
+def _merged(pages: Iterable[list[Family]]) -> list[Family]:
+    families: dict[str, Family] = {}
+    values: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
+    for family in (family for page in pages for family in page):
+        families.setdefault(family.name, family)
+        found, add = values.setdefault(family.name, {}), _rule(family)
+        for name, labels, value in family.samples:
+            key = name, tuple(labels.items())
+            found[key] = add(found[key], value) if key in found else value
+    return [
+        family._replace(samples=[(sample, dict(labels), value) for (sample, labels), value in values[name].items()])
+        for name, family in families.items()
+    ]
+
+
+def _rule(family: Family) -> Callable[[float, float], float]:
+    if family.kind in _SAME_IN_ALL:
+        return max
+    return _GAUGES.get(family.name, operator.add)
+
+
+def _metric(family: Family) -> Metric:
+    metric = Metric(family.name, family.text, family.kind)
+    for name, labels, value in family.samples:
+        metric.add_sample(name, labels, value)
+    return metric

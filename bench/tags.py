@@ -28,9 +28,9 @@ from service.decode import Decode
 from service.engine.offline import OfflineEngine
 from service.options import Decoding
 from service.text.alignment import Alignment, Span
+from service.text.attended import SegmentText
 from service.text.inline_tags import TaggedText
 from service.text.mark import InlineTag
-from service.text.segment_text import SegmentText
 
 _FEWEST: Final = 10
 _SHARE: Final = 0.8

@@ -60,9 +60,6 @@ def folders(models: Models) -> tuple[str, ...]:
 def manifests(models: Models) -> list[tuple[Path, Manifest]]:
     """List bundles with their manifests, by the names of the models.
 
-    Args:
-        models: as for `folders`.
-
     Raises:
         BundleError: there is none, or a manifest cannot be read.
         DataError: as `folders`.
@@ -99,7 +96,6 @@ def translator(
     """Load a model, and give the function that translates texts with it.
 
     Args:
-        models: as for `manifests`.
         model: name of the model that is meant; "": any.
         source: BCP-47 code of the language to translate from; "": any.
         target: of the language to translate into; "": any.
@@ -167,11 +163,7 @@ def detecting_translator(
     """Give the function that translates texts, each with a model of its language, which is loaded when it is needed.
 
     Args:
-        models: as for `translator`, and so are all others.
-        model: likewise.
         source: "auto".
-        target: likewise.
-        **options: likewise.
 
     Raises:
         DragomanError: no model is meant, or no bundle can be read.
@@ -208,7 +200,6 @@ def detector(models: Models, *, html: bool) -> Callable[[list[str]], list[list[D
     """Give the function that says in which languages texts are, the most probable first.
 
     Args:
-        models: as for `manifests`, whose languages count as more probable.
         html: whether the texts are HTML.
 
     Raises:
@@ -231,7 +222,6 @@ def scorer(
     """Load a model, and give the function that scores pairs of texts and translations with it.
 
     Args:
-        models: as for `manifests`.
         model: name of the model that is meant; "": any.
         source: BCP-47 code of the language of the texts; "": any.
         target: of the language of the translations; "": any.

@@ -42,7 +42,6 @@ def show_sum(
 
     Args:
         listening: where Prometheus reads the page.
-        names: of the sockets on which servers answer.
         supervisor: a pipe that ends with it.
         tell_serving: called once the page can be read.
 

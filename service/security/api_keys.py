@@ -115,10 +115,6 @@ def line_of(name: str, entry: KeyEntry) -> str:
 def parse(content: bytes, path: str) -> KeyStore:
     """Read the file: TOML, with the name of each key before its entry.
 
-    Args:
-        content: of the file.
-        path: of the file, for errors.
-
     Raises:
         SettingsError: it is something else, or holds no key, or one key twice.
     """

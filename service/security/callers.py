@@ -33,7 +33,6 @@ class Callers:
     """All who call; lives on the event loop.
 
     Args:
-        metrics: of the server.
         keys: gives the keys as they are now; None: nobody needs one.
     """
 

@@ -35,7 +35,6 @@ def warn(address: Address, *, has_tls: bool, asks_for_keys: bool) -> None:
     """Say what is open to other machines.
 
     Args:
-        address: that is listened on.
         has_tls: whether callers come over TLS.
         asks_for_keys: whether they need a key or a certificate.
     """

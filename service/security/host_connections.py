@@ -27,9 +27,7 @@ class HostConnections:
     """The connections of this process to one port of its own.
 
     Args:
-        port: that is listened on.
         limit: how many one host may have; of IPv6, one network of 64 bits is one host.
-        metrics: of the server.
     """
 
     def __init__(self, port: int, limit: int, metrics: Metrics) -> None:

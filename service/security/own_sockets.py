@@ -46,8 +46,6 @@ def end(descriptor: int, inode: int, how: int = socket.SHUT_RDWR) -> bool:
     """End a connection, which gRPC then cleans up; False where the descriptor is another's by now.
 
     Args:
-        descriptor: of the connection.
-        inode: of the connection.
         how: `SHUT_RD` leaves what is being sent.
     """
     with suppress(OSError), _copy(descriptor) as copy:

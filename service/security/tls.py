@@ -59,7 +59,6 @@ def credentials(certificates: Certificates, *, mutual: bool) -> Any:
     """Make credentials of a server that asks for the newest certificate before each handshake.
 
     Args:
-        certificates: of the server.
         mutual: whether callers must have a certificate of one of the authorities.
 
     Returns:

@@ -26,9 +26,7 @@ class ReloadableFiles(Generic[_T]):
 
     Args:
         name: of the files together, for the log and the metric.
-        paths: of the files.
         make: from the contents, in the order of the paths; raises a SettingsError where they are wrong.
-        metrics: of the server.
 
     Attributes:
         value: made of the files as they were when they were last right.

@@ -43,7 +43,6 @@ class AccessLog:
         """Write down a call that has ended.
 
         Args:
-            record: of the call.
             metadata: that came with it, where the context of a trace may be.
         """
         try:

@@ -36,7 +36,6 @@ def as_json(record: CallStats, now_s: float) -> str:
     """Write one JSON object.
 
     Args:
-        record: of a call that has ended.
         now_s: seconds since 1970.
     """
     return _JSON % (

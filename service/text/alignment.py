@@ -126,10 +126,6 @@ class Alignment:
     def target_of(self, start: int, stop: int) -> Span | None:
         """Find the characters of the translation that became of some characters of the source.
 
-        Args:
-            start: of the characters of the source.
-            stop: of them.
-
         Returns:
             From the begin of a word to the end of one; None where there is no word on one of both sides.
         """

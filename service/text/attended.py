@@ -1,10 +1,13 @@
-"""What a model read and wrote of a segment, and how much each token looked at each: which words are aligned; pure."""
+"""What a model read and wrote of a segment, and how much each token looked at each: which words are aligned."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.tokenizer import Tokenizer
+from service.decode import Attention
 from service.text.alignment import Alignment, Side
 from service.text.rewriting import Rewriting
 
@@ -35,3 +38,35 @@ class Attended(NamedTuple):
     def alignment(self) -> Alignment:
         """Align the words."""
         return Alignment(self.weights, self.source, self.target)
+
+
+class SegmentText(NamedTuple):
+    """What a segment was made of.
+
+    Attributes:
+        text: that was encoded.
+        start: where it begins in the whole text, in characters.
+        marks: tokens in front of its own: of languages.
+    """
+
+    text: str
+    start: int
+    marks: int
+
+    def attended(
+        self, tokenizer: Tokenizer, target_ids: Sequence[int], attention: Sequence[Attention]
+    ) -> Attended | None:
+        """Tell how much the tokens of a translation looked at those of the segment.
+
+        Args:
+            attention: of each of them; fewer where the engine failed.
+
+        Returns:
+            That, the translation without blanks at its ends; None where there is nothing to align.
+        """
+        if not target_ids or len(attention) != len(target_ids):
+            return None
+        spans = tokenizer.source_spans(self.text)
+        of_text = np.stack(attention)[:, self.marks : self.marks + len(spans)]
+        text, target_spans = tokenizer.target_spans(target_ids)
+        return Attended(of_text, Side(self.text, spans), Side(text, target_spans))

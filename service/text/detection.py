@@ -117,7 +117,6 @@ class LanguageDetector:
 
         Args:
             text: of any length, of which the beginning is looked at.
-            tongues: of which languages.
             html: whether it is HTML.
 
         Returns:
@@ -145,10 +144,6 @@ class LanguageDetector:
 
 def agree(rankings: Sequence[Sequence[Guess]], lengths: Sequence[int]) -> list[Guess | None]:
     """Take the texts of a call together: a short one is more probably in the language of the others.
-
-    Args:
-        rankings: of each text, over the same languages.
-        lengths: of each text.
 
     Returns:
         The language of each text, with its confidence by itself; None for one that says nothing.

@@ -17,10 +17,7 @@ from service.segment import Segment
 from service.text.alignment import Alignment, Link
 from service.text.alternatives import Alternatives, Choice
 from service.text.part import Part
-from service.text.piece import Protection
 from service.text.result import TextResult, TokenScore
-from service.text.segment_text import SegmentText
-from service.text.term_plan import TermPlan
 from service.text.text_quality import TextQuality
 
 _GROW_WEIGHT: Final = 64  # segments, and tags in them, that are made text in one go, on the event loop
@@ -30,11 +27,7 @@ _JUDGED_WEIGHT: Final = 8  # ... and in which its quality is estimated
 
 class _Awaited(NamedTuple):
     segment: Segment
-    protection: Protection | None
-    source: SegmentText | None
-    plan: TermPlan | None
-    judged: str | None
-    is_plain: bool  # nothing is put back into its translation, and nobody asks for more than that
+    part: Part | None  # None: its translation is the text, and nobody asks for more
     weight: int
 
 
@@ -74,14 +67,8 @@ class Document:
         """Make a text of which nothing has been read.
 
         Args:
-            parts: of the text, in its order.
-            tokenizer: of the model.
-            text_bytes: see the attribute.
-            characters: see the attribute.
             unknown_id: of pieces of the source that the model has no token for.
-            wants_log_probability: whether the result says its mean.
             alternatives: how many of the best translations the result lists.
-            alignments: whether the result says which words became which.
             quality: estimates that of its segments, whose parts have a text to judge by; None: nobody asks.
         """
         self.complete = False
@@ -132,7 +119,6 @@ class Document:
         """Take over parts that were read, in their order.
 
         Args:
-            parts: of the text.
             last: whether there are no more.
 
         Returns:
@@ -172,11 +158,11 @@ class Document:
                 if self._alternatives is not None:
                     self._alternatives.keep(part)
             elif part.segment.finished:
-                if part.is_plain:
+                if part.part is None:
                     self._append(self._tokenizer.decode(part.segment.target_ids).strip())
                 else:
-                    self._append(self._translate(part))
-                    self._choose(part)
+                    self._append(self._translate(part.part, part.segment))
+                    self._choose(part.part, part.segment)
                 self._count(part.segment)
                 self.weight -= part.weight
                 weight -= part.weight
@@ -245,31 +231,32 @@ class Document:
         A character that is written in bytes reads as U+FFFD until its last byte is there, and a blank at the
         end may turn out to be the last. Where goes back what was taken out, the whole text decides.
         """
-        part = self._waiting[0] if self._waiting else ""
-        if isinstance(part, str) or part.protection is not None or part.plan is not None:
+        front = self._waiting[0] if self._waiting else ""
+        if isinstance(front, str):
             return ""
-        text = self._tokenizer.decode(list(part.segment.target_ids)).strip().rstrip("\ufffd").rstrip()
+        if front.part is not None and (front.part.tags is not None or front.part.plan is not None):
+            return ""
+        text = self._tokenizer.decode(list(front.segment.target_ids)).strip().rstrip("\ufffd").rstrip()
         text = text[self._begun :]
         self._begun += len(text)
         return text
 
     def _awaited(self, part: Part, segment: Segment) -> _Awaited:
-        _, _, protection, _, source, plan, judged = part
-        if protection is None and source is None and plan is None and judged is None and not self._wanted:
-            return _Awaited(segment, None, None, None, None, is_plain=True, weight=1)
+        _, _, tags, _, source, plan, judged = part
+        if tags is None and source is None and plan is None and judged is None and not self._wanted:
+            return _Awaited(segment, None, 1)
         aligned = 0 if source is None else _ALIGNED_WEIGHT
         terms = 0 if plan is None else len(plan.matches)
-        tags = 0 if protection is None else protection.weight
-        weight = (0 if judged is None else _JUDGED_WEIGHT) + max(1, self._wanted) * (1 + aligned + terms + tags)
-        return _Awaited(segment, protection, source, plan, judged, is_plain=False, weight=weight)
+        marks = 0 if tags is None else len(tags.marks)
+        weight = (0 if judged is None else _JUDGED_WEIGHT) + max(1, self._wanted) * (1 + aligned + terms + marks)
+        return _Awaited(segment, part, weight)
 
     def _append(self, text: str) -> None:
         self._text.append(text)
         self._characters += len(text)
 
-    def _translate(self, part: _Awaited) -> str:
+    def _translate(self, part: Part, segment: Segment) -> str:
         """Make the translation of a segment; note what is wanted of it, and the terms that it lacks."""
-        segment = part.segment
         text, untagged, alignment, misses = self._restored(part, segment.target_ids, segment.attention)
         if self._quality is not None and part.judged is not None and segment.error is None:
             unknown, start = segment.source_ids.count(self._unknown_id), self._characters
@@ -280,7 +267,7 @@ class Document:
             self._links += alignment.links(part.source.start, self._characters)
         return text
 
-    def _restored(self, part: _Awaited, target_ids: Sequence[int], attention: Sequence[Attention]) -> _Restored:
+    def _restored(self, part: Part, target_ids: Sequence[int], attention: Sequence[Attention]) -> _Restored:
         """Make the text of a translation, and align it where that is wanted."""
         # Blanks that a model writes at an end would come on top of what is kept there.
         text, misses = self._tokenizer.decode(target_ids).strip(), tuple[str, ...]()
@@ -288,16 +275,16 @@ class Document:
         if part.plan is not None:
             text, misses, rewriting = part.plan.restore(text, attended and attended.alignment().target_of)
             attended = attended and attended.before(part.plan.reading).after(rewriting)
-        is_aligned = self._wants_alignments or part.protection is not None
+        is_aligned = self._wants_alignments or part.tags is not None
         alignment = attended.alignment() if attended and is_aligned else None
-        restored = text if part.protection is None else part.protection.restore(text, alignment)
+        restored = text if part.tags is None else part.tags.restore(text, alignment)
         return _Restored(restored, text, alignment, misses)
 
-    def _choose(self, part: _Awaited) -> None:
+    def _choose(self, part: Part, segment: Segment) -> None:
         """Continue the alternatives with a segment; one that failed has none, and no text has any then."""
-        if self._alternatives is None or part.segment.error is not None:
+        if self._alternatives is None or segment.error is not None:
             return
-        first, *others = part.segment.hypotheses[: self._wanted]
+        first, *others = segment.hypotheses[: self._wanted]
         choices = [Choice(self._text[-1], first)]
         choices += [Choice(self._restored(part, each.target_ids, each.attention).text, each) for each in others]
         self._alternatives.add(choices)

@@ -26,11 +26,6 @@ class TaggedText(NamedTuple):
     hard_blank: str = "&nbsp;"
 
     @property
-    def weight(self) -> int:
-        """How many marks there are."""
-        return len(self.marks)
-
-    @property
     def contents(self) -> Sequence[tuple[int, int]]:
         """Characters [start, stop) of the text that marks hold, too."""
         return [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
@@ -39,7 +34,6 @@ class TaggedText(NamedTuple):
         """Write a translation as HTML or XML, the marks in it.
 
         Args:
-            translation: of the text.
             alignment: of both; None: nobody knows which word became which.
         """
         # Elements that overlap cannot move by themselves: their tags have to keep their order.

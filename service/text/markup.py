@@ -54,11 +54,7 @@ class Block(NamedTuple):
     hard_blank: str = "&nbsp;"
 
     def protect(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Give the pieces of the text with its tags: what is kept with its tags, and what is translated without them.
-
-        Args:
-            pieces: of the text.
-        """
+        """Give the pieces of the text: what is kept has its tags, what is translated has none."""
         begun = start = done = 0
         inside = False
         ends = partners(self.marks)
@@ -80,11 +76,7 @@ class Block(NamedTuple):
     def _first_inside(self, index: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
         """Find the first mark that goes with a piece: behind its begin, or there and of an element that ends inside.
 
-        Args:
-            index: of the first mark behind the piece before.
-            start: of the piece.
-            stop: of the piece.
-            ends: of the marks, as `partners` finds them.
+        `index` is that of the first mark behind the piece before.
         """
         while index < len(self.marks) and self.marks[index].place + bool(self.marks[index].width) <= start:
             end = ends[index]
@@ -118,7 +110,6 @@ def protect(blocks: Iterable[str | Block], split: Callable[[str], Iterable[Piece
 
     Args:
         blocks: as :func:`parse` gives them, or that of :mod:`service.text.xml_markup`.
-        split: gives the pieces of a text.
     """
     for block in blocks:
         if isinstance(block, str):

@@ -52,14 +52,6 @@ def scored_part(
 ) -> Iterator[Part]:
     """Make the one segment of a pair, once it is asked for.
 
-    Args:
-        pair: of texts without lone surrogates.
-        manifest: of the bundle.
-        tokenizer: of the bundle.
-        frame: of the languages.
-        options: what the call asks for.
-        on_progress: see :class:`Segment`.
-
     Raises:
         InvalidRequestError: the model has no room for a text, or sees nothing in it.
     """

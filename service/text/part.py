@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from service.segment import Segment
-from service.text.piece import Protection
-from service.text.segment_text import SegmentText
+from service.text.attended import SegmentText
+from service.text.inline_tags import TaggedText
 from service.text.term_plan import TermPlan
 
 
@@ -14,7 +14,7 @@ class Part(NamedTuple):
     Attributes:
         kept: what stays as it is.
         segment: what is to be decoded behind it; None: nothing.
-        protection: what was taken out of the segment's text; None: nothing.
+        tags: that were taken out of the text of the segment; None: it is no markup.
         split: whether a sentence was longer than the model takes, and was split inside.
         source: what the segment was made of, where its translation is to be aligned with that; None: it is not.
         plan: how the terms of the segment get into its translation; None: it has none.
@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
     kept: str
     segment: Segment | None = None
-    protection: Protection | None = None
+    tags: TaggedText | None = None
     split: bool = False
     source: SegmentText | None = None
     plan: TermPlan | None = None

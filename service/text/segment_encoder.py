@@ -11,10 +11,6 @@ CHARACTERS_PER_TOKEN: Final = 16
 class SegmentEncoder:
     """Encodes the pieces of one text, each once: first it is asked whether a piece fits, and then for its ids.
 
-    Args:
-        tokenizer: of the model.
-        max_tokens: that fit.
-
     Attributes:
         max_tokens: see above.
     """

@@ -118,12 +118,7 @@ def _gaps(line: str, language: str) -> Iterator[tuple[int, int]]:
 def _cut(text: str, begun: int, left: int, right: int, language: str) -> tuple[int, int] | None:
     """Find the blank [stop, start) in a gap at which one sentence stops and the next starts; None if it goes on.
 
-    Args:
-        text: the whole.
-        begun: where the first sentence began.
-        left: where the gap begins, behind a full stop, as a rule.
-        right: where it ends.
-        language: of the text.
+    The gap [left, right) begins behind a full stop, as a rule, of a sentence that began at `begun`.
     """
     before = text[max(begun, left - _LOOK_BACK) : left]
     blank = _BLANK.match(text, left, right)

@@ -15,13 +15,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def placed(text: str, marks: Sequence[InlineTag], translation: str) -> Iterator[Placed]:
-    """Yield where the marks go, left to right.
-
-    Args:
-        text: that was translated.
-        marks: in it, by place.
-        translation: of it.
-    """
+    """Yield where the marks go, left to right."""
     if not marks:
         return
     guide = _Guide(text, translation)

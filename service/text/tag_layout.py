@@ -18,14 +18,7 @@ from service.text.mark import InlineTag, Placed, partners
 
 
 def placed(text: str, marks: Sequence[InlineTag], translation: str, alignment: Alignment) -> Iterator[Placed]:
-    """Yield where the marks go, left to right.
-
-    Args:
-        text: that was translated.
-        marks: in it, by place.
-        translation: of it.
-        alignment: of both.
-    """
+    """Yield where the marks go, left to right."""
     whole = _tree(text, marks)
     whole.target = 0, len(translation)
     pair = _Pair(text, translation, alignment)

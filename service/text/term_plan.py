@@ -101,7 +101,6 @@ class TermPlan(NamedTuple):
         """Put what was kept into a translation, and terms that it lacks.
 
         Args:
-            translation: of what the model read, as it wrote it.
             aligned: see :data:`Aligned`; None: the model did not tell.
         """
         edits = list(self._put_back(translation, aligned))
@@ -176,13 +175,7 @@ class TermPlan(NamedTuple):
         return taken
 
     def _surplus(self, rewriting: Rewriting, edits: Iterable[Edit], aligned: Aligned | None) -> list[Span]:
-        """List where the model wrote what was kept by itself, if that is there too often; what is aligned stays first.
-
-        Args:
-            rewriting: of the translation, by the edits.
-            edits: of it.
-            aligned: see :data:`Aligned`.
-        """
+        """List where the model wrote what was kept, if that is there too often; what is aligned stays first."""
         kept = self._kept
         left = Counter(rewriting.text[start:stop] for start, stop in occurrences(kept, rewriting.text))
         left.subtract(form for match in self.matches for form in match.forms if form in kept)
@@ -262,9 +255,7 @@ class TermPlanner:
         """Make a planner.
 
         Args:
-            terms: that are wanted.
             stand_ins: names that the model copies.
-            tokenizer: of the model.
             prefix: what the translation begins with; "" for nothing.
             forces: whether a search may be made to write terms.
         """
@@ -288,7 +279,6 @@ class TermPlanner:
         """Plan a segment.
 
         Args:
-            text: of it.
             contents: characters of it that are kept anyway: terms in them have no other form.
 
         Returns:

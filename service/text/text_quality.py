@@ -33,9 +33,7 @@ class TextQuality:
         """Begin a text.
 
         Args:
-            estimator: of the model.
-            source_language: the code of the language of the text; "": nobody knows.
-            target_language: likewise, of its translation.
+            source_language: its code; "": nobody knows. Likewise that of the translation.
         """
         self.segments: list[SegmentQuality] = []
         self._estimator = estimator
@@ -43,16 +41,7 @@ class TextQuality:
         self._lengths: list[int] = []
 
     def add(self, source: str, translation: str, segment: Segment, unknown_pieces: int, start: int, stop: int) -> None:
-        """Estimate the next segment.
-
-        Args:
-            source: of the segment, without what stays as it is.
-            translation: of it.
-            segment: what was decoded.
-            unknown_pieces: of the source.
-            start: where it begins in the translation of the text.
-            stop: where it ends.
-        """
+        """Estimate the next segment, of its source without what stays as it is; places are in the whole translation."""
         unfinished = segment.finish_reason is not FinishReason.EOS
         counted = count(source, translation, *self._languages, unfinished=unfinished, unknown_pieces=unknown_pieces)
         mean = segment.log_probability / max(1, segment.decoded_tokens)

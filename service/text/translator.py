@@ -16,13 +16,14 @@ from service.segment import Segment
 from service.settings import Settings
 from service.terms import Terms
 from service.text import markup, segmentation, xml_markup
+from service.text.attended import SegmentText
 from service.text.document import Document
+from service.text.inline_tags import TaggedText
 from service.text.pair import Pair, scored_part
 from service.text.part import Part
-from service.text.piece import Piece, Protection
+from service.text.piece import Piece
 from service.text.result import TextResult
 from service.text.segment_encoder import SegmentEncoder
-from service.text.segment_text import SegmentText
 from service.text.term_plan import TermPlan, TermPlanner
 from service.text.text_quality import TextQuality
 
@@ -30,7 +31,7 @@ OnProgress = Callable[[Segment], None]
 
 
 class Decodes(Protocol):
-    """What decodes segments offline: the engine."""
+    """What decodes segments offline: an engine of the same bundle that was not started."""
 
     def decode(self, decodes: list[Decode]) -> None:
         """Decode until all segments are finished."""
@@ -71,14 +72,7 @@ class Translator:
         *,
         slots: int = MAX_BEAM_SIZE,
     ) -> None:
-        """Make the translator of a model.
-
-        Args:
-            manifest: of its bundle.
-            tokenizer: of the same.
-            limits: of segments.
-            slots: of the engine: no segment may take more.
-        """
+        """Make the translator of a model; no segment may take more slots than these."""
         self._slots = slots
         self._manifest = manifest
         self._tokenizer = tokenizer
@@ -99,7 +93,6 @@ class Translator:
 
         Args:
             text: any text, without lone surrogates.
-            options: what the call asks for.
             on_progress: called on the event loop, see :class:`Segment`.
             field: that holds the text, for errors.
         """
@@ -154,11 +147,6 @@ class Translator:
         """Make a document of a text whose translation is given, to be scored; it has not been read.
 
         Its result has the scores of the tokens. Reading it raises InvalidRequestError where it cannot be scored.
-
-        Args:
-            pair: of texts without lone surrogates.
-            options: what the call asks for.
-            on_progress: called on the event loop, see :class:`Segment`.
         """
         frame = self._frame(options.source_language, options.target_language)
         return Document(
@@ -184,11 +172,6 @@ class Translator:
     ) -> list[TextResult]:
         """Translate texts in this thread, all of them together.
 
-        Args:
-            engine: of the same bundle, not started.
-            texts: of any length.
-            options: what is asked for.
-
         Raises:
             DragomanError: a segment could not be decoded.
         """
@@ -198,11 +181,6 @@ class Translator:
         self, engine: Decodes, pairs: Iterable[Pair], options: RequestOptions
     ) -> list[TextResult | InvalidRequestError]:
         """Score pairs in this thread, all of them together.
-
-        Args:
-            engine: of the same bundle, not started.
-            pairs: of texts and translations.
-            options: what is asked for: scores.
 
         Returns:
             The result of each, or why it cannot be scored.
@@ -238,24 +216,24 @@ class Translator:
             InvalidRequestError: a piece that cannot be cut is longer than the model takes.
         """
         prefix_ids, number, start = options.prefix_ids, 0, 0
-        for kept, text, inside, protection in pieces:
+        for kept, text, inside, tags in pieces:
             start += len(kept)
-            plan = None if planner is None else planner.plan(text, () if protection is None else protection.contents)
+            plan = None if planner is None else planner.plan(text, () if tags is None else tags.contents)
             read = text if plan is None else plan.read
             if text and not (plan and plan.is_all) and (ids := encoder.ids(read)):
-                aligned = options.alignments or plan is not None or (protection is not None and protection.weight > 0)
+                aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
                 asked = _of_segment(options, number, wants_attention=aligned) if changed else options
                 if len(ids) > encoder.max_tokens:
                     raise _uncuttable(field, len(ids), encoder.max_tokens)
                 segment = self._segment(text, ids, frame, asked, on_progress, prefix_ids, plan)
                 source = SegmentText(read, start, len(frame.prefix)) if aligned else None
-                judged = _judged(text, plan, protection) if options.quality_estimate else None
-                yield Part(kept, segment, protection, inside, source, plan, judged)
+                judged = _judged(text, plan, tags) if options.quality_estimate else None
+                yield Part(kept, segment, tags, inside, source, plan, judged)
                 prefix_ids, number = (), number + 1
             else:  # nothing that the model could see, such as a filler character, or nothing that it is to translate
                 there = text if plan is None else plan.without_model
-                yield Part(kept + (there if protection is None else protection.restore(there, None)), split=inside)
+                yield Part(kept + (there if tags is None else tags.restore(there, None)), split=inside)
             start += len(text)
 
     def _quality(self, source_language: str, options: RequestOptions) -> TextQuality:
@@ -301,10 +279,6 @@ class Translator:
 def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextResult]:
     """Decode documents that were read, in this thread, all of them together.
 
-    Args:
-        engine: of the same bundle, not started.
-        documents: of any length, with any options.
-
     Raises:
         DragomanError: a segment could not be decoded.
     """
@@ -317,9 +291,9 @@ def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextR
     return [document.result() for document in documents]
 
 
-def _judged(text: str, plan: TermPlan | None, protection: Protection | None) -> str:
+def _judged(text: str, plan: TermPlan | None, tags: TaggedText | None) -> str:
     """Give what of a segment's text shows in its translation what was lost: not what is kept or replaced anyway."""
-    spans = [] if protection is None else [*protection.contents]
+    spans = [] if tags is None else [*tags.contents]
     if plan is not None:
         spans += [(match.start, match.stop) for match in plan.matches if not match.kept]
     return without(text, sorted(spans))

@@ -11,9 +11,11 @@ from dragoman.errors import InternalError
 from service.decode import FinishReason, Hypothesis
 from service.segment import Segment
 from service.text.alignment import Alignment
+from service.text.attended import SegmentText
 from service.text.document import Document
+from service.text.inline_tags import TaggedText
+from service.text.mark import InlineTag
 from service.text.part import Part
-from service.text.segment_text import SegmentText
 from tests.unit.service.played_segments import begun, end, fail
 
 EOS = 2
@@ -146,13 +148,7 @@ def test_a_split_and_unknown_pieces_are_told_and_a_mean_where_it_is_wanted(token
     assert result.mean_log_probability == (-3.0 / segment.decoded_tokens if wants else None)
 
 
-class Tag:
-    """Puts a tag around a translation."""
-
-    weight = 2
-
-    def restore(self, translation: str, alignment: Alignment | None) -> str:
-        return f"<b>{translation}</b>"
+BOLD = TaggedText("tom", [InlineTag(0, "<b>", name="b"), InlineTag(3, "</b>", closes=True, name="b")])
 
 
 def look(segment: Segment, order: Sequence[int]) -> None:
@@ -208,13 +204,10 @@ def test_what_was_not_looked_at_has_no_alignment(tokenizer) -> None:
     assert text.result().alignments == []
 
 
-class Seen:
+class Seen(TaggedText):
     """Notes what it is given to restore."""
 
-    weight = 1
-
-    def __init__(self) -> None:
-        self.found: list[tuple[str, str]] = []
+    found: list[tuple[str, str]]
 
     def restore(self, translation: str, alignment: Alignment | None) -> str:
         assert alignment is not None
@@ -225,7 +218,9 @@ class Seen:
 
 
 def test_what_was_taken_out_is_put_back_by_the_words_of_each_alternative(tokenizer) -> None:
-    seen, source = Seen(), "tom good"
+    source = "tom good"
+    seen = Seen(source)
+    seen.found = []
     segment = segment_of(tokenizer, source)
     text = document(tokenizer, [Part("", segment, seen, source=SegmentText(source, 0, 0))], alternatives=2)
     text.read_all()
@@ -266,7 +261,7 @@ def choose(tokenizer, segment: Segment, words: dict[str, float]) -> None:
 
 def test_alternatives_have_the_separators_and_the_tags_of_the_text(tokenizer) -> None:
     first, second = (segment_of(tokenizer, word) for word in ("good", "tom"))
-    parts = [Part("- ", first), Part("\n", second, Tag()), Part(" -")]
+    parts = [Part("- ", first), Part("\n", second, BOLD), Part(" -")]
     text = document(tokenizer, parts, alternatives=3)
     text.read_all()
     assert text.weight == 3 * (1 + 3)

@@ -31,8 +31,8 @@ def translated(html: str, translate: Callable[[str], str] = lambda text: text, l
     for piece in protect(parse(html), partial(split, language="en", fits=lambda text: len(text) <= limit)):
         written.append(piece.kept)
         if piece.text:
-            assert piece.protection is not None
-            written.append(piece.protection.restore(translate(piece.text), None))
+            assert piece.tags is not None
+            written.append(piece.tags.restore(translate(piece.text), None))
     return "".join(written)
 
 
@@ -186,9 +186,9 @@ def test_tags_go_with_their_words(html: str, result: str) -> None:
     for piece in protect(parse(html), partial(split, language="en", fits=lambda text: True)):
         written.append(piece.kept)
         if piece.text:
-            assert piece.protection is not None
+            assert piece.tags is not None
             translation = translate(piece.text)
-            written.append(piece.protection.restore(translation, aligned(piece.text, translation, swap=True)))
+            written.append(piece.tags.restore(translation, aligned(piece.text, translation, swap=True)))
     assert "".join(written) == result
 
 
@@ -198,9 +198,9 @@ def test_no_tag_is_lost_where_words_are_aligned(html: str, swap: bool, limit: in
     for piece in protect(parse(html), partial(split, language="en", fits=lambda text: len(text) <= limit)):
         written.append(piece.kept)
         if piece.text:
-            assert piece.protection is not None
+            assert piece.tags is not None
             translation = "Ein neuer " + piece.text.upper()
-            written.append(piece.protection.restore(translation, aligned(piece.text, translation, swap=swap)))
+            written.append(piece.tags.restore(translation, aligned(piece.text, translation, swap=swap)))
     assert sorted(tags("".join(written))) == sorted(tags(html))
 
 

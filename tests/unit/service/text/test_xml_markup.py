@@ -33,8 +33,8 @@ def translated(xml: str, translate: Callable[[str], str] = lambda text: text, li
     for piece in protect(parse(xml, TAGS), partial(split, language="en", fits=lambda text: len(text) <= limit)):
         written.append(piece.kept)
         if piece.text:
-            assert piece.protection is not None
-            written.append(piece.protection.restore(translate(piece.text), None))
+            assert piece.tags is not None
+            written.append(piece.tags.restore(translate(piece.text), None))
     return "".join(written)
 
 

@@ -160,6 +160,7 @@ class _Server:
                     await self._serve()
             finally:
                 await self._drain()
+        self._signals.close()
         return EXIT_FAILED if self._failed() else EXIT_OK
 
     async def _listen(self, ports: AsyncExitStack) -> None:

@@ -2,6 +2,9 @@
 
 import asyncio
 import signal
+from typing import Final
+
+_STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class Signals:
@@ -10,7 +13,7 @@ class Signals:
     Attributes:
         reload: SIGHUP has come; cleared by the reload.
         stop: SIGTERM or SIGINT has come.
-        hurry: a second one has. A SIGINT after that interrupts, from a terminal whose owner is impatient.
+        force: a second one has. A SIGINT after that interrupts, from a terminal whose owner is impatient.
     """
 
     def __init__(self) -> None:
@@ -19,7 +22,7 @@ class Signals:
         self.stop = asyncio.Event()
         self.force = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _STOP:
             loop.add_signal_handler(number, self._note)
         loop.add_signal_handler(signal.SIGHUP, self.reload.set)
 
@@ -32,6 +35,13 @@ class Signals:
             self.stop.set()
 
         loop.add_reader(pipe, ended)
+
+    def close(self) -> None:
+        """Ignore them from now on: the server has stopped, and the end of its process is not to be interrupted."""
+        loop = asyncio.get_running_loop()
+        for number in (*_STOP, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
 
     def _note(self) -> None:
         if self.stop.is_set():

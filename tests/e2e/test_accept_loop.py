@@ -94,8 +94,8 @@ def send(address: str, headers: list[tuple[bytes, bytes]]) -> End:
 
 
 def translate(address: str) -> None:
-    """A call over a new connection is answered."""
-    with Client(address, timeout_s=PATIENCE_S) as client:
+    """A call of a new client is answered, though gRPC has its clients share a pause after a connection that failed."""
+    with Client(address, timeout_s=PATIENCE_S, retries=10) as client:
         assert client.translate("Good morning.", model="en-de").text == "Guten Morgen."
 
 

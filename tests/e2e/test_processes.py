@@ -29,7 +29,7 @@ def servers(launch) -> Iterator[ServerProcess]:
     process.wait_until_serving()
     wait_for(process, "all processes serve")
     yield process
-    assert not any("Traceback" in line for line in process.log)
+    assert "Traceback" not in (log := "".join(process.log)), log
 
 
 def wait_for(process: ServerProcess, event: str, times: int = 1) -> None:

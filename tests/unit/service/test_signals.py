@@ -18,6 +18,8 @@ async def signals() -> AsyncIterator[Signals]:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.remove_signal_handler(number)
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 async def come(number: signal.Signals, event: asyncio.Event) -> None:
@@ -57,3 +59,12 @@ async def test_the_end_of_a_pipe_asks_to_stop_as_well(signals: Signals) -> None:
     await asyncio.wait_for(signals.stop.wait(), PATIENCE_S)
     os.close(reading)
     assert not signals.force.is_set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_none_breaks_the_end_of_the_process(signals: Signals, number: signal.Signals) -> None:
+    signals.close()
+    os.kill(os.getpid(), number)
+    await asyncio.sleep(0)
+    assert not signals.stop.is_set()
+    assert not signals.reload.is_set()

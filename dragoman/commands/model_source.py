@@ -19,7 +19,7 @@ from dragoman.errors import (
     UnknownLanguagePairError,
     UnknownModelError,
 )
-from dragoman.language import HasLanguages, described, specificity, translates
+from dragoman.language import AUTO, HasLanguages, described, specificity, translates
 
 LIST_TIMEOUT_S: Final = 10.0
 
@@ -155,6 +155,26 @@ def choose(models: Sequence[_Listed], name: str, source: str, target: str) -> _L
             f"model {model.name} writes {len(model.target_languages)} languages, say which with --to"
         )
     return model
+
+
+def detects(models: Sequence[Named], name: str, source: str, target: str) -> bool:
+    """Tell whether the language of each text decides by which model it is translated; arguments as for :func:`choose`.
+
+    That is so where it is asked for, and where nothing is said and nothing else can be meant.
+    """
+    if name or source or target:
+        return source == AUTO
+    sources = [code for model in models for code in model.source_languages]
+    return len(models) > 1 and len(set(sources)) == len(sources) and has_one_target(models)
+
+
+def has_one_target(models: Sequence[Named]) -> bool:
+    """Tell whether each language is translated into one other, so that nobody has to say into which."""
+    targets: dict[str, set[str]] = {}
+    for model in models:
+        for source in model.source_languages:
+            targets.setdefault(source, set()).update({*model.target_languages} - {source})
+    return all(len(codes) == 1 for codes in targets.values())
 
 
 def _described(models: Sequence[Named]) -> str:

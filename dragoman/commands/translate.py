@@ -207,8 +207,9 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
     with model_source.connected(options.address, let_in, CALL_TIMEOUT_S) as client:
         models = model_source.served(client, options.address)
         model, source, target = _meant(options)
-        if source == AUTO:
-            target = _target(models, model, target)
+        if model_source.detects(models, model, source, target):
+            source = AUTO
+            _check_target(models, model, target)
         else:
             model = model_source.choose(models, model, source, target).name
         entries, names = _glossary(options.glossary)
@@ -234,22 +235,17 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[TranslateLi
         yield lambda lines: _translate_remotely(client, lines, asked)
 
 
-def _target(models: Sequence[Model], model: str, target: str) -> str:
-    """Say into which language is meant where the language of each text is detected; "": into that of the model.
+def _check_target(models: Sequence[Model], model: str, target: str) -> None:
+    """See that one language can be meant to translate into, where the language of each text is detected.
 
     Raises:
         DragomanError: none is named, and several may be meant.
     """
     if model:
         model_source.choose(models, model, "", target)
-    elif not target:
+    elif not (target or model_source.has_one_target(models)):
         targets = sorted({code for each in models for code in each.target_languages})
-        if len(targets) != 1:
-            raise InvalidRequestError(
-                f"say into which language with --to, or with --model; there are {several(targets)}"
-            )
-        [target] = targets
-    return target
+        raise InvalidRequestError(f"say into which language with --to, or with --model; there are {several(targets)}")
 
 
 def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list[Translation]:
@@ -268,8 +264,7 @@ def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list
 def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
     model, source, target = _meant(options)
     entries, names = _glossary(options.glossary)
-    detects = source == AUTO
-    translator = load(f"service.commands.in_process:{'detecting_translator' if detects else 'translator'}")
+    translator = load("service.commands.in_process:translator")
     yield translator(
         options.models,
         model=model,

@@ -85,7 +85,7 @@ def _as_dict(text: str, translation: Translation, shown: Shown) -> dict[str, obj
         "target_tokens": translation.target_tokens,
         "error": error and {"reason": error.reason, "message": reason(error)},
     }
-    if shown.languages:
+    if shown.languages or translation.detected_language:
         described["detected_language"] = translation.detected_language
         described["detection_confidence"] = translation.detection_confidence
     if translation.seed is not None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dragoman.errors import DragomanError, UnknownLanguagePairError
-from dragoman.language import quoted, several
+from dragoman.language import several
 from service.text.detection import Guess, most_frequent
 
 
@@ -63,7 +63,7 @@ def _unserved(number: int, guess: Guess, sources: Sequence[str], target: str, mo
     """Make the error of a text in a language that no model translates as it is asked."""
     description = (
         f"is in {guess.language!r}, as detected (confidence {guess.confidence:.2f}); there is translation"
-        f"{f' by model {model}' if model else ''} into {quoted(target)} from {several(sources)}"
+        f"{f' by model {model}' if model else ''}{f' into {target!r}' if target else ''} from {several(sources)}"
     )
     return UnknownLanguagePairError(
         f"contents[{number}]: {description}",

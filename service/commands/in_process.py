@@ -18,7 +18,7 @@ from dragoman.answers import (
 )
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
-from dragoman.commands.model_source import choose
+from dragoman.commands.model_source import choose, detects
 from dragoman.errors import DataError, DragomanError
 from dragoman.glossary import GlossaryEntry
 from dragoman.language import translates
@@ -73,6 +73,28 @@ def manifests(models: Models) -> list[tuple[Path, Manifest]]:
 
 
 def translator(
+    models: Models, *, model: str, source: str, target: str, **options: Any
+) -> Callable[[list[str]], list[Translation]]:
+    """Load the model that is meant, and give the function that translates texts with it.
+
+    Args:
+        model: its name; "": any.
+        source: BCP-47 code of the language to translate from; "": any; "auto": that of each text, which is detected.
+        target: of the language to translate into; "": any.
+        options: as the command line has them, see :func:`_translator`.
+
+    Raises:
+        DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
+    """
+    bundles = manifests(models)
+    check_names(dict(bundles))
+    own = [manifest for _, manifest in bundles]
+    if detects(own, model, source, target):
+        return _detecting_translator(models, own, model=model, target=target, **options)
+    return _translator(models, model=model, source=source, target=target, **options)
+
+
+def _translator(
     models: Models,
     *,
     model: str,
@@ -93,7 +115,7 @@ def translator(
     glossaries: Sequence[str] = (),
     protect_placeholders: bool = False,
 ) -> Callable[[list[str]], list[Translation]]:
-    """Load a model, and give the function that translates texts with it.
+    """Give the function that translates texts with one model.
 
     Args:
         model: name of the model that is meant; "": any.
@@ -157,18 +179,17 @@ def translator(
     return translate
 
 
-def detecting_translator(
-    models: Models, *, model: str, source: str, target: str, **options: Any
+def _detecting_translator(
+    models: Models, own: Sequence[Manifest], *, model: str, target: str, **options: Any
 ) -> Callable[[list[str]], list[Translation]]:
     """Give the function that translates texts, each with a model of its language, which is loaded when it is needed.
 
     Args:
-        source: "auto".
+        own: the manifests of the models.
 
     Raises:
-        DragomanError: no model is meant, or no bundle can be read.
+        DragomanError: no model is meant.
     """
-    own = [manifest for _, manifest in manifests(models)]
     named = [manifest for manifest in own if model in ("", manifest.name)]
     codes = dict.fromkeys(code for manifest in named for code in manifest.source_languages)
     sources = [code for code in codes if any(translates(each, code, target) for each in named) and code != target]
@@ -176,7 +197,7 @@ def detecting_translator(
         choose(own, model, "", target)  # it says what there is
     tongues = Tongues.of(sources, _languages(own))
     detector = LanguageDetector()
-    translator_of = cache(lambda code: translator(models, model=model, source=code, target=target, **options))
+    translator_of = cache(lambda code: _translator(models, model=model, source=code, target=target, **options))
 
     def translate(texts: list[str]) -> list[Translation]:
         rankings = [detector.rank(text, tongues, html=options["html"]) for text in texts]

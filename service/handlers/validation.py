@@ -139,7 +139,7 @@ def check_undetected(
     violations = _texts(request, settings, one_answer=one_answer)
     violations += [*_languages(request, sources[0], catalog), *_mime_type(request)]
     violations += [*_request_id(request), *_priority(request)]
-    raise_if_any([*violations, *_untold(_choose(request, sources[0], catalog, violations))])
+    raise_if_any([*violations, *_untold(request, _choose(request, sources[0], catalog, violations), catalog)])
 
 
 def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> None:
@@ -193,7 +193,7 @@ def check_pairs(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settin
     violations = [*_pairs(request.pairs, settings), *undetected, *_languages(request, source, catalog)]
     violations += [*_request_id(request), *_priority(request)]
     chosen = _choose(request, source, catalog, violations)
-    raise_if_any([*violations, *_untold(chosen)])
+    raise_if_any([*violations, *_untold(request, chosen, catalog)])
     target = request.target_language_code
     if chosen.pivot is not None:
         raise UnknownLanguagePairError(
@@ -224,7 +224,7 @@ def _check(asked: _Asked, source: str, catalog: Catalog, violations: list[FieldV
     violations += [FieldViolation(prefix + field, description) for field, description in checks]
     chosen = _choose(asked, source, catalog, violations)
     checks = (
-        *_untold(chosen),
+        *_untold(asked, chosen, catalog),
         *_options(asked.options, chosen.model),
         *_beam(asked.options, chosen),
         *_alignments(asked, chosen),
@@ -312,17 +312,17 @@ def _languages(request: _Asked | pb.ScoreTextRequest, source: str, catalog: Cata
     for field, code in (("source_language_code", source), ("target_language_code", target)):
         if code and not (language.is_code(code) or catalog.knows(code)):
             yield FieldViolation(field, f"{language.RULE}, is {_quote(code)}")
-    if not (target or request.model):
-        yield FieldViolation("target_language_code", "required unless model is set")
 
 
-def _untold(chosen: Choice) -> Iterator[FieldViolation]:
-    """Find the target language that a model has to be told, and the request does not say."""
+def _untold(request: _Asked | pb.ScoreTextRequest, chosen: Choice, catalog: Catalog) -> Iterator[FieldViolation]:
+    """Find the target language that has to be told, and the request does not say."""
     name, languages = chosen.model.manifest.name, chosen.model.manifest.languages
     if not chosen.target:
         yield FieldViolation(
             "target_language_code", f"required: model {name} writes {len(languages.targets)} languages"
         )
+    elif not (request.target_language_code or request.model) and catalog.needs_target():
+        yield FieldViolation("target_language_code", "required: there is a language that is translated into several")
 
 
 def _mime_type(request: _Asked | pb.DetectLanguageRequest) -> Iterator[FieldViolation]:

@@ -160,6 +160,7 @@ class Catalog:
         self.pairs = cache(self._pairs)
         self.languages = cache(self._all_languages)
         self.sources = lru_cache(maxsize=64)(self._sources)
+        self.needs_target = cache(self._needs_target)
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models)
@@ -178,7 +179,7 @@ class Catalog:
             name: its name, or "" to choose by the languages: then the closest match, a model of one pair before one of
                 many languages, else the first by name.
             source: BCP-47 code, or another under which a model knows a language; "" only with a name: then any.
-            target: as `source`.
+            target: as `source`; "": the only one.
 
         Raises:
             UnknownModelError: no model has the name.
@@ -217,6 +218,10 @@ class Catalog:
                 for source in each.source_languages if each.languages.target(pivot) else ():
                     pairs[source].update(dict.fromkeys(code for code in beyond if not language.covers(code, source)))
         return {source: [target for target in targets if target != source] for source, targets in pairs.items()}
+
+    def _needs_target(self) -> bool:
+        """Tell whether a language is translated into several others, so that a request has to say which."""
+        return any(len(targets) > 1 for targets in self.pairs().values())
 
     def _sources(self, name: str, target: str) -> tuple[str, ...]:
         """List the languages from which a request can be translated, those of the first model first.

@@ -52,7 +52,6 @@ def call(request, server):
         ({"request_id": "a b"}, "request_id", "must be 1 to 128 letters, digits and any of \"._:-\", is 'a b'"),
         ({"priority": 9}, "priority", "must be one of PRIORITY_UNSPECIFIED, PRIORITY_INTERACTIVE, PRIORITY_BULK, is 9"),
         ({"source_language_code": "automatic"}, "source_language_code", "must be a BCP-47 code such as"),
-        ({"target_language_code": ""}, "target_language_code", "required unless model is set"),
         (
             {"source_language_code": "en_US"},
             "source_language_code",
@@ -97,7 +96,14 @@ def test_a_field_out_of_range_is_named(call, fields, field, description) -> None
 
 def test_all_bad_fields_are_named_at_once(call) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        call(contents=[], source_language_code="?", mime_type="image/png", request_id="?", priority=7)
+        call(
+            contents=[],
+            source_language_code="?",
+            target_language_code="?",
+            mime_type="image/png",
+            request_id="?",
+            priority=7,
+        )
     fields = [violation.field for violation in caught.value.violations]
     assert fields == [
         "contents",

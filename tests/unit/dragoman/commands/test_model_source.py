@@ -5,7 +5,7 @@ import pytest
 from dragoman.answers import Model
 from dragoman.arguments import Parser
 from dragoman.cli import main
-from dragoman.commands.model_source import add_arguments, choose, parse
+from dragoman.commands.model_source import add_arguments, choose, detects, parse
 from dragoman.errors import InvalidRequestError, UnknownLanguagePairError, UnknownModelError
 
 
@@ -49,6 +49,25 @@ def test_several_are_named(source: str, target: str, named: str) -> None:
     assert [other.name for other in MODELS if f"{other.name} ({other.source_language} to" in str(caught.value)] == list(
         named
     )
+
+
+@pytest.mark.parametrize(
+    ("models", "name", "source", "target", "does"),
+    [
+        ("ad", "", "", "", True),
+        ("ad", "a", "", "", False),
+        ("ad", "", "en", "", False),
+        ("ad", "", "", "de", False),
+        ("a", "", "", "", False),
+        ("abd", "", "", "", False),
+        ("de", "", "", "", False),
+        ("abd", "", "auto", "fr", True),
+    ],
+)
+def test_the_language_of_a_text_decides_where_nothing_else_does(
+    models: str, name: str, source: str, target: str, *, does: bool
+) -> None:
+    assert detects([other for other in MODELS if other.name in models], name, source, target) is does
 
 
 def test_none() -> None:

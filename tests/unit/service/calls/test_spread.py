@@ -37,8 +37,8 @@ def test_an_error_names_the_language_the_text_and_what_is_served() -> None:
     found = spread([Guess(served[0], 0.9), Guess("ru", 0.876)], served, "", "many", {})
     error = found.refused[1]
     assert error.message == (
-        "contents[1]: is in 'ru', as detected (confidence 0.88); there is translation by model many into "
-        "any language from l0, l1, l2, l3, l4, l5, l6, l7, ..."
+        "contents[1]: is in 'ru', as detected (confidence 0.88); there is translation by model many from "
+        "l0, l1, l2, l3, l4, l5, l6, l7, ..."
     )
     with pytest.raises(UnknownLanguagePairError, match=r"^contents\[0\]: is in 'ru'.*from de \(and 1 more\)$"):
         spread([Guess("ru", 1.0)] * 2, ["de"], "en", "", {}, all_or_nothing=True)

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError, InvalidRequestError, UnknownLanguagePairError, UnknownModelError
-from service.commands.in_process import detecting_translator, manifests, translator
+from service.commands.in_process import manifests, translator
 from service.settings import DEFAULT_MODELS
 from tests.e2e.bundles import copy_pair
 
@@ -67,7 +67,7 @@ def two_models(tmp_path: Path) -> Path:
 
 
 def test_each_text_is_translated_by_a_model_of_its_language(two_models: Path) -> None:
-    translate = detecting_translator(two_models, model="", source="auto", target="it", html=False)
+    translate = translator(two_models, model="", source="auto", target="it", html=False)
     texts = ["Where is the station?", "Wo ist der Bahnhof?", "42", "Где находится вокзал?", "Come stai oggi?"]
     made = translate(texts)
     assert [(each.detected_language, each.model) for each in made[:4]] == [
@@ -82,14 +82,21 @@ def test_each_text_is_translated_by_a_model_of_its_language(two_models: Path) ->
     assert translate(texts[1:2]) == made[1:2]
 
 
+def test_the_language_decides_where_nothing_is_said_and_each_is_translated_into_one(two_models: Path) -> None:
+    texts = ["Where is the station?", "Wo ist der Bahnhof?"]
+    made = translator(two_models, model="", source="", target="", html=False)(texts)
+    assert [each.model for each in made] == ["en-it", "de-it"]
+    copy_pair(two_models, "en", "fr")
+    with pytest.raises(InvalidRequestError, match="there are several models"):
+        translator(two_models, model="", source="", target="", html=False)
+
+
 def test_detection_needs_a_model_that_is_meant(two_models: Path) -> None:
     with pytest.raises(UnknownLanguagePairError, match="from any language to fr"):
-        detecting_translator(two_models, model="", source="auto", target="fr", html=False)
+        translator(two_models, model="", source="auto", target="fr", html=False)
     with pytest.raises(UnknownModelError):
-        detecting_translator(two_models, model="xx", source="auto", target="", html=False)
-    [german] = detecting_translator(two_models, model="en-it", source="auto", target="", html=False)(
-        ["Guten Tag, Frau Huber"]
-    )
+        translator(two_models, model="xx", source="auto", target="", html=False)
+    [german] = translator(two_models, model="en-it", source="auto", target="", html=False)(["Guten Tag, Frau Huber"])
     assert isinstance(german.error, UnknownLanguagePairError)
 
 

@@ -122,7 +122,7 @@ def test_a_request_is_served_or_refused_for_a_reason_that_it_has(catalog, source
     bad = {
         field
         for field, code in (("source_language_code", source), ("target_language_code", target))
-        if (code and not is_code(code)) or not (code or model or field == "source_language_code")
+        if code and not is_code(code)
     }
     kind, of_it = outcome(asked, catalog)
     if bad:
@@ -156,6 +156,13 @@ def test_languages_that_a_model_must_be_told_are_named(catalog: Catalog, manifes
     assert wrong(several, request(model="many")) == {
         "target_language_code": "required: model many writes 2 languages",
     }
+    assert wrong(several, request(model="", source_language_code="fr")) == {
+        "target_language_code": "required: model many writes 2 languages",
+    }
+    assert wrong(several, request(model="", source_language_code="en")) == {
+        "target_language_code": "required: there is a language that is translated into several",
+    }
+    assert check(request(model="", source_language_code="en"), catalog, SETTINGS).chosen.target == "de"
     route = check(request(model="", source_language_code="FR_X", target_language_code="en-US"), several, SETTINGS)
     assert route.chosen[1:3] == ("fr", "en")
     assert wrong(catalog, request(model="", source_language_code="fr_x", target_language_code="en"))

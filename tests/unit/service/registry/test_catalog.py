@@ -112,7 +112,9 @@ def test_pairs_are_those_that_are_served(catalog, manifest, tokenizer, pivot: st
         32,
         Pipeline(many.translator, mailbox, intake_of(mailbox)),
     )
+    assert not Catalog([*catalog, french]).needs_target()
     served = Catalog([*catalog, many, french], pivot)
+    assert served.needs_target()
     pairs = {(source, target) for source, targets in served.pairs().items() for target in targets}
     targets = {target for model in served for target in model.manifest.target_languages}
     possible = {(source, target) for target in targets for source in served.sources("", target) if source != target}

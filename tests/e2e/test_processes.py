@@ -12,7 +12,9 @@ import pytest
 import requests
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dragoman import Client, Translation
+from dragoman import Translation
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationStub
 from tests.e2e.http_client import call
 from tests.e2e.test_lifecycle import LONGER, MEDIUM, Background, wait_until_decoding
 from tests.server_process import PATIENCE_S, ServerProcess
@@ -50,9 +52,11 @@ def end(process: ServerProcess) -> None:
 
 
 def translate_over_new_connections(process: ServerProcess, text: str) -> None:
-    for _ in range(CONNECTIONS):
-        with Client(process.address, retries=0, timeout_s=PATIENCE_S) as client:
-            assert client.translate(text, model="en-de").text
+    request = pb.TranslateTextRequest(contents=[text], model="en-de")
+    for _ in range(CONNECTIONS):  # a channel after another may get its connection, unless each has a pool of its own
+        with grpc.insecure_channel(process.address, [("grpc.use_local_subchannel_pool", 1)]) as channel:
+            answer = TranslationStub(channel).TranslateText(request, timeout=PATIENCE_S)
+            assert answer.translations[0].translated_text
 
 
 def test_all_protocols_answer_and_both_processes_take_calls(servers: ServerProcess) -> None:

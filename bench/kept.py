@@ -3,8 +3,8 @@
     python -m bench.kept --bundle DIR [--data FILE] [--lost]
 
 What is to be kept stands in square brackets in the data: "Your order [#48213] has been shipped." The model is given
-the sentence without them. A number is kept in German writing, too: 1,234.50 as 1.234,50. Nothing is protected by the
-server, so the figures are those of the model.
+the sentence without them. A number is kept in the writing of another language, too: 1,234.50 as 1.234,50. Nothing is
+protected by the server, so the figures are those of the model.
 """
 
 import argparse
@@ -19,11 +19,12 @@ from bench import frame
 from bench.arguments import add_bundle, input_file
 from bench.frame import ArgumentError, Figures
 from dragoman.bundle import Bundle
+from dragoman.language import several
 from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
 from service.text.translator import Translator
 
-DATA: Final = Path(__file__).parent.parent / "tests" / "data" / "kept.txt"
+DATA: Final = Path(__file__).parent.parent / "tests" / "data"
 _MARKED: Final = re.compile(r"\[([^\]]+)\]")
 _NUMBER: Final = re.compile(r"[-€$£]{0,2}\d[\d.,:/]*")
 _DIGITS: Final = re.compile(r"\d[\d.,:/' \u00a0\u202f]*")
@@ -91,16 +92,19 @@ def main(argv: list[str]) -> int:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", type=input_file, default=DATA, metavar="FILE", help="sentences (%(default)s)")
+    sentences = "sentences (tests/data/kept.en.txt or kept.de.txt, by the language that the model reads)"
+    parser.add_argument("--data", type=input_file, metavar="FILE", help=sentences)
     parser.add_argument("--lost", action="store_true", help="also print what was lost, with the translations")
     add_bundle(parser)
 
 
 def _measure(arguments: argparse.Namespace) -> Figures:
-    sentences = read(arguments.data)
+    bundle = Bundle.open(arguments.bundle)
+    data = arguments.data or _data_of(bundle)
+    sentences = read(data)
     if not sentences:
-        raise ArgumentError(f"argument --data: {arguments.data} is empty")
-    translations = _translated(Bundle.open(arguments.bundle), [sentence.text for sentence in sentences])
+        raise ArgumentError(f"argument --data: {data} is empty")
+    translations = _translated(bundle, [sentence.text for sentence in sentences])
     losses = [lost(sentence, text) for sentence, text in zip(sentences, translations, strict=True)]
     total = Counter(kind_of(text) for sentence in sentences for text in set(sentence.kept))
     missing = Counter(kind_of(text) for texts in losses for text in texts)
@@ -115,6 +119,19 @@ def _measure(arguments: argparse.Namespace) -> Figures:
             if texts
         ]
     return figures
+
+
+def _data_of(bundle: Bundle) -> Path:
+    """Find the sentences in the language of a model.
+
+    Raises:
+        ArgumentError: there are none.
+    """
+    languages = bundle.manifest.source_languages
+    found = [path for code in languages if (path := DATA / f"kept.{code}.txt").is_file()]
+    if not found:
+        raise ArgumentError(f"argument --data: needed, there are no sentences in {several(languages)}")
+    return found[0]
 
 
 def _translated(bundle: Bundle, sources: Sequence[str]) -> list[str]:

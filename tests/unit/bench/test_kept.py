@@ -53,9 +53,10 @@ def test_kinds(text: str, kind: str) -> None:
     assert kind_of(text) == kind
 
 
-def test_the_sentences_of_the_project_have_marks_and_none_twice() -> None:
-    sentences = read(kept.DATA)
-    assert len(sentences) >= 300
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_sentences_of_the_project_have_marks_and_none_twice(language: str) -> None:
+    sentences = read(kept.DATA / f"kept.{language}.txt")
+    assert len(sentences) >= 100
     assert all(sentence.kept and not re.search(r"[\[\]]", sentence.text) for sentence in sentences)
     assert len({sentence.text for sentence in sentences}) == len(sentences)
 

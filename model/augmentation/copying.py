@@ -13,6 +13,7 @@ from model.stand_ins import MOST, STAND_INS
 # Without punctuation and brackets around it.
 _WORD: Final = re.compile(r"(?<!\S)[\"'(\[„“«]*([^\s\"'(\[„“«](?:\S*[^\s\"')\].,;:!?…”“»])?)[\"')\].,;:!?…”“»]*(?!\S)")
 _MARK: Final = re.compile(r"(?<=[^\W_])[,;:.!?](?= )")
+_NAMES_BY_NAMES: Final = 0.7  # the share of names that give way to names, the others to anything
 _END_MARKS: Final = " .!?…:;,"
 _IN_FRONT: Final = ("{} ", "{}: ", "{}, ", "({}) ", "- {} ")
 _BETWEEN: Final = (" {}", " {}", " ({})")
@@ -42,7 +43,11 @@ def stand_ins(pair: Pair, random: Random) -> Pair:
 
 
 def _copied(old: str, random: Random) -> str:
-    return invention.number(random) if old.isdecimal() else invention.copied(random)
+    if old.isdecimal():
+        return invention.number(random)
+    if old.isalpha() and random.random() < _NAMES_BY_NAMES:
+        return invention.name(random)
+    return invention.copied(random)
 
 
 def _put(pair: Pair, count: int, new: Callable[[str, Random], str], random: Random) -> Pair:
@@ -79,7 +84,7 @@ def _shared(source: str, target: str) -> list[_Place]:
 def _is_name(word: str, *, is_first: bool) -> bool:
     """Tell whether a word that both sides have is no common word of both languages; 1 asks for a singular."""
     if word.isalpha():
-        return len(word) > 1 and word[0].isupper() and not is_first
+        return len(word) > 1 and word[0].isupper() and (not is_first or invention.is_first_name(word))
     return len(word) > 1 or (word.isdecimal() and word != "1")
 
 

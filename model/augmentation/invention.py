@@ -12,13 +12,23 @@ _WORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+def is_first_name(word: str) -> bool:
+    """Tell whether a word is one of the first names that are used here."""
+    return word in _WORDS["first_names"]
+
+
+def name(random: Random) -> str:
+    """Make up the name of a person, a place or a company."""
+    return random.choice((_person, _person, _person, _city, _city, _company))(random)
+
+
 def number(random: Random) -> str:
     """Make up a whole number, small ones more often; not 1, after which other words have another form."""
     return str(random.randint(2, 10 ** random.randint(1, 6)))
 
 
 def copied(random: Random) -> str:
-    """Make up a name, an e-mail address, a URL, a version, a placeholder, an order number, a path or a flag."""
+    """Make up a name, an address, a version, a placeholder, a code, a price, a path, a flag or an identifier."""
     return random.choice(_KINDS)(random)
 
 
@@ -31,13 +41,36 @@ def _word(kind: str, random: Random) -> str:
     return random.choice(_WORDS[kind])
 
 
-def _name(random: Random) -> str:
-    first = _word("first_names", random)
-    return f"{first} {_word('last_names', random)}" if random.random() < 0.6 else first
+def _invented(random: Random) -> str:
+    """Make up a word of two or three syllables, with a capital, that no text has: it can only be copied."""
+    syllables = [
+        _word("onsets", random) * (random.random() < 0.9)
+        + _word("vowels", random)
+        + _word("codas", random) * (random.random() < 0.5)
+        for _ in range(random.choice((2, 2, 2, 3)))
+    ]
+    return "".join(syllables).capitalize()
+
+
+def _person(random: Random) -> str:
+    first, last = (
+        _word(kind, random) if random.random() < 0.5 else _invented(random) for kind in ("first_names", "last_names")
+    )
+    return f"{first} {last}" if random.random() < 0.5 else random.choice((first, first, last))
 
 
 def _city(random: Random) -> str:
-    return _word("cities", random)
+    return (
+        _word("cities", random)
+        if random.random() < 0.5
+        else _invented(random) + _word("places", random) * random.randint(0, 1)
+    )
+
+
+def _company(random: Random) -> str:
+    one, other = _word("words", random).capitalize(), _word("words", random).capitalize()
+    own = random.choice((_invented(random), f"{one}{other}", f"{one} {other}"))
+    return own + random.choice(("", "", " GmbH", " AG", " Inc.", " Ltd", " SE"))
 
 
 def _domain(random: Random) -> str:
@@ -48,14 +81,16 @@ def _domain(random: Random) -> str:
 def _email(random: Random) -> str:
     first = _word("first_names", random).lower()
     last = _word("last_names", random).lower().replace("'", "")
-    local = random.choice((f"{first}.{last}", f"{first}{random.randint(1, 99)}", _word("words", random)))
+    local = random.choice(
+        (f"{first}.{last}", f"{first}{random.randint(1, 99)}", _word("words", random), _word("boxes", random))
+    )
     return f"{local}@{_domain(random)}"
 
 
 def _url(random: Random) -> str:
     one, other = _word("words", random), _word("words", random)
     path = random.choice(("", f"/{one}", f"/{one}/{other}?id={random.randint(1, 9999)}", f"/docs/{one}.html"))
-    return random.choice(("https://", "https://www.", "http://", "www.")) + _domain(random) + path
+    return random.choice(("https://", "https://www.", "http://", "www.", "")) + _domain(random) + path
 
 
 def _version(random: Random) -> str:
@@ -73,6 +108,24 @@ def _order(random: Random) -> str:
     return random.choice(("#", "INV-", "AB", "ORD-", "X")) + str(random.randrange(10 ** (digits - 1), 10**digits))
 
 
+def _price(random: Random) -> str:
+    amount = random.randint(1, 10 ** random.randint(1, 4))
+    return random.choice("€€$£") + str(amount) + random.choice(("", "", ".99", ".50", f".{random.randint(10, 99)}"))
+
+
+def _voucher(random: Random) -> str:
+    letters = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
+    parts = ["".join(random.choices(letters, k=random.randint(3, 5))) for _ in range(random.randint(1, 3))]
+    return random.choice((_word("words", random).upper() + str(random.randint(2, 99)), "-".join(parts), "".join(parts)))
+
+
+def _identifier(random: Random) -> str:
+    one, other = _word("variables", random), _word("words", random)
+    return random.choice(
+        (f"{other}_{one}", f"{other}-{random.randint(1, 20)}", f"{other}.{one}()", f"{one}_{other}", f"{other}/{one}")
+    )
+
+
 def _hash(random: Random) -> str:
     return "".join(random.choices("0123456789abcdef", k=random.randint(6, 8)))
 
@@ -86,6 +139,6 @@ def _flag(random: Random) -> str:
 
 
 _KINDS: Final[tuple[Callable[[Random], str], ...]] = (
-    *(_name, _name, _name, _placeholder, _placeholder),
-    *(_city, _email, _url, _version, _order, _hash, _path, _flag),
+    *(_person, _person, _person, _city, _city, _company, _placeholder, _placeholder, _email, _email, _url, _url),
+    *(_price, _price, _voucher, _identifier, _version, _order, _hash, _path, _flag),
 )

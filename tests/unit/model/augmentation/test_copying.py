@@ -17,6 +17,15 @@ def test_shared_words_give_way_to_what_is_copied() -> None:
     assert any("Tilda" not in source for source, _ in made)
 
 
+def test_a_name_gives_way_to_names_most_of_all_and_to_words_that_nobody_has() -> None:
+    made = [copying.copies(("Tom is here.", "Tom ist hier."), Random(seed)) for seed in range(400)]
+    new = [source.removesuffix(" is here.") for source, _ in made if re.fullmatch(r"[^:,()-]+ is here\.", source)]
+    assert all(target.startswith(source.split()[0]) for source, target in made)
+    names = [each for each in new if each.replace(" ", "").isalpha()]
+    assert len(names) > len(new) / 2
+    assert len(set(names)) > 0.8 * len(names)  # no list is that long
+
+
 def test_a_number_gives_way_to_a_number_that_is_not_one() -> None:
     for seed in range(50):
         source, target = copying.copies(("Copy 48 files", "48 Dateien kopieren"), Random(seed))

@@ -59,6 +59,7 @@ class Alignment:
     Attributes:
         source_words: of the source, in their order.
         target_words: of the translation, in their order.
+        source_starts, source_stops, target_starts, target_stops: where each of these begins and ends.
         weights: float [target words, source words], 0 to 1.
     """
 
@@ -72,8 +73,11 @@ class Alignment:
         """
         self.source_words = words(source)
         self.target_words = words(target)
-        of_target = _overlaps(self.target_words, target.spans)
-        of_words = of_target.T @ np.asarray(attention, np.float32) @ _overlaps(self.source_words, source.spans)
+        self.source_starts, self.source_stops = _borders(self.source_words)
+        self.target_starts, self.target_stops = _borders(self.target_words)
+        of_target = _overlaps(self.target_words, self.target_stops, target.spans)
+        of_source = _overlaps(self.source_words, self.source_stops, source.spans)
+        of_words = of_target.T @ np.asarray(attention, np.float32) @ of_source
         given = _shares(of_words, axis=1)
         self.weights: NDArray[np.float32] = np.sqrt(given * _shares(given, axis=0))
 
@@ -93,8 +97,8 @@ class Alignment:
 
     def source_run(self, start: int, stop: int) -> tuple[int, int]:
         """Find the words [first, last) of the source that some characters [start, stop) of it are part of."""
-        first = bisect_right(self.source_words, start, key=lambda word: word[1])
-        return first, max(first, bisect_left(self.source_words, stop, key=lambda word: word[0]))
+        first = bisect_right(self.source_stops, start)
+        return first, max(first, bisect_left(self.source_starts, stop))
 
     def target_run(self, first: int, last: int, free: NDArray[np.bool_] | None = None) -> tuple[int, int] | None:
         """Find the words of the translation that some words of the source became.
@@ -148,20 +152,23 @@ def _shares(amounts: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
 
 def words(side: Side) -> list[Span]:
     """List the words of a text: letters and digits in a row, and single tokens where a script has no blanks."""
-    found: list[Span] = []
-    for word in _WORD.finditer(side.text):
-        start, stop = word.start(), _marks_end(side.text, word.end())
+    text, found = side.text, list[Span]()
+    for word in _WORD.finditer(text):
+        start, stop = word.span()
+        # Combining marks, and what joins characters, are part of the word.
+        while stop < len(text) and (text[stop] in "\u200c\u200d" or unicodedata.category(text[stop])[0] == "M"):
+            stop += 1
         if found and found[-1][1] == start:  # they are joined by marks, as in Hindi
             start = found.pop()[0]
         found.append((start, stop))
+    if _IN_UNSPACED.search(text) is None:
+        return found
     return [part for word in found for part in _parts(side, *word)]
 
 
-def _marks_end(text: str, place: int) -> int:
-    """Find the end of combining marks, and of what joins characters."""
-    while place < len(text) and (text[place] in "\u200c\u200d" or unicodedata.category(text[place])[0] == "M"):
-        place += 1
-    return place
+def _borders(words: Sequence[Span]) -> tuple[list[int], list[int]]:
+    """List where each word begins, and where each ends."""
+    return [start for start, _ in words], [stop for _, stop in words]
 
 
 def _parts(side: Side, start: int, stop: int) -> Iterator[Span]:
@@ -179,11 +186,11 @@ def _parts(side: Side, start: int, stop: int) -> Iterator[Span]:
         start = cut
 
 
-def _overlaps(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np.float32]:
+def _overlaps(words: Sequence[Span], stops: Sequence[int], spans: Sequence[Span]) -> NDArray[np.float32]:
     """Compute [tokens, words]: how much of each token is part of each word; a token of no word has 0."""
     parts = np.zeros((len(spans), len(words)), np.float32)
     for token, (start, stop) in enumerate(spans):
-        word = bisect_right(words, start, key=lambda word: word[1])
+        word = bisect_right(stops, start)
         while word < len(words) and words[word][0] < stop:
             parts[token, word] = min(stop, words[word][1]) - max(start, words[word][0])
             word += 1

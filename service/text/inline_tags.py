@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from service.text import tag_guess, tag_layout
 from service.text.alignment import Alignment
-from service.text.mark import InlineTag, overlap
+from service.text.mark import InlineTag, overlap, partners
 
 # In a sentence, that are placed by its words one by one: more take too long.
 _MOST_MARKS: Final = 2_000
@@ -37,7 +37,8 @@ class TaggedText(NamedTuple):
             alignment: of both; None: nobody knows which word became which.
         """
         # Elements that overlap cannot move by themselves: their tags have to keep their order.
-        has_order = translation == self.text or len(self.marks) > _MOST_MARKS or overlap(self.marks)
+        marks = self.marks
+        has_order = translation == self.text or len(marks) > _MOST_MARKS or overlap(marks, partners(marks))
         if alignment is None or has_order:
             placed = tag_guess.placed(self.text, self.marks, translation)
         else:

@@ -60,10 +60,14 @@ def partners(marks: Sequence[InlineTag]) -> list[int | None]:
     return found
 
 
-def overlap(marks: Sequence[InlineTag]) -> bool:
-    """Tell whether an element lacks its other end inside another one, as in <b>one <i>two</b> three</i>."""
+def overlap(marks: Sequence[InlineTag], ends: Sequence[int | None]) -> bool:
+    """Tell whether an element lacks its other end inside another one, as in <b>one <i>two</b> three</i>.
+
+    Args:
+        ends: as `partners` gives them.
+    """
     depth = 0
-    for index, (mark, end) in enumerate(zip(marks, partners(marks), strict=True)):
+    for index, (mark, end) in enumerate(zip(marks, ends, strict=True)):
         if end is not None:
             depth += 1 if end > index else -1
         elif mark.name and depth:

@@ -128,7 +128,7 @@ def parse(html: str) -> Iterator[str | Block]:
         token, source = tokens[index]
         name = token.tag or ""
         begun, index = index, index + 1
-        if _is_kept(token):
+        if token.type is TokenType.START_TAG and _is_kept(token):
             index = ends[begun] + 1
             source = "".join(source for _, source in tokens[begun:index])
             content = "" if name in _UNSEEN else "".join(_text(*token) for token in tokens[begun:index])
@@ -137,8 +137,11 @@ def parse(html: str) -> Iterator[str | Block]:
             if ended and name in _INLINE and (KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
                 block.mark(source, content=content)
                 continue
-        elif token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE):
-            block.write(_text(token, source), source)
+        elif token.type is TokenType.TEXT:
+            block.write(source.translate(BLANKS), source)
+            continue
+        elif token.type is TokenType.CHARACTER_REFERENCE:
+            block.write(token.data or "", source)
             continue
         elif name in _INLINE or (not name and token.type is not TokenType.DOCTYPE):
             block.mark(source, closes=token.type is TokenType.END_TAG, name="" if name in _VOID else name)
@@ -189,7 +192,7 @@ def _without_gaps(
     """
     gaps: list[int] = []
     moved = []
-    for mark, following in zip(marks, [*(mark.place for mark in marks[1:]), -1], strict=False):
+    for mark, following in zip(marks, [*[mark.place for mark in marks[1:]], -1], strict=False):
         place = mark.place
         moved.append(mark._replace(place=place - len(gaps)))
         alone = not (mark.name or mark.closes or mark.width) and place != following
@@ -206,8 +209,9 @@ def _without_gaps(
 def _joined(marks: Sequence[InlineTag]) -> list[InlineTag]:
     """Join marks in one place, but for those of elements that hold text: one that closes and one that does not stay."""
     joined: list[tuple[InlineTag, list[str]]] = []  # the sources of each, still to be joined
-    all_matter = overlap(marks)
-    for mark, end in zip(marks, partners(marks), strict=True):
+    ends = partners(marks)
+    all_matter = overlap(marks, ends)
+    for mark, end in zip(marks, ends, strict=True):
         holds = all_matter or (end is not None and marks[end].place != mark.place)
         bare = mark._replace(source="", name=mark.name if holds else "")
         if joined and not bare.name and joined[-1][0] in (bare, bare._replace(closes=False)):
@@ -236,10 +240,8 @@ def _text(token: Token, source: str) -> str:
 
 
 def _is_kept(token: Token) -> bool:
-    """Tell whether a token begins an element that is not to be translated."""
-    if token.type is not TokenType.START_TAG or token.tag in _VOID:
-        return False
-    return (
+    """Tell whether the element that a tag begins is not to be translated."""
+    return token.tag not in _VOID and (
         token.tag in _KEPT
         or (token.attr("translate") or "").lower() == "no"
         or "notranslate" in (token.attr("class") or "").split()

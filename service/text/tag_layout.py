@@ -9,12 +9,16 @@ import re
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.text.alignment import Alignment, Span
 from service.text.mark import InlineTag, Placed, partners
+
+_TARGET: Final = attrgetter("target")
+_SHARE: Final = itemgetter(0)
 
 
 def placed(text: str, marks: Sequence[InlineTag], translation: str, alignment: Alignment) -> Iterator[Placed]:
@@ -160,10 +164,9 @@ class _Level:
         self._pair = pair
         self._alignment = pair.alignment
         self._low, self._high = element.target
-        theirs = pair.alignment.target_words
-        self._first = bisect_right(theirs, self._low, key=lambda word: word[1])
-        self._last = max(self._first, bisect_left(theirs, self._high, key=lambda word: word[0]))
-        self._free = np.zeros(len(theirs), np.bool_)
+        self._first = bisect_right(pair.alignment.target_stops, self._low)
+        self._last = max(self._first, bisect_left(pair.alignment.target_starts, self._high))
+        self._free = np.zeros(len(pair.alignment.target_words), np.bool_)
         self._free[self._first : self._last] = True
         self._taken: list[Span] = []  # in their order, without empty ones
 
@@ -172,7 +175,7 @@ class _Level:
         rest = [item for item in self._element.inside if not self._place_exactly(item)]
         rest = self._place_around_words(rest)
         self._place_beside_words(rest)
-        self._element.inside.sort(key=lambda item: item.target)
+        self._element.inside.sort(key=_TARGET)
 
     def _place_exactly(self, item: _Item) -> bool:
         """Place a part of a word that the translation has too, or what is kept and stands there; tells if it did."""
@@ -188,9 +191,8 @@ class _Level:
             return False
         item.target = found
         insort(self._taken, found)
-        theirs = self._alignment.target_words
-        first = bisect_right(theirs, found[0], key=lambda word: word[1])
-        self._free[first : bisect_left(theirs, found[1], key=lambda word: word[0])] = False
+        first = bisect_right(self._alignment.target_stops, found[0])
+        self._free[first : bisect_left(self._alignment.target_starts, found[1])] = False
         return True
 
     def _is_untaken(self, span: Span) -> bool:
@@ -208,14 +210,14 @@ class _Level:
             if words and run:
                 share = self._alignment.weights[slice(*run), slice(*words)].sum()
                 wanted.append((share, _Run(run, words, item)))
-        wanted.sort(key=lambda each: each[0], reverse=True)
+        wanted.sort(key=_SHARE, reverse=True)
         runs = []
         for _, (target, source, item) in wanted:
             run = target if self._free[slice(*target)].all() else self._alignment.target_run(*source, self._free)
             if run is not None:
                 self._free[slice(*run)] = False
                 runs.append(_Run(run, source, item))
-        self._spread(sorted(runs, key=lambda run: run.target))
+        self._spread(sorted(runs, key=_TARGET))
         around = {id(run.item) for run in runs}
         return [item for item in items if id(item) not in around]
 
@@ -232,7 +234,7 @@ class _Level:
             begin = min(max(begin, low), high)
             low = max(min(end, high), begin)
             item.target = begin, low
-        self._taken = sorted([*self._taken, *(span for *_, item in runs if (span := item.target)[0] < span[1])])
+        self._taken = sorted([*self._taken, *[span for *_, item in runs if (span := item.target)[0] < span[1]]])
 
     def _place_beside_words(self, items: Sequence[_Item]) -> None:
         """Place what holds no word, or has no room for its words: in its order, outside of all that is placed."""
@@ -254,8 +256,8 @@ class _Level:
         """Find the place behind the word in front of an item, or in front of the word behind it."""
         place, (low, high) = item.source[0], self._element.source
         ours = self._alignment.source_words
-        preceding = bisect_left(ours, place, key=lambda word: word[0]) - 1
-        following = bisect_right(ours, place, key=lambda word: word[1])
+        preceding = bisect_left(self._alignment.source_starts, place) - 1
+        following = bisect_right(self._alignment.source_stops, place)
         if self._first < self._last and not self._follows(item) and following < len(ours) and ours[following][0] < high:
             return self._pair.before(place, following, self._clearest(following))
         if self._first < self._last and preceding >= 0 and ours[preceding][1] > low:

@@ -57,6 +57,12 @@ def _processes(value: Any) -> Any:
     return cores.available() if value == "auto" else value
 
 
+def _listed(value: Any) -> Any:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+# Texts, or one text with commas between them, as in a flag and in the environment.
+Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 # A number of seconds, or one with the unit behind it.
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(le=MAX_DURATION_S, allow_inf_nan=False)]
 
@@ -81,13 +87,13 @@ class Settings(BaseSettings):
         description="where HTTP listens, host:port (port 0: any free port), with the certificates and keys of gRPC; "
         "none: nowhere",
     )
-    http_origins: str = Field(
-        "",
+    http_origins: Texts = Field(
+        (),
         description="origins of web pages of others that may call over HTTP (CORS), separated by commas, such as "
         "https://www.example.com; *: any",
     )
-    http_trusted_proxies: str = Field(
-        "",
+    http_trusted_proxies: Texts = Field(
+        (),
         description="networks of proxies, separated by commas, such as 10.0.0.0/8, whose X-Forwarded-For over HTTP "
         "says who calls, and X-Forwarded-Proto by which scheme",
     )
@@ -102,7 +108,7 @@ class Settings(BaseSettings):
         description="CA bundle (PEM file) used to verify client certificates; enables mTLS",
     )
     api_keys: str = Field("", description="TOML file of API keys; every call must then have one of them")
-    models: Annotated[tuple[str, ...], NoDecode] = Field(
+    models: Texts = Field(
         (str(DEFAULT_MODELS),),
         description="names of models, separated by commas: a bundle, a folder with bundles at any depth, a folder that "
         "dragoman import reads, a model of the hub (OWNER/NAME), firefox:SOURCE-TARGET or firefox:all; by default the "
@@ -129,8 +135,8 @@ class Settings(BaseSettings):
         description="seconds without a call after which a model leaves the memory; each is loaded when a call needs it "
         "(0: models stay; with firefox:all and no model_memory_mb 300)",
     )
-    pinned_models: str = Field(
-        "",
+    pinned_models: Texts = Field(
+        (),
         validate_default=True,
         description="names of models, separated by commas, that are loaded at the start and stay",
     )
@@ -292,22 +298,21 @@ class Settings(BaseSettings):
     @field_validator("models", mode="before")
     @classmethod
     def _are_names(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return (value,) if Path(value).exists() else tuple(_listed(value))
-        return (str(value),) if isinstance(value, Path) else value
+        is_one = isinstance(value, Path) or (isinstance(value, str) and Path(value).exists())
+        return (str(value),) if is_one else value
 
     @field_validator("http_origins")
     @classmethod
-    def _are_origins(cls, value: str) -> str:
-        for origin in _listed(value):
+    def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
             if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^\s/,]+", origin):
                 raise ValueError("must be origins such as https://www.example.com, separated by commas, or *")
         return value
 
     @field_validator("http_trusted_proxies")
     @classmethod
-    def _are_networks(cls, value: str) -> str:
-        for network in _listed(value):
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for network in value:
             try:
                 ipaddress.ip_network(network)
             except ValueError as error:
@@ -326,8 +331,8 @@ class Settings(BaseSettings):
 
     @field_validator("pinned_models")
     @classmethod
-    def _goes_with_a_budget(cls, value: str, info: ValidationInfo) -> str:
-        if _listed(value) and not (info.data.get("model_memory_mb") or info.data.get("keep_alive_s")):
+    def _goes_with_a_budget(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if value and not (info.data.get("model_memory_mb") or info.data.get("keep_alive_s")):
             raise ValueError("must be left out where there is no model_memory_mb and no keep_alive_s: all models stay")
         return value
 
@@ -375,21 +380,6 @@ class Settings(BaseSettings):
         return list(map(Path, self.models))
 
     @property
-    def http_origin_list(self) -> list[str]:
-        """The origins of `http_origins`."""
-        return _listed(self.http_origins)
-
-    @property
-    def http_trusted_proxy_list(self) -> list[str]:
-        """The networks of `http_trusted_proxies`."""
-        return _listed(self.http_trusted_proxies)
-
-    @property
-    def pinned_model_list(self) -> list[str]:
-        """The names of `pinned_models`."""
-        return _listed(self.pinned_models)
-
-    @property
     def max_unary_text_bytes(self) -> int:
         """What the texts of a call may have together that is answered with one message.
 
@@ -421,10 +411,6 @@ def load(flags: Mapping[str, Any] | None = None, *, other_variables: Collection[
         return Settings(**(flags or {}))
     except ValidationError as error:
         raise SettingsError("; ".join(map(_describe, error.errors()))) from error
-
-
-def _listed(value: str) -> list[str]:
-    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:

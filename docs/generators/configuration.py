@@ -39,7 +39,7 @@ def _tables() -> str:
 def _row(name: str, field: FieldInfo) -> tuple[str, ...]:
     flag = name.replace("_", "-")
     flags = f"`--{flag}`, `--no-{flag}`" if field.annotation is bool else f"`--{flag}`"
-    default = "none" if field.default == "" else f"`{_shown(field.default)}`"
+    default = "none" if field.default in ("", ()) else f"`{_shown(field.default)}`"
     return flags, f"`{PREFIX}{name.upper()}`", _values(field), default, field.description or ""
 
 

@@ -24,7 +24,7 @@ class IdleModels:
 
     def __init__(self, settings: Settings, registry: ModelRegistry) -> None:
         self._keep_s = settings.keep_alive_s
-        self._pinned = frozenset(settings.pinned_model_list)
+        self._pinned = frozenset(settings.pinned_models)
         self._registry = registry
         self._stopped = asyncio.Event()
 

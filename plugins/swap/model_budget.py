@@ -22,7 +22,7 @@ class ModelBudget:
 
     def __init__(self, settings: Settings) -> None:
         self.bytes: Final = settings.model_memory_mb * MEGABYTE
-        self.pinned: Final = frozenset(settings.pinned_model_list)
+        self.pinned: Final = frozenset(settings.pinned_models)
 
     @property
     def bounded(self) -> bool:

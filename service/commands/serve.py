@@ -130,7 +130,7 @@ def _allow_descriptors(settings: Settings) -> None:
 
 def _add_setting(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
     """Add the flag of a setting, whose value is checked later, with that of its variable."""
-    flag, default = f"--{name.replace('_', '-')}", "none" if field.default == "" else field.default
+    flag, default = f"--{name.replace('_', '-')}", "none" if field.default in ("", ()) else field.default
     default = ", ".join(default) if isinstance(default, tuple) else default
     text = f"{field.description} (default {default}; {PREFIX}{name.upper()})".replace("%", "%%")
     if field.annotation is bool:

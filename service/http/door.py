@@ -63,7 +63,7 @@ class Door:
         self._address = settings.http_address
         self._scheme = "http" if certificates is None else "https"
         self._warn = partial(exposure.warn, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
-        proxies = TrustedProxies(settings.http_trusted_proxy_list)
+        proxies = TrustedProxies(settings.http_trusted_proxies)
         calls = Calls(handlers, settings.max_request_bytes, proxies)
         methods = Methods(handlers, calls)
         parts = HttpParts(settings, metrics, gate, handlers, calls, methods)
@@ -72,7 +72,7 @@ class Door:
             routes += make(parts)
         self._has_page = any(isinstance(route, Route) and route.path == "/" for route in routes)
         self._connections = Connections(
-            application.make(routes, settings.http_origin_list, [] if asks_for_keys else [_guard(settings, proxies)]),
+            application.make(routes, settings.http_origins, [] if asks_for_keys else [_guard(settings, proxies)]),
             settings,
             None if certificates is None else lambda: certificates.value.for_http,
             proxies,
@@ -105,4 +105,4 @@ class Door:
 def _guard(settings: Settings, proxies: TrustedProxies) -> Middleware:
     """Make what a server without keys refuses of browsers."""
     only_loopback = bool(settings.http_address) and is_loopback(Address.parse(settings.http_address).host)
-    return Middleware(BrowserGuard, settings.http_origin_list, proxies, only_loopback=only_loopback)
+    return Middleware(BrowserGuard, settings.http_origins, proxies, only_loopback=only_loopback)

@@ -31,6 +31,15 @@ def test_an_empty_variable_means_the_default(monkeypatch: pytest.MonkeyPatch) ->
     assert load().slots == 32
 
 
+def test_lists_are_texts_with_commas_between_them_in_flags_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_HTTP_TRUSTED_PROXIES", "10.0.0.0/8, ::1,")
+    settings = load({"http_origins": "https://a.example,*"})
+    assert settings.http_origins == ("https://a.example", "*")
+    assert settings.http_trusted_proxies == ("10.0.0.0/8", "::1")
+    assert settings.pinned_models == ()
+    assert load({"http_origins": ("*",)}).http_origins == ("*",)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
@@ -76,7 +85,7 @@ def test_a_beam_has_slots_for_its_hypotheses() -> None:
 
 def test_models_are_pinned_in_a_budget_of_memory_that_is_measured() -> None:
     bounded = load({"model_memory_mb": "100", "pinned_models": "en-de, de-en"})
-    assert bounded.pinned_model_list == ["en-de", "de-en"]
+    assert bounded.pinned_models == ("en-de", "de-en")
     with pytest.raises(
         SettingsError, match=r"\(--pinned-models\): must be left out where there is no model_memory_mb and"
     ):

@@ -31,7 +31,7 @@ def test_every_setting_is_a_flag_and_is_printed(capsys: pytest.CaptureFixture[st
 
 
 def _flag(name: str, value: object) -> str:
-    flag, value = name.replace("_", "-"), value[0] if isinstance(value, tuple) else value
+    flag, value = name.replace("_", "-"), ",".join(value) if isinstance(value, tuple) else value
     return f"--{'' if value else 'no-'}{flag}" if isinstance(value, bool) else f"--{flag}={value}"
 
 

@@ -225,12 +225,6 @@ class Settings(BaseSettings):
     max_connections: int = Field(
         800, ge=1, le=2**31 - 1, description="maximum number of open connections; new ones beyond that are closed"
     )
-    max_connection_calls: int = Field(
-        1024,
-        ge=1,
-        le=2**31 - 1,
-        description="maximum number of running calls per connection; the client keeps further ones waiting",
-    )
     max_host_connections: int = Field(
         0,
         ge=0,

@@ -33,6 +33,8 @@ PING_TIMEOUT_S: Final = 20.0
 MIN_PING_PERIOD_S: Final = 20.0
 # gRPC's own hard limit: room for a key, trace context and baggage. Its softer one refuses some calls by chance.
 MAX_METADATA_BYTES: Final = 16_384
+# Of one connection; the client keeps further calls waiting. A shared channel of a busy client stays far below.
+MAX_CONNECTION_CALLS: Final = 1_024
 _INT_MAX: Final = 2**31 - 1
 _STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have ended; a busy machine needs seconds
 
@@ -121,7 +123,7 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
         ("grpc.max_receive_message_length", min(2 * settings.max_request_bytes, _INT_MAX)),
         ("grpc.max_send_message_length", -1),
         ("grpc.max_allowed_incoming_connections", settings.max_connections),
-        ("grpc.max_concurrent_streams", settings.max_connection_calls),
+        ("grpc.max_concurrent_streams", MAX_CONNECTION_CALLS),
         ("grpc.max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.server_handshake_timeout_ms", _ms(HANDSHAKE_TIMEOUT_S)),

@@ -38,7 +38,10 @@ _WORST_FIRST: Final = (FinishReason.LENGTH, FinishReason.REPETITION)
 
 def worst(reasons: Collection[FinishReason | None]) -> FinishReason:
     """Choose the end that matters most, of translations that become one text."""
-    return next((reason for reason in _WORST_FIRST if reason in reasons), FinishReason.EOS)
+    for reason in _WORST_FIRST:
+        if reason in reasons:
+            return reason
+    return FinishReason.EOS
 
 
 # How much one token of a translation looked at each token of the source, [source tokens]; they add up to 1.
@@ -195,16 +198,13 @@ class Decode:
             self.fail(DeadlineExceededError(f"the deadline passed before {done}"), now_s)
         elif self.cancel_requested:
             self.finish(FinishReason.CANCELLED, now_s)
-        return self.finished
+        else:
+            return self.finished
+        return True
 
     def fail_alone(self, now_s: float) -> None:
         """End it because a graph fails on it, and on it alone."""
         self.fail(TextFailedError("the engine fails on this text"), now_s)
-
-
-def cost(decodes: Iterable[Decode]) -> int:
-    """Add up the costs of some."""
-    return sum([decode.cost for decode in decodes])
 
 
 def raise_first(decodes: Iterable[Decode]) -> None:

@@ -172,8 +172,8 @@ class RequestOptions(NamedTuple):
         priority: among all that wait.
         source_language: that the model knows the texts' language by; "": not told, or the only one.
         target_language: likewise.
-        html: whether the texts are HTML, whose tags are kept.
-        xml: what the tags of texts mean that are XML, whose tags are kept, too; None: they are not.
+        has_tags: whether the texts are HTML or XML, whose tags are kept.
+        xml: what the tags of XML mean; None: the texts are none.
         all_or_nothing: whether a text that cannot be translated ends the call.
         alternatives: how many of the best translations of each text are wanted, itself being the first.
         mean_log_probability: whether the mean log-probability of each text is told.
@@ -191,7 +191,7 @@ class RequestOptions(NamedTuple):
     priority: Priority = Priority.INTERACTIVE
     source_language: str = ""
     target_language: str = ""
-    html: bool = False
+    has_tags: bool = False
     xml: XmlTags | None = None
     all_or_nothing: bool = False
     alternatives: int = 0
@@ -200,8 +200,3 @@ class RequestOptions(NamedTuple):
     quality_estimate: bool = False
     prefix_ids: tuple[int, ...] = ()
     terms: Terms | None = None
-
-    @property
-    def has_tags(self) -> bool:
-        """Whether the texts have tags, which are kept."""
-        return self.html or self.xml is not None

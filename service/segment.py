@@ -4,7 +4,7 @@ import dataclasses
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman.errors import DragomanError
 from service.constraints import Constraints
@@ -18,6 +18,22 @@ class Origin(enum.Enum):
     DECODED = "the engine decoded it"
     CACHED = "it was kept from earlier"
     COALESCED = "the decode of an identical segment was shared"
+
+
+class Times(NamedTuple):
+    """When a segment came so far; None: it has not yet.
+
+    Attributes:
+        admitted_s: when an engine thread took it.
+        encoded_s: when its encoder memory was there.
+        first_token_s: when its first token was decoded.
+        finished_s: when it ended.
+    """
+
+    admitted_s: float | None
+    encoded_s: float | None
+    first_token_s: float | None
+    finished_s: float | None
 
 
 _NOT_SUBMITTED: Final = Decode([], 0)
@@ -152,25 +168,13 @@ class Segment:
         """Why it failed; None if it did not."""
         return self.decode.error
 
-    @property
-    def admitted_s(self) -> float | None:
-        """When an engine thread took it."""
-        return self._own(self.decode.admitted_s)
-
-    @property
-    def encoded_s(self) -> float | None:
-        """When its encoder memory was there."""
-        return self._own(self.decode.encoded_s)
-
-    @property
-    def first_token_s(self) -> float | None:
-        """When its first token was decoded."""
-        return self._own(self.decode.first_token_s)
-
-    @property
-    def finished_s(self) -> float | None:
-        """When it ended."""
-        return self._own(self.decode.finished_s)
+    def times(self) -> Times:
+        """Give the times of its decode as its own: none is earlier than its submission."""
+        decode, since_s = self.decode, self.submitted_s
+        times = Times(decode.admitted_s, decode.encoded_s, decode.first_token_s, decode.finished_s)
+        if since_s is None:
+            return times
+        return Times(*[None if time_s is None else max(time_s, since_s) for time_s in times])
 
     def _own_hypothesis(self) -> Hypothesis:
         """Make a hypothesis of its translation: of a decode that lists none."""
@@ -187,9 +191,3 @@ class Segment:
             decode.decoded_tokens,
             tuple(decode.attention),
         )
-
-    def _own(self, time_s: float | None) -> float | None:
-        """Give a time of its decode as its own: no earlier than its submission."""
-        if time_s is None or self.submitted_s is None:
-            return time_s
-        return max(time_s, self.submitted_s)

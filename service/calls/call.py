@@ -201,10 +201,11 @@ class Call:
         if segment.finished and segment in text.unfinished:
             del text.unfinished[segment]
             self._unfinished -= 1
-            self._record.note(segment)
-            if (first_token_s := segment.first_token_s) is not None and segment.submitted_s is not None:
-                self._metrics.time_to_first_token_seconds.observe(first_token_s - segment.submitted_s)
-            if (error := segment.error) is not None:
+            times = segment.times()
+            self._record.note(segment, times)
+            if times.first_token_s is not None and segment.submitted_s is not None:
+                self._metrics.time_to_first_token_seconds.observe(times.first_token_s - segment.submitted_s)
+            if (error := segment.decode.error) is not None:
                 self._note_failed(number, error)
             if text.read and not text.unfinished:
                 self._finished.add(number)
@@ -238,7 +239,7 @@ class Call:
         self._metrics.cancelled_segments_total.inc(len(segments))
         self._intake.cancel(segments)
         for segment in segments:
-            self._record.note(segment)
+            self._record.note(segment, segment.times())
 
     def _pop_unfinished(self) -> list[Segment]:
         """Give segments that have not ended, a slice at most, which are of no text any more."""

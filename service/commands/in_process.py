@@ -164,7 +164,7 @@ def _translator(
         decoding=Decoding.of(beam_size=size, length_penalty=penalty, alternatives=alternatives, sampling=sampling),
         source_language=source,
         target_language=target,
-        html=html,
+        has_tags=html,
         alternatives=alternatives,
         alignments=alignments,
         quality_estimate=quality_estimate,

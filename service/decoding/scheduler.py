@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +32,6 @@ class StepPlan:
     ended: Sequence[Decode] = ()
 
 
-_NO_CHANGE: Final = StepPlan()
-
-
 @dataclass
 class StepResult:
     """What one step did, and what is to be done with the slots, in this order.
@@ -47,6 +43,7 @@ class StepResult:
         moves: of the slots whose segments finished, see `Scheduler`.
         progressed: segments to tell somebody about.
         tokens: target tokens decoded.
+        changes_slots: whether anything is to be done with the slots.
     """
 
     copies: list[tuple[int, int, int]] = field(default_factory=list)
@@ -55,6 +52,7 @@ class StepResult:
     moves: list[Move] = field(default_factory=list)
     progressed: list[Decode] = field(default_factory=list)
     tokens: int = 0
+    changes_slots: bool = False
 
 
 class Scheduler:
@@ -62,6 +60,10 @@ class Scheduler:
 
     Slots are kept dense: where one is released, the last one's segment moves into it. These moves are told to the owner
     of the slots' rows, one for each released slot.
+
+    Attributes:
+        active: the segments, by slot.
+        is_plain: whether every segment takes its most probable tokens, and asks for nothing else of a step.
     """
 
     def __init__(self, slots: int, eos_id: int, on_failure: Callable[[Exception], None] = lambda error: None) -> None:
@@ -80,23 +82,16 @@ class Scheduler:
         self._searches: dict[Decode, Search] = {}
         self._choosers: dict[Decode, Choose] = {}
         self.active: list[Decode] = []
+        self.is_plain = True
 
     @property
     def free(self) -> int:
         """Slots without a segment, and that no search will need."""
         return self._slots - len(self.active) - sum([search.reserved for search in self._searches.values()])
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether every segment takes its most probable tokens, and asks for nothing else of a step."""
-        return not (self._choosers or self._scored or self._searches or self._aligned)
-
     def plan(self, arrivals: Sequence[Decode], now_s: float) -> StepPlan:
         """Drop segments that nobody waits for any more, and admit the other arrivals."""
-        places = expired_or_cancelled(self.active, now_s)
-        if not (places or arrivals):
-            return _NO_CHANGE
-        dropped = dict.fromkeys([self.active[slot] for slot in places])
+        dropped = dict.fromkeys([self.active[slot] for slot in expired_or_cancelled(self.active, now_s)])
         ended = [decode for decode in dropped if decode.end_early(now_s)]
         moves, admitted = list[Move](), list[Decode]()
         if ended:
@@ -127,6 +122,7 @@ class Scheduler:
             self._scored.add(decode)
         if decode.decoding.wants_attention:
             self._aligned.add(decode)
+        self._note_kinds()
         return slot
 
     def choose(
@@ -232,6 +228,7 @@ class Scheduler:
                 result.progressed.append(decode)
         if done:
             result.moves = self._release(done)
+        result.changes_slots = bool(done or result.forced or result.copies or result.forks)
         return result
 
     def _note(self, selection: Selection) -> Sequence[int | None]:
@@ -311,6 +308,7 @@ class Scheduler:
         self._aligned.clear()
         self._searches.clear()
         self._choosers.clear()
+        self._note_kinds()
         return active
 
     def _release(self, slots: list[int]) -> list[Move]:
@@ -328,7 +326,11 @@ class Scheduler:
             moves.append((len(self.active), slot))
             self._searches.pop(decode, None)
             self._choosers.pop(decode, None)
+        self._note_kinds()
         return moves
+
+    def _note_kinds(self) -> None:
+        self.is_plain = not (self._choosers or self._scored or self._searches or self._aligned)
 
 
 def _next_forced(decode: Decode) -> tuple[int, bool]:

@@ -73,17 +73,25 @@ class DecodeBatch:
         Raises:
             Exception: runs fail whatever the segment: the engine is broken.
         """
-        arrivals = self._take(wait=wait and not self.busy)
+        arrivals = self._take(wait=wait and not (self._scheduler.active or self._memory_of))
         if arrivals is None:
             return False
-        self._began_s = time.monotonic()
+        self._began_s = now_s = time.monotonic()
         try:
-            self._work(arrivals, self._began_s)
+            if arrivals or expired_or_cancelled(self._scheduler.active, now_s):
+                self._change(arrivals, now_s)
+            if self._memory_of:
+                self._admit()
+            if self._scheduler.active:
+                self._decode()
+            elif self._shown:
+                self._show_active()
         finally:
             self._began_s = None
         return True
 
-    def _work(self, arrivals: list[Decode], now_s: float) -> None:
+    def _change(self, arrivals: list[Decode], now_s: float) -> None:
+        """Encode what has come, and let go of what nobody waits for any more."""
         self._arrivals = arrivals
         plan = self._scheduler.plan(arrivals, now_s)
         if plan.ended:
@@ -94,12 +102,6 @@ class DecodeBatch:
         if plan.admitted:
             self._encode(plan.admitted)
         self._arrivals = []
-        if self._memory_of:
-            self._admit()
-        if self._scheduler.active:
-            self._decode()
-        else:
-            self._show_active()
 
     @property
     def step_age_s(self) -> float:
@@ -156,7 +158,8 @@ class DecodeBatch:
         """
         free, room = self._scheduler.free - self._ready.slots, 0
         if free > 0:
-            room = free + (AHEAD if self._mailbox.waiting_clients < 2 else AHEAD_OF_SEVERAL)
+            waiting = self._mailbox.waiting
+            room = free + (AHEAD_OF_SEVERAL if waiting.slots and waiting.clients > 1 else AHEAD)
         demand = max(0, min(free, HANDFUL - len(self._scheduler.active) - self._ready.slots))
         taken = self._mailbox.take(self._worker, room, wait=wait, demand=demand, source_tokens=RUN_TOKENS)
         if room:
@@ -218,18 +221,19 @@ class DecodeBatch:
         now_s = time.monotonic()
         result = self._scheduler.commit(selection, now_s)
         try:
-            decode_step.apply(self.runner, result)
+            if result.changes_slots:
+                decode_step.apply(self.runner, result)
         finally:  # what has ended is told, whatever becomes of the slots
             # Counted first: an answer is in the metrics when its caller has it.
             self._metrics.decode_step_duration_seconds.observe(now_s - start_s)
             self._metrics.decode_batch_slots.observe(rows)
             self._metrics.target_tokens_total.inc(result.tokens)
-            self._show_active()
+            if len(self._scheduler.active) != self._shown:
+                self._show_active()
             if result.progressed:
                 self._mailbox.deliver(result.progressed)
 
     def _show_active(self) -> None:
         active = len(self._scheduler.active)
-        if active != self._shown:
-            self._metrics.slots_active.inc(active - self._shown)
-            self._shown = active
+        self._metrics.slots_active.inc(active - self._shown)
+        self._shown = active

@@ -46,7 +46,7 @@ def options_of(
         priority=priority_of(asked),
         source_language=chosen.source,
         target_language=chosen.target,
-        html=asked.mime_type == HTML,
+        has_tags=asked.mime_type in (HTML, XML),
         xml=_xml_tags(wanted.xml_tags) if asked.mime_type == XML else None,
         alternatives=wanted.alternatives,
         mean_log_probability=wanted.mean_log_probability,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from dragoman.errors import DragomanError
-from service.decode import Decode, cost
+from service.decode import Decode
 from service.options import Priority, RequestOptions
 from service.queue import admission_rules as rules
 from service.queue.admission_rules import QueueLimits, Room, WaitEstimate
@@ -76,8 +76,9 @@ class Admission:
             DragomanError: the engine has failed.
         """
         with self._lock:
-            self._check_open()
-            if not self._waiting and not self._running and not self._reservations:
+            if self._refusal is not None:
+                raise self._refusal.with_traceback(None)  # else it would grow with every caller
+            if not (self._waiting.slots or self._running or self._reservations):
                 return
             tokens = self._tokens_of(text_bytes, options.decoding.beam_size)
             self._check_room(Load(tokens, text_bytes), options.client, options.priority)
@@ -120,12 +121,13 @@ class Admission:
             DrainingError: the queue is closed.
             DragomanError: the engine has failed.
         """
-        self._check_open()
-        load = Load.of(decodes)
-        if decodes and not again:
-            self._check_room(load, decodes[0].client, decodes[0].priority, let_in=let_in)
-        if load.text_bytes:
-            self._tokens_per_byte.add(sum([decode.tokens for decode in decodes]), load.text_bytes)
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)  # else it would grow with every caller
+        # Where nothing waits, any request has room: see `admission_rules.check_room`.
+        if (self._waiting.slots or self._reservations) and decodes and not again:
+            self._check_room(Load.of(decodes), decodes[0].client, decodes[0].priority, let_in=let_in)
+        if text_bytes := sum([decode.text_bytes for decode in decodes]):
+            self._tokens_per_byte.add(sum([decode.tokens for decode in decodes]), text_bytes)
 
     def note_taken(self, decodes: Sequence[Decode], *, saturated: bool) -> None:
         """Count decodes that have left the queue to run; under the lock.
@@ -135,12 +137,12 @@ class Admission:
             saturated: whether the engine has all that it can take.
         """
         self._running += len(decodes)
-        self._running_tokens += cost(decodes)
+        self._running_tokens += sum([decode.cost for decode in decodes])
         self.watch(saturated=saturated)
 
     def note_ends(self, decodes: Sequence[Decode]) -> None:
         """Count decodes that ran, and have ended; under the lock."""
-        tokens = cost(decodes)
+        tokens = sum([decode.cost for decode in decodes])
         self._running -= len(decodes)
         self._running_tokens -= tokens
         self._throughput.finish(tokens, time.monotonic())
@@ -154,11 +156,6 @@ class Admission:
                 self._throughput.start(self._running_tokens, now_s)
             else:
                 self._throughput.stop(now_s)
-
-    def _check_open(self) -> None:
-        if self._refusal is not None:
-            # Of one error for all, else its traceback would grow with every caller.
-            raise self._refusal.with_traceback(None)
 
     def _check_room(self, request: Load, client: str, priority: Priority, *, let_in: bool = False) -> None:
         own, waiting = self._waiting.load_of(client, priority), self._waiting.load

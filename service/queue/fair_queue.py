@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from service.decode import Decode, cost
+from service.decode import Decode
 from service.options import Priority
 
 # Source tokens of one turn: two or three sentences.
@@ -36,7 +36,7 @@ class Load(NamedTuple):
     @classmethod
     def of(cls, decodes: Sequence[Decode]) -> "Load":
         """Count the load of some segments."""
-        return cls(cost(decodes), sum([decode.text_bytes for decode in decodes]))
+        return cls(sum([decode.cost for decode in decodes]), sum([decode.text_bytes for decode in decodes]))
 
     def plus(self, other: "Load") -> "Load":
         """Add another load."""
@@ -213,7 +213,8 @@ class FairQueue:
             self.slots -= decode.slots
             slots -= decode.slots
             room -= decode.slots
-            self._settle(ring, decode.cost)
+            if self._owed or self._rings[Priority.BULK].flows:
+                self._settle(ring, decode.cost)
             taken.append(decode)
         return taken
 

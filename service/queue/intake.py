@@ -93,18 +93,20 @@ class Intake:
                 if self._decodes.coalesce:
                     joinable[key] = shared
             joining.append((segment, shared))
-        self._launch(new, let_in=let_in)
+        if new:
+            self._launch(new, let_in=let_in)
         # What can fail has not: from here on the segments are ours.
-        self._promote(joining)
+        if len(joining) > len(new):
+            self._promote(joining)
+            self._metrics.coalesced_segments_total.inc(len(joining) - len(new))
         now_s = time.monotonic()
         for segment in segments:
             segment.submitted_s = now_s
         for segment, shared in joining:
             self._decodes.join(segment, shared)
-        self._answer(known, now_s)
-        self._results.count([result for _, result in known], sum([shared.key.is_kept for shared in new]))
-        if len(joining) > len(new):
-            self._metrics.coalesced_segments_total.inc(len(joining) - len(new))
+        if known:
+            self._answer(known, now_s)
+        self._results.count([result for _, result in known], [shared.key for shared in new])
 
     def cancel(self, segments: Iterable[Segment]) -> None:
         """Withdraw segments: `on_progress` is not called for them any more; a decode goes on while others wait."""
@@ -120,8 +122,6 @@ class Intake:
         self._results.clear()
 
     def _launch(self, new: Sequence[SharedDecode], *, let_in: bool = False, again: bool = False) -> None:
-        if not new:
-            return
         self._mailbox.submit([shared.decode for shared in new], let_in=let_in, again=again)
         for shared in new:
             self._decodes.add(shared)
@@ -136,8 +136,6 @@ class Intake:
 
     def _answer(self, known: Sequence[tuple[Segment, Result]], now_s: float) -> None:
         """Finish segments whose results are here; their callers are told later, when they are ready to listen."""
-        if not known:
-            return
         for segment, result in known:
             segment.origin, segment.finished = Origin.CACHED, True
             segment.decode = result.decode(segment, now_s)

@@ -20,6 +20,10 @@ class Mailbox:
     """Decodes that wait for a slot, in fair order, bounded in source tokens, in bytes and in the delay promised.
 
     Every method may be called from any thread. Calls ask its `admission` whether they are let in.
+
+    Attributes:
+        admission: who is let in.
+        waiting: the decodes; other threads only look at it.
     """
 
     def __init__(
@@ -40,9 +44,9 @@ class Mailbox:
         """
         self._segment_stats = segment_stats
         self._lock = threading.Lock()
-        self._waiting = FairQueue()
+        self.waiting = FairQueue()
         limits = QueueLimits(limit_source_tokens, limit_text_bytes, max_delay_s)
-        self.admission = Admission(limits, self._waiting, self._lock)
+        self.admission = Admission(limits, self.waiting, self._lock)
         self._workers = QueueWorkers(self._lock)
         self._notifier = Notifier()
         self._unfinished = 0
@@ -58,21 +62,16 @@ class Mailbox:
     @property
     def queued_segments(self) -> int:
         """Decodes that wait."""
-        return len(self._waiting)
+        return len(self.waiting)
 
     @property
     def queued_source_tokens(self) -> int:
         """Source tokens of the decodes that wait, of each once for each slot that it takes."""
-        return self._waiting.load.source_tokens
+        return self.waiting.load.source_tokens
 
     def queued_source_tokens_of(self, priority: Priority) -> int:
         """Count the source tokens of the decodes that wait at one priority."""
-        return self._waiting.source_tokens_of(priority)
-
-    @property
-    def waiting_clients(self) -> int:
-        """Clients of whom decodes wait."""
-        return self._waiting.clients
+        return self.waiting.source_tokens_of(priority)
 
     @property
     def unfinished(self) -> int:
@@ -95,14 +94,14 @@ class Mailbox:
             self.admission.admit(decodes, let_in=let_in, again=again)
             for decode in decodes:
                 decode.submitted_s = now_s
-            self._waiting.push(decodes)
+            self.waiting.push(decodes)
             self._unfinished += len(decodes)
-            self._workers.wake(self._waiting.slots)
+            self._workers.wake(self.waiting.slots)
 
     def promote(self, decode: Decode, client: str, priority: Priority) -> None:
         """Have a decode wait for another client as well: in that one's turn, if it waits and that comes sooner."""
         with self._lock:
-            self._waiting.promote(decode, client, priority)
+            self.waiting.promote(decode, client, priority)
 
     def cancel(self, decodes: Iterable[Decode]) -> None:
         """Withdraw decodes, those that wait at once, the others before their next step; nobody is told of them."""
@@ -110,10 +109,11 @@ class Mailbox:
         with self._lock:
             for decode in decodes:
                 decode.cancel_requested = True
-                if decode in self._waiting:
-                    self._waiting.remove(decode)
+                if decode in self.waiting:
+                    self.waiting.remove(decode)
                     decode.end_early(now_s)
-                    self._count([decode])
+                    if self._segment_stats is not None:
+                        self._segment_stats.enter([decode])
                     self._forget(1)
             self.admission.watch(saturated=self._workers.saturated)
 
@@ -132,7 +132,7 @@ class Mailbox:
         """End every decode that waits, and refuse whatever comes, with an error; one that was closed says so still."""
         with self._lock:
             self.admission.close(error)
-            failed = self._waiting.clear()
+            failed = self.waiting.clear()
             self._note_taken(failed)
         for decode in failed:
             decode.fail(error, time.monotonic())
@@ -162,31 +162,31 @@ class Mailbox:
         """
         wanted = min(demand, room), room > 0
         # Read without the lock: a decode that is submitted just now is taken at the next step.
-        if not (wait or self._waiting.slots or self._stopped) and self._wanted_in_vain[worker] == wanted:
+        if not (wait or self.waiting.slots or self._stopped) and self._wanted_in_vain[worker] == wanted:
             return []
         with self._lock:
-            self._workers.want(worker, wanted[0])
-            while wait and not self._workers.left_for(worker, self._waiting.slots) and not self._stopped:
+            self._workers.demand[worker] = wanted[0]
+            while wait and not self._workers.left_for(worker, self.waiting.slots) and not self._stopped:
                 self._workers.wait(worker)
             if self._stopped:
                 return None
-            if not self._waiting.slots:
+            if not self.waiting.slots:
                 self._workers.note_taken(worker, [], 0, room)
                 self._wanted_in_vain[worker] = wanted
                 return []
             self._wanted_in_vain[worker] = None
-            offered = self._workers.offer(worker, self._waiting.slots, room, demand)
-            taken = self._waiting.take(offered, source_tokens, room=room)
+            offered = self._workers.offer(worker, self.waiting.slots, room, demand)
+            taken = self.waiting.take(offered, source_tokens, room=room)
             self._workers.note_taken(worker, taken, offered, room)
             self._note_taken(taken)
-            if self._waiting.slots:
-                self._workers.wake(self._waiting.slots, first=worker + 1)
+            if self.waiting.slots:
+                self._workers.wake(self.waiting.slots, first=worker + 1)
             return taken
 
     def take_new(self, count: int, held: FairQueue) -> list[Decode]:
         """Take at most `count` decodes, one each of clients of whom a thread, which holds `held`, has none."""
         with self._lock:
-            taken = self._waiting.take_new(count, held)
+            taken = self.waiting.take_new(count, held)
             self._note_taken(taken)
             return taken
 
@@ -198,7 +198,8 @@ class Mailbox:
         if finished:
             with self._lock:  # counted first: an answer is in the metrics when its caller has it
                 self.admission.note_ends(finished)
-                self._count(finished)
+                if self._segment_stats is not None:
+                    self._segment_stats.enter(finished)
         try:
             self._notifier.tell(progressed)
         finally:
@@ -213,10 +214,6 @@ class Mailbox:
 
     def _note_taken(self, decodes: Sequence[Decode]) -> None:
         self.admission.note_taken(decodes, saturated=self._workers.saturated)
-
-    def _count(self, ended: Sequence[Decode]) -> None:
-        if self._segment_stats is not None:
-            self._segment_stats.enter(ended)
 
     def _forget(self, ended: int) -> None:
         self._unfinished -= ended

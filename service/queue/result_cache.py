@@ -62,11 +62,6 @@ class Key(NamedTuple):
         forms = [form for term in self.terms for form in term] + [form for form, _ in self.at_most]
         return ids_bytes + _FORM_BYTES * len(forms) + _FORM_TOKEN_BYTES * sum(map(len, forms))
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether results are; hardly anybody gives the seed of a draw again, so those of draws are not."""
-        return self.decoding.sampling is None
-
 
 class Result(NamedTuple):
     """How a decode ended.
@@ -141,7 +136,10 @@ class Result(NamedTuple):
 
 
 class ResultCache:
-    """Results of one bundle, bounded in bytes, the least recently used forgotten first. Errors are not kept."""
+    """Results of one bundle, bounded in bytes, the least recently used forgotten first.
+
+    Neither errors nor draws are kept: hardly anybody gives the seed of a draw again.
+    """
 
     def __init__(self, limit_bytes: int, metrics: ModelMetrics) -> None:
         """Make an empty cache.
@@ -164,7 +162,7 @@ class ResultCache:
 
     def keep(self, key: Key, decode: Decode) -> None:
         """Remember how a decode ended, if it would end so again."""
-        if decode.finish_reason not in _LASTING or not key.is_kept:
+        if decode.finish_reason not in _LASTING or key.decoding.sampling is not None:
             return
         result = Result.of(decode)
         size_bytes = key.size_bytes + result.size_bytes + _ENTRY_BYTES
@@ -172,13 +170,14 @@ class ResultCache:
         self._store.put(key, result, size_bytes)
         self._metrics.result_cache_bytes.inc(self._store.size_bytes - before_bytes)
 
-    def count(self, hits: Sequence[Result], misses: int) -> None:
+    def count(self, hits: Sequence[Result], missed: Sequence[Key]) -> None:
         """Enter lookups in the metrics."""
         # Most calls are of one kind: a count of 0 would take as long as another.
         if hits:
             self._metrics.result_cache_hits_total.inc(len(hits))
             self._metrics.result_cache_saved_seconds_total.inc(sum([result.engine_s for result in hits]))
-        if misses and self._store.limit_bytes:
+        misses = sum([key.decoding.sampling is None for key in missed]) if self._store.limit_bytes else 0
+        if misses:
             self._metrics.result_cache_misses_total.inc(misses)
 
     def clear(self) -> None:

@@ -37,7 +37,8 @@ class SharedDecode:
     def join(self, segment: Segment) -> None:
         """Have it decoded for this segment, too."""
         decode, options = self.decode, segment.options
-        decode.deadline_s = _later(decode.deadline_s, options.deadline_s)
+        if decode.deadline_s != options.deadline_s:
+            decode.deadline_s = _later(decode.deadline_s, options.deadline_s)
         decode.wants_deltas |= options.wants_deltas
         segment.decode = decode
         self.segments[segment] = None

@@ -11,7 +11,11 @@ _LONG_RUN_TOKENS: Final = 96
 
 
 class QueueWorkers:
-    """Workers by number, those that were registered first being served first; all methods under the queue's lock."""
+    """Workers by number, those that were registered first being served first; all methods under the queue's lock.
+
+    Attributes:
+        demand: how many slots each would fill at its next step, before any worker behind it gets a decode.
+    """
 
     def __init__(self, lock: threading.Lock) -> None:
         """Begin with no worker.
@@ -20,8 +24,8 @@ class QueueWorkers:
             lock: of the queue.
         """
         self._lock = lock
+        self.demand: list[int] = []
         self._arrived: list[threading.Condition] = []
-        self._demand: list[int] = []  # how many more slots each would fill at its next step
         self._filled: list[bool] = []  # whether each got at its last step all that it can take
 
     @property
@@ -32,13 +36,9 @@ class QueueWorkers:
     def register(self) -> int:
         """Add a worker; gives its number."""
         self._arrived.append(threading.Condition(self._lock))
-        self._demand.append(0)
+        self.demand.append(0)
         self._filled.append(False)
         return len(self._arrived) - 1
-
-    def want(self, worker: int, count: int) -> None:
-        """Note how many slots a worker would fill before any worker behind it gets a decode."""
-        self._demand[worker] = count
 
     def wait(self, worker: int) -> None:
         """Block until the worker is woken."""
@@ -46,7 +46,7 @@ class QueueWorkers:
 
     def left_for(self, worker: int, waiting: int) -> int:
         """Count the slots of what waits beyond the demand of the workers before this one."""
-        return max(0, waiting - sum(self._demand[:worker]))
+        return max(0, waiting - sum(self.demand[:worker]))
 
     def offer(self, worker: int, waiting: int, room: int, demand: int) -> int:
         """Compute for how many slots a worker gets decodes.
@@ -58,7 +58,8 @@ class QueueWorkers:
             demand: that it wants to fill; of those beyond, it leaves the others a share.
         """
         share = -(-waiting // len(self._arrived))
-        return min(room, max(share, demand), self.left_for(worker, waiting))
+        left = max(0, waiting - sum(self.demand[:worker]))
+        return min(room, max(share, demand), left)
 
     def note_taken(self, worker: int, taken: Sequence[Decode], offered: int, room: int) -> None:
         """Note what a worker got of what it was offered, and had room for."""
@@ -66,13 +67,13 @@ class QueueWorkers:
         slots = sum([decode.slots for decode in taken])
         source_tokens = sum([len(decode.source_ids) for decode in taken])  # the encoder reads each once
         long = slots < offered or source_tokens > _LONG_RUN_TOKENS
-        self._demand[worker] = 0 if long else max(0, self._demand[worker] - slots)
+        self.demand[worker] = 0 if long else max(0, self.demand[worker] - slots)
         self._filled[worker] = slots >= room or slots < offered
 
     def wake(self, waiting: int, first: int = 0) -> None:
         """Wake the workers from `first` on for whom something is left of the decodes that wait."""
         for worker in range(first, len(self._arrived)):
-            if not self.left_for(worker, waiting):
+            if waiting <= sum(self.demand[:worker]):
                 break
             self._arrived[worker].notify()
 

@@ -48,12 +48,9 @@ class AccessLog:
         try:
             if self._tracer is not None:
                 record.trace_id = self._tracer.trace(record, metadata)
-            if self._which == "all" or (self._which == "errors" and record.code is not grpc.StatusCode.OK):
-                self._write(record)
+            is_asked_for = self._which == "all" or (self._which == "errors" and record.code is not grpc.StatusCode.OK)
+            if is_asked_for and self._log is not None:
+                line = access_log_line.as_json if self._log.as_json else access_log_line.for_people
+                self._log.write(f"{line(record, time.time())}\n")
         except Exception as error:
             _log.error("a call was not written down", error=type(error).__name__)
-
-    def _write(self, record: CallStats) -> None:
-        if self._log is not None:
-            line = access_log_line.as_json if self._log.as_json else access_log_line.for_people
-            self._log.write(f"{line(record, time.time())}\n")

@@ -13,6 +13,8 @@ import grpc
 from service.telemetry.call_stats import CallStats
 
 _OURS: Final = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS)
+_LEVELS: Final = {grpc.StatusCode.OK: "info", **dict.fromkeys(_OURS, "error")}
+_OTHER_LEVEL: Final = "warning"  # what the caller has done
 _COUNTS: Final = ("texts", "failed_texts", "segments", "cached", "coalesced", "source_tokens", "target_tokens")
 _TIMES: Final = ("queue_ms", "encode_ms", "decode_ms", "duration_ms")
 _NAMES: Final = (
@@ -40,7 +42,7 @@ def as_json(record: CallStats, now_s: float) -> str:
     """
     return _JSON % (
         f'"{_timestamp(now_s)}"',
-        f'"{_level(record.code)}"',
+        f'"{_LEVELS.get(record.code, _OTHER_LEVEL)}"',
         '"request"',
         f'"{record.protocol}"',
         f'"{record.method}"',
@@ -78,15 +80,9 @@ def for_people(record: CallStats, now_s: float) -> str:
     )
     trace = f" trace {record.trace_id}" if record.trace_id else ""
     return (
-        f"{_timestamp(now_s)} [{_level(record.code):7}] {record.protocol} {record.method} {ending} "
+        f"{_timestamp(now_s)} [{_LEVELS.get(record.code, _OTHER_LEVEL):7}] {record.protocol} {record.method} {ending} "
         f"in {record.duration_s * 1e3:.1f} ms;{work} {record.caller} {record.request_id}{trace}"
     )
-
-
-def _level(code: grpc.StatusCode) -> str:
-    if code is grpc.StatusCode.OK:
-        return "info"
-    return "error" if code in _OURS else "warning"
 
 
 def _timestamp(now_s: float) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 
 import grpc
 
-from service.segment import Origin, Segment
+from service.segment import Origin, Segment, Times
 from service.wire import Protocol
 
 
@@ -89,14 +89,14 @@ class CallStats:
     duration_s: float = 0.0
     trace_id: str = ""
 
-    def note(self, segment: Segment) -> None:
+    def note(self, segment: Segment, times: Times) -> None:
         """Count a segment that has ended or was withdrawn; a stage that it did not leave counts for nothing."""
         self.source_tokens += segment.source_tokens
-        self.target_tokens += len(segment.target_ids)
+        self.target_tokens += len(segment.decode.target_ids)
         if segment.origin is not Origin.DECODED:
             self.cached += segment.origin is Origin.CACHED
             self.coalesced += segment.origin is Origin.COALESCED
-        taken_s, encoded_s, end_s = segment.admitted_s, segment.encoded_s, segment.finished_s
+        taken_s, encoded_s, _, end_s = times
         self.queue.add(segment.submitted_s, end_s if taken_s is None else taken_s)
         self.encode.add(taken_s, encoded_s)
         self.decode.add(encoded_s, end_s)

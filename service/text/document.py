@@ -159,7 +159,7 @@ class Document:
                     self._alternatives.keep(part)
             elif part.segment.finished:
                 if part.part is None:
-                    self._append(self._tokenizer.decode(part.segment.target_ids).strip())
+                    self._append(self._tokenizer.decode(part.segment.decode.target_ids).strip())
                 else:
                     self._append(self._translate(part.part, part.segment))
                     self._choose(part.part, part.segment)
@@ -290,14 +290,15 @@ class Document:
         self._alternatives.add(choices)
 
     def _count(self, segment: Segment) -> None:
+        decode = segment.decode
         self._segments += 1
         self._source_tokens += segment.source_tokens
-        self._target_tokens += len(segment.target_ids)
-        self._decoded_tokens += segment.decoded_tokens
+        self._target_tokens += len(decode.target_ids)
+        self._decoded_tokens += decode.decoded_tokens
         self._unknown_pieces += segment.source_ids.count(self._unknown_id)
-        self._log_probability += segment.log_probability
+        self._log_probability += decode.log_probability
         if segment.scored_ids:
             pieces = self._tokenizer.target_pieces(segment.scored_ids)
-            self._token_scores += map(TokenScore, pieces, segment.token_log_probabilities)
-        self._reasons.add(segment.finish_reason)
-        self._error = self._error or segment.error
+            self._token_scores += map(TokenScore, pieces, decode.token_log_probabilities)
+        self._reasons.add(decode.finish_reason)
+        self._error = self._error or decode.error

@@ -41,7 +41,7 @@ def check_text(text: str) -> None:
     Raises:
         AssertionError: it is not so.
     """
-    for options in (RequestOptions(), RequestOptions(html=True), RequestOptions(xml=_XML_TAGS)):
+    for options in (RequestOptions(), RequestOptions(has_tags=True), RequestOptions(has_tags=True, xml=_XML_TAGS)):
         _check_text(text, options)
 
 

@@ -23,7 +23,7 @@ def bundle() -> Bundle:
 def translate(bundle: Bundle, texts: list[str], *, html: bool = True) -> list[str]:
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path))
     engine = OfflineEngine(bundle, threads=1, slots=16)
-    return [result.text for result in translator.translate_offline(engine, texts, RequestOptions(html=html))]
+    return [result.text for result in translator.translate_offline(engine, texts, RequestOptions(has_tags=html))]
 
 
 def tags(html: str) -> list[str | None]:

@@ -15,7 +15,7 @@ def test_before_it_is_submitted_nothing_is_known_of_it() -> None:
     segment = Segment([5, 2], 10)
     assert not segment.finished
     assert (segment.target_ids, segment.decoded_tokens, segment.error, segment.finish_reason) == ([], 0, None, None)
-    assert segment.admitted_s is segment.encoded_s is segment.first_token_s is segment.finished_s is None
+    assert segment.times() == (None, None, None, None)
     segment.on_progress(segment)  # nobody listens, and that is no error
 
 
@@ -35,7 +35,7 @@ def test_no_time_is_before_its_own_submission() -> None:
     segment = Segment([5, 2], 10, submitted_s=5.0)
     segment.decode = segment.new_decode()
     segment.decode.admitted_s, segment.decode.encoded_s, segment.decode.first_token_s = 3.0, 4.0, 6.0
-    assert (segment.admitted_s, segment.encoded_s, segment.first_token_s, segment.finished_s) == (5.0, 5.0, 6.0, None)
+    assert segment.times() == (5.0, 5.0, 6.0, None)
 
 
 def test_one_that_leaves_stays_as_it_is_while_its_decode_goes_on() -> None:
@@ -45,7 +45,7 @@ def test_one_that_leaves_stays_as_it_is_while_its_decode_goes_on() -> None:
     segment.leave(6.0)
     decode.target_ids.append(9)
     assert segment.finished
-    assert (segment.target_ids, segment.finish_reason, segment.finished_s) == ([8], FinishReason.CANCELLED, 6.0)
+    assert (segment.target_ids, segment.finish_reason, segment.times().finished_s) == ([8], FinishReason.CANCELLED, 6.0)
     assert not decode.finished
     assert not decode.cancel_requested
 

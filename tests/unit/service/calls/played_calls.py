@@ -34,7 +34,7 @@ def call_of(
     html: bool = False,
     **arguments: Any,
 ) -> Kind:
-    options = RequestOptions(client="a", all_or_nothing=all_or_nothing, html=html)
+    options = RequestOptions(client="a", all_or_nothing=all_or_nothing, has_tags=html)
     record = record or CallStats("TranslateText")
     return kind(model_of(intake, translator), options, TextWorker(Settings()), Metrics(), record, **arguments)
 

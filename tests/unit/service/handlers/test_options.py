@@ -39,7 +39,7 @@ def test_every_option_of_a_message(message: type) -> None:
         quality_estimate=True,
         max_target_tokens=5,
         priority=PRIORITIES[message],
-        html=True,
+        has_tags=True,
         prefix_ids=(7,),
     )
 

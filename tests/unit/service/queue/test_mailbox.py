@@ -329,7 +329,7 @@ def test_failure_ends_what_waits_and_refuses_what_comes() -> None:
         with pytest.raises(InternalError, match="broken") as caught:
             mailbox.submit(segments(1))
         assert caught.value is failure
-    assert len(caught.traceback) == 4  # this test, `submit` and the two that it asks, not those of earlier callers too
+    assert len(caught.traceback) == 3  # this test, `submit` and what it asks, not those of earlier callers too
 
 
 def test_a_failed_mailbox_stays_failed_when_it_is_closed() -> None:
@@ -685,7 +685,7 @@ def test_clients_are_served_in_turn_and_priorities_first() -> None:
     mailbox.submit(crowd)
     [alone] = segments(10, client="c")
     mailbox.submit([alone])
-    assert mailbox.waiting_clients == 3
+    assert mailbox.waiting.clients == 3
     assert mailbox.queued_source_tokens_of(Priority.BULK) == 200
     taken = mailbox.take(0, 5, wait=False) or []
     assert alone in taken

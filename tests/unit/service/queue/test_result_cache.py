@@ -103,7 +103,7 @@ def test_terms_are_what_counts_of_constraints(metrics: Metrics) -> None:
 
 
 def test_who_asks_and_how_urgently_makes_no_difference() -> None:
-    options = RequestOptions(client="bob", deadline_s=1.0, wants_deltas=True, html=True)
+    options = RequestOptions(client="bob", deadline_s=1.0, wants_deltas=True, has_tags=True)
     assert Key.of(Segment([5, 2], 9, options)) == Key.of(segment_of([5, 2]))
 
 
@@ -179,8 +179,9 @@ def test_bytes_are_bounded_counted_and_given_back(metrics: Metrics) -> None:
 def test_hits_and_misses_are_counted_unless_nothing_is_ever_kept(metrics: Metrics) -> None:
     cache, segment = ResultCache(PLENTY, metrics.of("m")), segment_of([5, 2])
     cache.keep(Key.of(segment), ended(segment))
-    cache.count([cache.find(Key.of(segment))] * 2, 3)
-    ResultCache(0, metrics.of("m")).count([], 5)
+    drawn = segment_of([5, 2], decoding=Decoding.of(sampling=Sampling(1)))
+    cache.count([cache.find(Key.of(segment))] * 2, [Key.of(each) for each in (segment, drawn, segment, segment)])
+    ResultCache(0, metrics.of("m")).count([], [Key.of(segment)] * 5)
     names = ("result_cache_hits_total", "result_cache_saved_seconds_total", "result_cache_misses_total")
     assert [metrics.total(name) for name in names] == [2, 5.0, 3]
 

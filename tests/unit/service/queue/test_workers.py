@@ -34,14 +34,14 @@ def test_a_worker_gets_what_it_wants_or_its_share_and_never_more_than_it_has_roo
 def test_what_earlier_workers_want_is_not_left_for_later_ones(wanted: list[int], waiting: int) -> None:
     workers = workers_of(len(wanted))
     for worker, count in enumerate(wanted):
-        workers.want(worker, count)
+        workers.demand[worker] = count
     for worker in range(len(wanted)):
         assert workers.left_for(worker, waiting) == max(0, waiting - sum(wanted[:worker]))
 
 
 def test_one_that_got_long_decodes_wants_no_more() -> None:
     workers = workers_of(2)
-    workers.want(0, 5)
+    workers.demand[0] = 5
     workers.note_taken(0, decodes(3, 3), offered=2, room=8)
     assert workers.left_for(1, 10) == 7
     workers.note_taken(0, decodes(200), offered=1, room=8)
@@ -73,7 +73,7 @@ def test_those_are_woken_for_whom_something_is_left(everybody: bool) -> None:
 
     for worker in range(3):
         assert workers.register() == worker
-        workers.want(worker, 1)
+        workers.demand[worker] = 1
     with ThreadPoolExecutor(3) as pool:
         ends = [pool.submit(wait, worker) for worker in range(3)]
         assert all(event.wait(PATIENCE_S) for event in waiting)
@@ -90,6 +90,6 @@ def test_those_are_woken_for_whom_something_is_left(everybody: bool) -> None:
 
 def test_a_beam_of_a_short_sentence_is_no_long_run() -> None:
     workers = workers_of(1)
-    workers.want(0, 8)
+    workers.demand[0] = 8
     workers.note_taken(0, [Decode([2] * 30, 9, decoding=Decoding(beam_size=4))], 4, 8)
     assert workers.left_for(1, 10) == 10 - 4, "it wants four more"

@@ -23,9 +23,13 @@ def segment(*moments: float | None, tokens: int = 2, origin: Origin = Origin.DEC
     return made
 
 
+def note(record: CallStats, ended: Segment) -> None:
+    record.note(ended, ended.times())
+
+
 def test_a_segment_passes_three_stages() -> None:
     record = CallStats("TranslateText")
-    record.note(segment(1.0, 3.0, 6.0, 10.0))
+    note(record, segment(1.0, 3.0, 6.0, 10.0))
     assert (record.queue.seconds, record.encode.seconds, record.decode.seconds) == (2.0, 3.0, 4.0)
     assert (record.source_tokens, record.target_tokens) == (3, 2)
 
@@ -42,13 +46,13 @@ def test_a_stage_is_from_the_first_that_comes_to_the_last_that_leaves(spans: lis
 
 def test_a_stage_that_nobody_left_took_no_time() -> None:
     record = CallStats("TranslateText")
-    record.note(segment(1.0, 3.0, None, None))
+    note(record, segment(1.0, 3.0, None, None))
     assert (record.queue.seconds, record.encode.seconds, record.decode.seconds) == (2.0, 0.0, 0.0)
 
 
 def test_a_segment_that_was_never_taken_was_in_the_queue_to_its_end() -> None:
     record = CallStats("TranslateText")
-    record.note(segment(1.0, None, None, 5.0))
+    note(record, segment(1.0, None, None, 5.0))
     assert record.queue.seconds == 4.0
 
 
@@ -57,7 +61,7 @@ def test_a_segment_that_was_never_taken_was_in_the_queue_to_its_end() -> None:
 )
 def test_what_was_not_decoded_is_counted(origin: Origin, cached: int, coalesced: int) -> None:
     record = CallStats("TranslateText")
-    record.note(segment(1.0, 1.0, 1.0, 1.0, origin=origin))
+    note(record, segment(1.0, 1.0, 1.0, 1.0, origin=origin))
     assert (record.cached, record.coalesced) == (cached, coalesced)
 
 

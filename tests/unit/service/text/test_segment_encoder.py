@@ -29,5 +29,5 @@ def test_what_cannot_fit_is_not_encoded() -> None:
 def test_each_piece_of_a_text_is_encoded_once(manifest) -> None:
     for text, html in (("Tom. Good tom.\nWhere?", False), ("<p>Tom. <b>Good</b> tom.<p>Where?", True)):
         tokenizer = CountingTokenizer()
-        Translator(manifest, tokenizer).prepare(text, RequestOptions(html=html))
+        Translator(manifest, tokenizer).prepare(text, RequestOptions(has_tags=html))
         assert tokenizer.encoded == ["Tom.", "Good tom.", "Where?"]

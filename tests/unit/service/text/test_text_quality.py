@@ -92,7 +92,7 @@ def test_each_segment_has_its_place_and_the_text_their_mean(manifest: Manifest, 
 
 def test_places_count_tags_and_what_is_kept_is_not_missed(manifest: Manifest, tokenizer: Tokenizer) -> None:
     html = "<p>good <b>morning</b> <code>x17</code></p>"
-    result = translated(manifest, tokenizer, html, ASKING._replace(html=True))
+    result = translated(manifest, tokenizer, html, ASKING._replace(has_tags=True))
     [quality] = result.segment_qualities
     assert result.text[quality.start : quality.stop] == result.text.removeprefix("<p>").removesuffix("</p>")
 

@@ -263,7 +263,7 @@ def test_a_bounded_number_of_segments_is_handed_out_at_a_time(translator) -> Non
 
 def test_tags_inside_segments_count_like_segments(translator) -> None:
     html = "<p>" + "<b>t</b><i>o</i>m " * 5 + "</p>"
-    document = translator.prepare(html * 20, RequestOptions(html=True))
+    document = translator.prepare(html * 20, RequestOptions(has_tags=True))
     assert (len(document.segments), document.weight) == (20, 20 * (1 + 32 + 20))
     Echo().decode_all(document.segments)
     deltas = list(iter(document.grow, ""))
@@ -273,7 +273,7 @@ def test_tags_inside_segments_count_like_segments(translator) -> None:
 
 def test_attention_is_asked_for_where_tags_are_inside_and_where_alignments_are_wanted(translator) -> None:
     html = "<p>Good tom. <b>Good</b> tom. <i>Tom.</i></p>"
-    document = translator.prepare(html, RequestOptions(html=True))
+    document = translator.prepare(html, RequestOptions(has_tags=True))
     assert [segment.options.decoding.wants_attention for segment in document.segments] == [False, True, False]
     text = "Good tom.\n\nTom."
     for wanted in (False, True):
@@ -293,13 +293,13 @@ def test_alignments_have_the_places_of_the_text(translator) -> None:
 def test_xml_is_text_and_tags(translator) -> None:
     xml = '<p>Good <n id="7"></n> tom.</p> <q>Where?</q> <x>is tom</x>'
     for tags, segments in ((XmlTags(), 3), (XmlTags(frozenset("n"), frozenset("x")), 3)):
-        [result] = translator.translate_offline(Echo(), [xml], RequestOptions(xml=tags))
+        [result] = translator.translate_offline(Echo(), [xml], RequestOptions(has_tags=True, xml=tags))
         assert (result.text, result.segments) == (xml, segments)
 
 
 def test_html_is_text_and_tags(translator) -> None:
     html = "<p class=x>  Good <b>morning</b> tom.\n<i>Where?</i></p><!-- Tom. --><br>&amp;"
-    [result] = translator.translate_offline(Echo(), [html], RequestOptions(html=True))
+    [result] = translator.translate_offline(Echo(), [html], RequestOptions(has_tags=True))
     assert result.text == html
     assert result.segments == 2
     [result] = translator.translate_offline(Echo(), ["<p>tom</p>"])
@@ -311,7 +311,7 @@ def test_html_is_text_and_tags(translator) -> None:
     st.lists(st.sampled_from(["<p>", "</p>", "<b>", "</b>", "tom ", "good. ", "😀", "&amp; ", "<br>\n"])).map("".join)
 )
 def test_deltas_of_html_join_to_the_result(translator, html) -> None:
-    document = translator.prepare(html, RequestOptions(wants_deltas=True, html=True))
+    document = translator.prepare(html, RequestOptions(wants_deltas=True, has_tags=True))
     deltas = [document.grow()]
     for segment in document.segments:
         while not segment.finished:
@@ -323,7 +323,7 @@ def test_deltas_of_html_join_to_the_result(translator, html) -> None:
 
 
 def test_a_segment_of_html_comes_as_a_whole(translator) -> None:
-    document = translator.prepare("<p>good <b>morning</b> tom</p>", RequestOptions(wants_deltas=True, html=True))
+    document = translator.prepare("<p>good <b>morning</b> tom</p>", RequestOptions(wants_deltas=True, has_tags=True))
     [segment] = document.segments
     assert document.grow() == "<p>"
     step(segment)
@@ -335,7 +335,7 @@ def test_a_segment_of_html_comes_as_a_whole(translator) -> None:
 
 def test_html_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, tokenizer) -> None:
     monkeypatch.setattr(tokenizer, "encode", lambda text: [] if "ㅤ" in text else [5])
-    document = translator.prepare("<p>tom</p><p>ㅤ<b>ㅤ</b></p>", RequestOptions(html=True))
+    document = translator.prepare("<p>tom</p><p>ㅤ<b>ㅤ</b></p>", RequestOptions(has_tags=True))
     [segment] = document.segments
     end(segment, FinishReason.EOS)
     assert document.result().text == "<p></p><p>ㅤ<b>ㅤ</b></p>"
@@ -364,7 +364,7 @@ def test_a_text_is_refused_where_a_single_character_is_longer_than_the_model_tak
 @pytest.mark.parametrize(("text", "split"), [("tom. " * 50, False), ("tom " * 50, True), ("", False)])
 @pytest.mark.parametrize("html", [False, True])
 def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, split: bool, html: bool) -> None:
-    [result] = translator.translate_offline(Echo(), [text], RequestOptions(html=html))
+    [result] = translator.translate_offline(Echo(), [text], RequestOptions(has_tags=html))
     assert result.split is split
     assert result.unknown_pieces == 0
 
@@ -372,7 +372,7 @@ def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, s
 @pytest.mark.parametrize("long_one", range(3))
 def test_a_sentence_of_any_block_of_html_that_was_split_inside_is_told(translator, long_one: int) -> None:
     html = "".join(f"<p>{'tom ' * (50 if block == long_one else 1)}</p>" for block in range(3))
-    [result] = translator.translate_offline(Echo(), [html], RequestOptions(html=True))
+    [result] = translator.translate_offline(Echo(), [html], RequestOptions(has_tags=True))
     assert result.split
 
 
@@ -416,7 +416,7 @@ def test_a_prefix_reads_the_same_in_the_pieces_of_the_model(translator, prefix: 
 @pytest.mark.parametrize("html", [False, True])
 def test_each_segment_of_a_text_has_draws_of_its_own_and_the_same_in_every_text(translator, html: bool) -> None:
     sampling = Sampling(7, temperature=0.5)
-    options = RequestOptions(decoding=Decoding.of(sampling=sampling), html=html)
+    options = RequestOptions(decoding=Decoding.of(sampling=sampling), has_tags=html)
     for _ in range(2):
         segments = translator.prepare("Good morning. Good day.\n\n.\nTom.", options).segments
         found = [segment.options.decoding.sampling for segment in segments]
@@ -454,7 +454,7 @@ def test_a_translation_has_its_terms_or_names_them(manifest, tokenizer) -> None:
     short = options._replace(max_target_tokens=1)
     [result] = named.translate_offline(Echo(), ["Is it good?\nIt is good."], short)
     assert result.glossary_misses == ("good",)
-    html = options._replace(html=True)
+    html = options._replace(has_tags=True)
     [result] = named.translate_offline(Echo(), ["<p>a <b>Zentrix</b> &amp; <i translate=no>good</i> {x}</p>"], html)
     assert result.text == "<p>a <b>Zentrix</b> &amp; <i translate=no>good</i> {x}</p>"
     assert result.glossary_misses == ()

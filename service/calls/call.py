@@ -166,7 +166,7 @@ class Call:
         documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
         text_bytes = sum([document.text_bytes for document in documents])
         if self._options.has_tags:  # how much of them is text has shown only now
-            self._intake.precheck(self._options, text_bytes)
+            self._intake.admission.precheck(self._options, text_bytes)
         if self._options.all_or_nothing and len(documents) < len(texts):
             refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
         self._take(texts, text_bytes)

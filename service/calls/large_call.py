@@ -128,7 +128,7 @@ class LargeCall(Call):
         if all(isinstance(text, DragomanError) or text.complete for text in texts.values()):
             super()._take(texts, text_bytes)
             return
-        reservation = self._reservations.enter_context(self._intake.reserve(self._options, text_bytes))
+        reservation = self._reservations.enter_context(self._intake.admission.reserve(self._options, text_bytes))
         self._expect(texts)
         self._feeding = asyncio.create_task(self._feed(texts, reservation))
         self._feeding.add_done_callback(self._note_fed)
@@ -182,7 +182,7 @@ class LargeCall(Call):
         self._unfinished += len(together)
         self._record.segments += len(together)
         while together:
-            part = _first_of(together, self._intake.portion_source_tokens)
+            part = _first_of(together, self._intake.admission.portion_source_tokens)
             await self._submit(part)
             del together[: len(part)]
             if reservation is not None:

@@ -13,13 +13,12 @@ from service.decoding.sampling import draw, draws
 Choose: TypeAlias = Callable[[Callable[[], NDArray[np.floating]]], int]
 
 
-def chooser_of(decode: Decode) -> Choose | None:
-    """Give what chooses all tokens of a segment, one after the other; None: the most probable ones are taken."""
+def chooser_of(decode: Decode) -> Choose:
+    """Give what chooses all tokens of a segment that is scored or drawn, one after the other."""
     if decode.scored_ids:
         given = iter(decode.scored_ids)
         return lambda _: next(given)
     sampling = decode.decoding.sampling
-    if sampling is None:
-        return None
+    assert sampling is not None, "the most probable tokens are taken"
     chances = draws(sampling)
     return lambda logits: draw(logits(), sampling, chances.random())

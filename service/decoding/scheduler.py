@@ -113,8 +113,8 @@ class Scheduler:
         slot = len(self.active)
         if decode.slots > 1:
             self._searches[decode] = Search(decode, slot, self._eos_id)
-        elif (choose := chooser_of(decode)) is not None:
-            self._choosers[decode] = choose
+        elif decode.scored_ids or decode.decoding.sampling is not None:
+            self._choosers[decode] = chooser_of(decode)
         decode.status = DecodeStatus.DECODING
         self.active.append(decode)
         # A search knows the log-probabilities of its hypotheses.

@@ -15,8 +15,7 @@ from service.handlers.languages import Detection
 from service.handlers.leases import Leases
 from service.handlers.options import priority_of
 from service.handlers.plan import Part, Plan
-from service.handlers.route import Route
-from service.handlers.routes import Routes
+from service.handlers.route import Route, Routes
 from service.handlers.spoken import spoken_of
 from service.handlers.validation import Checked
 from service.options import RequestOptions
@@ -84,7 +83,7 @@ class Planner:
             contents = [request.contents[number] for number in numbers] if plan.languages else request.contents
             # Of HTML and XML, how much is text shows later.
             text_bytes = 0 if options.has_tags else sum([len(text.encode()) for text in contents])
-            each.first.intake.precheck(options, text_bytes)
+            each.first.in_memory().intake.admission.precheck(options, text_bytes)
         return plan
 
     async def feed_route(
@@ -155,7 +154,7 @@ class Planner:
                 return
             if first not in refusals:
                 try:
-                    first.intake.precheck(options, 0)
+                    first.pipeline.intake.admission.precheck(options, 0)
                 except DragomanError as refusal:
                     refusals[first] = refusal
                 else:

@@ -29,17 +29,19 @@ class Reports:
         """Count a call that was not let in."""
         self._refusals(error.reason).inc()
 
-    def ended(self, record: CallStats, metadata: Metadata) -> None:
-        """Enter the end of a call: one count, one duration, one line of the log."""
-        self._enter(record, metadata)
-        self._durations(record.method, record.protocol).observe(record.duration_s)
+    def ended(self, record: CallStats, metadata: Metadata, *, at_headers: bool = False) -> None:
+        """Enter the end of a call: one count, one duration, one line of the log.
 
-    def unauthenticated(self, record: CallStats, metadata: Metadata, error: DragomanError) -> None:
-        """Enter a call that ended at its headers; its duration would say nothing."""
-        self.refused(error)
-        self._enter(record, metadata)
-
-    def _enter(self, record: CallStats, metadata: Metadata) -> None:
+        Args:
+            at_headers: whether it was refused by these alone; its duration would say nothing, and is not entered.
+        """
         record.duration_s = time.monotonic() - record.began_s
         self._counts(record.method, record.code.name, record.protocol).inc()
         self._access_log.enter(record, metadata)
+        if not at_headers:
+            self._durations(record.method, record.protocol).observe(record.duration_s)
+
+    def unauthenticated(self, record: CallStats, metadata: Metadata, error: DragomanError) -> None:
+        """Enter a call that ended at its headers."""
+        self.refused(error)
+        self.ended(record, metadata, at_headers=True)

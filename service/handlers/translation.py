@@ -238,7 +238,7 @@ class TranslationHandlers:
                     deadline_s=context.deadline_s, client=context.caller.name, all_or_nothing=request.all_or_nothing
                 )
                 pairs = pairs_of(request)
-                route.model.intake.precheck(options, sum([pair.text_bytes for pair in pairs]))
+                route.model.in_memory().intake.admission.precheck(options, sum([pair.text_bytes for pair in pairs]))
                 async with self._gate.limited(context), self._calls.scoring(route, options, record, pairs) as call:
                     await call.add_pairs(pairs)
                     results = await _finished(call, record, all_or_nothing=request.all_or_nothing)

@@ -11,10 +11,9 @@ from service.decode import Decode
 from service.options import Priority, RequestOptions
 from service.queue import admission_rules as rules
 from service.queue.admission_rules import QueueLimits, Room, WaitEstimate
-from service.queue.decaying_ratio import DecayingRatio
 from service.queue.fair_queue import QUANTUM, FairQueue, Load
 from service.queue.reservation import Reservation
-from service.queue.throughput import Throughput
+from service.queue.throughput import DecayingRatio, Throughput
 
 _MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens others have
 

@@ -6,14 +6,10 @@ What is known is answered, what is on its way is shared, the rest is submitted.
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 
 from dragoman.errors import DeadlineExceededError, DragomanError
 from service.decode import Decode, DecodeStatus
-from service.options import RequestOptions
-from service.queue.mailbox import Mailbox
-from service.queue.notification import notify
-from service.queue.reservation import Reservation
+from service.queue.mailbox import Mailbox, notify
 from service.queue.result_cache import Key, Result, ResultCache, engine_s
 from service.queue.single_flight import SharedDecode, SingleFlight
 from service.segment import Origin, Segment
@@ -24,6 +20,9 @@ class Intake:
     """Stands before a mailbox, which sees no segment: only decodes, each of which lives while a segment waits for it.
 
     Errors go to all who wait, and are forgotten.
+
+    Attributes:
+        admission: of the mailbox; calls ask it first.
     """
 
     def __init__(self, mailbox: Mailbox, metrics: ModelMetrics, *, limit_bytes: int, coalesce: bool) -> None:
@@ -35,6 +34,7 @@ class Intake:
             limit_bytes: what kept results may take, keys and books counted; 0: none is kept.
             coalesce: whether identical segments are decoded once.
         """
+        self.admission = mailbox.admission
         self._mailbox = mailbox
         self._metrics = metrics
         self._results = ResultCache(limit_bytes, metrics)
@@ -49,19 +49,6 @@ class Intake:
     def unfinished(self) -> int:
         """Decodes for which segments wait."""
         return len(self._decodes)
-
-    @property
-    def portion_source_tokens(self) -> int:
-        """Source tokens of segments that should come together, where there are many; one segment may have more."""
-        return self._mailbox.admission.portion_source_tokens
-
-    def precheck(self, options: RequestOptions, text_bytes: int) -> None:
-        """Refuse a request that has no prospects, see :meth:`Admission.precheck`."""
-        self._mailbox.admission.precheck(options, text_bytes)
-
-    def reserve(self, options: RequestOptions, text_bytes: int) -> AbstractContextManager[Reservation]:
-        """Count texts that have been let in as waiting of their client, see :meth:`Admission.reserve`."""
-        return self._mailbox.admission.reserve(options, text_bytes)
 
     def submit(self, segments: Sequence[Segment], *, let_in: bool = False) -> None:
         """Take all segments, or none; nobody is told of progress before this returns.

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from dragoman.errors import DragomanError, DrainingError
 from service.decode import Decode
@@ -11,9 +12,11 @@ from service.options import Priority
 from service.queue.admission import Admission
 from service.queue.admission_rules import QueueLimits
 from service.queue.fair_queue import FairQueue
-from service.queue.notification import Notifier
 from service.queue.workers import QueueWorkers
+from service.segment import Segment
 from service.telemetry.segment_stats import SegmentStats
+
+_News = TypeVar("_News", Decode, Segment)
 
 
 class Mailbox:
@@ -219,3 +222,43 @@ class Mailbox:
         self._unfinished -= ended
         if not self._unfinished:
             self._idle.notify_all()
+
+
+class Notifier:
+    """Tells from any thread."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Call `on_progress` of all on this loop from now on; without one, on the thread that tells."""
+        self._loop = loop
+
+    def tell(self, progressed: Sequence[Decode]) -> None:
+        """Call `on_progress` of all, with one wake-up of the event loop."""
+        if self._loop is None:
+            notify(progressed)
+        else:
+            try:
+                self._loop.call_soon_threadsafe(notify, progressed)
+            except RuntimeError:
+                if not self._loop.is_closed():  # else nobody waits any more
+                    raise
+
+
+def notify(news: Sequence[_News]) -> None:
+    """Call `on_progress` of all, but of those that were cancelled.
+
+    Raises:
+        Exception: what the last of them raised that failed.
+    """
+    failure: Exception | None = None
+    for each in news:
+        if each.cancel_requested:
+            continue
+        try:
+            each.on_progress(each)
+        except Exception as error:  # one caller's fault must not keep the news from the others
+            failure = error
+    if failure is not None:
+        raise failure

@@ -1,8 +1,7 @@
 """How fast an engine works off what waits, measured while it has all that it can take; pure, the time passed in."""
 
+import math
 from typing import Final
-
-from service.queue.decaying_ratio import DecayingRatio
 
 _MEMORY_S: Final = 2.0  # of busy time: some hundred sentences, and a slower machine shows within seconds
 # After so long without busy time nothing is known any more. Else one stall could make the estimate so low that what is
@@ -61,3 +60,34 @@ class Throughput:
 
     def _trusted(self, now_s: float) -> bool:
         return self.runs or now_s - self._stopped_s <= _TRUST_S
+
+
+class DecayingRatio:
+    """The ratio of two sums in which what is older counts for less, by the e-th part every `memory`."""
+
+    def __init__(self, memory: float) -> None:
+        """Begin with nothing seen.
+
+        Args:
+            memory: how much of the denominator back a share counts 1/e of the latest.
+        """
+        self._memory = memory
+        self._numerator = self._denominator = 0.0
+
+    def add(self, numerator: float, denominator: float) -> None:
+        """Count an interval, over which the numerator is taken to be spread evenly."""
+        self._numerator, self._denominator = self._with(numerator, denominator)
+
+    def value(self, more: float = 0.0) -> float | None:
+        """Give the ratio; None where nothing was seen.
+
+        Args:
+            more: of the denominator, since the last interval, with nothing of the numerator.
+        """
+        numerator, denominator = self._with(0.0, more) if more else (self._numerator, self._denominator)
+        return numerator / denominator if denominator else None
+
+    def _with(self, numerator: float, denominator: float) -> tuple[float, float]:
+        kept = math.exp(-denominator / self._memory)
+        weight = self._memory * (1 - kept) / denominator if denominator else 1.0
+        return self._numerator * kept + numerator * weight, self._denominator * kept + denominator * weight

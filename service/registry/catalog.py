@@ -75,11 +75,6 @@ class ServedModel:
         """From text to segments and back; raises LoadingError where the model is not in memory."""
         return self.in_memory().translator
 
-    @property
-    def intake(self) -> Intake:
-        """Where segments go; raises LoadingError where the model is not in memory."""
-        return self.in_memory().intake
-
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep the model, though it may be served no more: a call has chosen it and will bring segments."""

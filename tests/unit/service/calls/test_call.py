@@ -65,25 +65,25 @@ async def test_what_is_unfinished_is_withdrawn_at_the_end(mailbox, intake) -> No
     assert mailbox.unfinished == mailbox.queued_segments == 0
 
 
-async def test_plain_texts_are_not_asked_for_again(mailbox) -> None:
-    intake = NarrowIntake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
+def narrow(options: RequestOptions, text_bytes: int) -> None:
+    if text_bytes > 5:
+        raise QueueFullError("full")
+
+
+async def test_plain_texts_are_not_asked_for_again(mailbox, intake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox.admission, "precheck", narrow)
     async with call_of(Call, intake) as call:
         await call.add(["a" * 6])
         assert mailbox.queued_segments == 6
 
 
-class NarrowIntake(Intake):
-    """Has prospects for texts of 5 bytes."""
-
-    def precheck(self, options: RequestOptions, text_bytes: int) -> None:
-        if text_bytes > 5:
-            raise QueueFullError("full")
-
-
 @pytest.mark.parametrize(("kind", "length"), [(Call, 6), (LargeCall, 600)])
-async def test_html_is_refused_when_it_is_known_how_much_of_it_is_text(kind: type[Call], length: int) -> None:
+async def test_html_is_refused_when_it_is_known_how_much_of_it_is_text(
+    kind: type[Call], length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mailbox, record = bound(Mailbox(20_000)), CallStats("TranslateText")
-    intake = NarrowIntake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
+    intake = Intake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
+    monkeypatch.setattr(mailbox.admission, "precheck", narrow)
     async with call_of(kind, intake, html=True, record=record) as call:
         with pytest.raises(QueueFullError):
             await call.add(["a" * length])

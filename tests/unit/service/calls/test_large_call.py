@@ -17,7 +17,6 @@ from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.queue.reservation import Reservation
 from service.telemetry.call_stats import CallStats
-from service.telemetry.metrics import Metrics
 from service.text.result import TextResult
 from tests.unit.service.calls.played_calls import bound, call_of, fail_one, finish
 from tests.unit.service.calls.played_texts import CharacterTranslator
@@ -108,28 +107,30 @@ async def test_what_is_still_to_come_of_a_call_counts_for_its_own_client_and_for
     mailbox.submit([Decode([1, 2], 8, client="a", text_bytes=1)])  # nothing is kept for who has left
 
 
-class WatchedIntake(Intake):
-    """Shows what is reserved."""
+async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(
+    mailbox, intake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve, made = mailbox.admission.reserve, list[Reservation]()
 
     @contextmanager
-    def reserve(self, options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
-        with super().reserve(options, text_bytes) as self.reservation:
-            yield self.reservation
+    def watched(options: RequestOptions, text_bytes: int) -> Iterator[Reservation]:
+        with reserve(options, text_bytes) as reservation:
+            made.append(reservation)
+            yield reservation
 
-
-async def test_what_has_come_of_a_call_does_not_count_as_still_to_come(mailbox) -> None:
-    intake = WatchedIntake(mailbox, Metrics().of("en-de"), limit_bytes=0, coalesce=False)
+    monkeypatch.setattr(mailbox.admission, "reserve", watched)
     async with asyncio.timeout(60), call_of(LargeCall, intake) as call:
         await call.add([LARGE])
-        assert intake.reservation.text_bytes == MANY
+        [reservation] = made
+        assert reservation.text_bytes == MANY
         await until(lambda: mailbox.queued_segments > PORTION)
-        assert intake.reservation.text_bytes == MANY - mailbox.queued_segments
+        assert reservation.text_bytes == MANY - mailbox.queued_segments
         left = MANY
         while left:
             await asyncio.sleep(0)
             left -= len(finish(mailbox, 100))
         await call.done()
-        assert intake.reservation.text_bytes == 0
+        assert reservation.text_bytes == 0
 
 
 async def test_one_who_leaves_in_the_middle_leaves_nothing(mailbox, intake) -> None:

@@ -9,10 +9,6 @@ from service.decoding.sampling import draw, draws
 from service.options import SCORING, Decoding, Sampling
 
 
-def test_without_draws_and_scores_nothing_chooses() -> None:
-    assert chooser_of(Decode([2], 9, decoding=Decoding(wants_log_probability=True))) is None
-
-
 def test_draws_go_on_from_one_token_to_the_next() -> None:
     sampling, logits = Sampling(3, temperature=2.0), np.arange(9.0) % 4
     choose, chances = chooser_of(Decode([2], 9, decoding=Decoding.of(sampling=sampling))), draws(sampling)

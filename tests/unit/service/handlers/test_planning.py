@@ -8,7 +8,7 @@ from dragoman.errors import QueueFullError
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.options import RequestOptions
-from service.queue.intake import Intake
+from service.queue.admission import Admission
 from service.security.callers import Caller
 from service.wire import HTML, XML
 from tests.unit.service.played_engine import PlayedEngine, until
@@ -16,15 +16,15 @@ from tests.unit.service.played_engine import PlayedEngine, until
 
 @pytest.fixture
 def asked(monkeypatch) -> list[int]:
-    """For how many bytes the intake was asked."""
+    """For how many bytes the admission was asked."""
     sizes: list[int] = []
-    precheck = Intake.precheck
+    precheck = Admission.precheck
 
-    def remember(intake: Intake, options: RequestOptions, text_bytes: int) -> None:
+    def remember(admission: Admission, options: RequestOptions, text_bytes: int) -> None:
         sizes.append(text_bytes)
-        precheck(intake, options, text_bytes)
+        precheck(admission, options, text_bytes)
 
-    monkeypatch.setattr(Intake, "precheck", remember)
+    monkeypatch.setattr(Admission, "precheck", remember)
     return sizes
 
 
@@ -58,7 +58,7 @@ async def test_what_a_full_model_refuses_is_refused(played, monkeypatch, mime_ty
     def refuse(*_: object) -> None:
         raise QueueFullError("full")
 
-    monkeypatch.setattr(Intake, "precheck", refuse)
+    monkeypatch.setattr(Admission, "precheck", refuse)
     with pytest.raises(QueueFullError):
         await translate(played, "a", mime_type=mime_type)
     assert played.mailbox.queued_segments == 0

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from service.decode import Decode
-from service.queue.notification import Notifier, notify
+from service.queue.mailbox import Notifier, notify
 
 
 def decode_of(heard: list[tuple[Decode, int]], **fields) -> Decode:

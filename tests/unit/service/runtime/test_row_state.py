@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.runtime.row_state import RowState
+from service.runtime.slots import RowState
 
 START_ID = 9
 SLOTS = 4

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.telemetry import access_log_line
+from service.telemetry.access_log import as_json, for_people
 from service.telemetry.call_stats import CallStats, Interval
 
 PAGE = (Path(__file__).parents[4] / "docs/observability.md").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def test_json_has_every_field() -> None:
         decode=Interval(1.75, 2.75),
         trace_id="abc",
     )
-    fields = json.loads(access_log_line.as_json(call, NOW_S))
+    fields = json.loads(as_json(call, NOW_S))
     assert fields == {
         "timestamp": "2026-11-21T16:00:00.250000Z",
         "level": "info",
@@ -60,14 +60,14 @@ def test_json_has_every_field() -> None:
 
 
 def test_every_field_is_described() -> None:
-    fields = json.loads(access_log_line.as_json(record(), NOW_S))
+    fields = json.loads(as_json(record(), NOW_S))
     described = re.findall(r"`(\w+)`", PAGE.split("## The log")[1].split("\n## ")[0])
     assert set(fields) <= set(described)
 
 
 @given(name=st.text())
 def test_json_is_one_line_whatever_a_name_holds(name: str) -> None:
-    line = access_log_line.as_json(record(request_id=name, caller=name, model=name), NOW_S)
+    line = as_json(record(request_id=name, caller=name, model=name), NOW_S)
     fields = json.loads(line)
     assert fields["request_id"] == fields["caller"] == fields["model"] == name
     assert "\n" not in line
@@ -82,11 +82,11 @@ def test_json_is_one_line_whatever_a_name_holds(name: str) -> None:
     ],
 )
 def test_the_level_is_the_servers_view_of_the_end(code: grpc.StatusCode, level: str) -> None:
-    assert json.loads(access_log_line.as_json(record(code=code), NOW_S))["level"] == level
+    assert json.loads(as_json(record(code=code), NOW_S))["level"] == level
 
 
 def test_people_read_the_end_first() -> None:
-    line = access_log_line.for_people(record(texts=1, segments=2, coalesced=1, trace_id="abc"), NOW_S)
+    line = for_people(record(texts=1, segments=2, coalesced=1, trace_id="abc"), NOW_S)
     assert line == (
         "2026-11-21T16:00:00.250000Z [info   ] grpc TranslateText OK in 12.5 ms; en-de: 1 texts, 2 segments "
         "(0 cached, 1 coalesced), 0 tokens in, 0 out; queue 500.0, encode 0.0, decode 0.0 ms; "
@@ -96,6 +96,6 @@ def test_people_read_the_end_first() -> None:
 
 def test_people_read_the_reason_of_an_error_and_nothing_of_work_that_was_not_done() -> None:
     refused = record(model="", code=grpc.StatusCode.UNAVAILABLE, reason="DRAINING")
-    assert access_log_line.for_people(refused, NOW_S) == (
+    assert for_people(refused, NOW_S) == (
         "2026-11-21T16:00:00.250000Z [warning] grpc TranslateText UNAVAILABLE DRAINING in 12.5 ms; ipv4:127.0.0.1 id-7"
     )

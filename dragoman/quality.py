@@ -12,7 +12,7 @@ class QualityWeights(BaseModel):
 
     Attributes:
         bias: the log-odds where all else is 0.
-        mean_log_probability: of its tokens, in natural logarithms; the others are those of `service.quality.counted`.
+        mean_log_probability: of its tokens, in natural logarithms; the others are those of `service.text.quality_counts`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

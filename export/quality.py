@@ -126,7 +126,7 @@ def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judge
     from service.decode import FinishReason
     from service.engine.offline import OfflineEngine
     from service.options import Decoding, RequestOptions
-    from service.quality.counted import count
+    from service.text.quality_counts import count
     from service.text.translator import Translator
 
     languages = bundle.manifest.languages.told(source, target)

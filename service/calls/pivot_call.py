@@ -14,7 +14,7 @@ from dragoman.errors import DragomanError
 from service.calls.large_call import LargeCall
 from service.calls.text_worker import Result
 from service.decode import worst
-from service.quality.estimate import rounded
+from service.text.quality_estimate import rounded
 from service.text.result import TextResult
 
 

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from service.decode import FinishReason
-from service.quality.counted import count
-from service.quality.estimate import QualityEstimator, rounded
 from service.segment import Segment
+from service.text.quality_counts import count
+from service.text.quality_estimate import QualityEstimator, rounded
 
 
 class SegmentQuality(NamedTuple):

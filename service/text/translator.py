@@ -10,8 +10,6 @@ from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, RequestOptions
-from service.quality.counted import without
-from service.quality.estimate import QualityEstimator
 from service.segment import Segment
 from service.settings import Settings
 from service.terms import Terms
@@ -22,6 +20,8 @@ from service.text.inline_tags import TaggedText
 from service.text.pair import Pair, scored_part
 from service.text.part import Part
 from service.text.piece import Piece
+from service.text.quality_counts import without
+from service.text.quality_estimate import QualityEstimator
 from service.text.result import TextResult
 from service.text.segment_encoder import SegmentEncoder
 from service.text.term_plan import TermPlan, TermPlanner

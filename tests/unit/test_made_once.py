@@ -22,8 +22,8 @@ INNOCENT = {
     "service/options.py",
     "service/text/translator.py",
     # Calibrates: no model of tests is.
-    "service/quality/counted.py",
-    "service/quality/estimate.py",
+    "service/text/quality_counts.py",
+    "service/text/quality_estimate.py",
     # Chooses the device that runs a graph.
     "service/runtime/cuda.py",
     "tests/made_once.py",

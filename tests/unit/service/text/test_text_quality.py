@@ -8,9 +8,9 @@ from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions
-from service.quality.counted import count, without
-from service.quality.estimate import COUNTED_ALONE, QualityEstimator
 from service.terms import Index, Terms
+from service.text.quality_counts import count, without
+from service.text.quality_estimate import COUNTED_ALONE, QualityEstimator
 from service.text.result import TextResult
 from service.text.text_quality import TextQuality
 from service.text.translator import Translator

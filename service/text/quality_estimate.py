@@ -4,7 +4,7 @@ from math import exp
 from typing import Final
 
 from dragoman.quality import QualityWeights
-from service.quality.counted import Counted
+from service.text.quality_counts import Counted
 
 # Of a model that was not calibrated: what can be counted, by rule of thumb. Where nothing is wrong, it is 0.82.
 COUNTED_ALONE: Final = QualityWeights(

@@ -12,7 +12,8 @@ class QualityWeights(BaseModel):
 
     Attributes:
         bias: the log-odds where all else is 0.
-        mean_log_probability: of its tokens, in natural logarithms; the others are those of `service.text.quality_counts`.
+        mean_log_probability: of its tokens, in natural logarithms; `service.text.quality_counts` says what the others
+            are.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

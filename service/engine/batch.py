@@ -7,12 +7,12 @@ from typing import Final
 from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
 from service.decode import Decode
-from service.decoding.micro_batches import RUN_TOKENS, micro_batches
-from service.decoding.scheduler import Scheduler, expired_or_cancelled
 from service.engine import decode_step
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.engine.invariants import Snapshot
+from service.engine.micro_batches import RUN_TOKENS, micro_batches
 from service.engine.runner import Runner
+from service.engine.scheduler import Scheduler, expired_or_cancelled
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
 from service.runtime.interfaces import Memory

@@ -3,9 +3,9 @@
 import time
 
 from service.decode import Decode
-from service.decoding.scheduler import Scheduler, StepResult
-from service.decoding.selection import Selection
 from service.engine.runner import Runner
+from service.engine.scheduler import Scheduler, StepResult
+from service.engine.selection import Selection
 from service.runtime.interfaces import Memory
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.decode import Decode
-from service.decoding.micro_batches import micro_batches
-from service.decoding.scheduler import Scheduler
 from service.engine import decode_step
+from service.engine.micro_batches import micro_batches
 from service.engine.runner import Runner
+from service.engine.scheduler import Scheduler
 from service.runtime.interfaces import Memory
 
 # Told of each active segment and its logits [vocabulary_size], a view, after every run of the decoder.

@@ -7,9 +7,9 @@ from typing import Final
 
 from dragoman.bundle import Bundle
 from service.decode import Decode, raise_first
-from service.decoding.micro_batches import RUN_TOKENS
 from service.engine.dry_run import drive
 from service.engine.graphs import open_graphs, open_runners
+from service.engine.micro_batches import RUN_TOKENS
 from service.engine.runner import Runner
 
 # Slots for which a thread takes segments at once.

@@ -13,7 +13,7 @@ import structlog
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
-from service.decoding.beam import Best
+from service.engine.beam import Best
 from service.engine.isolation import run_halves, run_isolated
 from service.runtime.interfaces import Decoder, Encoder, Memory
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError
-from service.decoding.micro_batches import RUN_TOKENS
+from service.engine.micro_batches import RUN_TOKENS
 from service.registry.capacity import item_bytes, slot_bytes, slots_of
 from service.runtime.slots import LOGITS_TYPES
 from service.settings import MEGABYTE, Settings

@@ -12,15 +12,14 @@ from structlog.testing import capture_logs
 
 from dragoman.errors import DeadlineExceededError, InternalError, TextFailedError
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.decoding import choice
-from service.decoding.beam import Beam
-from service.decoding.search import Search
-from service.engine import batch
+from service.engine import batch, choice
 from service.engine.batch import DecodeBatch
+from service.engine.beam import Beam
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import Graphs
 from service.engine.invariants import violations
 from service.engine.runner import Runner
+from service.engine.search import Search
 from service.options import Decoding, Priority, Sampling
 from service.queue.fair_queue import BULK_SHARE
 from service.queue.mailbox import Mailbox

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.decode import Decode
-from service.decoding.sampling import draw, draws
+from service.engine.sampling import draw, draws
 
 # Gives the next token, by what gives the logits [vocabulary_size] of the segment's row.
 Choose: TypeAlias = Callable[[Callable[[], NDArray[np.floating]]], int]

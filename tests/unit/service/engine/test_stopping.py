@@ -3,8 +3,8 @@
 import pytest
 
 from service.decode import Decode, FinishReason
-from service.decoding.repetition import FEWEST_TOKENS
-from service.decoding.stopping import extend
+from service.engine.repetition import FEWEST_TOKENS
+from service.engine.stopping import extend
 from service.options import Decoding
 
 STOPS = Decoding(stops_at_repetition=True)

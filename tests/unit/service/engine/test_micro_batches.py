@@ -4,7 +4,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.decoding.micro_batches import RUN_COST, RUN_TOKENS, micro_batches
+from service.engine.micro_batches import RUN_COST, RUN_TOKENS, micro_batches
 
 
 def cost(lengths: list[int], runs: list[list[int]]) -> int:

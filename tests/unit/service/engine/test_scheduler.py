@@ -8,11 +8,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, mu
 
 from dragoman.errors import DeadlineExceededError, InternalError
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.decoding.beam import Best
-from service.decoding.repetition import FEWEST_TOKENS
-from service.decoding.sampling import draw, draws
-from service.decoding.scheduler import Move, Scheduler
-from service.decoding.selection import Selection
+from service.engine.beam import Best
+from service.engine.repetition import FEWEST_TOKENS
+from service.engine.sampling import draw, draws
+from service.engine.scheduler import Move, Scheduler
+from service.engine.selection import Selection
 from service.options import SCORING, Decoding, Sampling
 
 EOS = 2

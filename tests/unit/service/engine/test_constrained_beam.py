@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from service.constraints import Constraints, Form, Term
 from service.decode import FinishReason
-from service.decoding.beam import Beam, Best
-from service.decoding.constrained_beam import ConstrainedBeam
-from tests.unit.service.decoding.test_beam import EOS, best_of, log_probabilities
-from tests.unit.service.decoding.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
+from service.engine.beam import Beam, Best
+from service.engine.constrained_beam import ConstrainedBeam
+from tests.unit.service.engine.test_beam import EOS, best_of, log_probabilities
+from tests.unit.service.engine.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
 
 seeds = st.integers(0, 10_000)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.decoding.repetition import FEWEST_ROUNDS, FEWEST_TOKENS, LONGEST_PERIOD, ends_in_cycle, fewest_cycle_tokens
+from service.engine.repetition import FEWEST_ROUNDS, FEWEST_TOKENS, LONGEST_PERIOD, ends_in_cycle, fewest_cycle_tokens
 
 # Rounds of this and rounds of that, of few different tokens.
 ROUNDS = st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=LONGEST_PERIOD + 1), st.integers(1, 12))

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from dragoman.errors import InternalError
 from service.constraints import Constraints, Term
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.decoding.beam import Best
-from service.decoding.scheduler import Scheduler
-from service.decoding.selection import Selection
+from service.engine.beam import Best
+from service.engine.scheduler import Scheduler
+from service.engine.selection import Selection
 from service.options import Decoding
-from tests.unit.service.decoding.test_beam import EOS, best_of, log_probabilities
-from tests.unit.service.decoding.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
+from tests.unit.service.engine.test_beam import EOS, best_of, log_probabilities
+from tests.unit.service.engine.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
 
 SLOTS = 8
 START = 99

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decoding.beam import Best
+from service.engine.beam import Best
 
 
 class Selection(NamedTuple):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from service.decode import Decode
-from service.decoding.choice import chooser_of
-from service.decoding.sampling import draw, draws
+from service.engine.choice import chooser_of
+from service.engine.sampling import draw, draws
 from service.options import SCORING, Decoding, Sampling
 
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from service.decode import Decode
-from service.decoding.beam import Beam, Best, common_length
-from service.decoding.constrained_beam import ConstrainedBeam
-from service.decoding.repetition import FEWEST_TOKENS
-from service.decoding.stopping import goes_round
+from service.engine.beam import Beam, Best, common_length
+from service.engine.constrained_beam import ConstrainedBeam
+from service.engine.repetition import FEWEST_TOKENS
+from service.engine.stopping import goes_round
 
 
 class SearchStep(NamedTuple):

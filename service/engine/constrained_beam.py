@@ -27,9 +27,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from service.constraints import Constraints
 from service.decode import Attention, FinishReason, Hypothesis
-from service.decoding.beam import Beam, Best
-from service.decoding.surplus import Surplus
-from service.decoding.term_progress import Progress, Terms
+from service.engine.beam import Beam, Best
+from service.engine.surplus import Surplus
+from service.engine.term_progress import Progress, Terms
 
 # A continuation of a hypothesis: its log-probability negated, its lane, the rank of its token in the lane, the token,
 # how far it is. So the most probable one sorts first; of equals the earlier lane, and then the better token.

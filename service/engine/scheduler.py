@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.decoding import stopping
-from service.decoding.choice import Choose, chooser_of
-from service.decoding.search import Search
-from service.decoding.selection import Selection
+from service.engine import stopping
+from service.engine.choice import Choose, chooser_of
+from service.engine.search import Search
+from service.engine.selection import Selection
 
 # The last active slot, whose segment moves to the slot that is released; the same where that is the last one.
 Move = tuple[int, int]

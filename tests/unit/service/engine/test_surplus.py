@@ -3,7 +3,7 @@
 import pytest
 
 from service.constraints import Constraints
-from service.decoding.surplus import Surplus
+from service.engine.surplus import Surplus
 
 # A word begins with 1 to 5, and goes on with the others.
 CONSTRAINTS = Constraints((((9,),),), frozenset({1, 2, 3, 4, 5}), at_most=(((1,), 1), ((2, 6), 2), ((3,), 0)))

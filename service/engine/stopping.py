@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from service.decode import Decode, FinishReason
-from service.decoding.repetition import FEWEST_TOKENS, ends_in_cycle, fewest_cycle_tokens
+from service.engine.repetition import FEWEST_TOKENS, ends_in_cycle, fewest_cycle_tokens
 
 
 def extend(decode: Decode, token: int, now_s: float) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.decode import FinishReason
-from service.decoding.beam import Beam, Best, common_length
+from service.engine.beam import Beam, Best, common_length
 
 EOS = 0
 seeds = st.integers(0, 10_000)

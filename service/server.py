@@ -20,7 +20,7 @@ from service.aio import first_of
 from service.engine.graphs import Graphs
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
-from service.http.door import Door
+from service.http.http_server import HttpServer
 from service.processes import pages
 from service.processes.worker import Worker
 from service.registry import allocator
@@ -133,7 +133,7 @@ class _Server:
             *(make(handlers, settings) for make in plugins.load(plugins.SERVICES)),
         ]
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
-        self._door = Door(
+        self._http = HttpServer(
             settings,
             metrics,
             handlers,
@@ -142,7 +142,7 @@ class _Server:
             certificates,
             asks_for_keys=asks_for_keys,
         )
-        self._failures = (self._registry.failed, self._listener.lost, self._door.lost)
+        self._failures = (self._registry.failed, self._listener.lost, self._http.lost)
         self._reloading = ModelReloader(settings, metrics, self._registry, self._health, self._memory, glossaries)
         self._following: list[asyncio.Task[None]] = []
         self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly
@@ -165,7 +165,7 @@ class _Server:
 
     async def _listen(self, ports: AsyncExitStack) -> None:
         await ports.enter_async_context(self._listener.listening())
-        await ports.enter_async_context(self._door.listening())
+        await ports.enter_async_context(self._http.listening())
 
     def _failed(self) -> bool:
         return any(failure.is_set() for failure in self._failures)

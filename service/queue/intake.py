@@ -1,4 +1,4 @@
-"""The one door to a model for the segments of calls; lives on the event loop.
+"""Takes the segments of calls for one model; lives on the event loop.
 
 What is known is answered, what is on its way is shared, the rest is submitted.
 """

@@ -1,4 +1,4 @@
-"""The HTTP port of a server, from its opening to its end."""
+"""The HTTP server: its port from the opening to the end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ _STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have end
 _log = structlog.get_logger()
 
 
-class Door:
+class HttpServer:
     """The port, if the settings want one; needs a running event loop.
 
     Args:

@@ -73,7 +73,7 @@ def _in_process(models: Models, identity: Mapping[str, str], source: str, target
     translate = in_process.translator(models, model=identity["name"], source=source, target=target, html=False)
 
     def translated(texts: list[str]) -> list[Translation]:
-        bad = bad_texts(texts, settings)  # as a server refuses them
+        bad = bad_texts(enumerate(texts), settings)  # as a server refuses them
         good = iter(in_calls(translate, [text for place, text in enumerate(texts) if place not in bad], _failed))
         return [_failed(bad[place]) if place in bad else next(good) for place in range(len(texts))]
 

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from dragoman.errors import DragomanError, TextFailedError
+from service.calls.leg import Leg
 from service.calls.limits import refuse_any
 from service.calls.text_worker import Result, Text, TextWorker
-from service.options import RequestOptions
-from service.registry.catalog import ServedModel
+from service.queue.intake import Intake
 from service.segment import Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
@@ -27,15 +27,31 @@ class OpenText:
 
     Attributes:
         content: its document, or the error in its place.
+        leg: that it is on.
         unfinished: its segments that have not ended: a set in the order of the text.
         read: whether it has been read to its end.
         size_bytes: that it takes of the window of its call.
+        before: what the leg before made of it; None: there was none.
     """
 
     content: Text
+    leg: Leg
     unfinished: dict[Segment, None]
     read: bool = True
     size_bytes: int = 0
+    before: TextResult | None = None
+
+
+class Part(NamedTuple):
+    """Texts of a call that go the same way.
+
+    Attributes:
+        leg: the first of them.
+        numbers: of the texts; None: of all that come.
+    """
+
+    leg: Leg
+    numbers: Sequence[int] | None = None
 
 
 class Call:
@@ -50,24 +66,19 @@ class Call:
         count: texts that have come so far: the number of the next one.
     """
 
-    def __init__(
-        self, model: ServedModel, options: RequestOptions, worker: TextWorker, metrics: Metrics, record: CallStats
-    ) -> None:
+    def __init__(self, parts: Sequence[Part], worker: TextWorker, metrics: Metrics, record: CallStats) -> None:
         """Make a call without texts.
 
         Args:
-            model: that translates them; held by the caller as long as the call lasts.
-            options: what is asked for.
+            parts: of its texts, all with the options of one request; the caller holds their models as long as the call
+                lasts.
             worker: of the server.
             metrics: of the server.
             record: of the call.
         """
-        pipeline = model.in_memory()
         self.count = 0
-        self._options = options
-        self._translator = pipeline.translator
-        self._intake = pipeline.intake
-        self._model_name = model.manifest.name
+        self._parts = parts
+        self._client = parts[0].leg.options.client if parts else ""
         self._worker = worker
         self._metrics = metrics
         self._record = record
@@ -88,13 +99,15 @@ class Call:
             InvalidRequestError: a text is bad, and all or nothing is wanted.
             DragomanError: the model takes no segments any more.
         """
+        [(leg, _)] = self._parts
         self.count = len(contents)
-        self._let_in(self._worker.open_small(self._translator, self._options, contents, 0, self._progress))
+        self._let_in(leg, self._worker.open_small(leg.pipeline.translator, leg.options, contents, self._progress))
 
     async def add_pairs(self, pairs: Sequence[Pair]) -> None:
         """Take all texts of a call that has their translations scored; as :meth:`add`, which raises the same."""
+        [(leg, _)] = self._parts
         self.count = len(pairs)
-        self._let_in(self._worker.open_pairs(self._translator, self._options, pairs, self._progress))
+        self._let_in(leg, self._worker.open_pairs(leg.pipeline.translator, leg.options, pairs, self._progress))
 
     async def done(self) -> None:
         """Wait until all texts have been read to their ends, and all segments have ended.
@@ -135,16 +148,16 @@ class Call:
     async def results(self, numbers: Iterable[int]) -> dict[int, Result]:
         """Put the translations of finished texts together; gives each, or its error, by its number."""
         texts = {number: self._texts[number].content for number in numbers}
-        results = await self._worker.results(self._options.client, texts)
-        for result in results.values():
+        results = await self._worker.results(self._client, texts)
+        for number, result in results.items():
             if not isinstance(result, TextResult):
                 continue
             if result.term_segments:
-                metrics = self._metrics.of(self._model_name)
+                metrics = self._metrics.of(self._texts[number].leg.model_name)
                 metrics.glossary_segments_total.inc(result.term_segments)
                 metrics.glossary_misses_total.inc(len(result.glossary_misses))
             for quality in result.segment_qualities:
-                self._metrics.of(self._model_name).quality_estimate.observe(quality.estimate)
+                self._metrics.of(self._texts[number].leg.model_name).quality_estimate.observe(quality.estimate)
         return results
 
     async def __aenter__(self) -> Self:
@@ -153,8 +166,9 @@ class Call:
     async def __aexit__(self, *_: object) -> None:
         """Withdraw what is unfinished, slice by slice; nothing happens where nothing is."""
         cancelled: asyncio.CancelledError | None = None
-        while self._unfinished and (part := self._pop_unfinished()):
-            self._withdraw(part)
+        while self._unfinished and (some := self._pop_unfinished()):
+            for intake, segments in some.items():
+                self._withdraw(intake, segments)
             try:
                 await asyncio.sleep(0)
             except asyncio.CancelledError as error:  # by the deadline and by the client, say: the rest goes, too
@@ -162,32 +176,33 @@ class Call:
         if cancelled is not None:
             raise cancelled
 
-    def _let_in(self, texts: Mapping[int, Text]) -> None:
+    def _let_in(self, leg: Leg, texts: Mapping[int, Text]) -> None:
         documents = [text for text in texts.values() if not isinstance(text, DragomanError)]
         text_bytes = sum([document.text_bytes for document in documents])
-        if self._options.has_tags:  # how much of them is text has shown only now
-            self._intake.admission.precheck(self._options, text_bytes)
-        if self._options.all_or_nothing and len(documents) < len(texts):
+        if leg.options.has_tags:  # how much of them is text has shown only now
+            leg.pipeline.intake.admission.precheck(leg.options, text_bytes)
+        if leg.options.all_or_nothing and len(documents) < len(texts):
             refuse_any([text for text in texts.values() if isinstance(text, DragomanError)])
-        self._take(texts, text_bytes)
+        self._take(leg, texts, text_bytes)
 
-    def _take(self, texts: Mapping[int, Text], text_bytes: int) -> None:
+    def _take(self, leg: Leg, texts: Mapping[int, Text], text_bytes: int) -> None:
         """Queue the segments of texts that were read to their ends: of all or none.
 
         Args:
+            leg: of all of them.
             texts: by their numbers.
             text_bytes: of all of them.
         """
         segments: list[Segment] = []
         for number, text in texts.items():
             found = () if isinstance(text, DragomanError) else text.segments
-            self._texts[number] = OpenText(text, dict.fromkeys(found))
+            self._texts[number] = OpenText(text, leg, dict.fromkeys(found))
             segments += found
             if not found:
                 self._moved.add(number)
                 self._finished.add(number)
         if segments:
-            self._intake.submit(segments)
+            leg.pipeline.intake.submit(segments)
             self._unfinished += len(segments)
             self._record.segments += len(segments)
         self._record.admitted = True
@@ -221,33 +236,34 @@ class Call:
 
     def _fail_text(self, number: int, error: DragomanError) -> None:
         """Put an error in the place of a text, or end the call with it where all or nothing is wanted."""
-        if self._options.all_or_nothing:
+        text = self._texts[number]
+        if text.leg.options.all_or_nothing:
             self._end_with(error)
             return
-        text = self._texts[number]
         text.content = error
         left = list(text.unfinished)
         text.unfinished.clear()
-        self._withdraw(left)
+        self._withdraw(text.leg.pipeline.intake, left)
 
-    def _withdraw(self, segments: Sequence[Segment]) -> None:
+    def _withdraw(self, intake: Intake, segments: Sequence[Segment]) -> None:
         """Take back segments that have not ended."""
         if not segments:
             return
         self._unfinished -= len(segments)
         # Counted first: once slots are seen to be free, so is the count.
         self._metrics.cancelled_segments_total.inc(len(segments))
-        self._intake.cancel(segments)
+        intake.cancel(segments)
         for segment in segments:
             self._record.note(segment, segment.times())
 
-    def _pop_unfinished(self) -> list[Segment]:
-        """Give segments that have not ended, a slice at most, which are of no text any more."""
+    def _pop_unfinished(self) -> dict[Intake, list[Segment]]:
+        """Give segments that have not ended, a slice at most, which are of no text any more; by where they are."""
         unfinished = ((text, segment) for text in self._texts.values() for segment in text.unfinished)
-        first = list(islice(unfinished, SLICE))
-        for text, segment in first:
+        popped: dict[Intake, list[Segment]] = {}
+        for text, segment in list(islice(unfinished, SLICE)):
             del text.unfinished[segment]
-        return [segment for _, segment in first]
+            popped.setdefault(text.leg.pipeline.intake, []).append(segment)
+        return popped
 
     def _end_with(self, error: BaseException) -> None:
         """End the call with an error, if it has none yet."""

@@ -1,19 +1,19 @@
-"""A call whose texts are large, or come one after the other: they are read and queued as there is room."""
+"""A call whose texts are large, come one after the other, or take several models: they are read as there is room."""
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import repeat
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from dragoman.errors import DragomanError, QueueFullError
-from service.calls.call import SLICE, Call, OpenText
-from service.calls.text_worker import Read, Text, TextWorker
+from service.calls.call import SLICE, Call, OpenText, Part
+from service.calls.leg import Leg, both
+from service.calls.text_worker import Read, Result, Text, TextWorker
 from service.calls.window import Window
-from service.options import RequestOptions
 from service.queue.reservation import Reservation
-from service.registry.catalog import ServedModel
 from service.segment import Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
@@ -24,41 +24,46 @@ _WINDOW: Final = 1_024
 # Between two tries to get into a full queue, whatever it said.
 _SHORTEST_PAUSE_S: Final = 0.01
 _LONGEST_PAUSE_S: Final = 1.0
+_NONE_REFUSED: Final[Mapping[int, DragomanError]] = MappingProxyType({})
 
 
 class LargeCall(Call):
-    """A call of texts of any size.
+    """A call of texts of any size, in several languages, over one leg or more.
 
-    It takes all texts with :meth:`add`, or some after the other with :meth:`feed`, and is answered text by text then.
+    It takes all texts with :meth:`add`, or some after the other with :meth:`feed`, and is answered text by text then. A
+    text goes on to its next leg as soon as the one before is done with it. Meanwhile it counts as not read to its end.
     """
 
     def __init__(
         self,
-        model: ServedModel,
-        options: RequestOptions,
+        parts: Sequence[Part],
         worker: TextWorker,
         metrics: Metrics,
         record: CallStats,
         *,
+        refused: Mapping[int, DragomanError] = _NONE_REFUSED,
         window: Window | None = None,
     ) -> None:
         """Make a call without texts.
 
         Args:
-            model: that translates them; held by the caller as long as the call lasts.
-            options: what is asked for.
+            parts: see :class:`Call`.
             worker: of the server.
             metrics: of the server.
             record: of the call.
+            refused: texts that are in no part, by their numbers, and why.
             window: where texts come and are answered one by one, of how many at a time; None: all are added at once.
         """
-        super().__init__(model, options, worker, metrics, record)
+        super().__init__(parts, worker, metrics, record)
+        self._refused = refused
         self._window = window
         self._held_bytes = 0
         self._segment_ended = asyncio.Event()
         self._forgotten = asyncio.Event()
-        self._feeding: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._reservations = ExitStack()
+        self._between_legs: deque[int] = deque()  # texts
+        self._passing: asyncio.Task[None] | None = None
 
     @property
     def held(self) -> int:
@@ -67,7 +72,12 @@ class LargeCall(Call):
 
     async def add(self, contents: Sequence[str]) -> None:
         """Take all texts; begin to queue their segments where they are not small; as :meth:`Call.add`."""
-        self._let_in(await self._open(contents))
+        self.count = len(contents)
+        for leg, numbers in self._parts:
+            own = {number: contents[number] for number in (range(self.count) if numbers is None else numbers)}
+            self._let_in(leg, await self._worker.open(leg.pipeline.translator, leg.options, own, self._progress))
+        for number in self._refused:
+            self._finish(number)
 
     async def feed(self, contents: Sequence[str]) -> None:
         """Take more texts, read them and queue their segments, as there is room in the window and in the queue.
@@ -77,12 +87,15 @@ class LargeCall(Call):
             DragomanError: the call has failed meanwhile.
         """
         assert self._window is not None
+        [(leg, _)] = self._parts
         rest = list(contents)
         while rest:
             if sizes := self._window.fitting(rest, len(self._texts), self._held_bytes):
-                texts = await self._open(rest[: len(sizes)])
-                self._expect(texts, sizes)
-                await self._feed(texts, None)
+                own = dict(enumerate(rest[: len(sizes)], self.count))
+                self.count += len(own)
+                texts = await self._worker.open(leg.pipeline.translator, leg.options, own, self._progress)
+                self._expect(leg, texts, sizes)
+                await self._feed(leg, texts, None)
                 del rest[: len(sizes)]
             else:
                 self._forgotten.clear()
@@ -110,33 +123,46 @@ class LargeCall(Call):
             self._finished.remove(number)
         self._forgotten.set()
 
+    def delta(self, number: int) -> str:
+        """As :meth:`Call.delta`: of the last leg alone."""
+        is_last = number not in self._refused and self._texts[number].leg.then is None
+        return super().delta(number) if is_last else ""
+
+    async def results(self, numbers: Iterable[int]) -> dict[int, Result]:
+        """As :meth:`Call.results`: of all legs together."""
+        asked = list(numbers)
+        results = await super().results([number for number in asked if number not in self._refused])
+        for number, result in results.items():
+            before = self._texts[number].before
+            if before is not None and not isinstance(result, DragomanError):
+                results[number] = both(before, result)
+        return {number: self._refused.get(number) or results[number] for number in asked}
+
     async def __aexit__(self, *_: object) -> None:
         """Read no more, and withdraw what is unfinished."""
-        if self._feeding is not None:
-            self._feeding.cancel()
+        for task in self._tasks:
+            task.cancel()
         self._reservations.close()
         await super().__aexit__()
 
-    async def _open(self, contents: Sequence[str]) -> dict[int, Text]:
-        """Make documents of texts, which get the next numbers."""
-        first = self.count
-        self.count += len(contents)
-        return await self._worker.open(self._translator, self._options, contents, first, self._progress)
-
-    def _take(self, texts: Mapping[int, Text], text_bytes: int) -> None:
+    def _take(self, leg: Leg, texts: Mapping[int, Text], text_bytes: int) -> None:
         """Queue the segments of texts, or begin to where they are not read yet."""
         if all(isinstance(text, DragomanError) or text.complete for text in texts.values()):
-            super()._take(texts, text_bytes)
+            super()._take(leg, texts, text_bytes)
+            if leg.then is not None:
+                self._unread += len(texts)
+                for number in self._finished & texts.keys():
+                    self._go_on(number)
             return
-        reservation = self._reservations.enter_context(self._intake.admission.reserve(self._options, text_bytes))
-        self._expect(texts)
-        self._feeding = asyncio.create_task(self._feed(texts, reservation))
-        self._feeding.add_done_callback(self._note_fed)
+        reservation = self._reservations.enter_context(leg.pipeline.intake.admission.reserve(leg.options, text_bytes))
+        self._expect(leg, texts)
+        self._start(self._feed(leg, texts, reservation))
 
-    def _expect(self, texts: Mapping[int, Text], sizes: Sequence[int] = ()) -> None:
+    def _expect(self, leg: Leg, texts: Mapping[int, Text], sizes: Sequence[int] = ()) -> None:
         """Take texts that are let in, without any segments yet.
 
         Args:
+            leg: of all of them.
             texts: by their numbers.
             sizes: that they take of the window, in bytes; none: the call has no window.
         """
@@ -144,9 +170,9 @@ class LargeCall(Call):
         self._unread += len(texts)
         self._held_bytes += sum(sizes)
         for (number, text), size_bytes in zip(texts.items(), sizes or repeat(0), strict=False):
-            self._texts[number] = OpenText(text, {}, read=False, size_bytes=size_bytes)
+            self._texts[number] = OpenText(text, leg, {}, read=False, size_bytes=size_bytes)
 
-    async def _feed(self, texts: Mapping[int, Text], reservation: Reservation | None) -> None:
+    async def _feed(self, leg: Leg, texts: Mapping[int, Text], reservation: Reservation | None) -> None:
         """Read texts and queue their segments, portion by portion, as earlier ones leave."""
         complete: list[Read] = []
         unread: deque[tuple[int, Document]] = deque()
@@ -155,7 +181,7 @@ class LargeCall(Call):
                 complete.append(Read(number, () if isinstance(text, DragomanError) else text.segments))
             else:
                 unread.append((number, text))
-        await self._queue(complete, reservation)
+        await self._queue(leg, complete, reservation)
         while unread:
             number, document = unread[0]
             if isinstance(self._texts[number].content, DragomanError):  # it has failed meanwhile
@@ -164,12 +190,12 @@ class LargeCall(Call):
                 continue
             while self._unfinished >= _WINDOW:
                 await self._await_end()
-            await self._queue(await self._worker.read(self._options.client, unread), reservation)
+            await self._queue(leg, await self._worker.read(self._client, unread), reservation)
             document.settle(SLICE)  # its segments are let go as they end
         if reservation is not None:
             reservation.text_bytes = 0
 
-    async def _queue(self, portion: Sequence[Read], reservation: Reservation | None) -> None:
+    async def _queue(self, leg: Leg, portion: Sequence[Read], reservation: Reservation | None) -> None:
         """Queue the segments of a portion, slice by slice, as soon as there is room."""
         together: list[Segment] = []
         for number, segments, _, error in portion:
@@ -182,16 +208,16 @@ class LargeCall(Call):
         self._unfinished += len(together)
         self._record.segments += len(together)
         while together:
-            part = _first_of(together, self._intake.admission.portion_source_tokens)
-            await self._submit(part)
-            del together[: len(part)]
+            first = _first_of(together, leg.pipeline.intake.admission.portion_source_tokens)
+            await self._submit(leg, first)
+            del together[: len(first)]
             if reservation is not None:
-                reservation.text_bytes -= sum([segment.text_bytes for segment in part])
+                reservation.text_bytes -= sum([segment.text_bytes for segment in first])
         for number, _, last, _ in portion:
             if last:
                 self._close(number)
 
-    async def _submit(self, segments: Sequence[Segment]) -> None:
+    async def _submit(self, leg: Leg, segments: Sequence[Segment]) -> None:
         """Queue segments as soon as there is room; those that were withdrawn meanwhile stay away.
 
         Raises:
@@ -202,7 +228,8 @@ class LargeCall(Call):
             if self._error is not None:
                 raise self._error
             try:
-                self._intake.submit([segment for segment in segments if not segment.cancel_requested], let_in=True)
+                wanted = [segment for segment in segments if not segment.cancel_requested]
+                leg.pipeline.intake.submit(wanted, let_in=True)
             except QueueFullError as error:
                 pause_s = min(max(error.retry_delay_s or 0.0, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
                 with suppress(TimeoutError):
@@ -223,28 +250,72 @@ class LargeCall(Call):
             raise self._error
 
     def _close(self, number: int) -> None:
-        """Note that a text has no further segments."""
+        """Note that a text has no further segments on its leg."""
         text = self._texts[number]
         text.read = True
-        self._unread -= 1
+        if text.leg.then is None:
+            self._unread -= 1
         if not text.unfinished:
-            self._moved.add(number)
-            self._finished.add(number)
-            self._wake_up.set()
+            self._go_on(number)
 
     def _progress(self, number: int, segment: Segment) -> None:
         super()._progress(number, segment)
         if segment.finished:
             self._segment_ended.set()
-            if self._window is not None and number in self._finished:
-                self._wake_up.set()
+            if number in self._finished and (self._window is not None or self._texts[number].leg.then is not None):
+                self._go_on(number)
+
+    def _go_on(self, number: int) -> None:
+        """Give a text that its leg is done with to the next one; it is finished where there is none, or it failed."""
+        text = self._texts[number]
+        if text.leg.then is None:
+            self._finish(number)
+        elif isinstance(text.content, DragomanError):
+            text.leg = text.leg._replace(then=None)
+            self._unread -= 1
+            self._finish(number)
+        else:
+            self._finished.discard(number)
+            self._between_legs.append(number)
+            if self._passing is None or self._passing.done():
+                self._passing = self._start(self._pass_on())
+
+    async def _pass_on(self) -> None:
+        """Give texts to their next legs, one after the other: while one has no room, the others wait."""
+        while self._between_legs:
+            number = self._between_legs.popleft()
+            text = self._texts[number]
+            [result] = (await super().results([number])).values()
+            if isinstance(result, DragomanError):
+                text.content = result
+                self._go_on(number)
+                continue
+            leg = text.leg.then
+            assert leg is not None, "it waits for one"
+            own = {number: result.text}
+            texts = await self._worker.open(leg.pipeline.translator, leg.options, own, self._progress)
+            text.content, text.leg, text.read, text.before = texts[number], leg, False, result
+            await self._feed(leg, texts, None)
+
+    def _finish(self, number: int) -> None:
+        self._moved.add(number)
+        self._finished.add(number)
+        self._wake_up.set()
 
     def _end_with(self, error: BaseException) -> None:
         super()._end_with(error)
         self._segment_ended.set()
 
-    def _note_fed(self, feeding: "asyncio.Task[None]") -> None:
-        if not feeding.cancelled() and (error := feeding.exception()) is not None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Do something until it is done or the call ends; its error ends the call."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._note_done)
+        return task
+
+    def _note_done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
             self._end_with(error)
 
 

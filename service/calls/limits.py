@@ -17,19 +17,18 @@ MAX_ENTRIES: Final = 1_000
 MAX_NAMES: Final = 16
 
 
-def bad_texts(contents: Iterable[str], settings: Settings, first: int = 0) -> dict[int, InvalidRequestError]:
+def bad_texts(contents: Iterable[tuple[int, str]], settings: Settings) -> dict[int, InvalidRequestError]:
     """Find the texts that are too large.
 
     Args:
-        contents: texts of one call.
+        contents: texts of one call, each behind its number.
         settings: the limits.
-        first: the number of the first of them within the call.
 
     Returns:
         The error of each bad text, by its number.
     """
     limit_bytes, bad = settings.max_text_bytes, {}
-    for index, text in enumerate(contents, first):
+    for index, text in contents:
         # No character takes more than 4 bytes: most texts need no encoding to be measured.
         if len(text) * 4 > limit_bytes and (size := len(text.encode())) > limit_bytes:
             violation = FieldViolation(f"contents[{index}]", f"must be at most {limit_bytes} bytes, is {size}")

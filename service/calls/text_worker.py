@@ -68,38 +68,36 @@ class TextWorker:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
 
     async def open(
-        self, translator: Translator, options: RequestOptions, contents: Sequence[str], first: int, progress: Progress
+        self, translator: Translator, options: RequestOptions, contents: Mapping[int, str], progress: Progress
     ) -> dict[int, Text]:
         """Make documents of texts: complete ones where the texts are small, else such as :meth:`read` reads.
 
         Args:
             translator: of the model that is to translate them.
             options: of the call.
-            contents: the texts.
-            first: the number of the first of them within the call.
+            contents: the texts, by their numbers within the call.
             progress: called on the event loop for their segments.
 
         Returns:
             Each text by its number, or its error.
         """
-        if sum(map(len, contents)) <= SMALL:
-            return self.open_small(translator, options, contents, first, progress)
-        bad = limits.bad_texts(contents, self._settings, first)
-        numbered = enumerate(contents, first)
+        bad = limits.bad_texts(contents.items(), self._settings)
+        if sum(map(len, contents.values())) <= SMALL:
+            return _opened(translator.prepare, options, contents.items(), progress, bad)
         if not options.has_tags:
-            return _opened(translator.open, options, numbered, progress, bad)
+            return _opened(translator.open, options, contents.items(), progress, bad)
         texts: dict[int, Text] = {}
-        for group in _groups(numbered):
+        for group in _groups(contents.items()):
             async with self._turns.turn(options.client):
                 texts |= await self._on_thread(partial(_opened, translator.open, options, group, progress, bad))
         return texts
 
     def open_small(
-        self, translator: Translator, options: RequestOptions, contents: Sequence[str], first: int, progress: Progress
+        self, translator: Translator, options: RequestOptions, contents: Sequence[str], progress: Progress
     ) -> dict[int, Text]:
-        """Make complete documents of texts that are :data:`SMALL` together; as :meth:`open`."""
-        bad = limits.bad_texts(contents, self._settings, first)
-        return _opened(translator.prepare, options, enumerate(contents, first), progress, bad)
+        """Make complete documents of texts that are :data:`SMALL` together, numbered from 0; as :meth:`open`."""
+        bad = limits.bad_texts(enumerate(contents), self._settings)
+        return _opened(translator.prepare, options, enumerate(contents), progress, bad)
 
     def open_pairs(
         self, translator: Translator, options: RequestOptions, pairs: Sequence[Pair], progress: Progress

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from dragoman.errors import DrainingError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.large_call import LargeCall
-from service.calls.pivot_call import PivotCall
 from service.handlers import validation
 from service.handlers.answer import in_messages, sendable, translated
 from service.handlers.inbox import Inbox
@@ -26,7 +25,7 @@ class Batch:
     def __init__(
         self,
         inbox: Inbox,
-        call: LargeCall | PivotCall,
+        call: LargeCall,
         route: Route,
         record: CallStats,
         settings: Settings,

@@ -1,22 +1,17 @@
-"""Makes the calls of requests that are let in: by one model, or by several."""
+"""Makes the calls of requests that are let in."""
 
 from collections.abc import Sequence
 
-from service.calls.call import Call
+from service.calls.call import Call, Part
 from service.calls.large_call import LargeCall
-from service.calls.mixed_call import MixedCall
-from service.calls.pivot_call import PivotCall
+from service.calls.leg import Leg
 from service.calls.text_worker import SMALL, TextWorker
 from service.calls.window import Window
 from service.handlers.plan import Plan
-from service.handlers.route import Route, into_pivot
-from service.options import RequestOptions
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.pair import Pair
-
-Running = Call | PivotCall | MixedCall
 
 
 class Calls:
@@ -34,30 +29,18 @@ class Calls:
         # No token is shorter than a byte: one stream without a beam does not fill the queue of an idle engine.
         self._window = Window(settings.max_contents, settings.queue_source_tokens)
 
-    def planned(self, plan: Plan, record: CallStats, contents: Sequence[str]) -> Running:
+    def planned(self, plan: Plan, record: CallStats, contents: Sequence[str]) -> Call:
         """Make a call that translates, all of whose texts are known."""
-        if plan.languages:
-            calls = [(self._large(route, options, record), numbers) for route, options, numbers in plan.parts]
-            return MixedCall(calls, plan.refused)
-        [(route, options, _)] = plan.parts
-        if route.chosen.pivot is None and sum(map(len, contents)) <= SMALL:
-            return Call(route.model, options, self._worker, self._metrics, record)
-        return self._large(route, options, record)
+        is_simple = not plan.languages and plan.parts[0].leg.then is None
+        if is_simple and sum(map(len, contents)) <= SMALL:
+            return Call(plan.parts, self._worker, self._metrics, record)
+        return LargeCall(plan.parts, self._worker, self._metrics, record, refused=plan.refused)
 
-    def fed(self, route: Route, options: RequestOptions, record: CallStats) -> LargeCall | PivotCall:
+    def fed(self, leg: Leg, record: CallStats) -> LargeCall:
         """Make a call that translates, whose texts come one after the other, and are answered so."""
-        return self._large(route, options, record, self._window)
+        return LargeCall([Part(leg)], self._worker, self._metrics, record, window=self._window)
 
-    def scoring(self, route: Route, options: RequestOptions, record: CallStats, pairs: Sequence[Pair]) -> Call:
+    def scoring(self, leg: Leg, record: CallStats, pairs: Sequence[Pair]) -> Call:
         """Make a call that scores."""
         kind = Call if sum([pair.characters for pair in pairs]) <= SMALL else LargeCall
-        return kind(route.model, options, self._worker, self._metrics, record)
-
-    def _large(
-        self, route: Route, options: RequestOptions, record: CallStats, window: Window | None = None
-    ) -> LargeCall | PivotCall:
-        pivot, worker, metrics = route.chosen.pivot, self._worker, self._metrics
-        if pivot is None:
-            return LargeCall(route.model, options, worker, metrics, record, window=window)
-        into = LargeCall(pivot.model, into_pivot(options, pivot), worker, metrics, record, window=self._window)
-        return PivotCall(into, LargeCall(route.model, options, worker, metrics, record, window=self._window))
+        return kind([Part(leg)], self._worker, self._metrics, record)

@@ -65,7 +65,7 @@ class Detection:
             DragomanError: a text cannot be translated, and all or nothing is wanted.
         """
         contents = request.contents
-        refused: dict[int, DragomanError] = dict(bad_texts(contents, self._settings))
+        refused: dict[int, DragomanError] = dict(bad_texts(enumerate(contents), self._settings))
         if request.all_or_nothing:
             refuse_any(list(refused.values()))
         html = request.mime_type in TAGGED

@@ -7,6 +7,8 @@ from typing import Final
 
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
+from service.calls.call import Part
+from service.calls.leg import Leg
 from service.calls.spread import Spread
 from service.handlers import validation
 from service.handlers.context import CallContext
@@ -14,8 +16,8 @@ from service.handlers.gate import Gate
 from service.handlers.languages import Detection
 from service.handlers.leases import Leases
 from service.handlers.options import priority_of
-from service.handlers.plan import Part, Plan
-from service.handlers.route import Route, Routes
+from service.handlers.plan import Plan
+from service.handlers.route import Route, Routes, leg_over
 from service.handlers.spoken import spoken_of
 from service.handlers.validation import Checked
 from service.options import RequestOptions
@@ -75,21 +77,22 @@ class Planner:
             validation.check_known(request, self._settings, one_answer=not wants_deltas)
             for model in route.models:
                 held.enter_context(model.held())
-            plan = Plan([_part(route, range(record.texts), request, context, wants_deltas=wants_deltas)])
+            leg = leg_over(route, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
+            plan = Plan([Part(leg)], [route])
         else:
             plan = await self._new_plan(request, context, held, wants_deltas=wants_deltas)
         record.model = plan.path
-        for each, options, numbers in plan.parts:
-            contents = [request.contents[number] for number in numbers] if plan.languages else request.contents
+        for leg, numbers in plan.parts:
+            contents = request.contents if numbers is None else [request.contents[number] for number in numbers]
             # Of HTML and XML, how much is text shows later.
-            text_bytes = 0 if options.has_tags else sum([len(text.encode()) for text in contents])
-            each.first.in_memory().intake.admission.precheck(options, text_bytes)
+            text_bytes = 0 if leg.options.has_tags else sum([len(text.encode()) for text in contents])
+            leg.pipeline.intake.admission.precheck(leg.options, text_bytes)
         return plan
 
     async def feed_route(
         self, request: pb.BatchTranslateTextRequest, context: CallContext, held: ExitStack
-    ) -> tuple[Route, RequestOptions]:
-        """Work out the route of a call whose texts come one after the other, and its options.
+    ) -> tuple[Route, Leg]:
+        """Work out the route of a call whose texts come one after the other, and its first leg.
 
         Args:
             request: the first message of the call.
@@ -105,7 +108,7 @@ class Planner:
 
         [checked] = await self._leases.acquire(held, context, request, check)
         route = validation.route(checked, self._settings, self._glossaries)
-        return route, route.options._replace(deadline_s=context.deadline_s, client=context.caller.name)
+        return route, leg_over(route, context)
 
     async def _new_plan(
         self, request: pb.TranslateTextRequest, context: CallContext, held: ExitStack, *, wants_deltas: bool
@@ -133,10 +136,13 @@ class Planner:
         if not spoken.among and chosen_from is not None:
             self._routes.keep(request, chosen_from, routes[0])
         parts = [
-            _part(route, numbers, request, context, wants_deltas=wants_deltas)
+            Part(
+                leg_over(route, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing),
+                numbers if spoken.among else None,
+            )
             for route, numbers in zip(routes, spread.texts.values(), strict=True)
         ]
-        return Plan(parts, spread.refused, spread.detected)
+        return Plan(parts, routes, spread.refused, spread.detected)
 
     def _precheck(
         self, request: pb.TranslateTextRequest, context: CallContext, sources: Sequence[str], *, wants_deltas: bool
@@ -160,21 +166,3 @@ class Planner:
                 else:
                     return
         raise next(iter(refusals.values()))
-
-
-def _part(
-    route: Route,
-    numbers: Sequence[int],
-    request: pb.TranslateTextRequest,
-    context: CallContext,
-    *,
-    wants_deltas: bool,
-) -> Part:
-    """Make the part of texts that go by one route, with the options of their call."""
-    options = route.options._replace(
-        deadline_s=context.deadline_s,
-        client=context.caller.name,
-        wants_deltas=wants_deltas,
-        all_or_nothing=request.all_or_nothing,
-    )
-    return Part(route, options, numbers)

@@ -5,6 +5,8 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 from dragoman.v1 import translation_pb2 as pb
+from service.calls.leg import Leg
+from service.handlers.context import CallContext
 from service.options import Decoding, RequestOptions
 from service.registry.catalog import Catalog, Choice, ServedModel
 
@@ -66,6 +68,26 @@ class Route:
         """The seed of what is drawn; None where nothing is."""
         sampling = self.options.decoding.sampling
         return None if sampling is None else sampling.seed
+
+
+def leg_over(route: Route, context: CallContext, *, wants_deltas: bool = False, all_or_nothing: bool = False) -> Leg:
+    """Make the first leg of texts that go by a route, whose models their call holds.
+
+    Args:
+        context: of the call.
+        wants_deltas: whether its answer is a stream.
+        all_or_nothing: whether a text that cannot be translated ends it.
+    """
+    options = route.options._replace(
+        deadline_s=context.deadline_s,
+        client=context.caller.name,
+        wants_deltas=wants_deltas,
+        all_or_nothing=all_or_nothing,
+    )
+    last, pivot = Leg(route.model.in_memory(), route.model_name, options), route.chosen.pivot
+    if pivot is None:
+        return last
+    return Leg(pivot.model.in_memory(), route.pivot_name, into_pivot(options, pivot), last)
 
 
 def into_pivot(options: RequestOptions, pivot: Choice) -> RequestOptions:

@@ -8,12 +8,13 @@ from typing import NoReturn
 
 from dragoman.errors import DeadlineExceededError, DragomanError, RequestCancelledError, UnauthenticatedError
 from dragoman.v1 import translation_pb2 as pb
+from service.calls.call import Call
 from service.calls.limits import bad_texts, refuse_any
 from service.calls.text_worker import Result, TextWorker, unexpected
 from service.handlers import validation
 from service.handlers.answer import detections, listed, listed_glossaries, pieces, scored, sendable, whole
 from service.handlers.batch import Batch
-from service.handlers.calls import Calls, Running
+from service.handlers.calls import Calls
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.inbox import Inbox
@@ -22,7 +23,7 @@ from service.handlers.leases import Leases
 from service.handlers.options import pairs_of
 from service.handlers.planning import Planner
 from service.handlers.reports import Reports
-from service.handlers.route import Route
+from service.handlers.route import Route, leg_over
 from service.handlers.untranslated import says_target, texts_of
 from service.registry.catalog import Catalog
 from service.registry.glossaries import Glossaries
@@ -207,10 +208,10 @@ class TranslationHandlers:
                 first = await inbox.next() or pb.BatchTranslateTextRequest()
             _name(record, first.config.request_id)
             with ExitStack() as held:
-                route, options = await self._planner.feed_route(first, context, held)
+                route, leg = await self._planner.feed_route(first, context, held)
                 record.admitted = True
                 record.model = route.path
-                async with self._gate.limited(context), self._calls.fed(route, options, record) as call:
+                async with self._gate.limited(context), self._calls.fed(leg, record) as call:
                     await context.accept()
                     batch = Batch(inbox, call, route, record, self._settings, in_order=first.config.in_order)
                     async with batch.reading():
@@ -234,12 +235,10 @@ class TranslationHandlers:
             with ExitStack() as held:
                 [route] = await self._leases.acquire(held, context, request, check)
                 record.model = route.path
-                options = route.options._replace(
-                    deadline_s=context.deadline_s, client=context.caller.name, all_or_nothing=request.all_or_nothing
-                )
                 pairs = pairs_of(request)
-                route.model.in_memory().intake.admission.precheck(options, sum([pair.text_bytes for pair in pairs]))
-                async with self._gate.limited(context), self._calls.scoring(route, options, record, pairs) as call:
+                leg = leg_over(route, context, all_or_nothing=request.all_or_nothing)
+                leg.pipeline.intake.admission.precheck(leg.options, sum([pair.text_bytes for pair in pairs]))
+                async with self._gate.limited(context), self._calls.scoring(leg, record, pairs) as call:
                     await call.add_pairs(pairs)
                     results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
             scores = [scored(result, route.path) for result in results.values()]
@@ -361,16 +360,16 @@ class TranslationHandlers:
         self._gate.catalog()
         record.texts = len(request.contents)
         validation.check_texts(request, self._settings)
-        refuse_any(list(bad_texts(request.contents, self._settings).values()))
+        refuse_any(list(bad_texts(enumerate(request.contents), self._settings).values()))
         record.admitted = True
         return [pb.TranslatedText(translated_text=text) for text in request.contents]
 
-    def _new_pieces(self, call: Running, number: int) -> Iterator[str]:
+    def _new_pieces(self, call: Call, number: int) -> Iterator[str]:
         """Yield all of a text that is settled and was not yet sent, in pieces that fit a message."""
         while delta := call.delta(number):
             yield from pieces(delta, self._settings.max_answer_bytes)
 
-    async def _streamed(self, call: Running, number: int, record: CallStats, all_or_nothing: bool) -> Result:
+    async def _streamed(self, call: Call, number: int, record: CallStats, all_or_nothing: bool) -> Result:
         """Give the translation of a text that is finished, or its error; raises that where all or nothing is wanted."""
         [made] = (await call.results([number])).values()
         result = sendable(made, self._settings.max_answer_bytes)
@@ -381,7 +380,7 @@ class TranslationHandlers:
         return result
 
 
-async def _finished(call: Running, record: CallStats, *, all_or_nothing: bool) -> dict[int, Result]:
+async def _finished(call: Call, record: CallStats, *, all_or_nothing: bool) -> dict[int, Result]:
     """Wait for all texts of a call, and give what became of them.
 
     Raises:

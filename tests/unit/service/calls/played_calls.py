@@ -1,10 +1,12 @@
 """Calls on a real mailbox whose engine is the test."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from dragoman.errors import DragomanError
-from service.calls.call import Call
+from service.calls.call import Call, Part
+from service.calls.leg import Leg
 from service.calls.text_worker import TextWorker
 from service.decode import Decode, FinishReason
 from service.options import RequestOptions
@@ -13,7 +15,7 @@ from service.queue.mailbox import Mailbox
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
-from tests.unit.service.calls.played_texts import CharacterTranslator, model_of
+from tests.unit.service.calls.played_texts import CharacterTranslator
 
 Kind = TypeVar("Kind", bound=Call)
 
@@ -36,7 +38,9 @@ def call_of(
 ) -> Kind:
     options = RequestOptions(client="a", all_or_nothing=all_or_nothing, has_tags=html)
     record = record or CallStats("TranslateText")
-    return kind(model_of(intake, translator), options, TextWorker(Settings()), Metrics(), record, **arguments)
+    pipeline: Any = SimpleNamespace(translator=translator or CharacterTranslator(), intake=intake)
+    leg = Leg(pipeline, "characters", options)
+    return kind([Part(leg)], TextWorker(Settings()), Metrics(), record, **arguments)
 
 
 def finish(mailbox: Mailbox, count: int) -> list[Decode]:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from service.options import RequestOptions
-from service.queue.intake import Intake
 from service.segment import Segment
 from service.text.document import Document
 from service.text.part import Part
@@ -61,9 +60,3 @@ class CharacterTranslator:
                 raise self._error
             ids = [next(self._ids)] * (self._segment_tokens - 1)
             yield Part("", Segment([*ids, 2], 8, options, text_bytes=1, on_progress=on_progress))
-
-
-def model_of(intake: Intake, translator: CharacterTranslator | None = None) -> Any:
-    """All that a call needs of a model."""
-    pipeline = SimpleNamespace(intake=intake, translator=translator or CharacterTranslator())
-    return SimpleNamespace(in_memory=lambda: pipeline, manifest=SimpleNamespace(name="characters"))

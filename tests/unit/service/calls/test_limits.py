@@ -16,7 +16,7 @@ SETTINGS = Settings(max_text_bytes=LIMIT_BYTES)
 
 @given(st.lists(st.text("aé你😀", max_size=14), max_size=6), st.integers(0, 99))
 def test_texts_over_the_limit_are_found_by_their_numbers(texts: list[str], first: int) -> None:
-    bad = bad_texts(iter(texts), SETTINGS, first)
+    bad = bad_texts(enumerate(texts, first), SETTINGS)
     sizes = {number: len(text.encode()) for number, text in enumerate(texts, first)}
     assert bad.keys() == {number for number, size in sizes.items() if size > LIMIT_BYTES}
     for number, error in bad.items():
@@ -26,7 +26,7 @@ def test_texts_over_the_limit_are_found_by_their_numbers(texts: list[str], first
 
 def test_a_call_is_refused_for_all_its_bad_texts_at_once() -> None:
     refuse_any([])
-    errors = list(bad_texts(["a" * 13, "a", "b" * 14], SETTINGS).values())
+    errors = list(bad_texts(enumerate(["a" * 13, "a", "b" * 14]), SETTINGS).values())
     with pytest.raises(InvalidRequestError, match=r"contents\[0\]: .* \(and 1 more\)") as refused:
         refuse_any(errors)
     assert [violation.field for violation in refused.value.violations] == ["contents[0]", "contents[2]"]

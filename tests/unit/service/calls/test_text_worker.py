@@ -22,7 +22,7 @@ LARGE = 10_000  # characters: such a text is read on a thread
 
 
 async def prepare(work: TextWorker, translator: CharacterTranslator, *contents: str) -> dict[int, Any]:
-    return await work.open(translator, RequestOptions(), contents, 7, lambda *_: None)  # type: ignore[arg-type]
+    return await work.open(translator, RequestOptions(), dict(enumerate(contents, 7)), lambda *_: None)  # type: ignore[arg-type]
 
 
 async def read_all(work: TextWorker, client: str, documents: dict[int, Document]) -> list[int]:

@@ -135,6 +135,17 @@ async def test_a_batch_of_more_texts_than_its_window_holds(engine: PlayedEngine,
         check_first(answer.translation, texts[answer.content_index])
 
 
+@pytest.mark.parametrize("server_settings", [{"queue_source_tokens": 100}], indirect=True)
+@pytest.mark.parametrize("mime_type", ["text/plain", "text/html"])
+async def test_a_call_of_more_bytes_than_a_batch_may_have_on_its_way_is_answered(engine, mime_type: str) -> None:
+    texts = [f"{'Good tom. ' * 60}{number} tom." for number in range(4)]
+    request = pb.TranslateTextRequest(contents=texts, mime_type=mime_type, **LANGUAGES)
+    async with asyncio.timeout(60):
+        answer = await engine.handlers.translate(request, CONTEXT)
+    for translation, text in zip(answer.translations, texts, strict=True):
+        check_first(translation, text)
+
+
 async def test_a_text_that_the_first_model_cannot_take_has_its_error_and_the_others_go_on(engine) -> None:
     huge = "a" * 1_200_000
     answer = await engine.handlers.translate(pb.TranslateTextRequest(contents=[huge, "Good"], **LANGUAGES), CONTEXT)

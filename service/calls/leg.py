@@ -1,0 +1,57 @@
+"""A model on the way of a text. A text in one language that becomes one in another over a third has two legs."""
+
+from typing import NamedTuple
+
+from service.decode import worst
+from service.options import RequestOptions
+from service.registry.catalog import Pipeline
+from service.text.quality_estimate import rounded
+from service.text.result import TextResult
+
+
+class Leg(NamedTuple):
+    """A model, and what is asked of it.
+
+    Attributes:
+        pipeline: of the model, which the call holds.
+        model_name: its name.
+        options: of the texts on this leg.
+        then: the leg that takes the translations further; None: this is the last.
+    """
+
+    pipeline: Pipeline
+    model_name: str
+    options: RequestOptions
+    then: "Leg | None" = None
+
+
+def both(pivot: TextResult, result: TextResult) -> TextResult:
+    """Put the results of two legs of a text together."""
+    return TextResult(
+        text=result.text,
+        source_tokens=pivot.source_tokens,
+        target_tokens=result.target_tokens,
+        finish_reason=worst({pivot.finish_reason, result.finish_reason}),
+        segments=pivot.segments,
+        mean_log_probability=result.mean_log_probability,
+        unknown_pieces=pivot.unknown_pieces,
+        split=pivot.split or result.split,
+        alternatives=[
+            alternative._replace(finish_reason=worst({pivot.finish_reason, alternative.finish_reason}))
+            for alternative in result.alternatives
+        ],
+        term_segments=result.term_segments,
+        glossary_misses=tuple(dict.fromkeys((*pivot.glossary_misses, *result.glossary_misses))),
+        quality_estimate=(
+            None if result.quality_estimate is None else _product(pivot.quality_estimate, result.quality_estimate)
+        ),
+        segment_qualities=[
+            quality._replace(estimate=_product(pivot.quality_estimate, quality.estimate))
+            for quality in result.segment_qualities
+        ],
+    )
+
+
+def _product(pivot: float | None, estimate: float) -> float:
+    """Estimate what both models made: of a text that the first had no words of, what the second says."""
+    return estimate if pivot is None else rounded(pivot * estimate)

@@ -52,7 +52,6 @@ def serve(settings: Settings, load: Load = load, worker: Worker | None = None) -
     """Serve until SIGTERM or SIGINT.
 
     Args:
-        settings: of the server.
         load: makes a served model of a bundle, off the event loop.
         worker: its ties to the supervisor, where it is one of several servers on the same ports.
 

@@ -72,9 +72,6 @@ class Call:
         Args:
             parts: of its texts, all with the options of one request; the caller holds their models as long as the call
                 lasts.
-            worker: of the server.
-            metrics: of the server.
-            record: of the call.
         """
         self.count = 0
         self._parts = parts

@@ -48,9 +48,6 @@ class LargeCall(Call):
 
         Args:
             parts: see :class:`Call`.
-            worker: of the server.
-            metrics: of the server.
-            record: of the call.
             refused: texts that are in no part, by their numbers, and why.
             window: where texts come and are answered one by one, of how many at a time; None: all are added at once.
         """

@@ -74,7 +74,6 @@ class TextWorker:
 
         Args:
             translator: of the model that is to translate them.
-            options: of the call.
             contents: the texts, by their numbers within the call.
             progress: called on the event loop for their segments.
 

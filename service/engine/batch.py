@@ -37,11 +37,8 @@ class DecodeBatch:
         """Make a batch without segments.
 
         Args:
-            manifest: of the bundle.
             runner: of this batch alone.
-            cache: of the bundle.
             mailbox: where segments come from.
-            metrics: of the model.
         """
         self.runner = runner
         self._target_capacity = manifest.target_capacity

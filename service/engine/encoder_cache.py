@@ -43,7 +43,6 @@ class EncoderMemoryCache:
 
         Args:
             limit_bytes: what it may hold, keys and books counted; 0: nothing is looked up or kept.
-            metrics: of the model.
         """
         self._store: LruStore[bytes, EncoderMemory] = LruStore(limit_bytes)
         self._lock = threading.Lock()
@@ -95,7 +94,6 @@ class CachingEncoder:
         Args:
             encode: makes what is not known; gives None for a source on which it fails.
             cache: of the same bundle.
-            metrics: of the model.
             unknown_id: of a piece that the model has no token for; None: nobody counts them.
         """
         self._encode = encode

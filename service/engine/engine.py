@@ -43,7 +43,6 @@ class Engine:
         Args:
             bundle: what to run.
             mailbox: where segments come from; of this engine alone.
-            metrics: of the server.
             device: cpu or cuda.
             threads: decoding threads; 0: one per core, or one on a GPU.
             slots: segments that one thread decodes at a time.

@@ -42,7 +42,6 @@ class Runner:
         """Reserve the slots.
 
         Args:
-            manifest: of the bundle.
             encoder: of the same bundle; other runners may share it.
             decoder: likewise.
             slots: how many.

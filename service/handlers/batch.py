@@ -38,7 +38,6 @@ class Batch:
             inbox: the rest of the caller's messages.
             call: without texts, and with a window.
             route: by which its texts go.
-            record: of the call.
             settings: the limits.
             in_order: whether answers go out in the order of the texts.
         """

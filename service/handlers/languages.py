@@ -28,8 +28,6 @@ class Detection:
 
     Args:
         settings: the limits.
-        metrics: of the server.
-        worker: of the server.
     """
 
     def __init__(self, settings: Settings, metrics: Metrics, worker: TextWorker) -> None:

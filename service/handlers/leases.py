@@ -27,7 +27,6 @@ class Leases:
     """Holds the models of calls.
 
     Args:
-        gate: of the server.
         memory: of the server; None: all models are in memory.
     """
 
@@ -42,7 +41,6 @@ class Leases:
 
         Args:
             held: lets go of them, when the call ends.
-            context: of the call.
             request: its message, which is kept while it waits.
             choose: chooses among the models; asked again where one was replaced while the call waited for it.
 

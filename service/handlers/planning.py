@@ -11,12 +11,12 @@ from service.calls.call import Part
 from service.calls.leg import Leg
 from service.calls.spread import Spread
 from service.handlers import validation
+from service.handlers.calls import Plan
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.languages import Detection
 from service.handlers.leases import Leases
 from service.handlers.options import priority_of
-from service.handlers.plan import Plan
 from service.handlers.route import Route, Routes, leg_over
 from service.handlers.spoken import spoken_of
 from service.handlers.validation import Checked
@@ -33,8 +33,6 @@ class Planner:
     """Says by which route each text of a request goes: all by one where it says their language.
 
     Args:
-        gate: of the server.
-        leases: of the server.
         settings: the limits.
         glossaries: that are stored.
         languages: detects them.
@@ -62,9 +60,6 @@ class Planner:
         """Make the plan of a call whose texts are all known.
 
         Args:
-            request: of the call.
-            context: of the call.
-            record: of the call.
             held: keeps its models until it is closed.
             wants_deltas: whether its answer is a stream.
 
@@ -96,7 +91,6 @@ class Planner:
 
         Args:
             request: the first message of the call.
-            context: of the call.
             held: keeps its models until it is closed.
 
         Raises:

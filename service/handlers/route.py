@@ -74,7 +74,6 @@ def leg_over(route: Route, context: CallContext, *, wants_deltas: bool = False, 
     """Make the first leg of texts that go by a route, whose models their call holds.
 
     Args:
-        context: of the call.
         wants_deltas: whether its answer is a stream.
         all_or_nothing: whether a text that cannot be translated ends it.
     """

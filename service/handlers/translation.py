@@ -22,7 +22,6 @@ from service.handlers.languages import Detection
 from service.handlers.leases import Leases
 from service.handlers.options import pairs_of
 from service.handlers.planning import Planner
-from service.handlers.reports import Reports
 from service.handlers.route import Route, leg_over
 from service.handlers.untranslated import says_target, texts_of
 from service.registry.catalog import Catalog
@@ -31,7 +30,7 @@ from service.registry.residency import Residency
 from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
 from service.settings import Settings
-from service.telemetry.access_log import AccessLog
+from service.telemetry.access_log import AccessLog, Reports
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess
@@ -59,9 +58,6 @@ class TranslationHandlers:
         """Make handlers that take calls when the gate is open.
 
         Args:
-            gate: of the server.
-            settings: of the server.
-            metrics: of the server.
             callers: who they are, and how much they may.
             access_log: told of each call at its end; None: nobody is.
             glossaries: that are stored; None: there are none.
@@ -196,7 +192,6 @@ class TranslationHandlers:
 
         Args:
             requests: first the config, then texts; raises a DragomanError for an invalid message.
-            context: of the call.
 
         Raises:
             DragomanError: why there are no more answers.
@@ -299,7 +294,6 @@ class TranslationHandlers:
 
         Args:
             method: its name.
-            context: of the call.
             request_id: what its caller calls it; ignored where that is no name.
 
         Yields:

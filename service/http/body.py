@@ -20,7 +20,6 @@ class Body:
     """The body of one call; needs a running event loop.
 
     Args:
-        request: of the call.
         max_bytes: that it may have.
     """
 

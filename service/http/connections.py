@@ -43,10 +43,8 @@ class Connections:
 
     Args:
         app: what answers, by ASGI.
-        settings: of the server.
         tls: gives the context of a new connection; None: they come in plain text.
         proxies: which may have as many as there may be.
-        metrics: of the server.
 
     Attributes:
         lost: set once no connection is accepted any more, though nobody ended that.

@@ -37,11 +37,7 @@ class HttpServer:
     """The port, if the settings want one; needs a running event loop.
 
     Args:
-        settings: of the server.
-        metrics: of the server.
         handlers: of the methods.
-        health: of the server.
-        gate: of the server.
         certificates: of the server; None: connections come in plain text.
         asks_for_keys: whether callers need a key, or a certificate.
 

@@ -28,9 +28,7 @@ class Admission:
         """Begin with nothing known.
 
         Args:
-            limits: of the queue.
             waiting: the queue.
-            lock: of the queue.
         """
         self._limits = limits
         self._reservations: set[Reservation] = set()
@@ -91,7 +89,6 @@ class Admission:
         """Count texts that have been let in as waiting of their client, until they have come or the call ends.
 
         Args:
-            options: of the call.
             text_bytes: of its texts, in UTF-8.
         """
         reservation = Reservation(options.client, options.priority, text_bytes, options.decoding.beam_size)

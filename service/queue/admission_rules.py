@@ -82,7 +82,6 @@ def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float |
 
     Args:
         room: for the request.
-        limits: of the queue.
         per_second: gives the source tokens that leave a second, None where that is not known.
 
     Raises:

@@ -29,8 +29,6 @@ class Intake:
         """Make it, on any thread; all else happens on the event loop to which the mailbox is bound.
 
         Args:
-            mailbox: of the engine.
-            metrics: of the model.
             limit_bytes: what kept results may take, keys and books counted; 0: none is kept.
             coalesce: whether identical segments are decoded once.
         """

@@ -146,7 +146,6 @@ class ResultCache:
 
         Args:
             limit_bytes: what the results may take, keys and books counted; 0: none is kept.
-            metrics: of the model.
         """
         self._store: LruStore[Key, Result] = LruStore(limit_bytes)
         self._metrics = metrics

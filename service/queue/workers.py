@@ -18,11 +18,7 @@ class QueueWorkers:
     """
 
     def __init__(self, lock: threading.Lock) -> None:
-        """Begin with no worker.
-
-        Args:
-            lock: of the queue.
-        """
+        """Begin with no worker."""
         self._lock = lock
         self.demand: list[int] = []
         self._arrived: list[threading.Condition] = []

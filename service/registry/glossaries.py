@@ -51,7 +51,6 @@ class StoredGlossary(NamedTuple):
         """Say which languages it is for, if these are others; "" if they are not.
 
         Args:
-            manifest: of the model.
             source: one of its source languages; "" where it is not told.
             target: likewise.
         """

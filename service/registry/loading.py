@@ -80,8 +80,6 @@ def load(
 
     Args:
         bundle: whose hashes were checked.
-        settings: of the server.
-        metrics: of the server.
         loop: on which callers are told of progress.
         take: gives the graphs of the bundle where they are open already.
 
@@ -134,8 +132,6 @@ class Loader:
     """Loads bundles off the event loop.
 
     Args:
-        settings: of the server.
-        metrics: of the server.
         load: makes a served model of a bundle.
     """
 

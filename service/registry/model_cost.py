@@ -60,7 +60,6 @@ def estimate(bundle: Bundle, settings: Settings) -> Cost:
 
     Args:
         bundle: whose hashes need not have been checked.
-        settings: of the server.
 
     Raises:
         BundleError: a file is missing, or the settings leave no room for its slots.

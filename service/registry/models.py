@@ -33,7 +33,6 @@ class ModelRegistry:
         """Make a registry without models.
 
         Args:
-            metrics: of the server.
             health: of the server, told of every change.
             device: what the models run on.
             show: has calls choose among these models from now on.

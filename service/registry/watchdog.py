@@ -30,7 +30,6 @@ class Watchdog:
             step_ages_s: how long the oldest step that runs has been running, by model; 0 where none runs.
             timeout_s: a step that takes longer has stalled.
             tell: called with the models in which a step stalls, whenever they are others than before.
-            metrics: of the server.
         """
         self._step_ages_s = step_ages_s
         self._timeout_s = timeout_s

@@ -12,9 +12,6 @@ class Answers:
     Core takes headers once, and grpcio counts them as sent only when they are: a status after headers that were
     interrupted would carry them again, be refused by Core, and never reach the client (seen in grpcio 1.85). So headers
     go alone, before the first message, and what ends the call meanwhile waits for them.
-
-    Args:
-        context: of the call.
     """
 
     def __init__(self, context: Any) -> None:

@@ -45,8 +45,6 @@ class Listener:
     """The gRPC server of some settings; needs a running event loop.
 
     Args:
-        settings: of the server.
-        metrics: of the server.
         add_services: adds them to a server; called again where another server takes the place of the first.
 
     Attributes:

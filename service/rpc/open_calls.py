@@ -8,7 +8,7 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from dragoman.errors import DragomanError
-from service.rpc.request_parsing import arrived
+from service.rpc.methods import arrived
 from service.security.hosts import host_of_peer
 from service.telemetry.metrics import Metrics
 
@@ -20,7 +20,6 @@ class OpenCalls:
 
     Args:
         limit: of calls that one host may have at a time.
-        metrics: of the server.
     """
 
     def __init__(self, limit: int, metrics: Metrics) -> None:

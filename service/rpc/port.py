@@ -28,7 +28,6 @@ class Port:
 
     Args:
         make_server: makes a gRPC server on an address, not started, and says which port it got; raises OSError.
-        metrics: of the server.
 
     Attributes:
         lost: set once nobody listens and nobody can.

@@ -132,7 +132,6 @@ class DeviceSlots:
         """Reserve the buffers.
 
         Args:
-            manifest: of the bundle.
             slots: how many.
             decoder: on whose device.
         """

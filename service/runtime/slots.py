@@ -96,7 +96,6 @@ class SlotTable:
         """Reserve the buffers. Memory is taken page by page as it is written: a slot that nobody used costs nothing.
 
         Args:
-            manifest: of the bundle.
             slots: how many.
             output: the output layer of a model with a shortlist.
 

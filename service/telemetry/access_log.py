@@ -1,16 +1,18 @@
-"""What is written down of each call that has ended: a line in the log, and where there is a tracer, its spans."""
+"""What is counted and written down of each call at its end: metrics, a line in the log, with a tracer its spans."""
 
 import time
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Final, Literal, Protocol
 
 import grpc
 import structlog
 
+from dragoman.errors import DragomanError
 from service.telemetry.call_stats import CallStats
 from service.telemetry.logs import Log
+from service.telemetry.metrics import Metrics
 
 LogRequests = Literal["all", "errors", "none"]
 Metadata = Iterable[tuple[str, str | bytes]]
@@ -80,6 +82,42 @@ class AccessLog:
             _log.error("a call was not written down", error=type(error).__name__)
 
 
+class Reports:
+    """Enters each end in the metrics and in the access log; lives on the event loop.
+
+    Args:
+        access_log: told of each call.
+    """
+
+    def __init__(self, metrics: Metrics, access_log: AccessLog) -> None:
+        # Found once, not a call: each look-up takes a lock.
+        self._counts = cache(metrics.requests_total.labels)
+        self._durations = cache(metrics.request_duration_seconds.labels)
+        self._refusals = cache(metrics.rejected_total.labels)
+        self._access_log = access_log
+
+    def refused(self, error: DragomanError) -> None:
+        """Count a call that was not let in."""
+        self._refusals(error.reason).inc()
+
+    def ended(self, record: CallStats, metadata: Metadata, *, at_headers: bool = False) -> None:
+        """Enter the end of a call: one count, one duration, one line of the log.
+
+        Args:
+            at_headers: whether it was refused by these alone; its duration would say nothing, and is not entered.
+        """
+        record.duration_s = time.monotonic() - record.began_s
+        self._counts(record.method, record.code.name, record.protocol).inc()
+        self._access_log.enter(record, metadata)
+        if not at_headers:
+            self._durations(record.method, record.protocol).observe(record.duration_s)
+
+    def unauthenticated(self, record: CallStats, metadata: Metadata, error: DragomanError) -> None:
+        """Enter a call that ended at its headers."""
+        self.refused(error)
+        self.ended(record, metadata, at_headers=True)
+
+
 def as_json(record: CallStats, now_s: float) -> str:
     """Write one JSON object.
 
@@ -105,9 +143,7 @@ def as_json(record: CallStats, now_s: float) -> str:
         record.coalesced,
         record.source_tokens,
         record.target_tokens,
-        record.queue.seconds * 1e3,
-        record.encode.seconds * 1e3,
-        record.decode.seconds * 1e3,
+        *record.stages_ms(),
         record.duration_s * 1e3,
     )
 
@@ -115,12 +151,13 @@ def as_json(record: CallStats, now_s: float) -> str:
 def for_people(record: CallStats, now_s: float) -> str:
     """Write one line, the most important first; see :func:`as_json`."""
     ending = f"{record.code.name} {record.reason}" if record.reason else record.code.name
+    queue_ms, encode_ms, decode_ms = record.stages_ms()
     shared = f" ({record.cached} cached, {record.coalesced} coalesced)" if record.cached or record.coalesced else ""
     failed = f" ({record.failed_texts} failed)" if record.failed_texts else ""
     work = (
         f" {record.model}: {record.texts} texts{failed}, {record.segments} segments{shared}, "
-        f"{record.source_tokens} tokens in, {record.target_tokens} out; queue {record.queue.seconds * 1e3:.1f}, "
-        f"encode {record.encode.seconds * 1e3:.1f}, decode {record.decode.seconds * 1e3:.1f} ms;"
+        f"{record.source_tokens} tokens in, {record.target_tokens} out; queue {queue_ms:.1f}, "
+        f"encode {encode_ms:.1f}, decode {decode_ms:.1f} ms;"
         if record.model
         else ""
     )

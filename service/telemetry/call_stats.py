@@ -33,11 +33,6 @@ class Interval:
         if end_s > self.end_s:
             self.end_s = end_s
 
-    @property
-    def seconds(self) -> float:
-        """How long that was; 0 if no segment came so far."""
-        return max(0.0, self.end_s - self.start_s)
-
 
 @dataclass(slots=True)
 class CallStats:
@@ -88,6 +83,10 @@ class CallStats:
     began_s: float = field(default_factory=time.monotonic)
     duration_s: float = 0.0
     trace_id: str = ""
+
+    def stages_ms(self) -> list[float]:
+        """Give how long the call was in the queue, in the encoder and in the decoder, in milliseconds."""
+        return [max(0.0, stage.end_s - stage.start_s) * 1e3 for stage in (self.queue, self.encode, self.decode)]
 
     def note(self, segment: Segment, times: Times) -> None:
         """Count a segment that has ended or was withdrawn; a stage that it did not leave counts for nothing."""

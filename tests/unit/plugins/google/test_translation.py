@@ -14,7 +14,7 @@ from plugins.google.translation import GoogleTranslation
 from plugins.google.v3 import translation_service_pb2 as google
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
-from service.rpc import request_parsing
+from service.rpc import methods
 from service.security import api_keys
 from service.security.api_keys import KeyStore
 from service.security.callers import Callers
@@ -105,7 +105,7 @@ async def test_a_text_that_fails_the_call_names_the_request(serve, played: Playe
 
 @pytest.mark.parametrize("name", COUNTED)
 async def test_a_message_that_never_comes_is_not_waited_for(serve, played: PlayedEngine, monkeypatch, name) -> None:
-    monkeypatch.setattr(request_parsing, "ARRIVAL_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(methods, "ARRIVAL_TIMEOUT_S", 0.05)
     silent = (await serve(played.handlers)).stream_unary(SERVICE + name)(timeout=PATIENCE_S)
     error = await refused(silent)
     assert isinstance(error, DeadlineExceededError)

@@ -9,7 +9,7 @@ import pytest
 from dragoman import DeadlineExceededError, InvalidRequestError
 from dragoman.errors import from_rpc_error
 from dragoman.v1 import translation_pb2 as pb
-from service.rpc import request_parsing
+from service.rpc import methods
 from service.rpc.translation import Translation
 from service.wire import SERVICE
 from tests.grpc_server import grpc_server
@@ -95,7 +95,7 @@ async def test_a_call_without_a_message_is_an_invalid_request(channel, method) -
 
 @pytest.mark.parametrize("method", UNARY)
 async def test_a_message_that_never_comes_is_not_waited_for(channel, monkeypatch, method) -> None:
-    monkeypatch.setattr(request_parsing, "ARRIVAL_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(methods, "ARRIVAL_TIMEOUT_S", 0.05)
     with pytest.raises(DeadlineExceededError, match=r"within 0\.05 s"):
         await outcome(channel, method, ends=False)
 

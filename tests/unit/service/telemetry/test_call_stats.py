@@ -30,7 +30,7 @@ def note(record: CallStats, ended: Segment) -> None:
 def test_a_segment_passes_three_stages() -> None:
     record = CallStats("TranslateText")
     note(record, segment(1.0, 3.0, 6.0, 10.0))
-    assert (record.queue.seconds, record.encode.seconds, record.decode.seconds) == (2.0, 3.0, 4.0)
+    assert record.stages_ms() == [2_000, 3_000, 4_000]
     assert (record.source_tokens, record.target_tokens) == (3, 2)
 
 
@@ -41,19 +41,18 @@ def test_a_stage_is_from_the_first_that_comes_to_the_last_that_leaves(spans: lis
         stage.add(start_s, end_s)
     assert stage.start_s == min(map(min, spans))
     assert stage.end_s == max(map(max, spans))
-    assert stage.seconds == stage.end_s - stage.start_s
 
 
 def test_a_stage_that_nobody_left_took_no_time() -> None:
     record = CallStats("TranslateText")
     note(record, segment(1.0, 3.0, None, None))
-    assert (record.queue.seconds, record.encode.seconds, record.decode.seconds) == (2.0, 0.0, 0.0)
+    assert record.stages_ms() == [2_000, 0, 0]
 
 
 def test_a_segment_that_was_never_taken_was_in_the_queue_to_its_end() -> None:
     record = CallStats("TranslateText")
     note(record, segment(1.0, None, None, 5.0))
-    assert record.queue.seconds == 4.0
+    assert record.stages_ms()[0] == 4_000
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import grpc
 import pytest
 
 from dragoman.errors import QueueFullError, UnauthenticatedError
-from service.handlers.reports import Reports
-from service.telemetry.access_log import AccessLog
+from service.telemetry.access_log import AccessLog, Reports
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.wire import Protocol

@@ -21,7 +21,7 @@ async def first_of(*events: asyncio.Event, timeout_s: float | None = None) -> No
 
 
 def is_large(size: int) -> bool:
-    """Tell whether to convert an input of so many bytes keeps the event loop for too long."""
+    """Tell whether the conversion of an input of this size keeps the event loop for too long."""
     return size > _LARGE_BYTES
 
 

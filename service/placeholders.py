@@ -1,4 +1,4 @@
-"""What stands in plain text and is not to be translated: variables of programs, addresses, emoji; pure."""
+"""What stands in plain text and is not to be translated: variables of programs, addresses, emoji."""
 
 import re
 from collections.abc import Iterator

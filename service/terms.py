@@ -1,4 +1,4 @@
-"""Terms that are to have a given translation, or none: where a text holds them; pure.
+"""Terms that are to have a given translation, or none: where a text holds them.
 
 A term is found as whole words: no letter, digit or mark goes on at its ends. In scripts without blanks between words it
 is found anywhere. At each place the longest term counts, and what is found does not overlap.

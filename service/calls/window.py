@@ -1,4 +1,4 @@
-"""How many texts of one call may be on their way; pure.
+"""How many texts of one call may be on their way.
 
 A text is on its way from when it was read until its answer was taken by the transport. So a caller that sends faster
 than texts are translated has to wait, and one that does not read its answers too.

@@ -1,4 +1,4 @@
-"""The decode batch of one thread and its step, read aloud: take, plan, run, commit, publish."""
+"""The decode batch of one thread, and its step: take, plan, encode, run, commit, publish."""
 
 import time
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ class DecodeBatch:
         return True
 
     def _change(self, arrivals: list[Decode], now_s: float) -> None:
-        """Encode what has come, and let go of what nobody waits for any more."""
+        """Encode arrivals, and drop cancelled and late segments."""
         self._arrivals = arrivals
         plan = self._scheduler.plan(arrivals, now_s)
         if plan.ended:
@@ -188,7 +188,7 @@ class DecodeBatch:
                 self._metrics.queue_duration_seconds.observe(start_s - decode.submitted_s)
 
     def _admit(self) -> None:
-        """Put what is ready into free slots; drop what nobody waits for any more."""
+        """Put encoded segments into free slots, and drop cancelled and late ones."""
         now_s = time.monotonic()
         waiting = list(self._memory_of)
         ended = [waiting[place] for place in expired_or_cancelled(waiting, now_s) if waiting[place].end_early(now_s)]

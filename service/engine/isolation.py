@@ -1,4 +1,4 @@
-"""A run over many that fails, run again in halves until each one that makes it fail stands alone; pure."""
+"""A run over many that fails, run again in halves until each one that makes it fail stands alone."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Which segments run through the encoder together; pure.
+"""Which segments run through the encoder together.
 
 Together they share the cost of a run and pay for padding. The cut with the least of both, found exactly.
 """

@@ -90,7 +90,7 @@ class Scheduler:
         return self._slots - len(self.active) - sum([search.reserved for search in self._searches.values()])
 
     def plan(self, arrivals: Sequence[Decode], now_s: float) -> StepPlan:
-        """Drop segments that nobody waits for any more, and admit the other arrivals."""
+        """Drop cancelled and late segments, and admit the other arrivals."""
         dropped = dict.fromkeys([self.active[slot] for slot in expired_or_cancelled(self.active, now_s)])
         ended = [decode for decode in dropped if decode.end_early(now_s)]
         moves, admitted = list[Move](), list[Decode]()

@@ -1,4 +1,4 @@
-"""Tokens with which a translation would hold something more often than it is to; pure."""
+"""Tokens with which a translation would hold something more often than it is to."""
 
 from service.constraints import Constraints, Form
 

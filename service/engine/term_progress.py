@@ -1,4 +1,4 @@
-"""How far a hypothesis is with the terms that it has to hold; pure.
+"""How far a hypothesis is with the terms that it has to hold.
 
 A term is met where one of its forms stands in the tokens as whole words: all its pieces in order, and behind them the
 end, or a token before which a word has ended. Tokens that begin a form and go on otherwise do no harm: the term is just

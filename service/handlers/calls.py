@@ -57,7 +57,7 @@ class Plan:
 
 
 class Calls:
-    """Makes calls without texts, whose models are held by whoever asks.
+    """Makes calls without texts, whose models the caller holds.
 
     Args:
         settings: the limits.

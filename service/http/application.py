@@ -1,4 +1,4 @@
-"""What answers over HTTP: the routes of all protocols, web pages of others that may call, and errors without a call."""
+"""The ASGI application: the routes of all protocols, CORS for web pages of other sites, errors without a call."""
 
 from collections.abc import Sequence
 

@@ -43,7 +43,7 @@ class Body:
         return await self.beginning(self._max_bytes + 1)
 
     async def beginning(self, size: int) -> bytes:
-        """Wait for so many bytes of it, or for all where it has fewer; the errors are those of :meth:`whole`."""
+        """Wait for its first bytes, or for all where it has fewer; the errors are those of :meth:`whole`."""
         self._check_headers()
         try:
             async with asyncio.timeout_at(self._until_s):

@@ -26,7 +26,7 @@ _TIMEOUT_DIGITS: Final = 10
 
 
 class Head(NamedTuple):
-    """What the headers of a call say.
+    """The headers of a call.
 
     Attributes:
         method: its name, such as "TranslateText".

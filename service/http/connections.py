@@ -138,7 +138,7 @@ class Connections:
             asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Accept the connections that wait, so many at most that a flood of them does not hold the event loop."""
+        """Accept waiting connections, but no more than the event loop has time for in a flood of them."""
         loop = asyncio.get_running_loop()
         try:
             for _ in range(_BACKLOG):

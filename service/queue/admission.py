@@ -1,4 +1,4 @@
-"""Who is let into a queue: by what waits, what runs, what is reserved, and how fast the engine is."""
+"""The admission to a queue: by its waiting, running and reserved tokens, and by the speed of the engine."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ _MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens oth
 
 
 class Admission:
-    """Whether one queue takes more, and what it knows to decide by.
+    """Lets decodes into one queue, or refuses them.
 
     Calls ask from any thread; the owner of the queue, which tells what becomes of decodes, holds the lock.
     """

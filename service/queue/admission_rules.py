@@ -1,4 +1,4 @@
-"""What may come in, decided before any work: by room, by the delay that is promised, by the deadline; pure."""
+"""The rules of admission, applied before any work: room, the promised delay, the deadline."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ _LATEST_S: Final = 30.0
 
 
 class QueueLimits(NamedTuple):
-    """What may wait.
+    """The limits of a queue.
 
     Attributes:
         source_tokens: of one client alone.
@@ -34,7 +34,7 @@ class QueueLimits(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What one request needs, and what there is.
+    """The needs of one request, and the room in the queue.
 
     Attributes:
         request: the request itself.
@@ -50,7 +50,7 @@ class Room(NamedTuple):
 
 
 class WaitEstimate(NamedTuple):
-    """What one request has before it.
+    """The work before one request.
 
     Attributes:
         priority: its own.

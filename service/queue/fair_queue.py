@@ -1,4 +1,4 @@
-"""Whose segment is next: client after client, and bulk after interactive; pure.
+"""The fair queue of segments: client after client, and bulk after interactive.
 
 Clients of one priority take turns by deficit round robin, in source tokens (M. Shreedhar and G. Varghese, "Efficient
 Fair Queuing Using Deficit Round-Robin", SIGCOMM 1995): a turn is worth `QUANTUM` tokens, and what is not spent, because
@@ -23,7 +23,7 @@ _SUMMED: Final = 64
 
 
 class Load(NamedTuple):
-    """What waits.
+    """The size of waiting segments.
 
     Attributes:
         source_tokens: of all segments, of each once for each slot that it takes.
@@ -150,7 +150,7 @@ class FairQueue:
 
     @property
     def load(self) -> Load:
-        """What waits."""
+        """The size of all segments."""
         interactive, bulk = self._rings
         return Load(interactive.source_tokens + bulk.source_tokens, interactive.text_bytes + bulk.text_bytes)
 

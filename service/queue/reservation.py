@@ -1,4 +1,4 @@
-"""What is kept free in a queue for a call that has been let in."""
+"""The room that a queue keeps free for an admitted call."""
 
 from dataclasses import dataclass
 

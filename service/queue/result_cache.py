@@ -64,7 +64,7 @@ class Key(NamedTuple):
 
 
 class Result(NamedTuple):
-    """How a decode ended.
+    """The outcome of a decode.
 
     Attributes:
         target_ids: of the translation.

@@ -1,4 +1,4 @@
-"""How fast an engine works off what waits, measured while it has all that it can take; pure, the time passed in."""
+"""The speed of an engine, measured while it has all that it can take; the time is passed in."""
 
 import math
 from typing import Final

@@ -1,4 +1,4 @@
-"""What lies in the folders of the models, and which of its bundles have changed; no file of a bundle is opened."""
+"""The bundles in the folders of the models, and changes of them; no file of a bundle is opened."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -9,7 +9,7 @@ from dragoman.bundle import find_bundles
 
 
 class FileIdentity(NamedTuple):
-    """What of a file changes whenever it is written or another takes its place."""
+    """The properties of a file that change whenever it is written or replaced."""
 
     name: str
     size_bytes: int

@@ -1,4 +1,4 @@
-"""How much memory the slots of a model take, and how many of them a budget pays for; arithmetic on its manifest."""
+"""The memory of the slots of a model, and the slots that a budget of memory allows; arithmetic on its manifest."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ from service.text.translator import Translator
 
 
 class Pipeline(NamedTuple):
-    """What of a model works for calls, while it is in memory.
+    """The parts of a model that work for calls while it is in memory.
 
     Attributes:
         translator: from text to segments and back.
@@ -62,7 +62,7 @@ class ServedModel:
 
     @property
     def name(self) -> str:
-        """Of its manifest."""
+        """The name in its manifest."""
         return self.manifest.name
 
     @property

@@ -1,4 +1,4 @@
-"""Whether the server and each model serve, asked for or followed; lives on the event loop."""
+"""The health of the server and of each model, asked for or followed; lives on the event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable

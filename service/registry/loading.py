@@ -26,7 +26,7 @@ _log = structlog.get_logger()
 
 
 class EngineHandle(Protocol):
-    """What the server needs of an engine that decodes."""
+    """The engine as the server sees it."""
 
     ended: Future[None]
 
@@ -49,7 +49,7 @@ class LoadedModel(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the model."""
+        """The name of the model."""
         return self.model.manifest.name
 
 

@@ -1,4 +1,4 @@
-"""How much memory a model takes: estimated from its manifest and its files, and corrected by what loading it took."""
+"""The memory of a model: estimated from its manifest and its files, corrected by the memory that loading it took."""
 
 from pathlib import Path
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""What is served now: models come and go without a call noticing; lives on the event loop."""
+"""The models that are served now. They come and go without a call noticing; lives on the event loop."""
 
 import asyncio
 from collections.abc import Callable, Collection

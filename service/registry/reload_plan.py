@@ -1,4 +1,4 @@
-"""What a reload has to do: decided from what is served and what lies on disk; pure."""
+"""The plan of a reload, made of the served models and of the bundles on disk."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -10,14 +10,14 @@ from dragoman.errors import BundleError
 
 
 class Origin(NamedTuple):
-    """Where a served model came from, and what it was then."""
+    """The origin of a served model: the folder of its bundle, and the manifest in it then."""
 
     path: Path
     manifest: Manifest
 
 
 class Plan(NamedTuple):
-    """What to do, in this order.
+    """The steps of a reload, in this order.
 
     Attributes:
         refuse: bundles that cannot be served beside the others, and why.

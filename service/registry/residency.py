@@ -1,4 +1,4 @@
-"""Which models are in memory: all of them, or those that a plugin says."""
+"""The models in memory: all of them, or those that a plugin chooses."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ FAILED: Final = "failed"
 
 
 class Residency(Protocol):
-    """What loads models; lives on the event loop."""
+    """A loader of models; lives on the event loop."""
 
     @property
     def on_demand(self) -> bool:

@@ -43,7 +43,7 @@ class Golden(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """What became of a sentence.
+    """The translation of a sentence.
 
     Attributes:
         target_ids: of its translation; none of a search where the precision is not exact: two hypotheses may be equally

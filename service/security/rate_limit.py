@@ -1,4 +1,4 @@
-"""How often somebody may do something: a token bucket in whole nanoseconds, with no clock of its own; pure."""
+"""How often somebody may do something: a token bucket in whole nanoseconds, with no clock of its own."""
 
 import math
 from typing import Final

@@ -1,1 +1,1 @@
-"""What is told of calls and models: metrics, log, traces."""
+"""Metrics, log and traces of calls and models."""

@@ -1,4 +1,4 @@
-"""What is counted and written down of each call at its end: metrics, a line in the log, with a tracer its spans."""
+"""The end of a call: its metrics, its line in the log, and its spans where there is a tracer."""
 
 import time
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ _log = structlog.get_logger()
 
 
 class Tracer(Protocol):
-    """What makes spans of a record."""
+    """A maker of spans."""
 
     def trace(self, record: CallStats, metadata: Metadata) -> str:
         """Make the spans of a call that has ended; gives the id under which they are found, "" if they are not kept."""

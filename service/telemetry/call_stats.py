@@ -1,4 +1,4 @@
-"""What is known of one call at its end: for its answer, its errors, and the access log."""
+"""The record of one call, for its answer, its errors, and the access log."""
 
 import math
 import secrets
@@ -14,7 +14,7 @@ from service.wire import Protocol
 
 @dataclass(slots=True)
 class Interval:
-    """When the segments of a call were in one stage of their way, on the clock of `time.monotonic`.
+    """The time in which segments of a call were in one stage, on the clock of `time.monotonic`.
 
     Attributes:
         start_s: when the first came; infinite before that.

@@ -27,7 +27,7 @@ _SHARED: Final[list[structlog.typing.Processor]] = [
 
 
 class Log(NamedTuple):
-    """Where lines go that are too many for the way of all others.
+    """The way of lines that are too many for a logger.
 
     Attributes:
         write: takes a line that ends with a newline; never blocks.

@@ -1,4 +1,4 @@
-"""How segments end, counted: why, how long they got, and how many tokens need not be decoded for nobody."""
+"""Counts of ended segments: by reason, by length, and the tokens that withdrawn ones did not need."""
 
 from collections.abc import Iterable
 from typing import Final

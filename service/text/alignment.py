@@ -1,4 +1,4 @@
-"""Which words of a text became which words of its translation, by the attention of the model; pure."""
+"""The alignment of the words of a text and of its translation, by the attention of the model."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""The best translations of a text, of the best ones of its segments; pure.
+"""The best translations of a text, of the best ones of its segments.
 
 A text of m segments with n hypotheses each has n^m translations. The best n of them begin with the best n of what is in
 front of the last segment, whatever that is, so no more than n are kept from one segment to the next.

@@ -1,4 +1,4 @@
-"""What a model read and wrote of a segment, and how much each token looked at each: which words are aligned."""
+"""A segment and its translation with the attention between their tokens, of which an alignment is made."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class Attended(NamedTuple):
 
 
 class SegmentText(NamedTuple):
-    """What a segment was made of.
+    """The text of a segment.
 
     Attributes:
         text: that was encoded.

@@ -1,4 +1,4 @@
-"""In which language a text is, among those that may be meant.
+"""The detection of the language of a text, among those that may be meant.
 
 py3langid (a naive Bayes classifier over sequences of bytes, see Lui and Baldwin, langid.py, ACL 2012) says how probable
 each language is. Its model takes some 80 MB of memory, and half a second to read, so it is read when it is first used,

@@ -1,4 +1,4 @@
-"""A sentence whose tags were taken out, and its translation with the tags put back in; pure."""
+"""A sentence whose tags were taken out, and its translation with the tags put back in."""
 
 from collections.abc import Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""What stands in a sentence and is no text of it, and which of it belongs together; pure."""
+"""Marks in a sentence that are not text, such as tags, and the pairs among them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class InlineTag(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where a mark goes in a translation.
+    """The place of a mark in a translation.
 
     Attributes:
         start: of the characters of the translation that it takes the place of ...

@@ -1,4 +1,4 @@
-"""HTML to the texts between its tags, and back; pure.
+"""HTML to the texts between its tags, and back.
 
 turbohtml says where tags, comments and character references are; all that is not text comes back as it was, byte for
 byte. The tag of a block or of a line break ends a sentence. Other tags do not: a sentence is translated as a whole, and

@@ -33,12 +33,12 @@ class Pair(NamedTuple):
 
     @property
     def characters(self) -> int:
-        """Of both texts."""
+        """The characters of both texts."""
         return sum(map(len, self.texts))
 
     @property
     def text_bytes(self) -> int:
-        """Of both texts, in UTF-8."""
+        """The bytes of both texts in UTF-8."""
         return sum(len(text.encode()) for text in self.texts)
 
 

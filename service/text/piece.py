@@ -1,4 +1,4 @@
-"""What splitting makes of a text."""
+"""A piece of a text that was split."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What can be counted of a translation beside its source, and tells of a bad one; pure.
+"""Counts of a translation beside its source that tell of a bad one.
 
 Numbers, codes, names and placeholders of the source are looked for in the translation. Of words nothing is known, so
 what a good translation changes is left out where it can be: separators of numbers, the endings of names, small numbers
@@ -53,7 +53,7 @@ _MOST: Final = 3  # more of a kind says no more
 
 
 class Counted(NamedTuple):
-    """What can be counted of a translation beside its source; all are 0 where nothing is wrong, and counts at most 3.
+    """Counts of a translation beside its source; all are 0 where nothing is wrong, and counts at most 3.
 
     Attributes:
         numbers_lost: numbers that the translation has less often than the source.
@@ -81,7 +81,7 @@ class Counted(NamedTuple):
 
     @property
     def lost(self) -> tuple[float, ...]:
-        """What the translation lacks, by kinds."""
+        """The parts of the source that the translation lacks, by kind."""
         return self.numbers_lost, self.codes_lost, self.names_lost, self.placeholders_lost
 
 

@@ -1,4 +1,4 @@
-"""What became of a text: its translation, with all that an answer may say of it."""
+"""The result of a text: its translation, with all that an answer may say of it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from service.text.text_quality import SegmentQuality
 
 
 class TokenScore(NamedTuple):
-    """How probable a token of a translation was.
+    """The log-probability of a token of a translation.
 
     Attributes:
         piece: of text, as the vocabulary writes it.

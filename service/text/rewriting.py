@@ -1,4 +1,4 @@
-"""A text in which some places were written anew, and which characters of the one are which of the other; pure."""
+"""A text in which some places were written anew, and which characters of the one are which of the other."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Text to pieces: what is to be translated, and what is kept between; pure.
+"""Text to pieces: what is to be translated, and what is kept between.
 
 A text is split at sentence ends, because models are trained on sentences; where they are, sentencex tells, by the
 rules and abbreviations of the language. Only a sentence that does not fit is split further: at the clause boundary

@@ -1,4 +1,4 @@
-"""Where the tags of a sentence go in its translation if nobody knows which word became which; pure.
+"""The places of tags in a translation that is not aligned with its source.
 
 A tag goes beside the word that it stood beside, if the translation has that very word, such as a name or a number, and
 else as far into the translation, at the edge of a word. Tags never change their order: what was nested stays nested.
@@ -35,7 +35,7 @@ def placed(text: str, marks: Sequence[InlineTag], translation: str) -> Iterator[
 
 
 class _Guide:
-    """Which place in a translation a place in the text is."""
+    """Finds the place in a translation for a place in the text."""
 
     def __init__(self, text: str, translation: str) -> None:
         self._text = text

@@ -1,4 +1,4 @@
-"""Where the tags of a sentence go in its translation if it is known which word became which; pure.
+"""The places of tags in a translation whose words are aligned with those of its source.
 
 Each element goes around the words that its own words became, inside the element that it is in. Where elements would
 overlap, the one whose words are clearer chooses first. Elements beside each other may change places, as their words do;

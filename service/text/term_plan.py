@@ -1,4 +1,4 @@
-"""How the terms of one segment get into its translation, and whether they did; pure.
+"""The terms of one segment: their way into its translation, and the check that they are in it.
 
 What is to stay as it is, the model does not read: it reads a stand-in, a name that it is known to copy, which is then
 replaced in the translation. Stand-ins, and the forms of other terms, are what the search is made to write, as far as
@@ -59,7 +59,7 @@ class Restored(NamedTuple):
 
 
 class TermPlan(NamedTuple):
-    """What is planned for the terms of one segment.
+    """The plan for the terms of one segment.
 
     Attributes:
         text: of the segment.
@@ -79,7 +79,7 @@ class TermPlan(NamedTuple):
 
     @property
     def read(self) -> str:
-        """What the model reads."""
+        """The text that the model reads."""
         return self.reading.text
 
     @property
@@ -94,7 +94,7 @@ class TermPlan(NamedTuple):
 
     @property
     def _kept(self) -> dict[str, None]:
-        """What is to stay as it is."""
+        """The terms that stay as they are, each once."""
         return dict.fromkeys(match.forms[0] for match in self.matches if match.kept)
 
     def restore(self, translation: str, aligned: Aligned | None) -> Restored:

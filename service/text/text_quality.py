@@ -9,7 +9,7 @@ from service.text.quality_estimate import QualityEstimator, rounded
 
 
 class SegmentQuality(NamedTuple):
-    """How good the translation of one segment probably is.
+    """The quality estimate of the translation of one segment.
 
     Attributes:
         start: where it begins in the translation of its text, in characters.

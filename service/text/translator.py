@@ -1,4 +1,4 @@
-"""The words around the engine: text to a document of segments, for one model."""
+"""The translator of one model: it makes a document of segments of a text, and a text of their translations."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
@@ -31,14 +31,14 @@ OnProgress = Callable[[Segment], None]
 
 
 class Decodes(Protocol):
-    """What decodes segments offline: an engine of the same bundle that was not started."""
+    """An offline engine of the same bundle."""
 
     def decode(self, decodes: list[Decode]) -> None:
         """Decode until all segments are finished."""
 
 
 class Limits(NamedTuple):
-    """Where a segment ends that does not end by itself.
+    """The limits of a segment that does not end by itself.
 
     Attributes:
         factor: target tokens it may have for each source token ...

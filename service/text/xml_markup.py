@@ -1,4 +1,4 @@
-"""XML to the texts between its tags; pure. What comes of it is put together as that of HTML is, see `text.markup`.
+"""XML to the texts between its tags. What comes of it is put together as that of HTML is, see `text.markup`.
 
 No list of names says here what ends a sentence, as in HTML: all tags stand inside one, unless a caller says otherwise.
 A pattern finds the tags, as no reader of XML gives each with its source. Nothing is an error: what is no tag is text.

@@ -7,34 +7,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman import access
-from dragoman.answers import (
-    Alternative,
-    DetectedLanguage,
-    Score,
-    SegmentQuality,
-    TokenScore,
-    Translation,
-    WordAlignment,
-)
+from dragoman.answers import DetectedLanguage, Score, Translation, score_of, translation_of
 from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.commands.model_source import choose, detects
-from dragoman.errors import DataError, DragomanError
-from dragoman.glossary import GlossaryEntry
+from dragoman.errors import DataError
 from dragoman.language import translates
+from dragoman.options import config_of
 from service import shelf
-from service.calls.limits import bad_beam, bad_prefix, bad_sampling, bad_terms_beside, raise_if_any
 from service.calls.spread import spread
-from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, RequestOptions, Sampling, beam_size_of
+from service.handlers import validation
+from service.handlers.answer import scored, translated
+from service.options import SCORING, RequestOptions
 from service.registry import capacity
+from service.registry.catalog import Catalog, ServedModel
 from service.registry.glossaries import Glossaries
 from service.registry.reload_plan import check_names
 from service.settings import Settings, load
-from service.terms import Index, Terms
 from service.text.detection import MOST_GUESSES, LanguageDetector, Tongues, agree
 from service.text.pair import Pair
-from service.text.result import TextResult
 from service.text.translator import Limits, Translator
+from service.wire import HTML
 
 if TYPE_CHECKING:
     from service.engine.offline import OfflineEngine
@@ -95,86 +88,43 @@ def translator(
 
 
 def _translator(
-    models: Models,
-    *,
-    model: str,
-    source: str,
-    target: str,
-    html: bool,
-    beam_size: int = 0,
-    length_penalty: float | None = None,
-    alternatives: int = 0,
-    target_prefix: str = "",
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    seed: int | None = None,
-    alignments: bool = False,
-    quality_estimate: bool = False,
-    glossary: Sequence[GlossaryEntry] = (),
-    glossaries: Sequence[str] = (),
-    protect_placeholders: bool = False,
+    models: Models, *, model: str, source: str, target: str, html: bool, **options: Any
 ) -> Callable[[list[str]], list[Translation]]:
-    """Give the function that translates texts with one model.
+    """Give the function that translates texts with one model; the request is checked as a server does.
 
     Args:
         model: name of the model that is meant; "": any.
         source: BCP-47 code of the language to translate from; "": any.
         target: of the language to translate into; "": any.
         html: whether the texts are HTML.
-        beam_size: hypotheses that are kept at each step; 0: as the settings say, or as many as alternatives are wanted.
-        length_penalty: of their scores; None: the default.
-        alternatives: of the best translations, how many are listed.
-        target_prefix: what each translation begins with.
-        temperature: where this or one of the following is given, tokens are drawn; None: the default.
-        top_k: of how many tokens one is drawn; None: of all.
-        top_p: of tokens of which probability one is drawn; None: of all.
-        seed: of the draws; None: one is drawn.
-        alignments: whether it is told which words became which.
-        quality_estimate: whether it is told how probable it is that a reader accepts each translation.
-        glossary: terms with given translations.
-        glossaries: names of glossaries in the folder that the settings name.
-        protect_placeholders: whether placeholders stay as they are.
+        options: others of `dragoman.options.Options`; glossaries are in the folder that the settings name.
 
     Raises:
         DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
+        ValueError: a number does not fit the request.
     """
     settings = read_settings()
     bundle = _chosen(models, model, source, target)
-    manifest = bundle.manifest
-    slots = capacity.slots_of(manifest, settings)
-    penalty = DEFAULT_LENGTH_PENALTY if length_penalty is None else length_penalty
+    manifest, slots = bundle.manifest, capacity.slots_of(bundle.manifest, settings)
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings), slots=slots)
-    drawn = any(value is not None for value in (temperature, top_k, top_p, seed))
-    sampling = Sampling.of(seed=seed, temperature=temperature, top_k=top_k or 0, top_p=top_p) if drawn else None
-    bad = [*bad_beam(beam_size, penalty, alternatives, slots, sampled=drawn)]
-    bad += bad_sampling(sampling) if sampling else ()
-    bad += bad_terms_beside(glossary=bool(glossary or glossaries), placeholders=protect_placeholders) if drawn else ()
-    raise_if_any([*bad, *bad_prefix(target_prefix, translator, manifest.max_target_tokens)])
-    size = beam_size_of(beam_size, alternatives, 1 if drawn else settings.beam_size)
-    engine = _engine(bundle, settings)
-    source, target = manifest.languages.told(source, target)
-    indexes = [Index(glossary)] if glossary else []
-    if glossaries:
-        stored = Glossaries(settings.glossaries)
-        stored.start()
-        indexes += [stored.find(name).terms for name in glossaries]
-    terms = Terms(indexes, protects_placeholders=protect_placeholders) if indexes or protect_placeholders else None
-    options = RequestOptions(
-        decoding=Decoding.of(beam_size=size, length_penalty=penalty, alternatives=alternatives, sampling=sampling),
+    glossaries = Glossaries(settings.glossaries)
+    if options.get("glossaries"):
+        glossaries.start()
+    config = config_of(
+        in_order=True,
+        model=manifest.name,
         source_language=source,
         target_language=target,
-        has_tags=html,
-        alternatives=alternatives,
-        alignments=alignments,
-        quality_estimate=quality_estimate,
-        prefix_ids=translator.prefix_ids(target_prefix),
-        terms=terms,
+        mime_type=HTML if html else "",
+        **options,
     )
+    catalog = Catalog([ServedModel(manifest, slots)])
+    route = validation.route(validation.check_options(config, source, catalog), settings, glossaries, translator)
+    engine = _engine(bundle, settings)
 
     def translate(texts: list[str]) -> list[Translation]:
-        results = translator.translate_offline(engine, texts, options)
-        return [_translation(result, manifest, size, sampling and sampling.seed) for result in results]
+        results = translator.translate_offline(engine, texts, route.options)
+        return [translation_of(translated(result, route)) for result in results]
 
     return translate
 
@@ -260,7 +210,7 @@ def scorer(
 
     def score(pairs: Sequence[tuple[str, str]]) -> list[Score]:
         results = translator.score_offline(engine, [Pair(*pair) for pair in pairs], options)
-        return [_score(result, manifest) for result in results]
+        return [score_of(scored(result, manifest.name)) for result in results]
 
     return score
 
@@ -296,41 +246,4 @@ def _engine(bundle: Bundle, settings: Settings) -> "OfflineEngine":
         threads=settings.decoding_threads(),
         slots=slots,
         shortlist=settings.shortlists,
-    )
-
-
-def _score(result: TextResult | DragomanError, manifest: Manifest) -> Score:
-    if isinstance(result, DragomanError):
-        return Score(manifest.name, 0.0, 0.0, (), 0, 0, error=result)
-    assert result.mean_log_probability is not None, "it was asked for"
-    return Score(
-        model=manifest.name,
-        log_probability=result.log_probability,
-        mean_log_probability=result.mean_log_probability,
-        tokens=tuple(TokenScore(*token) for token in result.token_scores),
-        source_tokens=result.source_tokens,
-        target_tokens=result.target_tokens,
-    )
-
-
-def _translation(result: TextResult, manifest: Manifest, beam_size: int, seed: int | None) -> Translation:
-    return Translation(
-        text=result.text,
-        model=manifest.name,
-        source_tokens=result.source_tokens,
-        target_tokens=result.target_tokens,
-        finish_reason=result.finish_reason.name,
-        segments=result.segments,
-        unknown_pieces=result.unknown_pieces,
-        split=result.split,
-        alternatives=tuple(
-            Alternative(each.text, each.score, each.mean_log_probability, each.finish_reason.name)
-            for each in result.alternatives
-        ),
-        beam_size=beam_size,
-        seed=seed,
-        alignments=tuple(WordAlignment(*link.source, *link.target, link.weight) for link in result.alignments),
-        glossary_misses=tuple(result.glossary_misses),
-        quality_estimate=result.quality_estimate,
-        segment_qualities=tuple(SegmentQuality(*each) for each in result.segment_qualities),
     )

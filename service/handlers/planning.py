@@ -101,7 +101,7 @@ class Planner:
             return [validation.check_config(request, catalog)]
 
         [checked] = await self._leases.acquire(held, context, request, check)
-        route = validation.route(checked, self._settings, self._glossaries)
+        route = self._route(checked)
         return route, leg_over(route, context)
 
     async def _new_plan(
@@ -126,7 +126,7 @@ class Planner:
             ]
 
         checked = await self._leases.acquire(held, context, request, check)
-        routes = [validation.route(each, self._settings, self._glossaries) for each in checked]
+        routes = list(map(self._route, checked))
         if not spoken.among and chosen_from is not None:
             self._routes.keep(request, chosen_from, routes[0])
         parts = [
@@ -137,6 +137,10 @@ class Planner:
             for route, numbers in zip(routes, spread.texts.values(), strict=True)
         ]
         return Plan(parts, routes, spread.refused, spread.detected)
+
+    def _route(self, checked: Checked) -> Route:
+        translator = checked.chosen.model.in_memory().translator
+        return validation.route(checked, self._settings, self._glossaries, translator)
 
     def _precheck(
         self, request: pb.TranslateTextRequest, context: CallContext, sources: Sequence[str], *, wants_deltas: bool

@@ -16,6 +16,7 @@ from service.options import MAX_BEAM_SIZE, Sampling, beam_size_of
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.registry.glossaries import Glossaries
 from service.settings import Settings
+from service.text.translator import Translator
 from service.wire import HTML, TAGGED, XML
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -87,13 +88,19 @@ def check_known(request: pb.TranslateTextRequest, settings: Settings, *, one_ans
         raise invalid(violations)
 
 
-def route(checked: Checked, settings: Settings, glossaries: Glossaries) -> Route:
+def check_options(config: pb.BatchTranslateTextConfig, source: str, catalog: Catalog) -> Checked:
+    """Check a request whose texts come from no client, and find its model; raises as :func:`check`."""
+    return _check(config, source, catalog, [], "")
+
+
+def route(checked: Checked, settings: Settings, glossaries: Glossaries, translator: Translator) -> Route:
     """Check the rest of a request, which needs its models in memory, and work out its route.
 
     Args:
         checked: the request.
         settings: the limits.
         glossaries: that are stored.
+        translator: of its model.
 
     Raises:
         InvalidRequestError: at least one field is out of range; names all of them.
@@ -103,7 +110,7 @@ def route(checked: Checked, settings: Settings, glossaries: Glossaries) -> Route
     options, sampling = asked.options, _sampling(asked.options)
     max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
     bad = [
-        *bad_prefix(options.target_prefix, chosen.model.translator, max_target_tokens, "options."),
+        *bad_prefix(options.target_prefix, translator, max_target_tokens, "options."),
         *bad_terms(options, chosen),
     ]
     raise_if_any([*violations, *(FieldViolation(prefix + field, description) for field, description in bad)])
@@ -115,7 +122,7 @@ def route(checked: Checked, settings: Settings, glossaries: Glossaries) -> Route
             max_target_tokens=max_target_tokens,
             beam_size=beam_size_of(options.beam_size, options.alternatives, 1 if sampling else settings.beam_size),
             sampling=sampling,
-            prefix_ids=chosen.model.translator.prefix_ids(options.target_prefix),
+            prefix_ids=translator.prefix_ids(options.target_prefix),
             terms=terms_of(options, chosen, glossaries, prefix),
         ),
     )

@@ -70,11 +70,6 @@ class ServedModel:
         """Whether a call can begin now; else it has to wait for the memory."""
         return self.pipeline is not None and not self.leaving
 
-    @property
-    def translator(self) -> Translator:
-        """From text to segments and back; raises LoadingError where the model is not in memory."""
-        return self.in_memory().translator
-
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep the model, though it may be served no more: a call has chosen it and will bring segments."""

@@ -47,7 +47,7 @@ def check_text(text: str) -> None:
 
 def _check_text(text: str, options: RequestOptions) -> None:
     manifest = _model().manifest
-    document = _model().translator.prepare(text, options)
+    document = _model().in_memory().translator.prepare(text, options)
     if not document.segments and not options.has_tags:
         assert document.result().text == text
     for segment in document.segments:
@@ -76,7 +76,7 @@ def check_message(message: bytes) -> None:
     try:
         catalog = Catalog([_model()])
         checked = validation.check(request, catalog, Settings(), source=spoken_of(request, catalog).source)
-        validation.route(checked, Settings(), Glossaries())
+        validation.route(checked, Settings(), Glossaries(), checked.chosen.model.in_memory().translator)
     except DragomanError as error:
         status = to_status(error)
         assert len(status.SerializeToString()) < _STATUS_BYTES

@@ -151,5 +151,7 @@ def test_a_doubtful_sentence_has_a_low_estimate() -> None:
 
 def test_an_impossible_beam_is_refused_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_SLOTS", "3")
-    with pytest.raises(InvalidRequestError, match=r"^beam_size: must be at most 3, the number of slots, is 4 \(and 1"):
+    with pytest.raises(
+        InvalidRequestError, match=r"^options.beam_size: must be at most 3, the number of slots, is 4 \(and 1"
+    ):
         translator(BUNDLE, model="", source="", target="", html=False, beam_size=4, alternatives=2, length_penalty=11.0)

@@ -71,14 +71,15 @@ def check(
 ) -> Route:
     """Checks a request that says its language, or need not."""
     checked = validation.check(asked, catalog, settings, source=spoken_of(asked, catalog).source, **options)
-    return validation.route(checked, settings, glossaries)
+    return validation.route(checked, settings, glossaries, checked.chosen.model.in_memory().translator)
 
 
 def check_config(
     asked: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings, glossaries: Glossaries = NO_GLOSSARIES
 ) -> Route:
     """Checks the first message of a batch."""
-    return validation.route(validation.check_config(asked, catalog), settings, glossaries)
+    checked = validation.check_config(asked, catalog)
+    return validation.route(checked, settings, glossaries, checked.chosen.model.in_memory().translator)
 
 
 def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> dict[str, str]:

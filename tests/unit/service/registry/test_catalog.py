@@ -110,7 +110,7 @@ def test_pairs_are_those_that_are_served(catalog, manifest, tokenizer, pivot: st
     french = ServedModel(
         manifest.model_copy(update={"name": "fr-en", "languages": languages}),
         32,
-        Pipeline(many.translator, mailbox, intake_of(mailbox)),
+        Pipeline(many.in_memory().translator, mailbox, intake_of(mailbox)),
     )
     assert not Catalog([french]).needs_target()
     served = Catalog([*catalog, many, french], pivot)

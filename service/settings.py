@@ -373,14 +373,6 @@ class Settings(BaseSettings):
         """The folders of `models`, once each of them is one."""
         return list(map(Path, self.models))
 
-    @property
-    def max_unary_text_bytes(self) -> int:
-        """What the texts of a call may have together that is answered with one message.
-
-        A translation into a script of three bytes a character has about three times the bytes of its Latin source.
-        """
-        return self.max_answer_bytes // 3
-
     def host_connections(self) -> int:
         """Compute how many connections one host may have, with 0 resolved."""
         return self.max_host_connections or max(1, self.max_connections // 2)

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 import structlog
@@ -30,6 +31,8 @@ _LARGE: Final = 8_192
 _DETECTION: Final = 128
 _PORTION: Final = 64  # parts that are read in one turn; a text of one sentence has two
 _HEAVY: Final = 128  # segments and tags that are put together in one turn, see `Document.weight`
+
+_NONE_BAD: Final[Mapping[int, DragomanError]] = MappingProxyType({})
 
 _T = TypeVar("_T")
 _log = structlog.get_logger()
@@ -95,7 +98,8 @@ class TextWorker:
         self, translator: Translator, options: RequestOptions, contents: Sequence[str], progress: Progress
     ) -> dict[int, Text]:
         """Make complete documents of texts that are :data:`SMALL` together, numbered from 0; as :meth:`open`."""
-        bad = limits.bad_texts(enumerate(contents), self._settings)
+        is_bounded = self._settings.max_text_bytes < 4 * SMALL  # no character takes more than 4 bytes
+        bad = limits.bad_texts(enumerate(contents), self._settings) if is_bounded else _NONE_BAD
         return _opened(translator.prepare, options, enumerate(contents), progress, bad)
 
     def open_pairs(

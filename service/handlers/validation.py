@@ -25,6 +25,8 @@ _PRIORITIES: Final = frozenset(pb.Priority.values())
 _SCORE_BYTES: Final = 8
 _QUOTED: Final = 32  # characters of a bad value that a message repeats
 _MOST_XML_TAGS: Final = 100  # of each kind
+# A translation into a script of three bytes a character has about three times the bytes of its Latin source.
+_TIMES_ITS_SOURCE: Final = 3
 _ALIGNMENT_TEXTS: Final = 2  # texts as large as the translation that take the room of its alignments
 
 # What says how to translate: of all texts of a call.
@@ -273,7 +275,7 @@ def _answerable(contents: Sequence[str], options: pb.TranslateOptions, settings:
     """Refuse what could be translated and then not be sent; texts that will not be translated do not count."""
     alternatives = min(options.alternatives, MAX_BEAM_SIZE)  # more is an error by itself
     alignments = _ALIGNMENT_TEXTS if options.alignments else 0
-    limit_bytes = settings.max_unary_text_bytes // (1 + alternatives + alignments)
+    limit_bytes = settings.max_answer_bytes // (_TIMES_ITS_SOURCE * (1 + alternatives + alignments))
     if sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
         return
     size = sum(size for text in contents if (size := len(text.encode())) <= settings.max_text_bytes)

@@ -110,7 +110,7 @@ def long_segments() -> CharacterTranslator:
 
 
 async def test_a_bad_text_ends_a_call_of_all_or_nothing_before_any_is_queued(mailbox, intake) -> None:
-    async with call_of(Call, intake, all_or_nothing=True) as call:
+    async with call_of(LargeCall, intake, all_or_nothing=True) as call:
         with pytest.raises(InvalidRequestError, match=r"contents\[1\]"):
             await call.add(["a", "a" * 2_000_000])
     assert mailbox.queued_segments == 0

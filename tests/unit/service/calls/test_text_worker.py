@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.errors import InvalidRequestError
 from service.calls.text_worker import TextWorker
 from service.options import RequestOptions
 from service.settings import Settings
@@ -173,3 +174,10 @@ async def test_languages_of_long_texts_are_detected_on_a_thread_and_so_is_the_mo
     del threads[2_003:]
     await work.languages("x", ["a"] * 10, tongues, html=False)  # each takes its time, however short
     assert threads[2_003:] == [("rank", False)] * 10
+
+
+async def test_a_small_text_may_be_too_large_where_the_limit_is_small() -> None:
+    work = TextWorker(Settings(max_text_bytes=12))
+    texts = work.open_small(CharacterTranslator(), RequestOptions(), ["a" * 12, "a" * 13], lambda *_: None)  # type: ignore[arg-type]
+    assert isinstance(texts[0], Document)
+    assert isinstance(texts[1], InvalidRequestError)

@@ -25,7 +25,7 @@ from service.text.translator import Translator
 from tests.unit.service.played import intake_of
 
 SETTINGS = Settings(beam_size=2, max_contents=3, max_text_bytes=90_000, max_answer_bytes=65_536)
-TEXT_BYTES = SETTINGS.max_unary_text_bytes
+TEXT_BYTES = SETTINGS.max_answer_bytes // 3
 # Of each field, what is wrong with it. A bad number of tokens is found once there is a model.
 WRONG = {
     "source_language_code": "English",

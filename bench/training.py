@@ -9,7 +9,7 @@ the training counts them. A row holds the fastest of its rounds: the machine may
 import argparse
 import sys
 import time
-from typing import Final
+from typing import Final, get_args
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from torch import Tensor
 from bench import frame
 from bench.arguments import count, counts, share
 from bench.frame import Figures
+from dragoman.bundle import DecoderCell
 from model.loss import Loss
 from model.optim import Optimizers
 from model.options import TrainingOptions
@@ -117,12 +118,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--vocabulary-size", type=count, default=16000, metavar="N", help="pieces")
     add("--batch-tokens", type=count, default=6144, metavar="N", help="of each side")
     add("--dropout", type=share, default=defaults.dropout, metavar="X", help="dropout rate")
-    add("--bf16", action="store_true", help="as of `dragoman train`")
+    add("--decoder", choices=get_args(DecoderCell), default=defaults.decoder, help="as of `dragoman train`")
+    add("--bf16", action="store_true", help="likewise")
     add("--compile", action="store_true", help="likewise")
 
 
 def _measure(arguments: argparse.Namespace) -> Figures:
-    names = ("vocabulary_size", "batch_tokens", "dropout", "bf16", "compile")
+    names = ("vocabulary_size", "batch_tokens", "dropout", "decoder", "bf16", "compile")
     options = TrainingOptions(**{name: getattr(arguments, name) for name in names})
     return {"rows": measure(options, arguments.lengths, arguments.rounds), "options": options.model_dump_json()}
 

@@ -1,8 +1,10 @@
 """The recurrence against its formula, written as one position after the other in float64."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from model.config import TransformerConfig
 from model.recurrence import SimpleRecurrence, scan
@@ -22,6 +24,14 @@ def recurrence(seed: int = 0) -> SimpleRecurrence:
     torch.nn.init.normal_(made.gate_input.weight)
     torch.nn.init.normal_(made.gate_input.bias)
     return made
+
+
+def plain_scan(keep: Tensor, admitted: Tensor) -> Tensor:
+    state, states = torch.zeros_like(admitted[:, 0]), []
+    for kept, new in zip(keep.unbind(1), admitted.unbind(1), strict=True):
+        state = kept * state + new
+        states.append(state)
+    return torch.stack(states, dim=1)
 
 
 def test_it_is_the_formula() -> None:
@@ -44,6 +54,36 @@ def test_gradients_are_those_of_small_differences(rows: int, length: int, seed: 
     keep = torch.rand(rows, length, 2, dtype=torch.float64, requires_grad=True)
     admitted = torch.randn(rows, length, 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(scan, (keep, admitted))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (3, 5, 20_000), (2, 2, 40_000)])  # a row at a time, three, none to spare
+def test_values_and_gradients_are_those_of_a_plain_loop(shape: tuple[int, int, int]) -> None:
+    keep, admitted, gradient = torch.rand(shape), torch.randn(shape), torch.randn(shape)
+    results = []
+    for function in (scan, plain_scan):
+        inputs = keep.clone().requires_grad_(), admitted.clone().requires_grad_()
+        states = function(*inputs)
+        results.append((states, *torch.autograd.grad(states, inputs, gradient)))
+    torch.testing.assert_close(*results)
+
+
+def test_one_compiled_graph_serves_all_lengths() -> None:
+    ours = recurrence()
+    compiled = torch.compile(ours, dynamic=True, fullgraph=True, backend="aot_eager")
+    for rows, length, stance in ((7, 5, "default"), (2, 3, "fail_on_recompile"), (9, 8, "fail_on_recompile")):
+        states = torch.randn(rows, length, WIDTH, requires_grad=True)
+        expected = ours(states)
+        (wanted,) = torch.autograd.grad(expected.sum(), states)
+        with torch.compiler.set_stance(stance):
+            update = compiled(states)
+        torch.testing.assert_close(update, expected)
+        torch.testing.assert_close(torch.autograd.grad(update.sum(), states)[0], wanted)
+
+
+def test_pytorch_finds_no_fault_in_the_operator() -> None:
+    for shape in ((2, 3, 4), (1, 1, 2)):
+        inputs = torch.rand(shape, requires_grad=True), torch.randn(shape, requires_grad=True)
+        torch.library.opcheck(scan, inputs)
 
 
 @torch.inference_mode()

@@ -35,7 +35,7 @@ def export(argv: list[str]) -> int:
     if (kind := kind_of(arguments.checkpoint)) != "checkpoint":
         raise DataError(f"{arguments.checkpoint}: is a {kind}, not a checkpoint")
     arguments.languages = _languages(parser, arguments)
-    return _run("export", lambda: _export(arguments))
+    return run("export", lambda: _export(arguments))
 
 
 def evaluate(argv: list[str]) -> int:
@@ -49,7 +49,7 @@ def evaluate(argv: list[str]) -> int:
     """
     arguments = build_evaluate_parser().parse_args(argv)
     kind = kind_of(arguments.model)
-    return _run("evaluate", lambda: _evaluate(arguments, is_bundle=kind == "bundle"))
+    return run("evaluate", lambda: _evaluate(arguments, is_bundle=kind == "bundle"))
 
 
 def build_export_parser() -> Parser:
@@ -157,14 +157,13 @@ def _default_name(languages: Languages) -> str:
     return "-".join(side[0] if len(side) == 1 else "mul" for side in sides)
 
 
-def _run(command: str, work: Callable[[], None]) -> int:
-    """Do the work of a command that writes all of its result or nothing."""
+def run(command: str, work: Callable[[], int | None]) -> int:
+    """Do the work of a command that writes all of its result or nothing; gives the exit code, 0 where it gives none."""
     try:
-        work()
+        return work() or EXIT_OK
     except KeyboardInterrupt:
         print(f"dragoman {command}: interrupted; nothing was written", file=sys.stderr)
         return EXIT_INTERRUPTED
-    return EXIT_OK
 
 
 def _export(arguments: argparse.Namespace) -> None:

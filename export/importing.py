@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, Final, get_args
 from dragoman.arguments import Parser
 from dragoman.bundle import Precision
 from dragoman.errors import DataError
-from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
-from export.cli import NOTE_HELP, export, model_name, note, say
+from dragoman.exit_codes import EXIT_OK
+from export.cli import NOTE_HELP, export, model_name, note, run, say
 from plugins.library.fetching import LICENCES, Fetched, fetch
 
 if TYPE_CHECKING:
@@ -39,16 +38,7 @@ def import_(argv: list[str]) -> int:
         parser.error("--name, --note and --data are for the bundle: give --bundle")
     if arguments.data and not arguments.data.is_file():
         raise DataError(f"{arguments.data}: no such file")
-    try:
-        fetched = fetch(arguments.source, say)
-        imported = _import(arguments, fetched)
-        code = _export(arguments, imported) if arguments.bundle else EXIT_OK
-        if code == EXIT_OK and fetched.is_spare:
-            shutil.rmtree(fetched.folder)
-    except KeyboardInterrupt:
-        print("dragoman import: interrupted; nothing was written", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    return code
+    return run("import", lambda: _run(arguments))
 
 
 def build_parser() -> Parser:
@@ -80,6 +70,15 @@ def build_parser() -> Parser:
     add_codes("--target-language", help="languages that it translates into, likewise")
     add_codes("--languages", help="of its languages only these")
     return parser
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    fetched = fetch(arguments.source, say)
+    imported = _import(arguments, fetched)
+    code = _export(arguments, imported) if arguments.bundle else EXIT_OK
+    if code == EXIT_OK and fetched.is_spare:
+        shutil.rmtree(fetched.folder)
+    return code
 
 
 def _codes(text: str) -> tuple[str, ...]:

@@ -2,15 +2,13 @@
 
 import argparse
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dragoman.arguments import Parser, language
 from dragoman.errors import DataError
-from dragoman.exit_codes import EXIT_INTERRUPTED, EXIT_OK
-from export.cli import kind_of, say
+from export.cli import kind_of, run, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,12 +48,7 @@ def calibrate(argv: list[str]) -> int:
     arguments = build_parser().parse_args(argv)
     if (kind := kind_of(arguments.bundle)) != "bundle":
         raise DataError(f"{arguments.bundle}: is a {kind}, not a bundle")
-    try:
-        _calibrate(arguments)
-    except KeyboardInterrupt:
-        print("dragoman calibrate: interrupted; nothing was written", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    return EXIT_OK
+    return run("calibrate", lambda: _calibrate(arguments))
 
 
 def build_parser() -> Parser:

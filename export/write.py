@@ -130,17 +130,7 @@ def export_bundle(
         manifest = manifest.model_copy(update={"alignment": alignment})
         ranges = scale_and_calibrate(parameters, teacher, examples) if target.precision == "int8" else {}
         report(f"writing the {target.precision} graphs of encoder and decoder")
-        with WeightsFile(folder) as weights:
-            write_graphs(
-                parameters,
-                target.precision,
-                folder,
-                weights,
-                ranges,
-                alignment.layer,
-                shortlisted=shortlisted(checkpoint, target.precision),
-            )
-        finish_bundle(manifest, checkpoint, folder)
+        write_bundle(parameters, ranges, manifest, checkpoint, folder)
         report(f"comparing the bundle with fp32 on {len(samples)} sentences")
         bundle = Bundle.open(folder)
         loss = log_probability_loss(bundle, samples, found) if corpus is None and target.precision != "fp32" else None
@@ -167,32 +157,20 @@ def cure(target: Target, *, chosen: bool) -> str:
     return f"{compare}make an fp32 bundle (--bundle fp32, of dragoman export --precision fp32)"
 
 
-def write_bundle(
-    parameters: Parameters, examples: Sequence[Example], manifest: Manifest, checkpoint: Path, folder: Path
-) -> None:
+def write_bundle(parameters: Parameters, ranges: Ranges, manifest: Manifest, checkpoint: Path, folder: Path) -> None:
     """Write a bundle that nobody has compared with its checkpoint.
 
     Args:
-        parameters: of the checkpoint; for int8 they are scaled.
-        examples: to calibrate on; read for int8 only.
+        parameters: of the checkpoint; for int8 after `scale_and_calibrate`.
+        ranges: from `scale_and_calibrate`; read for int8 only.
         manifest: of the bundle, which gets the hashes of its files.
         checkpoint: folder of the checkpoint.
         folder: an empty one.
     """
-    ranges: Ranges = {}
-    if manifest.precision == "int8":
-        with TemporaryDirectory(dir=folder.parent) as beside, WeightsFile(Path(beside)) as weights:
-            ranges = scale_and_calibrate(parameters, Teacher(parameters, Path(beside), weights), examples)
+    precision, layer = manifest.precision, manifest.alignment.layer
+    short = shortlisted(checkpoint, precision)
     with WeightsFile(folder) as weights:
-        write_graphs(
-            parameters,
-            manifest.precision,
-            folder,
-            weights,
-            ranges,
-            manifest.alignment.layer,
-            shortlisted=shortlisted(checkpoint, manifest.precision),
-        )
+        write_graphs(parameters, precision, folder, weights, ranges, layer, shortlisted=short)
     finish_bundle(manifest, checkpoint, folder)
 
 
@@ -345,9 +323,6 @@ def manifest_of(parameters: Parameters, checkpoint: Path, target: Target) -> Man
         note=target.note,
         alignment=mean_of_layer(config.decoder_layers, config.decoder_head_count),
         parameters=parameters.count,
-        provenance=Provenance(
-            checkpoint_sha256=sha256(checkpoint / WEIGHTS),
-            versions=installed_versions(),
-        ),
+        provenance=Provenance(checkpoint_sha256=sha256(checkpoint / WEIGHTS), versions=installed_versions()),
         files={},
     )

@@ -25,6 +25,6 @@ def fp32() -> Bundle:
         parameters, _ = open_checkpoint(CHECKPOINT)
         manifest = manifest_of(parameters, CHECKPOINT, target("fp32"))
         (folder / "bundle").mkdir()
-        write_bundle(parameters, [], manifest, CHECKPOINT, folder / "bundle")
+        write_bundle(parameters, {}, manifest, CHECKPOINT, folder / "bundle")
 
     return Bundle.open(made_once(f"default fp32 {sha256(CHECKPOINT / WEIGHTS)}", make) / "bundle")

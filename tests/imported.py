@@ -40,7 +40,7 @@ def imported(kind: str) -> Imported:
         assert known is not None
         manifest = manifest_of(parameters, checkpoint, Target(kind, known, "fp32", MAX_TOKENS, MAX_TOKENS - 2))
         (folder / "bundle").mkdir()
-        write_bundle(parameters, [], manifest, checkpoint, folder / "bundle")
+        write_bundle(parameters, {}, manifest, checkpoint, folder / "bundle")
 
     folder = made_once(f"imported {kind}", make)
     Bundle.open(folder / "bundle")

@@ -26,7 +26,9 @@ from dragoman.language_marks import Languages
 from dragoman.shortlist import Shortlist
 from export.examples import Example
 from export.parameters import open_checkpoint
-from export.write import Target, manifest_of, write_bundle
+from export.teacher import Teacher
+from export.weights import WeightsFile
+from export.write import Target, manifest_of, scale_and_calibrate, write_bundle
 from model.corpus import read_corpus
 from model.importing.run import import_folder
 from service.decode import Decode
@@ -130,7 +132,9 @@ def _bundle(given: Path, folder: Path, texts: Sequence[str]) -> Bundle:
     ids = [tokenizer.encode(text) for text in texts[:100]]
     examples = [Example([*one, manifest.eos_id], [manifest.start_id, *one]) for one in ids]
     (folder / "bundle").mkdir()
-    write_bundle(parameters, examples, manifest, folder / "checkpoint", folder / "bundle")
+    with tempfile.TemporaryDirectory() as beside, WeightsFile(Path(beside)) as weights:
+        ranges = scale_and_calibrate(parameters, Teacher(parameters, Path(beside), weights), examples)
+    write_bundle(parameters, ranges, manifest, folder / "checkpoint", folder / "bundle")
     return Bundle.open(folder / "bundle")
 
 

@@ -182,15 +182,22 @@ def test_a_folder_that_is_neither_says_what_is_below_it(capsys, tmp_path: Path) 
     assert refused(capsys, "export", tmp_path / "no", "--out", "x").endswith("no: no such folder\n")
 
 
-@pytest.mark.parametrize("command", ["export", "evaluate"])
-def test_ctrl_c_says_that_nothing_was_written(command: str, monkeypatch, capsys, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("work", "arguments"),
+    [
+        ("cli._export", ["export", CHECKPOINT, "--out", "x"]),
+        ("cli._evaluate", ["evaluate", CHECKPOINT, "--data", "x"]),
+        ("importing._run", ["import", "x", "--out", "x"]),
+        ("quality._calibrate", ["calibrate", CHECKPOINT.parent / "bundle", "--data", "x"]),
+    ],
+)
+def test_ctrl_c_says_that_nothing_was_written(work: str, arguments: list[object], monkeypatch, capsys) -> None:
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"export.cli._{command}", interrupt)
-    arguments = {"export": ["--out", str(tmp_path / "x")], "evaluate": ["--data", "x"]}[command]
-    assert main([command, str(CHECKPOINT), *arguments]) == 130
-    assert capsys.readouterr().err == f"dragoman {command}: interrupted; nothing was written\n"
+    monkeypatch.setattr(f"export.{work}", interrupt)
+    assert main([str(argument) for argument in arguments]) == 130
+    assert capsys.readouterr().err == f"dragoman {arguments[0]}: interrupted; nothing was written\n"
 
 
 def test_all_that_export_reads_comes_with_its_extra() -> None:

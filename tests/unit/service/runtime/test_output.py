@@ -150,7 +150,7 @@ def as_bundle(files: Files, folder: Path) -> Bundle:
     target = Target("student", Languages.pair("en", "de"), "fp32", 64, 64)
     manifest = manifest_of(parameters, folder / "checkpoint", target)
     (folder / "bundle").mkdir()
-    write_bundle(parameters, [], manifest, folder / "checkpoint", folder / "bundle")
+    write_bundle(parameters, {}, manifest, folder / "checkpoint", folder / "bundle")
     return Bundle.open(folder / "bundle")
 
 

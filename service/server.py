@@ -141,7 +141,7 @@ class _Server:
             certificates,
             asks_for_keys=asks_for_keys,
         )
-        self._failures = (self._registry.failed, self._listener.lost, self._http.lost)
+        self._failures = (self._registry.failed, self._http.lost)
         self._reloading = ModelReloader(settings, metrics, self._registry, self._health, self._memory, glossaries)
         self._following: list[asyncio.Task[None]] = []
         self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly

@@ -70,7 +70,6 @@ class GoogleTranslation:
         }
         methods |= {name: _not_here(reason) for name, reason in _NOT_HERE.items()}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(self.name, methods),))
-        server.add_registered_method_handlers(self.name, methods)
 
     async def _translate(self, request: Any, call: CallContext) -> google.TranslateTextResponse:
         asked = self._asked("TranslateText", messages.translation_asked, request, call)

@@ -8,11 +8,11 @@ import asyncio
 import socket
 import time
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
-from service.rpc import accept_loop
 from service.security import own_sockets
 
+_CALL: Final = "_schedule_rpc_coro"  # of grpcio; goes on until the answer is sent
 _LOOK_PERIOD_S: Final = 0.01
 _END_S: Final = 1.0  # gRPC's threads notice within milliseconds
 
@@ -24,11 +24,16 @@ async def end_connections(port: int, grace_s: float) -> None:
         port: that is listened on.
         grace_s: which the answers of the calls of this moment may take until they are sent.
     """
-    if calls := accept_loop.calls():
+    if calls := _calls():
         await asyncio.wait(calls, timeout=grace_s)
     with suppress(OSError):  # no descriptor is free for the look
         if own_sockets.DESCRIPTORS.is_dir():
             await _end(port)
+
+
+def _calls() -> set[asyncio.Task[Any]]:
+    """Find the tasks of calls whose answers are not sent yet, of all servers of this event loop."""
+    return {task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == _CALL}
 
 
 async def _end(port: int) -> None:

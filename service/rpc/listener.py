@@ -7,12 +7,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import grpc.aio
 import structlog
 
 from dragoman.address import Address
-from service.rpc import accept_loop
 from service.rpc.ending import end_connections
-from service.rpc.port import Port
 from service.security import api_keys, exposure, tls
 from service.security.api_keys import KeyStore
 from service.security.callers import Callers
@@ -45,13 +44,12 @@ class Listener:
     """The gRPC server of some settings; needs a running event loop.
 
     Args:
-        add_services: adds them to a server; called again where another server takes the place of the first.
+        add_services: adds them to the server of gRPC.
 
     Attributes:
         callers: who they are.
         certificates: of the server, the newest ones; None where calls come in plain text.
         asks_for_keys: whether each caller needs a key, or a certificate.
-        lost: set once no calls are accepted any more and nothing can be done about it.
 
     Raises:
         SettingsError: a certificate, a key or the file of API keys cannot be used.
@@ -66,8 +64,6 @@ class Listener:
         self.callers = Callers(metrics, None if keys is None else lambda: keys.value)
         self.asks_for_keys = keys is not None or bool(settings.tls_client_ca)
         self._add_services = add_services
-        self._port = Port(self._make_server, metrics)
-        self.lost = self._port.lost
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -78,11 +74,12 @@ class Listener:
         """
         address = Address.parse(self._settings.address)
         async with AsyncExitStack() as open_:
-            chosen = await self._port.open(address)
-            _log.info(f"listening on {chosen}")
-            open_.push_async_callback(self._port.close, _STOP_GRACE_S)
-            open_.push_async_callback(end_connections, chosen.port, _STOP_GRACE_S)
-            connections = HostConnections(chosen.port, self._settings.host_connections(), self._metrics)
+            server, port = self._make_server(address)
+            open_.push_async_callback(server.stop, _STOP_GRACE_S)  # first: whatever becomes of its start
+            await server.start()
+            _log.info(f"listening on {address._replace(port=port)}")
+            open_.push_async_callback(end_connections, port, _STOP_GRACE_S)
+            connections = HostConnections(port, self._settings.host_connections(), self._metrics)
             open_.callback(asyncio.create_task(connections.watch()).cancel)
             exposure.warn(address, has_tls=self.certificates is not None, asks_for_keys=self.asks_for_keys)
             for files in (self.certificates, self._keys):
@@ -91,10 +88,10 @@ class Listener:
             yield
 
     def _make_server(self, address: Address) -> tuple[Any, int]:
-        """Make a server on an address, not started yet, with the newest certificate; and say which port it got."""
+        """Make a server on an address, not started yet; and say which port it got."""
         if self._settings.processes == 1:
             _check_free(address)
-        server = accept_loop.make_server(_options(self._settings))
+        server = grpc.aio.server(options=_options(self._settings))
         self._add_services(server)
         return server, self._add_port(server, str(address))
 

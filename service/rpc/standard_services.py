@@ -54,7 +54,6 @@ def add_reflection(server: Any, open_calls: OpenCalls, services: Sequence[GrpcSe
 def _add(server: Any, service: str, handlers: Mapping[str, Any], open_calls: OpenCalls) -> None:
     handlers = {name: open_calls.bound(handler) for name, handler in handlers.items()}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
-    server.add_registered_method_handlers(service, handlers)
 
 
 def _health_file() -> FileDescriptorProto:

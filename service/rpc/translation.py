@@ -41,4 +41,3 @@ class Translation:
         ):
             methods[name] = one(name, handle, request, answer)
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
-        server.add_registered_method_handlers(SERVICE, methods)

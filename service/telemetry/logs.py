@@ -114,14 +114,16 @@ class _Handler(logging.Handler):
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Tell whether a line is worth writing: two of grpcio are not, since any client can cause them at will.
+    """Tell whether a line is worth writing: three of grpcio are not, since any client can cause them at will.
 
-    They are of a call that its client left while it was answered, and of metadata that is no UTF-8, which they show.
+    They are of a call that its client left while it was answered, and of paths and metadata that are no UTF-8, which
+    they show.
     """
     if record.name != _GRPCIO:
         return True
-    left = record.exc_info is not None and isinstance(record.exc_info[1], cygrpc.ExecuteBatchError)
-    return not left and not str(record.msg).startswith("Invalid encoding on")
+    at_will = (cygrpc.ExecuteBatchError, UnicodeDecodeError)
+    is_at_will = record.exc_info is not None and isinstance(record.exc_info[1], at_will)
+    return not is_at_will and not str(record.msg).startswith("Invalid encoding on")
 
 
 def _for_json() -> list[structlog.typing.Processor]:

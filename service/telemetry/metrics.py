@@ -54,7 +54,7 @@ class Metrics:
     Attributes are named like the metrics without the prefix. Who sets what: the servicer and its calls
     ``requests_total``, ``request_duration_seconds``, ``time_to_first_token_seconds``, ``rejected_total``,
     ``detected_texts_total`` and ``cancelled_segments_total``; the watchdog ``stalled_steps_total``; the log
-    ``log_lines_dropped_total``; the port ``listener_restarts_total``; the connections by host
+    ``log_lines_dropped_total``; the connections by host
     ``closed_connections_total``; reloading ``model_reloads_total`` and ``bundle_errors``; the memory of the models
     ``model_loads_total``, ``model_evictions_total`` and ``model_wait_duration_seconds``; the registry
     ``retiring_models``, ``model_info``, ``model_memory_bytes`` and, with :meth:`watch_queue`, ``queue_segments`` and
@@ -145,9 +145,6 @@ class Metrics:
         self.serving = self._gauge("serving", "1 while health says SERVING, else 0.")
         self.closed_connections_total = self._counter(
             "closed_connections", "Connections closed because their host had too many (HOST_LIMIT).", "reason"
-        )
-        self.listener_restarts_total = self._counter(
-            "listener_restarts", "Times that no calls were accepted any more and the server listened again by itself."
         )
         self.log_lines_dropped_total = self._counter(
             "log_lines_dropped", "Lines of the log that were lost because standard error did not take them."

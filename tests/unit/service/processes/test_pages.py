@@ -48,17 +48,17 @@ def values(servers: SumOfServers) -> dict[str, float]:
 
 def test_the_sum_is_of_those_that_answer(sockets: list[socket.socket], monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = Metrics()
-    metrics.listener_restarts_total.inc()
+    metrics.log_lines_dropped_total.inc()
     servers = SumOfServers([one.getsockname() for one in sockets])
     with answering(sockets[0].dup(), metrics), answering(sockets[1].dup(), Metrics()):
         found = values(servers)
-        assert (found["dragoman_processes"], found["dragoman_listener_restarts_total"]) == (2, 1)
+        assert (found["dragoman_processes"], found["dragoman_log_lines_dropped_total"]) == (2, 1)
     monkeypatch.setattr(pages, "_PATIENCE_S", 0.05)
     with answering(sockets[1].dup(), Metrics()):  # the first has ended, and its socket is still there
         found = values(servers)
-        assert (found["dragoman_processes"], found["dragoman_listener_restarts_total"]) == (1, 1)
+        assert (found["dragoman_processes"], found["dragoman_log_lines_dropped_total"]) == (1, 1)
     for one in sockets:
         one.close()
     found = values(servers)
     assert "dragoman_processes" not in found
-    assert found["dragoman_listener_restarts_total"] == 1
+    assert found["dragoman_log_lines_dropped_total"] == 1

@@ -22,7 +22,8 @@ async def call_of() -> AsyncIterator[Callable[[_Serve], Awaitable[grpc.aio.Unary
 
         async def start(serve: _Serve) -> grpc.aio.UnaryStreamCall:
             def add_services(server: Any) -> None:
-                server.add_registered_method_handlers("s", {"m": grpc.unary_stream_rpc_method_handler(serve)})
+                methods = {"m": grpc.unary_stream_rpc_method_handler(serve)}
+                server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("s", methods),))
 
             address = await opened.enter_async_context(grpc_server(add_services))
             channel = await opened.enter_async_context(grpc.aio.insecure_channel(address))

@@ -9,9 +9,9 @@ import grpc
 import grpc.aio
 import pytest
 
-from service.rpc import accept_loop
 from service.rpc.ending import end_connections
 from service.security import own_sockets
+from tests.grpc_server import grpc_server
 from tests.unit.service.played_engine import until
 
 PATIENCE_S = 60.0
@@ -33,7 +33,6 @@ class Slow:
     def add_to(self, server: Any) -> None:
         methods = {"Answer": grpc.unary_unary_rpc_method_handler(self._answer)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Slow", methods),))
-        server.add_registered_method_handlers("test.Slow", methods)
 
 
 @pytest.fixture
@@ -43,12 +42,8 @@ def slow() -> Slow:
 
 @pytest.fixture
 async def port(slow: Slow) -> AsyncIterator[int]:
-    server = accept_loop.make_server([("grpc.so_reuseport", 0)])
-    slow.add_to(server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    yield port
-    await server.stop(None)
+    async with grpc_server(slow.add_to) as address:
+        yield int(address.rpartition(":")[2])
 
 
 @pytest.fixture

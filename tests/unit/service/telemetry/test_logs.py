@@ -102,6 +102,10 @@ def test_what_any_client_can_cause_at_will_gets_no_line(capfd: pytest.CaptureFix
             raise cygrpc.ExecuteBatchError("the client has left")
         except cygrpc.ExecuteBatchError:
             grpcio.exception("ExecuteBatchError raised in core by servicer method [/x.Y/Z]")
+        try:
+            b"/\xff".decode()
+        except UnicodeDecodeError:
+            grpcio.exception("Unexpected [UnicodeDecodeError] raised by servicer method [/\xff]")
         grpcio.exception("Invalid encoding on %s", b"Bearer key\xff")
         grpcio.error("something else")
     [line] = lines(capfd)

@@ -68,7 +68,6 @@ PROMISED = {
     "processes",
     "serving",
     "closed_connections",
-    "listener_restarts",
     "log_lines_dropped",
 }
 

@@ -19,7 +19,7 @@ CLIENT_PACKAGES := g++ pkg-config protobuf-compiler protobuf-compiler-grpc libgr
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-serve: .venv/.serve ## serve the default model: gRPC on 127.0.0.1:50051, HTTP on :8080, metrics on :9464 (ARGS="--help" for more)
+serve: .venv/.serve ## serve the default models, English-German both ways: gRPC on 127.0.0.1:50051, HTTP on :8080, metrics on :9464 (ARGS="--help" for more)
 	@exec $(BIN)/dragoman serve $(ARGS)
 
 test: .venv/.dev lint proto-check ## lint and run all tests (ARGS="-k name" for some, ARGS="--hypothesis-profile whole" for more examples)

@@ -51,7 +51,8 @@ def measure(command: Sequence[str], texts: Sequence[str]) -> Figures:
         pid = server.process.pid
         idle_mib, latencies_ms = resident_mib(pid), list[float]()
         with Client(server.address) as client:
-            model = client.list_models()[0].name
+            models = client.list_models()
+            model = next((each.name for each in models if each.source_language == "en"), models[0].name)
             for text in texts:
                 start_s = time.perf_counter()
                 client.translate(text, model=model)

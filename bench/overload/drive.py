@@ -143,7 +143,8 @@ def _listed(cores: Sequence[int]) -> str:
 def _requests(plan: Plan, address: str) -> list[bytes]:
     with Client(address) as client:
         models = client.list_models()
-    template = translation_pb2.TranslateTextRequest(model=models[0].name)
+    model = next((each.name for each in models if each.source_language == "en"), models[0].name)
+    template = translation_pb2.TranslateTextRequest(model=model)
     return serialize_requests(list(plan.texts), plan.texts_per_request, template)
 
 

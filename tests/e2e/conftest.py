@@ -35,6 +35,13 @@ def server(_bundle: None) -> Iterator[ServerProcess]:
         yield process
 
 
+@pytest.fixture(scope="session")
+def default_models(_bundle: None) -> Iterator[ServerProcess]:
+    """A server as `make serve` starts it: with all models of the repository, and HTTP."""
+    with serving(f"--models={BUNDLE.parents[1]}", "--http-address=127.0.0.1:0") as process:
+        yield process
+
+
 @pytest.fixture
 def client(server: ServerProcess) -> Iterator[Client]:
     with Client(server.address, timeout_s=PATIENCE_S) as client:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.server_process import ServerProcess
+
 ROOT = Path(__file__).parents[2]
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/getting-started.md")}
 ADDRESS = "127.0.0.1:50051"
@@ -30,11 +32,11 @@ def test_every_program_says_what_it_prints() -> None:
 
 
 @pytest.mark.parametrize(("program", "output"), PROGRAMS)
-def test_it_runs_and_prints_what_is_said(program: str, output: str, server) -> None:
+def test_it_runs_and_prints_what_is_said(program: str, output: str, default_models: ServerProcess) -> None:
     assert ADDRESS in program
     done = subprocess.run(
-        [sys.executable, "-c", program.replace(ADDRESS, server.address)],
-        cwd=server.directory,
+        [sys.executable, "-c", program.replace(ADDRESS, default_models.address)],
+        cwd=default_models.directory,
         env={name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")},
         capture_output=True,
         text=True,

@@ -43,7 +43,7 @@ def test_without_a_folder_it_is_that_of_the_environment_else_the_default(folder:
 def test_the_default_is_not_the_folder_models_of_the_current_folder(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "models").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert [path for path, _ in manifests(None)] == [BUNDLE]
+    assert [path for path, _ in manifests(None)] == [DEFAULT_MODELS / name / "bundle" for name in ("de-en", "en-de")]
 
 
 def test_no_bundle_is_an_error(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from playwright.sync_api import Browser
 
 from tests import chromium
-from tests.server_process import ServerProcess
+from tests.server_process import BUNDLE, ServerProcess
 
 DOCS: Final = Path(__file__).parent
 _TEXT: Final = "Can you tell me the way to the library? It is closed on Sundays."
@@ -61,7 +61,7 @@ def take(picture: Picture, browser: Browser, address: str) -> None:
 
 def main() -> None:
     """Take them all."""
-    server = ServerProcess(("--http-address=127.0.0.1:0",))
+    server = ServerProcess((f"--models={BUNDLE.parents[1]}", "--http-address=127.0.0.1:0"))
     try:
         server.wait_until_serving()
         with chromium.running() as browser:

@@ -47,6 +47,7 @@ def main(argv: list[str]) -> int:
         {
             "models": arguments.bundle,
             "address": arguments.address,
+            "http_address": "none",
             "metrics_address": arguments.metrics_address,
         }
     )

@@ -1,11 +1,9 @@
 """The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import prometheus_client
@@ -41,6 +39,7 @@ from service.settings import Settings
 from service.signals import Signals
 from service.telemetry import logs
 from service.telemetry.access_log import AccessLog, Tracer
+from service.telemetry.hint import suggest
 from service.telemetry.metrics import Metrics
 
 _ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call goes on
@@ -93,14 +92,6 @@ def _tracer(settings: Settings) -> Iterator[Tracer | None]:
         yield tracer
     finally:
         tracer.close()
-
-
-def _suggest(settings: Settings) -> None:
-    """Tell people at a terminal what to try first, where no certificates or keys are needed for it."""
-    needs_more = settings.tls_certificate or settings.api_keys or not Address.parse(settings.address).port
-    if sys.stderr.isatty() and settings.log_format != "json" and not needs_more:
-        program = sys.argv[0] if Path(sys.argv[0]).name == "dragoman" else "dragoman"
-        _log.info(f'try: {program} translate --address {settings.address} "Good morning."')
 
 
 class _Server:
@@ -176,7 +167,7 @@ class _Server:
         if self._worker:
             self._worker.tell_serving()
         else:
-            _suggest(self._settings)
+            suggest(self._settings)
         for following in (self._reloading.follow(self._signals.reload), self._memory.follow()):
             self._following.append(asyncio.create_task(following))
         if self._settings.http_address:  # its protocols, and the page, detect languages by themselves

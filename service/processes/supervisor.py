@@ -25,6 +25,7 @@ from service.processes.worker import Worker
 from service.security.binding import bound
 from service.settings import Settings
 from service.telemetry import logs
+from service.telemetry.hint import suggest
 from service.text.detection import LanguageDetector
 
 # Runs one server: its settings, its ties to the supervisor, and what gives the graphs that are open already.
@@ -87,6 +88,7 @@ class _Supervisor:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._signals, selectors.EVENT_READ, self._take_signals)
         self._code = EXIT_OK
+        self._has_suggested = False
         gc.freeze()  # no collection writes to what all processes share
 
     def run(self) -> _Work:
@@ -153,6 +155,9 @@ class _Supervisor:
             self._group.note_serving(member, time.monotonic())
             if self._group.all_serve:
                 _log.info("all processes serve", processes=len(self._servers))
+                if not self._has_suggested:
+                    self._has_suggested = True
+                    suggest(self._settings)
         os.close(reading)
 
     def _take_signals(self) -> None:

@@ -52,10 +52,11 @@ def said_at_a_terminal(program: Sequence[str], *flags: str, hinted: bool) -> str
 
 
 @pytest.mark.usefixtures("_bundle")
-def test_a_terminal_gets_a_command_to_try() -> None:
-    address = free_address()
-    text = said_at_a_terminal((sys.executable, "-m", "dragoman"), f"--address={address}", hinted=True)
-    assert f'try: dragoman translate --address {address} "Good morning."' in text
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_terminal_gets_a_command_to_try(processes: int) -> None:
+    flags = f"--address={(address := free_address())}", f"--processes={processes}"
+    text = said_at_a_terminal((sys.executable, "-m", "dragoman"), *flags, hinted=True)
+    assert text.count(f'try: dragoman translate --address {address} "Good morning."') == 1
 
 
 @pytest.mark.usefixtures("_bundle")

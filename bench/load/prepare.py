@@ -59,12 +59,16 @@ def make_workload(
     return Workload(template, drawn, requests, bulk)
 
 
+def is_any_model(settings: LoadSettings) -> bool:
+    """Tell whether a load says nothing of its model: then the first of the server gets it."""
+    return not (settings.model or settings.source_language or settings.target_language)
+
+
 def _template(settings: LoadSettings, models: Sequence[translation_pb2.Model]) -> translation_pb2.TranslateTextRequest:
-    chosen = settings.model or settings.source_language or settings.target_language
     return translation_pb2.TranslateTextRequest(
         source_language_code=settings.source_language,
         target_language_code=settings.target_language,
-        model=settings.model if chosen or not models else models[0].name,
+        model=models[0].name if models and is_any_model(settings) else settings.model,
         options=translation_pb2.TranslateOptions(beam_size=settings.beam_size) if settings.beam_size else None,
     )
 

@@ -1,6 +1,7 @@
 """One load test from connecting to the report, without arguments, printing or files."""
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from bench.load.figures import summarize
 from bench.load.generator import Generator
 from bench.load.grpc_calls import GrpcCalls
 from bench.load.loops import ClosedLoop, OpenLoop
-from bench.load.prepare import Workload, make_loop, make_workload
+from bench.load.prepare import Workload, is_any_model, make_loop, make_workload
 from bench.load.progress import show_count, show_progress
 from bench.load.samples import Samples
 from bench.load.scrape import NoMetricsError, Scraper, result_cache_share, server_series
@@ -33,6 +34,9 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
     async with _calls(settings) as calls:
         models = await _list_models(calls, settings)
         scraper = await _scraper(settings)
+        if len(models) > 1 and is_any_model(settings):
+            names = ", ".join(model.name for model in models)
+            print(f"the server has {names}: {models[0].name} gets the load; --model names another", file=sys.stderr)
         loop = make_loop(settings)
         work = make_workload(settings, texts, loop, models)
         verifier = await _verifier(work, calls, settings)

@@ -59,13 +59,15 @@ async def test_texts_are_sent_in_turn_over_several_connections(server: Any) -> N
     [({}, "en-de"), ({"model": "en-fr"}, "en-fr"), ({"source_language": "en", "target_language": "fr"}, "")],
 )
 async def test_request_names_what_was_chosen_or_the_first_model(
-    server: Any, chosen: dict[str, str], model: str
+    server: Any, chosen: dict[str, str], model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await run_load(LoadSettings(server.address, concurrency=1, requests=1, **chosen), TEXTS)
     request = server.requests[0]
     assert request.model == model
     assert request.source_language_code == chosen.get("source_language", "")
     assert request.target_language_code == chosen.get("target_language", "")
+    told = "the server has en-de, en-fr: en-de gets the load; --model names another\n"
+    assert capsys.readouterr().err.startswith(told) is (not chosen)
 
 
 async def test_open_loop_charges_a_stall_of_the_server_with_all_who_waited(server: Any) -> None:
@@ -402,7 +404,7 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(
     monkeypatch.setattr(progress, "_LINE_INTERVAL_S", 0.02)
     # The load ends by the clock, but not before something was shown.
     server.on_request = lambda number: screen.shown.wait(PATIENCE_S)
-    main(["--address", server.address, "--data", data, "--concurrency", "1", *end])
+    main(["--address", server.address, "--data", data, "--model", "en-de", "--concurrency", "1", *end])
     if terminal:
         assert re.search(r"%\|.*\| \d+/(0\.3 s|5 requests) \[.*answered", screen.getvalue())
     else:

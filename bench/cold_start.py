@@ -18,7 +18,7 @@ from bench.arguments import add_serve, whole
 from bench.frame import Figures
 from bench.load.texts import read_data_file
 from bench.memory import peak_resident_mib, resident_mib
-from bench.server_process import running, serve_command
+from bench.server_process import english_model, running, serve_command
 from dragoman import Client
 
 _SENTENCES = [
@@ -51,8 +51,7 @@ def measure(command: Sequence[str], texts: Sequence[str]) -> Figures:
         pid = server.process.pid
         idle_mib, latencies_ms = resident_mib(pid), list[float]()
         with Client(server.address) as client:
-            models = client.list_models()
-            model = next((each.name for each in models if each.source_language == "en"), models[0].name)
+            model = english_model(client)
             for text in texts:
                 start_s = time.perf_counter()
                 client.translate(text, model=model)

@@ -16,6 +16,8 @@ from typing import IO
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from dragoman import Client
+
 # Loads repeat their texts: all caches are off, so that each text is translated.
 NOTHING_FREE = ("--encoder-cache-mb", "0", "--result-cache-mb", "0", "--no-coalesce")
 START_TIMEOUT_S = 120.0
@@ -74,6 +76,12 @@ def running(command: Sequence[str], cores: Collection[int] | None = None) -> Ite
             process.wait(STOP_TIMEOUT_S)
         finally:
             process.kill()
+
+
+def english_model(client: Client) -> str:
+    """Name the model of a server for the English sentences of a measurement; the first where none reads English."""
+    models = client.list_models()
+    return next((model.name for model in models if model.source_language == "en"), models[0].name)
 
 
 def free_ports(count: int) -> list[int]:

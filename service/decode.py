@@ -198,9 +198,7 @@ class Decode:
             self.fail(DeadlineExceededError(f"the deadline passed before {done}"), now_s)
         elif self.cancel_requested:
             self.finish(FinishReason.CANCELLED, now_s)
-        else:
-            return self.finished
-        return True
+        return self.finished
 
     def fail_alone(self, now_s: float) -> None:
         """End it because a graph fails on it, and on it alone."""

@@ -18,7 +18,7 @@ from bench.memory import Resident, share_grown, watch
 from bench.overload.cores import Cores, apart
 from bench.overload.phases import Phase, answers_per_second, arrivals, due_in, in_a_row, p95_ms, recovery_s
 from bench.overload.targets import Figures
-from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
+from bench.server_process import NOTHING_FREE, Running, ServerError, english_model, running, serve_command
 from dragoman import Client
 from dragoman.v1 import translation_pb2
 
@@ -142,9 +142,7 @@ def _listed(cores: Sequence[int]) -> str:
 
 def _requests(plan: Plan, address: str) -> list[bytes]:
     with Client(address) as client:
-        models = client.list_models()
-    model = next((each.name for each in models if each.source_language == "en"), models[0].name)
-    template = translation_pb2.TranslateTextRequest(model=model)
+        template = translation_pb2.TranslateTextRequest(model=english_model(client))
     return serialize_requests(list(plan.texts), plan.texts_per_request, template)
 
 

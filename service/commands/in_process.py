@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from service.engine.offline import OfflineEngine
 
 Models = str | Path | Sequence[str] | None
+_Bundles = list[tuple[Path, Manifest]]
 
 
 def folders(models: Models) -> tuple[str, ...]:
@@ -50,7 +51,7 @@ def folders(models: Models) -> tuple[str, ...]:
     return tuple(str(folder.resolve()) for folder in found.folders)
 
 
-def manifests(models: Models) -> list[tuple[Path, Manifest]]:
+def manifests(models: Models) -> _Bundles:
     """List bundles with their manifests, by the names of the models.
 
     Raises:
@@ -79,21 +80,20 @@ def translator(
     Raises:
         DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
     """
-    bundles = manifests(models)
-    check_names(dict(bundles))
-    own = [manifest for _, manifest in bundles]
-    if detects(own, model, source, target):
-        return _detecting_translator(models, own, model=model, target=target, **options)
-    return _translator(models, model=model, source=source, target=target, **options)
+    bundles = _bundles(models)
+    if detects(own := [manifest for _, manifest in bundles], model, source, target):
+        return _detecting_translator(bundles, own, model=model, target=target, **options)
+    return _translator(bundles, model=model, source=source, target=target, **options)
 
 
 def _translator(
-    models: Models, *, model: str, source: str, target: str, html: bool, **options: Any
+    bundles: _Bundles, *, model: str, source: str, target: str, html: bool, **options: Any
 ) -> Callable[[list[str]], list[Translation]]:
     """Give the function that translates texts with one model; the request is checked as a server does.
 
     Args:
-        model: name of the model that is meant; "": any.
+        bundles: of which one is meant.
+        model: its name; "": any.
         source: BCP-47 code of the language to translate from; "": any.
         target: of the language to translate into; "": any.
         html: whether the texts are HTML.
@@ -104,7 +104,7 @@ def _translator(
         ValueError: a number does not fit the request.
     """
     settings = read_settings()
-    bundle = _chosen(models, model, source, target)
+    bundle = _chosen(bundles, model, source, target)
     manifest, slots = bundle.manifest, capacity.slots_of(bundle.manifest, settings)
     translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings), slots=slots)
     glossaries = Glossaries(settings.glossaries)
@@ -130,12 +130,12 @@ def _translator(
 
 
 def _detecting_translator(
-    models: Models, own: Sequence[Manifest], *, model: str, target: str, **options: Any
+    bundles: _Bundles, own: Sequence[Manifest], *, model: str, target: str, **options: Any
 ) -> Callable[[list[str]], list[Translation]]:
     """Give the function that translates texts, each with a model of its language, which is loaded when it is needed.
 
     Args:
-        own: the manifests of the models.
+        own: the manifests of the bundles.
 
     Raises:
         DragomanError: no model is meant.
@@ -147,7 +147,7 @@ def _detecting_translator(
         choose(own, model, "", target)  # it says what there is
     tongues = Tongues.of(sources, _languages(own))
     detector = LanguageDetector()
-    translator_of = cache(lambda code: _translator(models, model=model, source=code, target=target, **options))
+    translator_of = cache(lambda code: _translator(bundles, model=model, source=code, target=target, **options))
 
     def translate(texts: list[str]) -> list[Translation]:
         rankings = [detector.rank(text, tongues, html=options["html"]) for text in texts]
@@ -201,7 +201,7 @@ def scorer(
         DragomanError: no one model is meant, a bundle cannot be read, or a setting is impossible.
     """
     settings = read_settings()
-    bundle = _chosen(models, model, source, target)
+    bundle = _chosen(_bundles(models), model, source, target)
     manifest = bundle.manifest
     translator = Translator(manifest, bundle.tokenizer())
     engine = _engine(bundle, settings)
@@ -228,10 +228,15 @@ def read_settings(models: Models = None) -> Settings:
     return load({"models": models} if models else {}, other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
 
 
-def _chosen(models: Models, model: str, source: str, target: str) -> Bundle:
-    """Open the bundle that is meant."""
+def _bundles(models: Models) -> _Bundles:
+    """List bundles of which one can be meant by its name; raises BundleError where two have the same."""
     bundles = manifests(models)
     check_names(dict(bundles))
+    return bundles
+
+
+def _chosen(bundles: _Bundles, model: str, source: str, target: str) -> Bundle:
+    """Open the bundle that is meant."""
     manifest = choose([manifest for _, manifest in bundles], model, source, target)
     return Bundle.open(next(path for path, other in bundles if other is manifest))
 

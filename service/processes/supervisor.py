@@ -88,7 +88,6 @@ class _Supervisor:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._signals, selectors.EVENT_READ, self._take_signals)
         self._code = EXIT_OK
-        self._has_suggested = False
         gc.freeze()  # no collection writes to what all processes share
 
     def run(self) -> _Work:
@@ -152,11 +151,11 @@ class _Supervisor:
         reading = self._words.pop(member.name)
         self._selector.unregister(reading)
         if os.read(reading, 1):
+            begins = not all(each.has_served for each in self._group.members)
             self._group.note_serving(member, time.monotonic())
             if self._group.all_serve:
                 _log.info("all processes serve", processes=len(self._servers))
-                if not self._has_suggested:
-                    self._has_suggested = True
+                if begins:
                     suggest(self._settings)
         os.close(reading)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from service.runtime.output import SlotOutputs
-from service.runtime.slots import RowState
+from service.runtime.row_state import RowState
 
 
 class Memory(Protocol):

@@ -137,11 +137,8 @@ def parse(html: str) -> Iterator[str | Block]:
             if ended and name in _INLINE and (KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
                 block.mark(source, content=content)
                 continue
-        elif token.type is TokenType.TEXT:
-            block.write(source.translate(BLANKS), source)
-            continue
-        elif token.type is TokenType.CHARACTER_REFERENCE:
-            block.write(token.data or "", source)
+        elif token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE):
+            block.write(_text(token, source), source)
             continue
         elif name in _INLINE or (not name and token.type is not TokenType.DOCTYPE):
             block.mark(source, closes=token.type is TokenType.END_TAG, name="" if name in _VOID else name)

@@ -169,6 +169,13 @@ class Settings(BaseSettings):
         description="decoding threads per model (0: one per CPU core that the process may use, or one on a GPU; "
         "several processes divide the cores among them)",
     )
+    run_threads: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        description="CPU cores of one run of a model: with more, few texts are translated sooner, and many no faster "
+        "(0: one, or as many as there are decoding threads for a model of 256 MB and more)",
+    )
     slots: int = Field(
         32,
         ge=1,
@@ -344,6 +351,13 @@ class Settings(BaseSettings):
             raise ValueError("must be 1: only Linux spreads the connections to one port over several processes")
         if value > 1 and info.data.get("device") != "cpu":
             raise ValueError("must be 1 where the device is a GPU")
+        return value
+
+    @field_validator("run_threads")
+    @classmethod
+    def _runs_in_one_process(cls, value: int, info: ValidationInfo) -> int:
+        if value > 1 and info.data.get("processes", 1) > 1:
+            raise ValueError("must be 0 or 1 where there are several processes, which divide the cores")
         return value
 
     @field_validator("beam_size")

@@ -23,8 +23,13 @@ def program(folder: Path, *, quick: bool = False, beam_size: int = 1) -> Program
     return Program(
         NAME,
         bundle.manifest.precision,
-        offline=[{"threads": threads, "slots": count} for count in slots if count == 32 or not quick],
-        single=[{"threads": 1, "slots": beam_size}],
+        offline=[
+            {"threads": threads, "run_threads": cores_of_run, "slots": count}
+            for cores_of_run in (1, threads)
+            for count in slots
+            if count == 32 or not quick
+        ],
+        single=[{"threads": 1, "run_threads": cores_of_run, "slots": beam_size} for cores_of_run in (1, threads)],
         open=lambda settings: _InProcess(bundle, settings, decoding),
     )
 
@@ -40,7 +45,7 @@ def ended_by_model(folder: Path, sentences: Sentences) -> list[int]:
 class _InProcess:
     def __init__(self, bundle: Bundle, settings: Settings, decoding: Decoding) -> None:
         self._decoding = decoding
-        self._engine = OfflineEngine(bundle, threads=settings["threads"], slots=settings["slots"])
+        self._engine = OfflineEngine(bundle, **settings)
 
     def translate(self, sentences: Sentences) -> list[list[int]]:
         decodes = sentences.decodes(self._decoding)

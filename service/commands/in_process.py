@@ -249,6 +249,7 @@ def _engine(bundle: Bundle, settings: Settings) -> "OfflineEngine":
         bundle,
         device=settings.device,
         threads=settings.decoding_threads(),
+        run_threads=capacity.run_threads_of(bundle, settings),
         slots=slots,
         shortlist=settings.shortlists,
     )

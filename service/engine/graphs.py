@@ -21,15 +21,22 @@ class Graphs(NamedTuple):
 
 
 def open_graphs(
-    bundle: Bundle, device: str, *, resident: bool = False, packed: bool = True, shortlist: bool = True
+    bundle: Bundle,
+    device: str,
+    *,
+    run_threads: int = 1,
+    resident: bool = False,
+    packed: bool = True,
+    shortlist: bool = True,
 ) -> Graphs:
     """Load the graphs.
 
     Args:
         bundle: what to run.
         device: cpu or cuda.
+        run_threads: as for `service.runtime.sessions.open_session`; of buffers in host memory.
         resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
-        packed: as for `service.runtime.sessions.open_session`; of buffers in host memory.
+        packed: likewise.
         shortlist: choose from each segment's candidates alone where the bundle has a shortlist; likewise.
 
     Raises:
@@ -38,8 +45,8 @@ def open_graphs(
     if resident or device != "cpu":
         return Graphs(DeviceEncoder(bundle, device), DeviceDecoder(bundle, device))
     with ThreadPoolExecutor(1) as beside:  # a large graph takes seconds, most of them without the interpreter's lock
-        encoder = beside.submit(EncoderSession, bundle, device, packed=packed)
-        decoder = DecoderSession(bundle, device, packed=packed, shortlist=shortlist)
+        encoder = beside.submit(EncoderSession, bundle, device, run_threads=run_threads, packed=packed)
+        decoder = DecoderSession(bundle, device, run_threads=run_threads, packed=packed, shortlist=shortlist)
         return Graphs(decoder=decoder, encoder=encoder.result())
 
 

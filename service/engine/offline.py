@@ -25,6 +25,7 @@ class OfflineEngine:
         *,
         device: str = "cpu",
         threads: int = 0,
+        run_threads: int = 1,
         slots: int = 32,
         resident: bool = False,
         shortlist: bool = True,
@@ -36,6 +37,7 @@ class OfflineEngine:
             bundle: what to run.
             device: cpu or cuda.
             threads: decoding threads; 0: one per core, or one on a GPU.
+            run_threads: as for `service.runtime.sessions.open_session`.
             slots: segments that one thread decodes at a time.
             resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
             shortlist: as for `service.engine.graphs.open_graphs`.
@@ -44,7 +46,9 @@ class OfflineEngine:
         Raises:
             BundleError: a graph cannot be loaded on the device, or there is no memory for the slots.
         """
-        self._graphs = open_graphs(bundle, device, resident=resident, packed=packed, shortlist=shortlist)
+        self._graphs = open_graphs(
+            bundle, device, run_threads=run_threads, resident=resident, packed=packed, shortlist=shortlist
+        )
         self._runners = open_runners(bundle, self._graphs, device=device, threads=threads, slots=slots)
         self._eos_id = bundle.manifest.eos_id
 

@@ -1,13 +1,16 @@
 """The memory of the slots of a model, and the slots that a budget of memory allows; arithmetic on its manifest."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from dragoman.bundle import Manifest
+from dragoman.bundle import WEIGHTS, Bundle, Manifest
 from dragoman.errors import BundleError
 from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
 from service.settings import MEGABYTE, Settings
+
+# From there on, a step waits for memory more than for a core: by more cores, many sentences lose nothing, and few gain.
+_LARGE_BYTES: Final = 256 * MEGABYTE
 
 
 def item_bytes(manifest: Manifest) -> int:
@@ -40,6 +43,13 @@ def slots_of(manifest: Manifest, settings: Settings) -> int:
             f"DRAGOMAN_KV_CACHE_MB (--kv-cache-mb) allows {settings.kv_cache_mb}"
         )
     return min(settings.slots, affordable)
+
+
+def run_threads_of(bundle: Bundle, settings: Settings) -> int:
+    """Count the cores that a run of a model uses."""
+    if settings.run_threads or settings.processes > 1:
+        return settings.run_threads or 1
+    return settings.decoding_threads() if (bundle.path / WEIGHTS).stat().st_size >= _LARGE_BYTES else 1
 
 
 def describe(manifest: Manifest, settings: Settings) -> dict[str, Any]:

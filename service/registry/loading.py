@@ -14,7 +14,7 @@ from service.engine.graphs import Graphs
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.registry import allocator, self_check
-from service.registry.capacity import slots_of
+from service.registry.capacity import run_threads_of, slots_of
 from service.registry.catalog import Pipeline, ServedModel
 from service.registry.model_cost import anonymous_bytes
 from service.settings import MEGABYTE, Settings
@@ -101,6 +101,7 @@ def load(
         metrics,
         device=settings.device,
         threads=settings.decoding_threads(),
+        run_threads=run_threads_of(bundle, settings),
         slots=slots,
         encoder_cache_bytes=settings.encoder_cache_mb * MEGABYTE,
         patience_s=settings.step_timeout_s,

@@ -41,6 +41,7 @@ def open_graph(
     name: str,
     device: str,
     *,
+    run_threads: int = 1,
     packed: bool = True,
     profile: Path | None = None,
     placed: Path | None = None,
@@ -51,6 +52,7 @@ def open_graph(
         bundle: whose hashes were checked.
         name: of the file, such as `ENCODER` or `DECODER` of `dragoman.bundle`.
         device: cpu or cuda.
+        run_threads: as for `open_session`.
         packed: as for `open_session`.
         profile: as for `open_session`.
         placed: as for `open_session`.
@@ -63,6 +65,7 @@ def open_graph(
             *bundle.graph(name),
             device,
             weights=Weights.of(content, bundle.manifest.files.get(WEIGHTS, ""), bundle.path),
+            run_threads=run_threads,
             packed=packed,
             profile=profile,
             placed=placed,
@@ -76,6 +79,7 @@ def open_session(
     device: str,
     *,
     weights: Weights = _NO_WEIGHTS,
+    run_threads: int = 1,
     packed: bool = True,
     profile: Path | None = None,
     placed: Path | None = None,
@@ -88,6 +92,7 @@ def open_session(
         file: its name, for messages.
         device: cpu or cuda.
         weights: that lie in a file of their own.
+        run_threads: cores that one run uses, of a CPU; what comes out is the same, bit for bit.
         packed: bring the weights into the order in which a processor reads them fastest; else they stay mapped, and
             the file may not change. Of a CPU.
         profile: how the name of the file begins that onnxruntime writes the time of every operator to.
@@ -102,8 +107,9 @@ def open_session(
     if device == "cuda" and (reason := cuda.missing()):
         raise BundleError(f"device {device}: {reason}")
     options = onnxruntime.SessionOptions()
-    # One core a run: the engine has a thread a core, and a thread pool between them would only contend.
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = run_threads
+    # A thread that waits for work would take the core of an engine thread.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     if profile is not None:

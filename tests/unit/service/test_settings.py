@@ -164,6 +164,12 @@ def test_several_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> N
     assert (load().processes, load().decoding_threads()) == (8, 1)
 
 
+def test_several_processes_divide_the_cores_that_runs_could_share() -> None:
+    assert load({"processes": "2", "run_threads": "1"}).run_threads == 1
+    with pytest.raises(SettingsError, match=r"--run-threads\): must be 0 or 1 where there are several processes"):
+        load({"processes": "2", "run_threads": "2"})
+
+
 def test_several_processes_are_for_linux_and_its_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingsError, match=r"--processes\): must be 1 where the device is a GPU"):
         load({"processes": "2", "device": "cuda"})

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.bundle import Manifest
+from dragoman.bundle import WEIGHTS, Bundle, Manifest
 from dragoman.cli import main
 from dragoman.errors import BundleError
-from service.registry.capacity import describe, slot_bytes, slots_of
+from service.registry.capacity import describe, run_threads_of, slot_bytes, slots_of
 from service.registry.reload_plan import one_name
 from service.runtime.slots import SlotTable
 from service.settings import MEGABYTE, Settings
@@ -81,3 +81,21 @@ def test_the_configuration_tells_of_two_models_of_one_name(
     assert main(["serve", "--print-config", f"--models={tmp_path}"]) == 2
     printed = json.loads(capsys.readouterr().out)["kv_cache"]["models"]
     assert printed == {"en-de": {"error": one_name("en-de", [tmp_path / "a", tmp_path / "b"])}}
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "flags", "expected"),
+    [
+        (255, {}, 1),
+        (256, {}, 3),
+        (256, {"run_threads": 1}, 1),
+        (255, {"run_threads": 2}, 2),
+        (256, {"processes": 2}, 1),
+    ],
+)
+def test_a_run_of_a_large_model_uses_several_cores(
+    manifest: Manifest, tmp_path: Path, megabytes: int, flags: dict[str, int], expected: int
+) -> None:
+    with (tmp_path / WEIGHTS).open("wb") as file:
+        file.truncate(megabytes * MEGABYTE)  # takes no room on the disk
+    assert run_threads_of(Bundle(tmp_path, manifest), Settings(threads=3, **flags)) == expected

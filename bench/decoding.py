@@ -11,9 +11,10 @@ from bench.sentences import Sentences
 from dragoman.bundle import Bundle, Manifest
 from service.decode import Decode, raise_first
 from service.engine.batch import DecodeBatch
-from service.engine.dry_run import Watch, drive
+from service.engine.decode_step import Watch
 from service.engine.encoder_cache import EncoderMemoryCache
 from service.engine.graphs import open_graphs
+from service.engine.offline import drive
 from service.engine.runner import Runner
 from service.queue.mailbox import Mailbox
 from service.runtime.device import DeviceDecoder, DeviceEncoder

@@ -66,7 +66,7 @@ def _by_slot(slots: DeviceSlots, buffers: dict[str, Buffer]) -> NDArray[np.gener
         count, heads, _, head_dim = next(iter(slots.memory.values())).shape
         return np.zeros((0, 2, count, heads, int(slots.target_capacity), head_dim))
     stacked = np.stack([buffer.value.numpy() for buffer in buffers.values()])
-    return stacked.reshape(-1, 2, *stacked.shape[1:])[:, :, slots.rows.row_of]
+    return stacked.reshape(-1, 2, *stacked.shape[1:])[:, :, slots.rows_of]
 
 
 class Trace(NamedTuple):

@@ -1,4 +1,4 @@
-"""The decode batch of one thread, and its step: take, plan, encode, run, commit, publish."""
+"""The decode batch of one thread, and its step: take, encode, admit, run, commit, publish."""
 
 import time
 from collections.abc import Sequence
@@ -6,13 +6,14 @@ from typing import Final
 
 from dragoman.bundle import Manifest
 from dragoman.errors import DragomanError
-from service.decode import Decode
+from service.decode import Decode, DecodeStatus
 from service.engine import decode_step
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.engine.invariants import Snapshot
-from service.engine.micro_batches import RUN_TOKENS, micro_batches
+from service.engine.micro_batches import RUN_TOKENS
 from service.engine.runner import Runner
-from service.engine.scheduler import Scheduler, expired_or_cancelled
+from service.engine.scheduler import Scheduler, end_early
+from service.engine.step import Edit
 from service.queue.fair_queue import FairQueue
 from service.queue.mailbox import Mailbox
 from service.runtime.interfaces import Memory
@@ -54,7 +55,7 @@ class DecodeBatch:
         self._began_s: float | None = None  # when the current step did
         self._shown = 0  # active slots, as the metrics have them
         metrics.slots.inc(runner.slots)
-        metrics.kv_cache_bytes.inc(runner.cache_bytes)
+        metrics.kv_cache_bytes.inc(runner.table.cache_bytes)
 
     def step(self, *, wait: bool) -> bool:
         """Admit, decode one token of every active slot, deliver. Nothing is visible before the commit.
@@ -75,8 +76,10 @@ class DecodeBatch:
             return False
         self._began_s = now_s = time.monotonic()
         try:
-            if arrivals or expired_or_cancelled(self._scheduler.active, now_s):
-                self._change(arrivals, now_s)
+            if ended := end_early([row.decode for row in self._scheduler.active], now_s):
+                self._publish(ended, self._scheduler.release())
+            if arrivals:
+                self._encode(arrivals, now_s)
             if self._memory_of:
                 self._admit()
             if self._scheduler.active:
@@ -86,19 +89,6 @@ class DecodeBatch:
         finally:
             self._began_s = None
         return True
-
-    def _change(self, arrivals: list[Decode], now_s: float) -> None:
-        """Encode arrivals, and drop cancelled and late segments."""
-        self._arrivals = arrivals
-        plan = self._scheduler.plan(arrivals, now_s)
-        if plan.ended:
-            try:
-                self.runner.release(plan.moves)
-            finally:
-                self._mailbox.deliver(plan.ended)
-        if plan.admitted:
-            self._encode(plan.admitted)
-        self._arrivals = []
 
     @property
     def step_age_s(self) -> float:
@@ -111,24 +101,20 @@ class DecodeBatch:
         """Segments in slots."""
         return len(self._scheduler.active)
 
-    @property
-    def busy(self) -> bool:
-        """Whether segments are in slots or ready for one."""
-        return bool(self._scheduler.active or self._memory_of)
-
     def forget_metrics(self) -> None:
         """Take its slots out of the metrics; it runs no more."""
         self._metrics.slots.dec(self.runner.slots)
-        self._metrics.kv_cache_bytes.dec(self.runner.cache_bytes)
+        self._metrics.kv_cache_bytes.dec(self.runner.table.cache_bytes)
 
     def snapshot(self) -> Snapshot:
         """Copy the state for `invariants.violations`."""
-        lengths, memory_lengths = self.runner.lengths
+        rows = self._scheduler.active
+        lengths, memory_lengths = self.runner.table.lengths_of(len(rows))
         return Snapshot(
-            active=list(self._scheduler.active),
+            active=[row.decode for row in rows],
             slots=self.runner.slots,
             lengths=lengths,
-            decoded=self._scheduler.decoded(),
+            decoded=[row.ids_in(slot) for slot, row in enumerate(rows)],
             memory_lengths=memory_lengths,
             target_capacity=self._target_capacity,
         )
@@ -137,7 +123,6 @@ class DecodeBatch:
         """End every segment that this batch holds with an error."""
         self._ready.clear()
         ready, self._memory_of = self._memory_of, {}
-        self.runner.clear()
         held = {*self._scheduler.clear(), *self._arrivals, *ready}
         failed = [decode for decode in held if not decode.finished]
         now_s = time.monotonic()
@@ -166,37 +151,36 @@ class DecodeBatch:
             self._strangers += len(taken)
         return taken
 
-    def _encode(self, admitted: Sequence[Decode]) -> None:
-        """Get the memories of the arrivals."""
-        start_s = time.monotonic()
+    def _encode(self, arrivals: list[Decode], now_s: float) -> None:
+        """Get the memories of arrivals, but for those that were cancelled or are late."""
+        self._arrivals = arrivals
+        if ended := end_early(arrivals, now_s):
+            self._mailbox.deliver(ended)
+        admitted = [decode for decode in arrivals if decode not in ended]
+        for decode in admitted:
+            decode.status, decode.admitted_s = DecodeStatus.ENCODING, now_s
         memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
-        unknown = [decode for decode in admitted if memories[decode] is None]
-        for run in micro_batches([len(decode.source_ids) for decode in unknown]) if unknown else ():
-            decodes = [unknown[index] for index in run]
-            memories.update(zip(decodes, self._memories.encode([each.source_ids for each in decodes]), strict=True))
-            now_s = time.monotonic()
-            for decode in decodes:
-                decode.encoded_s = now_s
+        unknown = [decode for decode, memory in memories.items() if memory is None]
+        if unknown:
+            for decode, made in decode_step.encode(unknown, self._memories.encode):
+                memories[decode], decode.encoded_s = made, time.monotonic()
         for decode, memory in memories.items():
-            decode.encoded_s = decode.encoded_s or start_s
             if memory is None:
-                decode.fail_alone(time.monotonic())
                 self._mailbox.deliver([decode])
                 continue
+            decode.encoded_s = decode.encoded_s or now_s
             self._memory_of[decode] = memory
             if decode.submitted_s is not None:
-                self._metrics.queue_duration_seconds.observe(start_s - decode.submitted_s)
+                self._metrics.queue_duration_seconds.observe(now_s - decode.submitted_s)
+        self._arrivals = []
 
     def _admit(self) -> None:
         """Put encoded segments into free slots, and drop cancelled and late ones."""
-        now_s = time.monotonic()
-        waiting = list(self._memory_of)
-        ended = [waiting[place] for place in expired_or_cancelled(waiting, now_s) if waiting[place].end_early(now_s)]
-        for decode in ended:
-            if decode in self._ready:
-                self._ready.remove(decode)
-            del self._memory_of[decode]
-        if ended:
+        if ended := end_early(self._memory_of, time.monotonic()):
+            for decode in ended:
+                if decode in self._ready:
+                    self._ready.remove(decode)
+                del self._memory_of[decode]
             self._mailbox.deliver(ended)
         for decode in self._next(self._scheduler.free):
             decode_step.admit(self.runner, self._scheduler, decode, self._memory_of.pop(decode))
@@ -214,21 +198,22 @@ class DecodeBatch:
     def _decode(self) -> None:
         rows = len(self._scheduler.active)
         start_s = time.monotonic()
-        selection = decode_step.run(self.runner, self._scheduler)
-        now_s = time.monotonic()
-        result = self._scheduler.commit(selection, now_s)
+        step = decode_step.run(self.runner, self._scheduler)
+        # Counted first: an answer is in the metrics when its caller has it.
+        self._metrics.decode_step_duration_seconds.observe(step.now_s - start_s)
+        self._metrics.decode_batch_slots.observe(rows)
+        self._metrics.target_tokens_total.inc(step.target_tokens)
+        if len(self._scheduler.active) != self._shown:
+            self._show_active()
+        if step.edits or step.progressed:
+            self._publish(step.progressed, step.edits)
+
+    def _publish(self, progressed: Sequence[Decode], edits: Sequence[Edit]) -> None:
+        """Change the slots, and tell about segments, whatever becomes of the slots."""
         try:
-            if result.changes_slots:
-                decode_step.apply(self.runner, result)
-        finally:  # what has ended is told, whatever becomes of the slots
-            # Counted first: an answer is in the metrics when its caller has it.
-            self._metrics.decode_step_duration_seconds.observe(now_s - start_s)
-            self._metrics.decode_batch_slots.observe(rows)
-            self._metrics.target_tokens_total.inc(result.tokens)
-            if len(self._scheduler.active) != self._shown:
-                self._show_active()
-            if result.progressed:
-                self._mailbox.deliver(result.progressed)
+            self.runner.apply(edits)
+        finally:
+            self._mailbox.deliver(progressed)
 
     def _show_active(self) -> None:
         active = len(self._scheduler.active)

@@ -1,12 +1,33 @@
-"""One step of a decode batch, between its scheduler and its runner."""
+"""What every decode batch does, with a server and without: encode segments, give them slots, take a step."""
 
 import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from service.decode import Decode
+from service.engine.micro_batches import micro_batches
 from service.engine.runner import Runner
-from service.engine.scheduler import Scheduler, StepResult
-from service.engine.selection import Selection
+from service.engine.scheduler import Scheduler
+from service.engine.step import Step
 from service.runtime.interfaces import Memory
+
+# The memory of each source of a micro-batch; None where the encoder fails on it.
+Encode = Callable[[Sequence[Sequence[int]]], Sequence[Memory | None]]
+# Told of each active segment and its logits [vocabulary_size], a view, after every run of the decoder.
+Watch = Callable[[Decode, NDArray[np.floating]], None]
+
+
+def encode(decodes: Sequence[Decode], run: Encode) -> Iterator[tuple[Decode, Memory]]:
+    """Encode segments in micro-batches; gives them after each run, but for those that end because it fails on them."""
+    for indices in micro_batches([len(decode.source_ids) for decode in decodes]):
+        batch = [decodes[index] for index in indices]
+        for decode, memory in zip(batch, run([each.source_ids for each in batch]), strict=True):
+            if memory is None:
+                decode.fail_alone(time.monotonic())
+            else:
+                yield decode, memory
 
 
 def admit(runner: Runner, scheduler: Scheduler, decode: Decode, memory: Memory) -> None:
@@ -18,41 +39,24 @@ def admit(runner: Runner, scheduler: Scheduler, decode: Decode, memory: Memory) 
         decode: takes no more slots than are free.
         memory: of its source.
     """
-    slot = runner.active
     try:
-        given_ids = decode.given_ids if runner.has_shortlist else ()
-        runner.admit(memory, decode.start_ids[0] if decode.start_ids else None, decode.source_ids, given_ids)
+        runner.admit(len(scheduler.active), decode, memory)
         scheduler.admit(decode)
     except Exception as error:
         runner.note_failure(error)
-        runner.release([(slot, slot)] * (runner.active - slot))
         decode.fail_alone(time.monotonic())
 
 
-def run(runner: Runner, scheduler: Scheduler) -> Selection:
-    """Compute what each segment may be continued with.
+def run(runner: Runner, scheduler: Scheduler, watch: Watch | None = None) -> Step:
+    """Decode one token of every slot, and commit it; what is to be done with the slots is left.
 
     Raises:
-        Exception: the decoder fails whatever the slot: the engine is broken.
+        Exception: the decoder fails whatever the slot, and nothing has changed: the engine is broken.
     """
-    tokens = runner.step()
-    if scheduler.is_plain:
-        return Selection(tokens)
-    chosen = scheduler.choose(tokens, runner.logits_of)
-    for slot, token in chosen.items():
-        tokens[slot] = token
-    asked, count = scheduler.asked(tokens)
-    best = runner.search(asked, count) if asked else {}
-    return Selection(tokens, best, {slot: runner.attention_of(slot) for slot in scheduler.aligned()}, chosen)
-
-
-def apply(runner: Runner, result: StepResult) -> None:
-    """Do with the slots what the scheduler has decided."""
-    if result.copies:
-        runner.copy(result.copies)
-    if result.forks:
-        runner.fork(result.forks)
-    if result.forced:
-        runner.force(result.forced)
-    if result.moves:
-        runner.release(result.moves)
+    tokens = runner.step(len(scheduler.active))
+    if watch is not None:
+        for slot, row in enumerate(scheduler.active):
+            watch(row.decode, runner.table.logits_of(slot))
+    asked = scheduler.ask(tokens, runner.table)
+    best = runner.search(asked) if asked else {}
+    return scheduler.commit(tokens, best, time.monotonic())

@@ -1,16 +1,19 @@
-"""An engine without a server: decodes sentences that are all there, in the same way as the server does."""
+"""An engine without a server, its queue, metrics and cache: decodes what is all there, as the server does."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from dragoman.bundle import Bundle
 from service.decode import Decode, raise_first
-from service.engine.dry_run import drive
+from service.engine import decode_step
+from service.engine.decode_step import Watch
 from service.engine.graphs import open_graphs, open_runners
 from service.engine.micro_batches import RUN_TOKENS
 from service.engine.runner import Runner
+from service.engine.scheduler import Scheduler
+from service.runtime.interfaces import Memory
 
 # Slots for which a thread takes segments at once.
 _PORTION: Final = 32
@@ -100,3 +103,30 @@ class OfflineEngine:
                 slots += decode.slots
                 tokens += len(decode.source_ids)
             yield portion
+
+
+def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch: Watch | None = None) -> None:
+    """Decode segments; one on which a graph fails ends with an error.
+
+    Args:
+        runner: none of whose slots is active.
+        eos_id: the end-of-sentence token.
+        waves: of segments, none of which takes more slots than there are; the next wave is asked for before a step for
+            which the one before it leaves slots free.
+        watch: sees what ids are chosen from.
+
+    Raises:
+        Exception: a graph fails whatever the segment.
+    """
+    scheduler, coming = Scheduler(runner.slots, eos_id, runner.note_failure), iter(waves)
+    ready: deque[tuple[Decode, Memory]] = deque()
+    more = True
+    while more or ready or scheduler.active:
+        if more and scheduler.free > sum(decode.slots for decode, _ in ready):
+            wave = next(coming, None)
+            more = wave is not None
+            ready.extend(decode_step.encode(wave or (), runner.encode))
+        while ready and scheduler.free >= ready[0][0].slots:
+            decode_step.admit(runner, scheduler, *ready.popleft())
+        if scheduler.active:
+            runner.apply(decode_step.run(runner, scheduler, watch).edits)

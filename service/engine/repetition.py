@@ -1,13 +1,24 @@
-"""When a translation repeats itself: pure functions of a segment's own ids."""
+"""When a translation repeats itself: functions of a segment's own ids."""
 
 from collections.abc import Sequence
 from typing import Final
+
+from service.decode import Decode
 
 # A cycle is at most this number of tokens long ...
 LONGEST_PERIOD: Final = 8
 # ... and goes round at least this number of times, over this number of tokens: people repeat themselves too, but less.
 FEWEST_ROUNDS: Final = 4
 FEWEST_TOKENS: Final = 20
+
+
+def goes_round(decode: Decode, target_ids: Sequence[int]) -> bool:
+    """Tell whether a translation is to be stopped, because it repeats itself more than its source explains."""
+    fewest_tokens = decode.cycle_tokens or FEWEST_TOKENS
+    if not (decode.decoding.stops_at_repetition and ends_in_cycle(target_ids, fewest_tokens)):
+        return False
+    decode.cycle_tokens = fewest_cycle_tokens(decode.source_ids)  # only now: few sentences come here
+    return ends_in_cycle(target_ids, decode.cycle_tokens)
 
 
 def ends_in_cycle(target_ids: Sequence[int], fewest_tokens: int = FEWEST_TOKENS) -> bool:

@@ -1,4 +1,4 @@
-"""The graphs over the slots of one thread: encode, admit, step, release; no queue, no metrics.
+"""The graphs over the slots of one thread: encode, admit, step, search; no queue, no metrics.
 
 A run that fails is run again in halves, until each segment on which it fails stands alone. Where every segment fails,
 the shortest source there is has to pass, or the engine is broken.
@@ -10,11 +10,12 @@ from typing import Literal
 
 import numpy as np
 import structlog
-from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
+from service.decode import Decode
 from service.engine.beam import Best
 from service.engine.isolation import run_halves, run_isolated
+from service.engine.step import Asked, Copy, Edit, Force, Fork, Move
 from service.runtime.interfaces import Decoder, Encoder, Memory
 
 Graph = Literal["encoder", "decoder", "search"]
@@ -23,12 +24,11 @@ _log = structlog.get_logger()
 
 
 class Runner:
-    """Slots, the first of which hold a segment each; belongs to one thread at a time.
+    """The slots of one thread, and what is run over the first of them; belongs to one thread at a time.
 
     Attributes:
         slots: how many there are.
-        active: how many hold a segment.
-        has_shortlist: whether segments choose from their own candidates.
+        table: their buffers.
     """
 
     def __init__(
@@ -51,22 +51,10 @@ class Runner:
             MemoryError: there is no memory for them.
         """
         self._encoder = encoder
-        self._slots, self._step = decoder.new_step(manifest, slots)
-        self._probe_ids = [manifest.eos_id]  # the shortest source there is: if it fails, everything does
         self.slots = slots
-        self.active = 0
-        self.has_shortlist = self._slots.outputs is not None
+        self.table, self._step = decoder.new_step(manifest, slots)
+        self._probe = Decode([manifest.eos_id], 1)  # the shortest source there is: if it fails, everything does
         self._on_failure = on_failure
-
-    @property
-    def cache_bytes(self) -> int:
-        """Bytes reserved for keys and values, own ones and the sources'."""
-        return self._slots.cache_bytes
-
-    @property
-    def lengths(self) -> tuple[list[int], list[int]]:
-        """Tokens in the cache and source tokens, of each active slot."""
-        return self._slots.rows.lengths_of(self.active)
 
     def prepare(self) -> None:
         """Do what first runs do, on the thread that will run; no slot is active."""
@@ -97,31 +85,16 @@ class Runner:
         self._isolate(run, len(sources), "encoder", self._encode_probe)
         return memories
 
-    def admit(
-        self,
-        memory: Memory,
-        start_id: int | None = None,
-        source_ids: Sequence[int] = (),
-        given_ids: Sequence[int] = (),
-    ) -> int:
-        """Begin a segment in the next slot; gives the slot.
+    def admit(self, slot: int, decode: Decode, memory: Memory) -> None:
+        """Begin a segment in a slot, those behind it being free, with the memory that `encode` gave of its source."""
+        self.table.fill(slot, memory)
+        if self.table.outputs is not None:
+            self.table.outputs.restrict(slot, decode.source_ids, decode.given_ids)
+        if decode.start_ids:
+            self.table.force(slot, decode.start_ids[0])
 
-        Args:
-            memory: of its source, from `encode`.
-            start_id: what the decoder is given first; None: the model's start id.
-            source_ids: of the segment; read where there is a shortlist.
-            given_ids: target ids that the caller asks for, which a shortlist may lack.
-        """
-        self._slots.fill(self.active, memory)
-        if self._slots.outputs is not None:
-            self._slots.outputs.restrict(self.active, source_ids, given_ids)
-        if start_id is not None:
-            self._slots.force(self.active, start_id)
-        self.active += 1
-        return self.active - 1
-
-    def step(self) -> list[int | None]:
-        """Decode one token of every active slot; nothing has changed where that raises.
+    def step(self, slots: int) -> list[int | None]:
+        """Decode one token of each of the first slots; nothing has changed where that raises.
 
         Returns:
             The next ids; None for a slot on which the decoder fails.
@@ -131,26 +104,17 @@ class Runner:
         """
         ids: list[int | None]
         try:
-            ids = self._step.run(self.active).tolist()
+            ids = self._step.run(slots).tolist()
         except Exception as error:
-            ids = self._step_in_halves(error)
-        self._slots.commit(self.active)
+            ids = self._step_in_halves(slots, error)
+        self.table.commit(slots)
         return ids
 
-    def logits_of(self, slot: int) -> NDArray[np.floating]:
-        """Give what the slot's next id was chosen from, [vocabulary_size]; good until the next step."""
-        return self._slots.logits_of(slot)
-
-    def attention_of(self, slot: int) -> NDArray[np.float32]:
-        """Give how much the last step looked at each token of the slot's source, [source tokens]."""
-        return self._slots.attention_of(slot)
-
-    def search(self, asked: Mapping[int, Sequence[int]], count: int) -> dict[int, Best]:
+    def search(self, asked: Mapping[int, Asked]) -> dict[int, Best]:
         """Find the best next tokens of some slots, by the logits of the last step.
 
         Args:
-            asked: slots, each with tokens whose log-probabilities are wanted besides.
-            count: of each, from 1; fewer where the vocabulary has fewer.
+            asked: what of each; there may be more of it than that, and fewer where the vocabulary has fewer.
 
         Returns:
             Those of each slot, but for slots on which the search fails.
@@ -159,9 +123,10 @@ class Runner:
             Exception: the search fails whatever the slot: the engine is broken.
         """
         first, behind = min(asked), max(asked) + 1
-        ids = np.zeros((behind - first, max(map(len, asked.values()))), np.int64)
-        for slot, tokens in asked.items():
-            ids[slot - first, : len(tokens)] = tokens
+        count = max(each.best for each in asked.values())
+        ids = np.zeros((behind - first, max(len(each.ids) for each in asked.values())), np.int64)
+        for slot, each in asked.items():
+            ids[slot - first, : len(each.ids)] = each.ids
         found: dict[int, Best] = {}
 
         def run(start: int, stop: int) -> None:
@@ -172,57 +137,31 @@ class Runner:
         self._isolate(run, behind - first, "search", lambda: run(0, 1))
         return found
 
-    def fork(self, slots: Iterable[int]) -> None:
-        """Begin segments in the next slots that are as those in other slots."""
-        for source in slots:
-            self._slots.fork(source, self.active)
-            self.active += 1
-
-    def copy(self, copies: Iterable[tuple[int, int, int]]) -> None:
-        """Let slots go on as others of the same source.
-
-        Args:
-            copies: the slot to go on as, the slot that does, and the first position at which they differ.
-        """
-        for source, target, first in copies:
-            self._slots.copy(source, target, first)
-
-    def force(self, tokens: Iterable[tuple[int, int]]) -> None:
-        """Let slots go on, after a step, from another token than it chose.
-
-        Args:
-            tokens: slots with the id of the token.
-        """
-        for slot, token in tokens:
-            self._slots.force(slot, token)
-
-    def release(self, moves: Sequence[tuple[int, int]]) -> None:
-        """Take segments out of their slots.
-
-        Args:
-            moves: for each, in order, the last active slot and the slot that it moves to; the same: it leaves itself.
-        """
-        for source, target in moves:
-            if source != target:
-                self._slots.move(source, target)
-            self.active -= 1
-
-    def clear(self) -> None:
-        """Take all segments out of their slots."""
-        self.active = 0
+    def apply(self, edits: Iterable[Edit]) -> None:
+        """Change slots as a step has it, in order."""
+        for edit in edits:
+            match edit:
+                case Copy():
+                    self.table.copy(*edit)
+                case Fork():
+                    self.table.fork(*edit)
+                case Force():
+                    self.table.force(*edit)
+                case Move():
+                    self.table.move(*edit)
 
     def note_failure(self, error: Exception) -> None:
         """Log an error that ends one segment: its class and where, since what it says may hold a caller's data."""
         _log.error("a segment failed", error=type(error).__name__, at=_where(error))
 
-    def _step_in_halves(self, error: Exception) -> list[int | None]:
-        """Decode one token of every active slot, after a run over all of them has failed."""
-        ids: list[int | None] = [None] * self.active
+    def _step_in_halves(self, slots: int, error: Exception) -> list[int | None]:
+        """Decode one token of each of the first slots, after a run over all of them has failed."""
+        ids: list[int | None] = [None] * slots
 
         def run(start: int, stop: int) -> None:
             ids[start:stop] = self._step.run(stop - start, start).tolist()
 
-        self._isolate(run, self.active, "decoder", self._decode_probe, error)
+        self._isolate(run, slots, "decoder", self._decode_probe, error)
         return ids
 
     def _isolate(
@@ -230,7 +169,7 @@ class Runner:
         run: Callable[[int, int], None],
         count: int,
         graph: Graph,
-        probe: Callable[[], None],
+        probe: Callable[[], object],
         failed: Exception | None = None,
     ) -> None:
         """Run a graph over `count` segments, in halves where it fails; where it fails on all, prove it sound.
@@ -251,15 +190,13 @@ class Runner:
         if len(alone) == count:
             probe()
 
-    def _encode_probe(self) -> None:
-        self._encoder.encode([self._probe_ids])
+    def _encode_probe(self) -> Memory:
+        [memory] = self._encoder.encode([self._probe.source_ids])
+        return memory
 
     def _decode_probe(self) -> None:
         """Take a step that must succeed, in the row of a segment that is lost anyway."""
-        [memory] = self._encoder.encode([self._probe_ids])
-        self._slots.fill(0, memory)
-        if self._slots.outputs is not None:
-            self._slots.outputs.restrict(0, self._probe_ids, ())
+        self.admit(0, self._probe, self._encode_probe())
         self._step.run(1)
 
 

@@ -1,29 +1,15 @@
 """The beam search of one segment: its beam, and the slots that its hypotheses are in."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from service.decode import Decode
-from service.engine.beam import Beam, Best, common_length
+from service.decode import Attention, Decode
+from service.engine.beam import Beam, common_length
 from service.engine.constrained_beam import ConstrainedBeam
-from service.engine.repetition import FEWEST_TOKENS
-from service.engine.stopping import goes_round
+from service.engine.repetition import goes_round
+from service.engine.step import Asked, Copy, Force, Row, Sight, Step
 
 
-class SearchStep(NamedTuple):
-    """What becomes of the slots of a search, before any is released.
-
-    Attributes:
-        copies: a slot to go on as, the slot that does, and the first position at which their keys differ.
-        forks: slots to begin another as, each in the next slot there is.
-        tokens: of each slot, the new ones last, the token to go on from.
-    """
-
-    copies: list[tuple[int, int, int]]
-    forks: list[int]
-    tokens: list[tuple[int, int]]
-
-
-class Search:
+class Search(Row):
     """A segment whose hypotheses are in slots: in one, until a token was chosen.
 
     Attributes:
@@ -31,58 +17,68 @@ class Search:
         beam: of the segment.
     """
 
-    __slots__ = ("_decode", "beam", "slots")
-
     def __init__(self, decode: Decode, slot: int, eos_id: int) -> None:
         """Begin in a slot."""
-        self._decode = decode
+        super().__init__(decode)
         self.slots = [slot]
         self.beam = _new_beam(decode, eos_id)
+        self._attention: dict[int, Attention] = {}  # of the step, by slot
 
-    @property
-    def reserved(self) -> int:
-        """Slots that it will take, and has not."""
-        return self.beam.size - len(self.slots)
+    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+        """Look at the attention, and ask for the best tokens."""
+        if self.decode.decoding.wants_attention:
+            self._attention[slot] = sight.attention_of(slot)
+        return token, Asked(2 * self.beam.size, self.beam.asked_ids(self.slots.index(slot)))
 
-    def advance(self, best: list[Best], next_slot: int) -> SearchStep | None:
-        """Take a step.
+    def commit(self, slot: int, token: int | None, step: Step) -> Row:
+        """Take a step with all its slots, at the first of them."""
+        if slot == self.slots[0]:
+            if all(each in step.best and step.tokens[each] is not None for each in self.slots):
+                self._advance(step)
+            else:
+                self.decode.fail_alone(step.now_s)
+            if self.decode.finished or (self.decode.wants_deltas and self._settle()):
+                step.progressed.append(self.decode)
+        return self
 
-        Args:
-            best: of each lane, the best next tokens.
-            next_slot: the first that has no segment.
+    def begin_with(self, token: int, attention: Attention | None, step: Step) -> None:
+        """Give its hypothesis, of which there is one still, a token that counts for no score."""
+        self.beam.begin_with(token, attention)
 
-        Returns:
-            What becomes of the slots; None where the search has ended.
-        """
-        before = self.beam.live
-        parents = self.beam.advance(best)
-        if not self.beam.ended and self._decode.decoding.stops_at_repetition:
-            ids = self.beam.best_live.ids
-            if len(ids) >= FEWEST_TOKENS and goes_round(self._decode, ids):
-                self.beam.stop()
-        if self.beam.ended:
-            return None
-        given = len(self._decode.start_ids[1:])
-        copies, forks = [], []
+    def move(self, source: int, target: int) -> None:
+        """Note that what was in one of its slots is in another now."""
+        self.slots[self.slots.index(source)] = target
+
+    def ids_in(self, slot: int) -> Sequence[int]:
+        """List the tokens of the hypothesis in one of its slots."""
+        return self.beam.live[self.slots.index(slot)].ids
+
+    def _advance(self, step: Step) -> None:
+        """Choose the hypotheses that go on, and in which slots; or end the search."""
+        decode, beam, before = self.decode, self.beam, self.beam.live
+        if decode.first_token_s is None:
+            decode.first_token_s = step.now_s
+        parents = beam.advance([step.best[slot]._replace(attention=self._attention.get(slot)) for slot in self.slots])
+        if not beam.ended and goes_round(decode, beam.best_live.ids):
+            beam.stop()
+        if beam.ended:
+            self._settle()
+            step.target_tokens += len(decode.target_ids)
+            decode.finish(beam.finished[0].finish_reason, step.now_s)
+            return
+        given = len(decode.start_ids[1:])
         for lane, parent in enumerate(parents):
             if lane >= len(before):
-                forks.append(self.slots[parent])
-                self.slots.append(next_slot)
-                next_slot += 1
+                self.slots.append(step.fork(self, self.slots[parent]))
             elif parent != lane:
                 # The first position holds the keys of the start id, each further one those of a token.
                 first = 1 + given + common_length(before[parent].ids, before[lane].ids)
-                copies.append((self.slots[parent], self.slots[lane], first))
-        tokens = [(slot, live.ids[-1]) for slot, live in zip(self.slots, self.beam.live, strict=True)]
-        return SearchStep(copies, forks, tokens)
+                step.edits.append(Copy(self.slots[parent], self.slots[lane], first))
+        step.edits += [Force(slot, live.ids[-1]) for slot, live in zip(self.slots, beam.live, strict=True)]
 
-    def move(self, source: int, target: int) -> None:
-        """Note that what is in one of its slots is in another now."""
-        self.slots[self.slots.index(source)] = target
-
-    def settle(self) -> bool:
+    def _settle(self) -> bool:
         """Write what no later step can change, or what was found, into the segment; says whether it got longer."""
-        decode, beam = self._decode, self.beam
+        decode, beam = self.decode, self.beam
         known = len(decode.target_ids)
         if not beam.ended:
             decode.target_ids.extend(beam.common_ids(known)[known:])

@@ -14,8 +14,8 @@ from dragoman.bundle import Manifest
 from dragoman.errors import BundleError
 from dragoman.framing import Frame
 from service.decode import Decode, Hypothesis, raise_first
-from service.engine.dry_run import drive
 from service.engine.engine import Engine
+from service.engine.offline import drive
 from service.engine.runner import Runner
 from service.options import Decoding
 

@@ -127,6 +127,7 @@ class DeviceSlots:
         logits: [slots, vocabulary_size]
         attention_scores: [slots, heads, 1, source capacity]
         rows: ids and lengths that the device should have of each row; the ids and memory lengths it has, unless stale
+        rows_of: int64 [slots], the row of each slot
     """
 
     def __init__(self, manifest: Manifest, slots: int, decoder: DeviceDecoder) -> None:
@@ -140,6 +141,7 @@ class DeviceSlots:
         self.outputs: SlotOutputs | None = None  # in a device's memory all slots choose from the whole vocabulary
         self._alignment_heads = manifest.alignment.heads
         self.rows = RowState(slots, manifest.start_id)
+        self.rows_of = np.arange(slots)
         self.target_capacity = np.array(manifest.target_capacity, np.int32)
         self.source_capacity = np.array(manifest.max_source_tokens, np.int32)
         dtype, of_logits = KEY_VALUE_TYPES[manifest.precision], LOGITS_TYPES[manifest.precision]
@@ -173,11 +175,11 @@ class DeviceSlots:
 
     def row_of(self, slot: int) -> int:
         """Find the row that belongs to a slot."""
-        return int(self.rows.row_of[slot])
+        return int(self.rows_of[slot])
 
     def first_rows(self, slots: int) -> int:
         """Count the rows up to the last one of the first slots."""
-        return int(self.rows.row_of[:slots].max()) + 1
+        return int(self.rows_of[:slots].max()) + 1
 
     def fill(self, slot: int, memory: DeviceMemory) -> None:
         """Begin a segment: its encoder memory into a row of the slot, those behind it being free."""
@@ -192,37 +194,37 @@ class DeviceSlots:
             place.run_with_iobinding(binding)
             for state in self.states[self.turn].values():
                 self._decoder.copies.copy(self._zeros.rows(0, 1), state.rows(row, 1))
-        self.rows.begin(slot, tokens)
+        self.rows.begin(row, tokens)
         self._stale = True
 
     def force(self, slot: int, token: int) -> None:
         """Let a slot go on from another token than the last one that is valid."""
-        self.rows.force(slot, token)
+        self.rows.ids[self.rows_of[slot]] = token
         self._stale = True
 
     def commit(self, slots: int) -> None:
         """Make a step of the first slots valid."""
-        self.rows.commit(slots)
+        self.rows.commit(self.rows_of[:slots])
         self.turn = 1 - self.turn
         self._stale |= self.divided  # rows without a segment were left out
         self.divided = False
 
+    def lengths_of(self, slots: int) -> tuple[list[int], list[int]]:
+        """Count tokens in the cache and source tokens, of each of the first slots."""
+        return self.rows.lengths_of(self.rows_of[:slots])
+
     def move(self, source: int, target: int) -> None:
         """Give a slot the row of another, and that the row of the slot, whose segment has left."""
-        self.rows.swap(source, target)
+        self.rows_of[[source, target]] = self.rows_of[[target, source]]
 
     def fork(self, source: int, target: int) -> None:
         """Begin a slot, those behind it being free, as a copy of another."""
         row = self._free_row(target)
         self._copy_row((*self._own_buffers, *self.memory.values()), self.row_of(source), row)
-        self.rows.copy(source, target)
-        self._stale = True
 
     def copy(self, source: int, target: int, first: int) -> None:
         """Let a slot go on as another of the same memory; `first` does not matter: whole rows are copied at once."""
         self._copy_row(self._own_buffers, self.row_of(source), self.row_of(target))
-        self.rows.copy(source, target)
-        self._stale = True
 
     @property
     def _own_buffers(self) -> list[Buffer]:
@@ -231,13 +233,15 @@ class DeviceSlots:
 
     def _free_row(self, slot: int) -> int:
         """Give a slot the first of the rows of the free ones, so that a step has few rows."""
-        self.rows.swap(slot, slot + int(self.rows.row_of[slot:].argmin()))
+        self.move(slot, slot + int(self.rows_of[slot:].argmin()))
         return self.row_of(slot)
 
     def _copy_row(self, buffers: Iterable[Buffer], source: int, target: int) -> None:
         with DEVICE_LOCK:
             for buffer in buffers:
                 self._decoder.copies.copy(buffer.rows(source, 1), buffer.rows(target, 1))
+        self.rows.copy(source, target)
+        self._stale = True
 
     def logits_of(self, slot: int) -> NDArray[np.floating]:
         """Give what the slot's next id was chosen from, [vocabulary_size]."""
@@ -267,7 +271,7 @@ class DeviceSlots:
 
     def download(self, slots: slice) -> NDArray[np.int64]:
         """Read the next ids of some slots, which have run."""
-        rows = self.rows.row_of[slots]
+        rows = self.rows_of[slots]
         self.rows.next_ids[rows] = self._ids[1 - self.turn].value.numpy()[rows]
         return self.rows.next_ids[rows]
 
@@ -349,7 +353,7 @@ class DeviceStep:
 
     def best(self, start: int, count: int, asked: NDArray[np.int64]) -> Candidates:
         """Find the best tokens of slots, by the logits of the last run."""
-        rows = self._slots.rows.row_of[start : start + len(asked)]
+        rows = self._slots.rows_of[start : start + len(asked)]
         logits = self._slots.logits.rows(0, int(rows.max()) + 1)
         asked_of_rows = np.zeros((logits.shape[0], asked.shape[1]), np.int64)
         asked_of_rows[rows] = asked

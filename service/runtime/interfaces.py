@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
 from service.runtime.output import SlotOutputs
-from service.runtime.row_state import RowState
 
 
 class Memory(Protocol):
@@ -59,11 +58,9 @@ class Slots(Protocol):
     """The decode batch, whose first slots are the active ones.
 
     Attributes:
-        rows: ids and lengths of each row; not to be written to.
         outputs: what each slot may choose from, to be told when it has been filled; None: from all pieces.
     """
 
-    rows: RowState
     outputs: SlotOutputs | None
 
     @property
@@ -78,6 +75,9 @@ class Slots(Protocol):
 
     def commit(self, slots: int) -> None:
         """Make a step of the first slots valid."""
+
+    def lengths_of(self, slots: int) -> tuple[list[int], list[int]]:
+        """Count tokens in the cache and source tokens, of each of the first slots."""
 
     def move(self, source: int, target: int) -> None:
         """Let a slot take the place of another, whose segment has left."""

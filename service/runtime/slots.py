@@ -83,12 +83,16 @@ class SlotTable:
 
     def force(self, slot: int, token: int) -> None:
         """Let a slot go on from another token than the last one that is valid."""
-        self.rows.force(slot, token)
+        self.rows.ids[slot] = token
 
     def commit(self, slots: int) -> None:
         """Make a step of the first slots valid."""
-        self.rows.commit(slots)
+        self.rows.commit(slice(slots))
         self.turn = self._last_turn - self.turn
+
+    def lengths_of(self, slots: int) -> tuple[list[int], list[int]]:
+        """Count tokens in the cache and source tokens, of each of the first slots."""
+        return self.rows.lengths_of(slice(slots))
 
     def move(self, source: int, target: int) -> None:
         """Copy what is valid of one row over another."""

@@ -17,11 +17,10 @@ from dragoman.errors import DeadlineExceededError, InternalError
 from dragoman.tokenizer import Tokenizer
 from service.constraints import Constraints, Term
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.engine.dry_run import drive
 from service.engine.engine import Engine
 from service.engine.graphs import open_graphs
 from service.engine.invariants import violations
-from service.engine.offline import OfflineEngine
+from service.engine.offline import OfflineEngine, drive
 from service.engine.runner import Runner
 from service.options import SCORING, Decoding, Sampling
 from service.queue.mailbox import Mailbox

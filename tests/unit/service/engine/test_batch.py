@@ -3,7 +3,7 @@
 import gc
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from dragoman.errors import DeadlineExceededError, InternalError, TextFailedError
 from service.decode import Decode, DecodeStatus, FinishReason
-from service.engine import batch, choice
+from service.engine import batch, rows
 from service.engine.batch import DecodeBatch
 from service.engine.beam import Beam
 from service.engine.encoder_cache import EncoderMemoryCache
@@ -213,7 +213,8 @@ def test_what_waits_encoded_is_answered_when_the_batch_fails(sessions: Sessions,
     driven.step()
     driven.batch.fail(InternalError("broken"))
     assert sorted(map(id, told)) == sorted(map(id, segments))
-    assert not driven.batch.busy
+    driven.step()
+    assert (driven.batch.active, driven.mailbox.unfinished) == (0, 0)
 
 
 @pytest.mark.parametrize("priority", Priority, ids=lambda priority: priority.name)
@@ -505,7 +506,7 @@ def test_a_source_that_no_slot_has_room_for_ends_alone(
     [
         ((Search, "__init__"), Decoding(beam_size=2)),
         ((Beam, "advance"), Decoding(beam_size=2)),
-        ((choice, "draw"), Decoding(sampling=Sampling(seed=1))),
+        ((rows, "draw"), Decoding(sampling=Sampling(seed=1))),
     ],
     ids=["admission", "beam", "draw"],
 )
@@ -533,15 +534,14 @@ def test_what_cannot_be_decided_for_one_segment_ends_that_one_alone(
 def test_who_has_ended_is_told_where_the_slots_then_fail(
     driven: DrivenBatch, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: Runner, moves: Sequence[object]) -> None:
-        if moves:
-            raise PlantedError
+    def fail(_: Runner, edits: object) -> None:
+        raise PlantedError
 
     told: list[Decode] = []
     ended, expired = Decode(sources[0], 1, on_progress=told.append), Decode(sources[1], 9, on_progress=told.append)
     driven.submit(expired)
     driven.step()
-    monkeypatch.setattr(Runner, "release", fail)
+    monkeypatch.setattr(Runner, "apply", fail)
     driven.submit(ended)
     with pytest.raises(PlantedError):
         driven.step()

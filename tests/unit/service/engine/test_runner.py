@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from service.decode import Decode
 from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
+from service.engine.step import Asked, Copy, Force, Fork, Move
 from service.runtime.device import DeviceStep
 from service.runtime.host import DecoderStep
 from tests.engine_harness import PlantedError, fail_encoder
@@ -24,22 +26,27 @@ def make(fp32: Synthetic, request: pytest.FixtureRequest) -> Callable[[int], Run
     return lambda slots: Runner(fp32.bundle.manifest, *graphs, slots)
 
 
+def admit(runner: Runner, sources: list[list[int]]) -> None:
+    """Begins sentences in the first slots."""
+    for slot, (source, memory) in enumerate(zip(sources, runner.encode(sources), strict=True)):
+        runner.admit(slot, Decode(source, 9), memory)
+
+
 def alone(make: Callable[[int], Runner], source: list[int], steps: int) -> list[int | None]:
     runner = make(1)
-    [memory] = runner.encode([source])
-    runner.admit(memory)
-    return [runner.step()[0] for _ in range(steps)]
+    admit(runner, [source])
+    return [runner.step(1)[0] for _ in range(steps)]
 
 
 def test_what_leaves_and_comes_changes_nothing_for_the_others(make: Callable[[int], Runner]) -> None:
-    runner, memories = make(3), make(1).encode(SOURCES)
-    assert [runner.admit(memory) for memory in memories] == [0, 1, 2]
-    seen = [runner.step() for _ in range(2)]
-    runner.release([(2, 0)])  # the last takes the place of the first
-    assert runner.active == 2
-    assert runner.lengths == ([2, 2], [len(SOURCES[2]), len(SOURCES[1])])
-    assert runner.admit(memories[0]) == 2
-    later = [runner.step() for _ in range(2)]
+    runner = make(3)
+    admit(runner, SOURCES)
+    seen = [runner.step(3) for _ in range(2)]
+    runner.apply([Move(2, 0)])  # the last takes the place of the first
+    assert runner.table.lengths_of(2) == ([2, 2], [len(SOURCES[2]), len(SOURCES[1])])
+    [memory] = runner.encode(SOURCES[:1])
+    runner.admit(2, Decode(SOURCES[0], 9), memory)
+    later = [runner.step(3) for _ in range(2)]
     for slot, source in enumerate(SOURCES):
         assert [step[slot] for step in seen] == alone(make, source, 2)
     assert [step[0] for step in later] == alone(make, SOURCES[2], 4)[2:]
@@ -49,10 +56,9 @@ def test_what_leaves_and_comes_changes_nothing_for_the_others(make: Callable[[in
 
 def test_the_chosen_ids_are_those_of_the_greatest_logits(make: Callable[[int], Runner]) -> None:
     runner = make(3)
-    for memory in runner.encode(SOURCES):
-        runner.admit(memory)
-    ids = runner.step()
-    assert [int(np.argmax(runner.logits_of(slot))) for slot in range(3)] == ids
+    admit(runner, SOURCES)
+    ids = runner.step(3)
+    assert [int(np.argmax(runner.table.logits_of(slot))) for slot in range(3)] == ids
 
 
 def test_a_source_on_which_the_encoder_fails_has_no_memory_and_the_failure_is_told(
@@ -72,8 +78,7 @@ def test_a_decoder_that_fails_on_everything_changes_nothing(
     make: Callable[[int], Runner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner = make(2)
-    for memory in runner.encode(SOURCES[:2]):
-        runner.admit(memory)
+    admit(runner, SOURCES[:2])
 
     def fail(*_: object) -> None:
         raise PlantedError
@@ -82,65 +87,59 @@ def test_a_decoder_that_fails_on_everything_changes_nothing(
         for kind in (DecoderStep, DeviceStep):
             patch.setattr(kind, "run", fail)
         with capture_logs(), pytest.raises(PlantedError):
-            runner.step()
-    assert runner.active == 2
-    assert runner.lengths[0] == [0, 0]
+            runner.step(2)
+    assert runner.table.lengths_of(2)[0] == [0, 0]
 
 
 def test_a_fork_goes_on_as_the_slot_it_was_made_of_and_a_copy_becomes_one(make: Callable[[int], Runner]) -> None:
     runner = make(3)
-    for memory in runner.encode(SOURCES[:1]):
-        runner.admit(memory)
-    runner.step()
-    runner.fork([0, 0])
-    assert runner.active == 3
-    runner.force([(1, 5)])
-    seen = runner.step()
+    admit(runner, SOURCES[:1])
+    runner.step(1)
+    runner.apply([Fork(0, 1), Fork(0, 2), Force(1, 5)])
+    seen = runner.step(3)
     assert seen[0] == seen[2]
-    runner.copy([(0, 1, 0)])
-    later = runner.step()
+    runner.apply([Copy(0, 1, 0)])
+    later = runner.step(3)
     assert later[0] == later[1] == later[2]
     assert [seen[0], later[0]] == alone(make, SOURCES[0], 3)[1:]
 
 
 def test_the_best_tokens_begin_with_the_chosen_one_and_have_its_log_probability(make: Callable[[int], Runner]) -> None:
     runner = make(3)
-    for memory in runner.encode(SOURCES):
-        runner.admit(memory)
-    ids = runner.step()
-    asked = {0: [5, 7, 5], 2: [9]}
-    found = runner.search(asked, 4)
-    for slot, tokens in asked.items():
+    admit(runner, SOURCES)
+    ids = runner.step(3)
+    asked = {0: Asked(1, [5, 7, 5]), 2: Asked(4, [9])}
+    found = runner.search(asked)
+    for slot, (_, tokens) in asked.items():
         best = found[slot]
         assert best.ids[0] == ids[slot]
         assert len(set(best.ids)) == 4
-        logits = runner.logits_of(slot).astype(np.float64)
+        logits = runner.table.logits_of(slot).astype(np.float64)
         scores = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
         assert best.log_probabilities == pytest.approx(scores[best.ids], abs=1e-5)
         assert best.asked[: len(tokens)] == pytest.approx(scores[tokens], abs=1e-5)
     # The log-probability of a token is the same, bit for bit, however it is come by, and whoever is looked at besides.
     for slot in asked:
-        alone = runner.search({slot: found[slot].ids}, 1)[slot]
+        alone = runner.search({slot: Asked(1, found[slot].ids)})[slot]
         assert alone.asked == found[slot].log_probabilities
 
 
 def test_no_more_tokens_than_there_are_pieces(make: Callable[[int], Runner], fp32: Synthetic) -> None:
     runner = make(1)
-    runner.admit(runner.encode(SOURCES[:1])[0])
-    runner.step()
+    admit(runner, SOURCES[:1])
+    runner.step(1)
     size = fp32.bundle.manifest.vocabulary_size
-    assert sorted(runner.search({0: ()}, 10 * size)[0].ids) == list(range(size))
+    assert sorted(runner.search({0: Asked(10 * size, ())})[0].ids) == list(range(size))
 
 
 def test_a_slot_on_which_the_search_fails_has_no_best_tokens(
     make: Callable[[int], Runner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner = make(3)
-    for memory in runner.encode(SOURCES):
-        runner.admit(memory)
-    runner.step()
-    everybody = dict.fromkeys(range(3), (5,))
-    expected = runner.search(everybody, 4)
+    admit(runner, SOURCES)
+    runner.step(3)
+    everybody = dict.fromkeys(range(3), Asked(4, (5,)))
+    expected = runner.search(everybody)
     for kind in (DecoderStep, DeviceStep):
         best = kind.best
 
@@ -151,7 +150,7 @@ def test_a_slot_on_which_the_search_fails_has_no_best_tokens(
 
         monkeypatch.setattr(kind, "best", fail_on_one)
     with capture_logs() as log:
-        assert runner.search(everybody, 4) == {slot: expected[slot] for slot in (0, 2)}
+        assert runner.search(everybody) == {slot: expected[slot] for slot in (0, 2)}
     assert {(entry["graph"], entry["error"]) for entry in log} == {("search", "PlantedError")}
     with capture_logs(), pytest.raises(PlantedError):
-        runner.search({1: ()}, 4)
+        runner.search({1: Asked(4, ())})

@@ -12,9 +12,10 @@ from service.constraints import Constraints, Term
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine.beam import Best
 from service.engine.scheduler import Scheduler
-from service.engine.selection import Selection
+from service.engine.step import Copy, Edit, Force, Fork, Move
 from service.options import Decoding
 from tests.unit.service.engine.test_beam import EOS, best_of, log_probabilities
+from tests.unit.service.engine.test_scheduler import NOTHING, Seen, decodes_of, drop
 from tests.unit.service.engine.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
 
 SLOTS = 8
@@ -46,22 +47,24 @@ class Slots:
             cache.append(id_)
         self.ids = chosen
 
-    def apply(self, result) -> None:
-        for source, target, first in result.copies:
-            assert self.caches[source][:first] == self.caches[target][:first], "these are not copied"
-            self.caches[target] = [*self.caches[target][:first], *self.caches[source][first:]]
-        for source in result.forks:
-            self.caches.append(self.caches[source].copy())
-            self.ids.append(self.ids[source])
-        for slot, token in result.forced:
-            self.ids[slot] = token
-        self.release(result.moves)
+    def apply(self, edits: list[Edit]) -> None:
+        for edit in edits:
+            match edit:
+                case Copy(source, target, first):
+                    assert self.caches[source][:first] == self.caches[target][:first], "these are not copied"
+                    self.caches[target] = [*self.caches[target][:first], *self.caches[source][first:]]
+                case Fork(source, target):
+                    assert target == len(self.caches)
+                    self.caches.append(self.caches[source].copy())
+                    self.ids.append(self.ids[source])
+                case Force(slot, token):
+                    self.ids[slot] = token
+                case Move(source, target):
+                    self.caches[target], self.ids[target] = self.caches[source], self.ids[source]
 
-    def release(self, moves: list[tuple[int, int]]) -> None:
-        for last, slot in moves:
-            assert last == len(self.caches) - 1
-            self.caches[slot], self.ids[slot] = self.caches[last], self.ids[last]
-            del self.caches[last], self.ids[last]
+    def cut(self, active: int) -> None:
+        """Forget what is behind the active slots."""
+        del self.caches[active:], self.ids[active:]
 
 
 def new_decode(visit: Visit) -> Decode:
@@ -91,10 +94,10 @@ def play(visits: list[Visit]) -> list[Decode]:
         for decode in decodes:
             if of[decode].leaves == time and decode.status is DecodeStatus.DECODING:
                 decode.cancel_requested = True
-        slots.release(scheduler.plan([], float(time)).moves)
+        slots.apply(drop(scheduler, float(time))[1])
+        slots.cut(len(scheduler.active))
         while coming and of[coming[0]].arrives <= time and coming[0].slots <= scheduler.free:
-            decode = coming.pop(0)
-            scheduler.admit(decode)
+            scheduler.admit(coming.pop(0))
             slots.caches.append([])
             slots.ids.append(START)
         assert len(scheduler.active) == len(slots.caches) <= SLOTS
@@ -102,29 +105,24 @@ def play(visits: list[Visit]) -> list[Decode]:
             if not coming:
                 break
             continue
-        said = scheduler.decoded()
-        best = [
-            best_of(decode.source_ids[0], tuple(ids), TOKENS, 8)
-            for decode, ids in zip(scheduler.active, said, strict=True)
-        ]
-        chosen = [
-            None if of[decode].fails == time else each.ids[0]
-            for decode, each in zip(scheduler.active, best, strict=True)
-        ]
-        searched, count = scheduler.asked(chosen)
-        for slot, tokens in searched.items():
-            scores = log_probabilities(scheduler.active[slot].source_ids[0], tuple(said[slot]), TOKENS)
-            best[slot] = best[slot]._replace(asked=[scores[token] for token in tokens])
-        assert count == 2 * max((scheduler.active[slot].slots for slot in searched), default=0.5)
+        active, said = decodes_of(scheduler), [row.ids_in(slot) for slot, row in enumerate(scheduler.active)]
+        best = [best_of(decode.source_ids[0], tuple(ids), TOKENS, 8) for decode, ids in zip(active, said, strict=True)]
+        chosen = [None if of[decode].fails == time else each.ids[0] for decode, each in zip(active, best, strict=True)]
+        asked = scheduler.ask(chosen, Seen(attention={slot: (len(ids),) for slot, ids in enumerate(said)}))
+        for slot, each in asked.items():
+            scores = log_probabilities(active[slot].source_ids[0], tuple(said[slot]), TOKENS)
+            best[slot] = best[slot]._replace(asked=[scores[token] for token in each.ids])
+            assert each.best == 2 * active[slot].slots
         slots.step([EOS if id_ is None else id_ for id_ in chosen])
-        attention: Any = {slot: (len(said[slot]),) for slot in scheduler.aligned()}
-        result = scheduler.commit(Selection(chosen, {slot: best[slot] for slot in searched}, attention), float(time))
-        slots.apply(result)
+        result = scheduler.commit(chosen, {slot: best[slot] for slot in asked}, float(time))
+        slots.apply(result.edits)
+        slots.cut(len(scheduler.active))
         for decode in result.progressed:
             assert decode.target_ids[: len(told[decode])] == told[decode], "deltas never retract"
             told[decode] = decode.target_ids.copy()
         assert len(set(result.progressed)) == len(result.progressed)
-        for decode, ids, cache, id_ in zip(scheduler.active, scheduler.decoded(), slots.caches, slots.ids, strict=True):
+        for slot, (row, cache, id_) in enumerate(zip(scheduler.active, slots.caches, slots.ids, strict=True)):
+            decode, ids = row.decode, row.ids_in(slot)
             given = decode.start_ids[
                 1 : len(decode.start_ids) - max(0, len(decode.forced_ids) - len(decode.prefix_ids))
             ]
@@ -174,9 +172,9 @@ def test_slots_that_a_search_will_need_are_not_free() -> None:
     assert scheduler.free == 1
     assert len(scheduler.active) == 1
     best = best_of(1, (), TOKENS, 6)
-    result = scheduler.commit(Selection([best.ids[0]], {0: best}), 0.0)
+    result = scheduler.commit([best.ids[0]], {0: best}, 0.0)
     assert (scheduler.free, len(scheduler.active)) == (1, 3)
-    assert result.forks == [0, 0]
+    assert [edit for edit in result.edits if isinstance(edit, Fork)] == [Fork(0, 1), Fork(0, 2)]
 
 
 def test_as_many_hypotheses_are_given_as_are_wanted() -> None:
@@ -194,8 +192,8 @@ def test_a_search_whose_best_hypothesis_repeats_itself_is_stopped(stops: bool) -
     again = best_of(0, (), TOKENS, 4)._replace(ids=[4, 5, 6, EOS], log_probabilities=[-0.01, -5.0, -6.0, -9.0])
     steps = 0
     while not decode.finished:
-        slots, _ = scheduler.asked([4] * len(scheduler.active))
-        scheduler.commit(Selection([4] * len(scheduler.active), dict.fromkeys(slots, again)), 0.0)
+        slots = range(len(scheduler.active))
+        scheduler.commit([4 for _ in slots], dict.fromkeys(slots, again), 0.0)
         steps += 1
     assert decode.finish_reason is (FinishReason.REPETITION if stops else FinishReason.LENGTH)
     assert decode.target_ids == [4] * steps
@@ -209,9 +207,10 @@ def test_a_search_that_goes_round_without_its_term_goes_on_until_it_holds_it() -
     scheduler.admit(decode)
     again = Best([4, 5, 7, 8, 3, 2, EOS], [-0.01, -5.0, -6.0, -9.0, -9.0, -9.0, -9.0])
     while not decode.finished:
-        asked, _ = scheduler.asked([4] * len(scheduler.active))
-        best = {slot: again._replace(asked=[-40.0] * len(tokens)) for slot, tokens in asked.items()}
-        scheduler.commit(Selection([4] * len(scheduler.active), best), 0.0)
+        tokens: list[int | None] = [4] * len(scheduler.active)
+        asked = scheduler.ask(tokens, NOTHING)
+        best = {slot: again._replace(asked=[-40.0] * len(each.ids)) for slot, each in asked.items()}
+        scheduler.commit(tokens, best, 0.0)
     assert decode.finish_reason is FinishReason.REPETITION
     assert holds(tuple(decode.target_ids), constraints.terms)
     assert len(decode.target_ids) == 20
@@ -223,10 +222,10 @@ def test_a_segment_on_which_the_search_fails_ends_alone() -> None:
     for decode in (failing, other):
         scheduler.admit(decode)
     best = best_of(2, (), TOKENS, 4)
-    result = scheduler.commit(Selection([best.ids[0]] * 2, {1: best}), 0.0)
+    result = scheduler.commit([best.ids[0]] * 2, {1: best}, 0.0)
     assert isinstance(failing.error, InternalError)
     assert result.progressed == [failing]
-    assert scheduler.active == [other, other]
+    assert decodes_of(scheduler) == [other, other]
     assert scheduler.free == 2
 
 
@@ -235,8 +234,7 @@ def test_the_deadline_of_a_search_that_has_begun_passed_before_its_end() -> None
     decode = Decode([1, EOS], 9, decoding=Decoding(beam_size=2), deadline_s=5.0)
     scheduler.admit(decode)
     best = best_of(1, (), TOKENS, 4)
-    scheduler.commit(Selection([best.ids[0]], {0: best}), 1.0)
-    plan = scheduler.plan([], 6.0)
-    assert plan.ended == [decode]
+    scheduler.commit([best.ids[0]], {0: best}, 1.0)
+    assert drop(scheduler, 6.0) == ([decode], [])
     assert str(decode.error) == "the deadline passed before its end"
-    assert (scheduler.free, len(plan.moves)) == (2, 2)
+    assert (scheduler.free, scheduler.active) == (2, [])

@@ -98,7 +98,7 @@ class Pair:
 
     def compare(self) -> None:
         """All that is valid of the active slots."""
-        assert self.table.rows.lengths_of(self.active) == self.host.rows.lengths_of(self.active)
+        assert self.table.lengths_of(self.active) == self.host.lengths_of(self.active)
         for slot in range(self.active):
             pairs = (
                 (self.table.caches, self.host.caches, self.host.rows.lengths),
@@ -249,7 +249,7 @@ def test_a_row_that_was_left_when_full_does_no_harm_to_its_neighbours(sessions: 
     for _ in range(4):
         pair.run()
         pair.advance()
-    assert pair.table.rows.lengths_of(1)[0][0] == MAX_TARGET_TOKENS
+    assert pair.table.lengths_of(1)[0][0] == MAX_TARGET_TOKENS
     pair.leave(0)
     assert pair.table.row_of(0) == 2
     for _ in range(4):

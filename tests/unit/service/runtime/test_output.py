@@ -20,6 +20,7 @@ from service.decode import Decode
 from service.engine.graphs import open_graphs
 from service.engine.offline import OfflineEngine
 from service.engine.runner import Runner
+from service.engine.step import Move
 from service.options import SCORING, Decoding
 from tests import marian_bin, synthetic
 from tests.hugging_face_files import sentences
@@ -44,19 +45,19 @@ def candidates(bundle: Bundle, source: list[int], given: tuple[int, ...] = ()) -
 
 def runner(bundle: Bundle, *, shortlist: bool) -> Runner:
     filled = Runner(bundle.manifest, *open_graphs(bundle, "cpu", shortlist=shortlist), len(SOURCES))
-    for source, memory in zip(SOURCES, filled.encode(SOURCES), strict=True):
+    for slot, (source, memory) in enumerate(zip(SOURCES, filled.encode(SOURCES), strict=True)):
         assert memory is not None
-        filled.admit(memory, None, source)
+        filled.admit(slot, Decode(source, LIMIT), memory)
     return filled
 
 
 def test_logits_are_those_of_the_whole_layer_and_no_others_are_possible(bundle: Bundle) -> None:
     whole, narrow = runner(bundle, shortlist=False), runner(bundle, shortlist=True)
-    whole.step()
-    ids = narrow.step()
+    whole.step(len(SOURCES))
+    ids = narrow.step(len(SOURCES))
     for slot, source in enumerate(SOURCES):
         listed = candidates(bundle, source)
-        expected, actual = whole.logits_of(slot), narrow.logits_of(slot)
+        expected, actual = whole.table.logits_of(slot), narrow.table.logits_of(slot)
         assert 0 < len(listed) < len(expected)
         if bundle.manifest.precision == "int8":
             np.testing.assert_array_equal(actual[listed], expected[listed])
@@ -69,11 +70,11 @@ def test_logits_are_those_of_the_whole_layer_and_no_others_are_possible(bundle: 
 def test_a_slot_that_moves_takes_its_candidates_along(bundle: Bundle) -> None:
     moved, stayed = runner(bundle, shortlist=True), runner(bundle, shortlist=True)
     for each in (moved, stayed):
-        each.step()
-    moved.release([(3, 1)])
+        each.step(len(SOURCES))
+    moved.apply([Move(3, 1)])
     for each in (moved, stayed):
-        each.step()
-    np.testing.assert_array_equal(moved.logits_of(1), stayed.logits_of(3))
+        each.step(len(SOURCES))
+    np.testing.assert_array_equal(moved.table.logits_of(1), stayed.table.logits_of(3))
 
 
 def decoded(bundle: Bundle, *decodes: Decode, shortlist: bool = True) -> list[list[int]]:
@@ -117,11 +118,11 @@ def test_probabilities_are_shared_by_the_candidates_alone(bundle: Bundle) -> Non
     source = SOURCES[0]
     found = Decode(source, LIMIT, decoding=Decoding.of(log_probability=True))
     whole = runner(bundle, shortlist=False)
-    whole.step()
+    whole.step(len(SOURCES))
     [ids] = decoded(bundle, found)
     again = Decode(source, LIMIT, decoding=SCORING, scored_ids=(*ids, bundle.manifest.eos_id)[:LIMIT])
     decoded(bundle, again)
-    logits = whole.logits_of(0)[candidates(bundle, source)].astype(np.float64)
+    logits = whole.table.logits_of(0)[candidates(bundle, source)].astype(np.float64)
     expected = logits.max() - np.logaddexp.reduce(logits)
     assert again.token_log_probabilities[0] == pytest.approx(expected, abs=1e-4)
     assert found.log_probability == pytest.approx(sum(again.token_log_probabilities[: found.decoded_tokens]), abs=1e-5)

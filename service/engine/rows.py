@@ -1,0 +1,173 @@
+"""The kinds of segments in slots, by how their tokens are chosen: what each asks of a step, and takes of it.
+
+A segment that is searched with a beam takes several slots, see `service.engine.search`; each of the others takes one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from service.decode import Attention, Decode, DecodeStatus, FinishReason
+from service.engine.repetition import FEWEST_TOKENS, goes_round
+from service.engine.sampling import draw, draws
+from service.engine.search import Search
+from service.engine.step import Asked, Force, Row, Sight, Step
+from service.options import Sampling
+
+
+@dataclass(eq=False)
+class Greedy(Row):
+    """Takes the most probable tokens, and asks for nothing else."""
+
+    eos_id: int
+    asks = False
+
+    def commit(self, slot: int, token: int | None, step: Step) -> Row:
+        """Append the token, unless it is the end."""
+        decode = self.decode
+        if token is None:
+            decode.fail_alone(step.now_s)
+        else:
+            if decode.first_token_s is None:
+                decode.first_token_s = step.now_s
+            if token == self.eos_id:
+                decode.finish(FinishReason.EOS, step.now_s)
+            else:
+                step.target_tokens += 1
+                ids = decode.target_ids
+                ids.append(token)
+                if len(ids) >= decode.max_target_tokens:
+                    decode.finish(FinishReason.LENGTH, step.now_s)
+                elif len(ids) >= FEWEST_TOKENS and goes_round(decode, ids):
+                    decode.finish(FinishReason.REPETITION, step.now_s)
+        if decode.wants_deltas or decode.status is not DecodeStatus.DECODING:
+            step.progressed.append(decode)
+        return self
+
+    def begin_with(self, token: int, attention: Attention | None, step: Step) -> None:
+        """Append a token that counts for no score."""
+        decode = self.decode
+        decode.target_ids.append(token)
+        step.target_tokens += 1
+        if attention is not None:
+            decode.attention.append(attention)
+        if decode.wants_deltas:
+            step.progressed.append(decode)
+
+    def ids_in(self, slot: int) -> Sequence[int]:
+        """List its tokens."""
+        return self.decode.target_ids
+
+
+@dataclass(eq=False)
+class Detailed(Greedy):
+    """Takes the most probable tokens, and notes their log-probabilities, or where the decoder looked."""
+
+    asks = True
+    _attention: Attention | None = field(init=False, default=None)  # of the step
+    _is_forced: bool = field(init=False, default=False)  # whether another token than the decoder's was chosen
+
+    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+        """Choose the token, look at its attention, and ask for its log-probability."""
+        chosen, wanted = self._choose(slot, token, sight), self.decode.decoding
+        self._is_forced = chosen != token
+        if wanted.wants_attention:
+            self._attention = sight.attention_of(slot)
+        return chosen, Asked(1, (chosen,)) if wanted.wants_log_probability else None
+
+    def commit(self, slot: int, token: int | None, step: Step) -> Row:
+        """Note what was asked for, before the end of the segment shows to another thread."""
+        decode = self.decode
+        if token is not None:
+            if self._is_forced:
+                step.edits.append(Force(slot, token))
+            if decode.decoding.wants_log_probability:
+                if slot not in step.best:
+                    return super().commit(slot, None, step)
+                log_probability = step.best[slot].asked[0]
+                decode.log_probability += log_probability
+                if decode.scored_ids:
+                    decode.token_log_probabilities.append(log_probability)
+            if self._attention is not None and token != self.eos_id:
+                decode.attention.append(self._attention)
+        return super().commit(slot, token, step)
+
+    def _choose(self, slot: int, token: int, sight: Sight) -> int:
+        """Choose the next token, where the decoder would choose this one."""
+        return token
+
+
+@dataclass(eq=False)
+class Given(Detailed):
+    """Takes the tokens of a translation that is to be scored."""
+
+    given: Iterator[int]
+
+    def _choose(self, slot: int, token: int, sight: Sight) -> int:
+        return next(self.given)
+
+
+@dataclass(eq=False)
+class Sampled(Detailed):
+    """Takes tokens that are drawn."""
+
+    sampling: Sampling
+    chances: Random
+
+    def _choose(self, slot: int, token: int, sight: Sight) -> int:
+        return draw(sight.logits_of(slot), self.sampling, self.chances.random())
+
+
+@dataclass(eq=False)
+class Forced(Row):
+    """Takes the `forced_ids` of a segment, one at least, before another row goes on in the same slot."""
+
+    row: Greedy | Search
+    _attention: Attention | None = field(init=False, default=None)  # of the step
+
+    def ask(self, slot: int, token: int, sight: Sight) -> tuple[int, Asked | None]:
+        """Look at the attention."""
+        if self.decode.decoding.wants_attention:
+            self._attention = sight.attention_of(slot)
+        return token, None
+
+    def commit(self, slot: int, token: int | None, step: Step) -> Row:
+        """Take the next of the forced tokens; the last ones of these are the prefix of the translation."""
+        decode = self.decode
+        if token is None:
+            decode.fail_alone(step.now_s)
+            step.progressed.append(decode)
+            return self
+        forced, *rest = decode.forced_ids
+        decode.forced_ids = tuple(rest)
+        step.edits.append(Force(slot, forced))
+        if len(rest) < len(decode.prefix_ids):
+            self.row.begin_with(forced, self._attention, step)
+        return self if rest else self.row
+
+    def move(self, source: int, target: int) -> None:
+        """Tell the other row."""
+        self.row.move(source, target)
+
+    def ids_in(self, slot: int) -> Sequence[int]:
+        """Ask the other row."""
+        return self.row.ids_in(slot)
+
+
+def new_row(decode: Decode, slot: int, eos_id: int) -> Row:
+    """Make the row of a segment, which begins in a slot."""
+    row = _unforced(decode, slot, eos_id)
+    return Forced(decode, row) if decode.forced_ids else row
+
+
+def _unforced(decode: Decode, slot: int, eos_id: int) -> Greedy | Search:
+    wanted = decode.decoding
+    if decode.slots > 1:
+        return Search(decode, slot, eos_id)
+    if decode.scored_ids:
+        return Given(decode, eos_id, iter(decode.scored_ids))
+    if wanted.sampling is not None:
+        return Sampled(decode, eos_id, wanted.sampling, draws(wanted.sampling))
+    if wanted.wants_log_probability or wanted.wants_attention:
+        return Detailed(decode, eos_id)
+    return Greedy(decode, eos_id)

@@ -70,9 +70,9 @@ class OfflineEngine:
         pending = deque(sorted(decodes, key=lambda decode: len(decode.source_ids), reverse=True))
         own, *others = self._runners  # a GPU's recorded runs belong to the thread: the caller's is the same each time
         with ThreadPoolExecutor(len(self._runners)) as pool:
-            started = [pool.submit(self._exhaust, runner, pending) for runner in others]
+            started = [pool.submit(drive, runner, self._eos_id, self._portions(pending)) for runner in others]
             try:
-                self._exhaust(own, pending)
+                drive(own, self._eos_id, self._portions(pending))
             finally:
                 pending.clear()  # where it fails, the others need not go on
             for finished in started:
@@ -85,9 +85,6 @@ class OfflineEngine:
             runner.close()
         for graph in self._graphs:
             graph.close()
-
-    def _exhaust(self, runner: Runner, pending: deque[Decode]) -> None:
-        drive(runner, self._eos_id, self._portions(pending))
 
     def _portions(self, pending: deque[Decode]) -> Iterator[list[Decode]]:
         """Take from the segments that are left, which other threads take from too, no more than a share of them."""

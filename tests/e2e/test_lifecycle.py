@@ -23,7 +23,7 @@ import sys
 from service.engine.batch import DecodeBatch
 from service.engine.runner import Runner
 step = DecodeBatch.step
-def broken(self):
+def broken(self, slots):
     raise RuntimeError("broken")
 def break_when_it_waits_for_callers(self, *, wait):
     if wait:

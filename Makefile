@@ -42,7 +42,7 @@ format: .venv/.dev ## format the code
 proto: .venv/.dev ## regenerate the stubs in dragoman/v1 from proto/
 	@PYTHON=$(BIN)/python proto/generate.sh
 
-docs: .venv/.dev ## write what is made from the sources: pages of docs/, the PrometheusRule
+docs: .venv/.dev ## write what is made from the sources: pages of docs/, the OpenAPI file, the PrometheusRule
 	@$(BIN)/python -m docs.generate
 
 train-setup: .venv/.train ## install what train, and evaluate of a checkpoint, need: torch among it, some minutes

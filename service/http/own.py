@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from google.protobuf import json_format
@@ -14,13 +15,14 @@ from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.delivery import deliver
 from service.handlers.translation import TranslationHandlers
-from service.http import errors, methods, openapi
+from service.http import errors, methods
 from service.http.body import ClientLeftError
 from service.http.calls import while_client_stays
 from service.http.methods import Method, Methods
 from service.wire import Protocol
 
 HEALTH: Final = "/health"
+_OPENAPI: Final = Path(__file__).with_name("openapi.json")  # `make docs` writes it, of the contract
 _EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
@@ -46,7 +48,7 @@ def routes(handlers: TranslationHandlers, answers: Methods, is_serving: Callable
         serving = is_serving()
         return errors.json_response({"status": "ok" if serving else "unavailable"}, 200 if serving else 503)
 
-    document = json.dumps(openapi.document()).encode()
+    document = _OPENAPI.read_bytes()
 
     async def description(_: Request) -> Response:
         return Response(document, media_type=methods.JSON)

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import pytest
 
+from docs.generators import openapi
 from dragoman import errors
 from dragoman.address import Address
 from dragoman.documents.formats import installed_suffixes
 from plugins.page import page
-from service.http import application, openapi
+from service.http import application
 from service.http.connections import Connections
 from service.security.forwarded import TrustedProxies
 from service.settings import Settings

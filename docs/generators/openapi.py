@@ -1,12 +1,15 @@
-"""The description of this server's own API, OpenAPI 3.1, made of the descriptors of the contract."""
+"""The description of the server's own API over HTTP, OpenAPI 3.1, made of the descriptors of the contract."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 
 from service.http.methods import DETECT, LIST_GLOSSARIES, LIST_MODELS, SCORE, STREAM, TRANSLATE, UNARY, Method
 
+FILE: Final = Path(__file__).parents[2] / "service" / "http" / "openapi.json"
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _PROTO: Final = (
@@ -40,6 +43,11 @@ _ERROR: Final = {
         }
     },
 }
+
+
+def page() -> str:
+    """Write the file that the server answers with."""
+    return json.dumps(document(), indent=2) + "\n"
 
 
 def document() -> dict[str, Any]:

@@ -3,8 +3,8 @@ import json
 from google.protobuf.descriptor import FieldDescriptor
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from docs.generators import openapi
 from dragoman.v1 import translation_pb2 as pb
-from service.http import openapi
 
 
 def test_the_description_is_valid() -> None:

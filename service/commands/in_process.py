@@ -119,7 +119,7 @@ def _translator(
         **options,
     )
     catalog = Catalog([ServedModel(manifest, slots)])
-    route = validation.route(validation.check_options(config, source, catalog), settings, glossaries, translator)
+    route = validation.route(config, source, catalog, settings, glossaries, translator=translator)
     engine = _engine(bundle, settings)
 
     def translate(texts: list[str]) -> list[Translation]:

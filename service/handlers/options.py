@@ -74,6 +74,19 @@ def priority_of(asked: pb.TranslateTextRequest | pb.BatchTranslateTextConfig | p
     return _PRIORITY.get(asked.priority, default)
 
 
+def sampling_of(options: pb.TranslateOptions) -> Sampling | None:
+    """Read how tokens are drawn; None where they are not."""
+    if not options.HasField("sampling"):
+        return None
+    asked = options.sampling
+    return Sampling.of(
+        seed=asked.seed if asked.HasField("seed") else None,
+        temperature=asked.temperature if asked.HasField("temperature") else None,
+        top_k=asked.top_k,
+        top_p=asked.top_p if asked.HasField("top_p") else None,
+    )
+
+
 def pairs_of(asked: pb.ScoreTextRequest) -> list[Pair]:
     """Read the pairs of a request, each with its place in errors."""
     return [Pair(pair.source_text, pair.target_text, f"pairs[{number}].") for number, pair in enumerate(asked.pairs)]

@@ -1,54 +1,103 @@
 """Checks requests, and whether they have prospects: before anything is set up for one, refusals are to be cheap."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
 from operator import attrgetter
 from typing import Final
 
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
-from service.calls.call import Part
-from service.calls.leg import Leg
+from service.calls.call import Call, Part
+from service.calls.large_call import LargeCall
 from service.calls.spread import Spread
+from service.calls.text_worker import SMALL, Result, TextWorker
+from service.calls.window import Window
 from service.handlers import validation
-from service.handlers.calls import Plan
+from service.handlers.answer import translated
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.languages import Detection
-from service.handlers.leases import Leases
-from service.handlers.options import priority_of
+from service.handlers.options import pairs_of, priority_of
 from service.handlers.route import Route, Routes, leg_over
 from service.handlers.spoken import spoken_of
-from service.handlers.validation import Checked
 from service.options import RequestOptions
 from service.registry.catalog import Catalog, ServedModel
 from service.registry.glossaries import Glossaries
+from service.registry.residency import Residency
 from service.settings import Settings
 from service.telemetry.call_stats import CallStats
+from service.telemetry.metrics import Metrics
+from service.text.detection import Guess
+from service.text.pair import Pair
 
 _TAKES_CALLS: Final = attrgetter("takes_calls")
 
 
+@dataclass(frozen=True)
+class Plan:
+    """The ways of all texts of a call.
+
+    Attributes:
+        parts: of texts; empty where no text can be translated.
+        routes: of these parts.
+        refused: the texts of none of them, and why.
+        languages: that were detected, of all texts, None for one that says nothing; empty where none were to be.
+    """
+
+    parts: Sequence[Part]
+    routes: Sequence[Route]
+    refused: Mapping[int, DragomanError] = field(default_factory=dict)
+    languages: Sequence[Guess | None] = ()
+
+    def answers(self, results: Mapping[int, Result]) -> list[pb.TranslatedText]:
+        """Write the answer for each text of some, in their order."""
+        if not self.languages:
+            [route] = self.routes
+            return [translated(result, route) for result in results.values()]
+        return [
+            translated(result, self._route_of.get(number), self.languages[number]) for number, result in results.items()
+        ]
+
+    @cached_property
+    def _route_of(self) -> Mapping[int, Route]:
+        parts = zip(self.parts, self.routes, strict=True)
+        return {number: route for part, route in parts for number in part.numbers or ()}
+
+
 class Planner:
-    """Says by which route each text of a request goes: all by one where it says their language.
+    """Checks what is asked, holds the models of a call in memory, and makes the call; a call begins without texts.
 
     Args:
         settings: the limits.
         glossaries: that are stored.
         languages: detects them.
+        memory: of the server; None: all models are in memory.
     """
 
     def __init__(
-        self, gate: Gate, leases: Leases, settings: Settings, glossaries: Glossaries, languages: Detection
+        self,
+        gate: Gate,
+        settings: Settings,
+        metrics: Metrics,
+        worker: TextWorker,
+        glossaries: Glossaries,
+        languages: Detection,
+        memory: Residency | None,
     ) -> None:
         self._gate = gate
-        self._leases = leases
         self._settings = settings
+        self._metrics = metrics
+        self._worker = worker
         self._glossaries = glossaries
         self._languages = languages
+        self._memory = memory
         self._routes = Routes()
+        # No token is shorter than a byte: one stream without a beam does not fill the queue of an idle engine.
+        self._window = Window(settings.max_contents, settings.queue_source_tokens)
 
-    async def plan(
+    async def translation(
         self,
         request: pb.TranslateTextRequest,
         context: CallContext,
@@ -56,53 +105,81 @@ class Planner:
         held: ExitStack,
         *,
         wants_deltas: bool = False,
-    ) -> Plan:
-        """Make the plan of a call whose texts are all known.
+    ) -> tuple[Plan, Call]:
+        """Make the plan and the call of texts that are all known.
 
         Args:
-            held: keeps its models until it is closed.
-            wants_deltas: whether its answer is a stream.
+            held: keeps the models until it is closed.
+            wants_deltas: whether the answer is a stream.
 
         Raises:
             DragomanError: the request is refused.
         """
-        record.texts = len(request.contents)
+        contents = request.contents
+        record.texts = len(contents)
         route = self._routes.find(request, self._gate.catalog())
         if route is not None and all(map(_TAKES_CALLS, route.models)):
-            validation.check_known(request, self._settings, one_answer=not wants_deltas)
+            validation.check_texts(request, self._settings, one_answer=not wants_deltas)
             for model in route.models:
                 held.enter_context(model.held())
             leg = leg_over(route, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
             plan = Plan([Part(leg)], [route])
         else:
             plan = await self._new_plan(request, context, held, wants_deltas=wants_deltas)
-        record.model = plan.path
+        record.model = ",".join([route.path for route in plan.routes])
         for leg, numbers in plan.parts:
-            contents = request.contents if numbers is None else [request.contents[number] for number in numbers]
+            texts = contents if numbers is None else [contents[number] for number in numbers]
             # Of HTML and XML, how much is text shows later.
-            text_bytes = 0 if leg.options.has_tags else sum([len(text.encode()) for text in contents])
+            text_bytes = 0 if leg.options.has_tags else sum([len(text.encode()) for text in texts])
             leg.pipeline.intake.admission.precheck(leg.options, text_bytes)
-        return plan
+        is_simple = not plan.languages and plan.parts[0].leg.then is None
+        if is_simple and sum(map(len, contents)) <= SMALL:
+            return plan, Call(plan.parts, self._worker, self._metrics, record)
+        return plan, LargeCall(plan.parts, self._worker, self._metrics, record, refused=plan.refused)
 
-    async def feed_route(
-        self, request: pb.BatchTranslateTextRequest, context: CallContext, held: ExitStack
-    ) -> tuple[Route, Leg]:
-        """Work out the route of a call whose texts come one after the other, and its first leg.
+    async def batch(
+        self, request: pb.BatchTranslateTextRequest, context: CallContext, record: CallStats, held: ExitStack
+    ) -> tuple[Route, LargeCall]:
+        """Make the route and the call of texts that come one after the other, and are answered so.
 
         Args:
             request: the first message of the call.
-            held: keeps its models until it is closed.
+            held: keeps the models until it is closed.
 
         Raises:
             DragomanError: the request is refused.
         """
 
-        def check(catalog: Catalog) -> list[Checked]:
-            return [validation.check_config(request, catalog)]
+        def choose(catalog: Catalog) -> list[Route]:
+            return [validation.batch_route(request, catalog, self._settings, self._glossaries)]
 
-        [checked] = await self._leases.acquire(held, context, request, check)
-        route = self._route(checked)
-        return route, leg_over(route, context)
+        _, [route] = await self._in_memory(choose, request.ByteSize(), context, held)
+        record.model = route.path
+        parts = [Part(leg_over(route, context))]
+        return route, LargeCall(parts, self._worker, self._metrics, record, window=self._window)
+
+    async def scoring(
+        self, request: pb.ScoreTextRequest, context: CallContext, record: CallStats, held: ExitStack
+    ) -> tuple[Call, list[Pair]]:
+        """Make the call that scores pairs, and read these.
+
+        Args:
+            held: keeps the model until it is closed.
+
+        Raises:
+            DragomanError: the request is refused.
+        """
+        record.texts = len(request.pairs)
+
+        def choose(catalog: Catalog) -> list[Route]:
+            return [validation.scoring_route(request, catalog, self._settings)]
+
+        _, [route] = await self._in_memory(choose, request.ByteSize(), context, held)
+        record.model = route.path
+        leg, pairs = leg_over(route, context, all_or_nothing=request.all_or_nothing), pairs_of(request)
+        leg.pipeline.intake.admission.precheck(leg.options, sum([pair.text_bytes for pair in pairs]))
+        kind = Call if sum([pair.characters for pair in pairs]) <= SMALL else LargeCall
+        return kind([Part(leg)], self._worker, self._metrics, record), pairs
 
     async def _new_plan(
         self, request: pb.TranslateTextRequest, context: CallContext, held: ExitStack, *, wants_deltas: bool
@@ -115,39 +192,59 @@ class Planner:
             async with self._gate.limited(context):
                 catalog, client = self._gate.catalog(), context.caller.name
                 spread = await self._languages.spread(request, client, catalog, spoken.among)
-        chosen_from: Catalog | None = None
 
-        def check(catalog: Catalog) -> list[Checked]:
-            nonlocal chosen_from
-            chosen_from = catalog
+        def choose(catalog: Catalog) -> list[Route]:
+            settings, glossaries, one_answer = self._settings, self._glossaries, not wants_deltas
             return [
-                validation.check(request, catalog, self._settings, source=source, one_answer=not wants_deltas)
+                validation.translation_route(request, source, catalog, settings, glossaries, one_answer=one_answer)
                 for source in spread.texts
             ]
 
-        checked = await self._leases.acquire(held, context, request, check)
-        routes = list(map(self._route, checked))
-        if not spoken.among and chosen_from is not None:
-            self._routes.keep(request, chosen_from, routes[0])
-        parts = [
-            Part(
-                leg_over(route, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing),
-                numbers if spoken.among else None,
-            )
-            for route, numbers in zip(routes, spread.texts.values(), strict=True)
+        catalog, routes = await self._in_memory(choose, request.ByteSize(), context, held)
+        if not spoken.among:
+            self._routes.keep(request, catalog, routes[0])
+        legs = [
+            leg_over(route, context, wants_deltas=wants_deltas, all_or_nothing=request.all_or_nothing)
+            for route in routes
         ]
-        return Plan(parts, routes, spread.refused, spread.detected)
+        numbers = spread.texts.values() if spoken.among else [None]
+        return Plan(list(map(Part, legs, numbers)), routes, spread.refused, spread.detected)
 
-    def _route(self, checked: Checked) -> Route:
-        translator = checked.chosen.model.in_memory().translator
-        return validation.route(checked, self._settings, self._glossaries, translator)
+    async def _in_memory(
+        self, choose: Callable[[Catalog], list[Route]], size_bytes: int, context: CallContext, held: ExitStack
+    ) -> tuple[Catalog, list[Route]]:
+        """Choose routes, and hold their models in memory.
+
+        Args:
+            choose: chooses among the models; asked again once they are in memory, and where one was replaced while the
+                call waited for it.
+            size_bytes: of the message, which is kept while the call waits.
+            held: lets go of the models, when the call ends.
+
+        Returns:
+            The models that were chosen among, and what was chosen.
+
+        Raises:
+            DragomanError: what `choose` raises; or the models cannot be brought into memory in time.
+        """
+        while True:
+            catalog = self._gate.catalog()
+            routes = choose(catalog)
+            models = list(dict.fromkeys(model for route in routes for model in route.models))
+            if self._memory is None or all(model.takes_calls for model in models):
+                for model in models:
+                    held.enter_context(model.held())
+                return catalog, routes
+            async with self._gate.limited(context):
+                if await self._memory.bring(models, held, size_bytes, context.caller.name):
+                    return catalog, choose(catalog)
 
     def _precheck(
         self, request: pb.TranslateTextRequest, context: CallContext, sources: Sequence[str], *, wants_deltas: bool
     ) -> None:
         """Refuse a request that is wrong, or that no model has room for, whatever the languages of its texts."""
         catalog = self._gate.catalog()
-        validation.check_undetected(request, catalog, self._settings, sources, one_answer=not wants_deltas)
+        validation.check_undetected(request, sources[0], catalog, self._settings, one_answer=not wants_deltas)
         options = RequestOptions(
             deadline_s=context.deadline_s, client=context.caller.name, priority=priority_of(request)
         )

@@ -14,17 +14,12 @@ from service.calls.text_worker import Result, TextWorker, unexpected
 from service.handlers import validation
 from service.handlers.answer import detections, listed, listed_glossaries, pieces, scored, sendable, whole
 from service.handlers.batch import Batch
-from service.handlers.calls import Calls
 from service.handlers.context import CallContext
 from service.handlers.gate import Gate
 from service.handlers.inbox import Inbox
 from service.handlers.languages import Detection
-from service.handlers.leases import Leases
-from service.handlers.options import pairs_of
 from service.handlers.planning import Planner
-from service.handlers.route import Route, leg_over
 from service.handlers.untranslated import says_target, texts_of
-from service.registry.catalog import Catalog
 from service.registry.glossaries import Glossaries
 from service.registry.residency import Residency
 from service.security.callers import Caller, Callers, Metadata
@@ -70,9 +65,7 @@ class TranslationHandlers:
         self._reports = Reports(metrics, access_log or AccessLog())
         worker = TextWorker(settings)
         self._languages = Detection(settings, metrics, worker)
-        self._leases = Leases(gate, memory)
-        self._planner = Planner(gate, self._leases, settings, self._glossaries, self._languages)
-        self._calls = Calls(settings, metrics, worker)
+        self._planner = Planner(gate, settings, metrics, worker, self._glossaries, self._languages, memory)
 
     async def load_detection(self) -> None:
         """Read what languages are detected with; a call that needs it before waits for it."""
@@ -164,8 +157,8 @@ class TranslationHandlers:
             DragomanError: why there are no more answers.
         """
         with self._opened("StreamTranslateText", context, request.request_id) as record, ExitStack() as held:
-            plan = await self._planner.plan(request, context, record, held, wants_deltas=True)
-            async with self._gate.limited(context), self._calls.planned(plan, record, request.contents) as call:
+            plan, call = await self._planner.translation(request, context, record, held, wants_deltas=True)
+            async with self._gate.limited(context), call:
                 await call.add(request.contents)
                 unanswered = set(range(call.count))
                 moved = unanswered.copy()
@@ -203,10 +196,9 @@ class TranslationHandlers:
                 first = await inbox.next() or pb.BatchTranslateTextRequest()
             _name(record, first.config.request_id)
             with ExitStack() as held:
-                route, leg = await self._planner.feed_route(first, context, held)
+                route, call = await self._planner.batch(first, context, record, held)
                 record.admitted = True
-                record.model = route.path
-                async with self._gate.limited(context), self._calls.fed(leg, record) as call:
+                async with self._gate.limited(context), call:
                     await context.accept()
                     batch = Batch(inbox, call, route, record, self._settings, in_order=first.config.in_order)
                     async with batch.reading():
@@ -222,21 +214,12 @@ class TranslationHandlers:
             DragomanError: why there is no answer.
         """
         with self._opened("ScoreText", context, request.request_id) as record:
-            record.texts = len(request.pairs)
-
-            def check(catalog: Catalog) -> list[Route]:
-                return [validation.check_pairs(request, catalog, self._settings)]
-
             with ExitStack() as held:
-                [route] = await self._leases.acquire(held, context, request, check)
-                record.model = route.path
-                pairs = pairs_of(request)
-                leg = leg_over(route, context, all_or_nothing=request.all_or_nothing)
-                leg.pipeline.intake.admission.precheck(leg.options, sum([pair.text_bytes for pair in pairs]))
-                async with self._gate.limited(context), self._calls.scoring(leg, record, pairs) as call:
+                call, pairs = await self._planner.scoring(request, context, record, held)
+                async with self._gate.limited(context), call:
                     await call.add_pairs(pairs)
                     results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
-            scores = [scored(result, route.path) for result in results.values()]
+            scores = [scored(result, record.model) for result in results.values()]
             answer = pb.ScoreTextResponse(scores=scores, request_id=record.request_id)
             return whole(answer, self._settings.max_answer_bytes)
 
@@ -338,8 +321,8 @@ class TranslationHandlers:
     ) -> pb.TranslateTextResponse:
         """Translate all texts of a call that is open; the errors are those of :meth:`translate`."""
         with ExitStack() as held:
-            plan = await self._planner.plan(request, context, record, held)
-            async with self._gate.limited(context), self._calls.planned(plan, record, request.contents) as call:
+            plan, call = await self._planner.translation(request, context, record, held)
+            async with self._gate.limited(context), call:
                 await call.add(request.contents)
                 results = await _finished(call, record, all_or_nothing=request.all_or_nothing)
         answer = pb.TranslateTextResponse(translations=plan.answers(results), request_id=record.request_id)
@@ -353,7 +336,7 @@ class TranslationHandlers:
         """
         self._gate.catalog()
         record.texts = len(request.contents)
-        validation.check_texts(request, self._settings)
+        validation.check_texts(request, self._settings, one_answer=True)
         refuse_any(list(bad_texts(enumerate(request.contents), self._settings).values()))
         record.admitted = True
         return [pb.TranslatedText(translated_text=text) for text in request.contents]

@@ -1,18 +1,18 @@
 """The fields of a request against the limits: all that is wrong with it at once."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from dragoman import language
 from dragoman.errors import FieldViolation, InvalidRequestError, UnknownLanguagePairError
 from dragoman.v1 import translation_pb2 as pb
 from service.calls.limits import bad_beam, bad_prefix, bad_sampling, invalid, raise_if_any
 from service.handlers.asked_terms import bad_terms, terms_of
-from service.handlers.options import options_of, scoring_options_of
+from service.handlers.options import options_of, sampling_of, scoring_options_of
 from service.handlers.route import Route
 from service.handlers.spoken import spoken_of
-from service.options import MAX_BEAM_SIZE, Sampling, beam_size_of
+from service.options import MAX_BEAM_SIZE, beam_size_of
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.registry.glossaries import Glossaries
 from service.settings import Settings
@@ -33,89 +33,83 @@ _ALIGNMENT_TEXTS: Final = 2  # texts as large as the translation that take the r
 _Asked = pb.TranslateTextRequest | pb.BatchTranslateTextConfig
 
 
-class Checked(NamedTuple):
-    """A request whose model is chosen, and that is checked as far as the manifest of the model tells.
-
-    Attributes:
-        asked: what says how to translate.
-        chosen: the model.
-        violations: that were found so far; they are raised at once where the model is not in memory.
-        prefix: of the names of its fields.
-    """
-
-    asked: _Asked
-    chosen: Choice
-    violations: list[FieldViolation]
-    prefix: str
-
-    @property
-    def models(self) -> tuple[ServedModel, ...]:
-        """All that texts go through, in their order."""
-        return self.chosen.models
-
-
-def check(
-    request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, *, source: str, one_answer: bool = False
-) -> Checked:
-    """Check a request and find its model. Texts that are too large are not among what is wrong with the request.
+def translation_route(
+    request: pb.TranslateTextRequest,
+    source: str,
+    catalog: Catalog,
+    settings: Settings,
+    glossaries: Glossaries,
+    *,
+    one_answer: bool = False,
+) -> Route:
+    """Check a request, and work out its route. Texts that are too large are not among what is wrong with the request.
 
     Args:
-        request: of a call.
-        catalog: the models that are served.
-        settings: the limits.
         source: the language of the texts, as the request says it, or as it was detected.
         one_answer: whether all translations are to fit one message.
 
     Raises:
-        InvalidRequestError: at least one field is out of range, and the model is not in memory; names all of them.
-        UnknownModelError: no model has the given name.
-        UnknownLanguagePairError: no model translates between the given languages.
+        DragomanError: as :func:`route`.
     """
     violations = _texts(request, settings, one_answer=one_answer)
-    return _check(request, source, catalog, violations, "")
+    return route(request, source, catalog, settings, glossaries, violations=violations)
 
 
-def check_known(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> None:
-    """Check what of a request its route does not depend on: its texts and its name; raises as :func:`check`.
+def batch_route(
+    request: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings, glossaries: Glossaries
+) -> Route:
+    """Check the first message of a batch, and work out its route; raises as :func:`route`."""
+    if not request.HasField("config"):
+        raise invalid([FieldViolation("config", "must be set in the first message")])
+    if request.contents:
+        rule = "must be empty in the first message, which holds the config"
+        raise invalid([FieldViolation("contents", rule)])
+    source, undetected = _undetected(request.config, catalog)
+    violations = [FieldViolation(f"config.{field}", description) for field, description in undetected]
+    return route(request.config, source, catalog, settings, glossaries, violations=violations, prefix="config.")
+
+
+def route(
+    asked: _Asked,
+    source: str,
+    catalog: Catalog,
+    settings: Settings,
+    glossaries: Glossaries,
+    *,
+    translator: Translator | None = None,
+    violations: Sequence[FieldViolation] = (),
+    prefix: str = "",
+) -> Route:
+    """Check what says how to translate, and work out its route.
+
+    Where its model is not in memory, the route lacks the prefix of translations, which only a translator can check.
 
     Args:
-        request: of a call, whose route is known.
-        settings: the limits.
-        one_answer: whether all translations are to fit one message.
-    """
-    violations = _texts(request, settings, one_answer=one_answer)
-    if request.request_id:
-        violations += _request_id(request)
-    if violations:
-        raise invalid(violations)
-
-
-def check_options(config: pb.BatchTranslateTextConfig, source: str, catalog: Catalog) -> Checked:
-    """Check a request whose texts come from no client, and find its model; raises as :func:`check`."""
-    return _check(config, source, catalog, [], "")
-
-
-def route(checked: Checked, settings: Settings, glossaries: Glossaries, translator: Translator) -> Route:
-    """Check the rest of a request, which needs its models in memory, and work out its route.
-
-    Args:
-        checked: the request.
-        settings: the limits.
-        glossaries: that are stored.
-        translator: of its model.
+        translator: of the model; None: that of the model in memory.
+        violations: that were found before.
+        prefix: of the names of fields.
 
     Raises:
         InvalidRequestError: at least one field is out of range; names all of them.
+        UnknownModelError: no model has the given name.
+        UnknownLanguagePairError: no model translates between the given languages.
         UnknownGlossaryError: no stored glossary has a given name.
     """
-    asked, chosen, violations, prefix = checked
-    options, sampling = asked.options, _sampling(asked.options)
+    chosen, bad = _choose(asked, source, catalog, violations, prefix)
+    options, sampling = asked.options, sampling_of(asked.options)
     max_target_tokens = options.max_target_tokens or chosen.model.manifest.max_target_tokens
-    bad = [
-        *bad_prefix(options.target_prefix, translator, max_target_tokens, "options."),
+    if translator is None and chosen.model.pipeline is not None:
+        translator = chosen.model.pipeline.translator
+    found = [
+        *_options(options, chosen.model),
+        *_beam(options, chosen),
+        *_alignments(asked, chosen),
+        *_xml_tags(asked),
+        *(bad_sampling(sampling, "options.sampling.") if sampling else ()),
+        *(bad_prefix(options.target_prefix, translator, max_target_tokens, "options.") if translator else ()),
         *bad_terms(options, chosen),
     ]
-    raise_if_any([*violations, *(FieldViolation(prefix + field, description) for field, description in bad)])
+    raise_if_any(bad + _prefixed(prefix, found))
     return Route(
         chosen,
         options_of(
@@ -124,31 +118,63 @@ def route(checked: Checked, settings: Settings, glossaries: Glossaries, translat
             max_target_tokens=max_target_tokens,
             beam_size=beam_size_of(options.beam_size, options.alternatives, 1 if sampling else settings.beam_size),
             sampling=sampling,
-            prefix_ids=translator.prefix_ids(options.target_prefix),
+            prefix_ids=translator.prefix_ids(options.target_prefix) if translator else (),
             terms=terms_of(options, chosen, glossaries, prefix),
         ),
     )
 
 
-def check_undetected(
-    request: pb.TranslateTextRequest, catalog: Catalog, settings: Settings, sources: Sequence[str], *, one_answer: bool
-) -> None:
-    """Check what of a request can be checked before the language of its texts is known.
+def scoring_route(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settings) -> Route:
+    """Check a request for scores, and work out its route. Whether a pair can be scored shows later.
+
+    Raises:
+        InvalidRequestError: at least one field is out of range; names all of them.
+        UnknownModelError: no model has the given name.
+        UnknownLanguagePairError: no model translates between the given languages by itself.
+    """
+    source, undetected = _undetected(request, catalog)
+    chosen, bad = _choose(request, source, catalog, [*_pairs(request.pairs, settings), *undetected])
+    raise_if_any(bad)
+    target = request.target_language_code
+    if chosen.pivot is not None:
+        raise UnknownLanguagePairError(
+            f"no model translates from {source!r} to {target!r} by itself, and a translation over a third language has "
+            "no score",
+            metadata={"source_language_code": source, "target_language_code": target, "model": ""},
+        )
+    return Route(chosen, scoring_options_of(request, chosen))
+
+
+def check_texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> None:
+    """Check what of a request its route does not depend on: its texts and its name.
 
     Args:
-        request: of a call.
-        catalog: the models that are served.
-        settings: the limits.
-        sources: the languages from which it can be translated, at least one.
         one_answer: whether all translations are to fit one message.
 
     Raises:
         InvalidRequestError: at least one field is out of range; names all of them.
     """
     violations = _texts(request, settings, one_answer=one_answer)
-    violations += [*_languages(request, sources[0], catalog), *_mime_type(request)]
-    violations += [*_request_id(request), *_priority(request)]
-    raise_if_any([*violations, *_untold(request, _choose(request, sources[0], catalog, violations), catalog)])
+    if request.request_id:
+        violations += _request_id(request)
+    if violations:
+        raise invalid(violations)
+
+
+def check_undetected(
+    request: pb.TranslateTextRequest, source: str, catalog: Catalog, settings: Settings, *, one_answer: bool
+) -> None:
+    """Check what of a request can be checked before the language of its texts is known.
+
+    Args:
+        source: one of the languages from which it can be translated.
+        one_answer: whether all translations are to fit one message.
+
+    Raises:
+        InvalidRequestError: at least one field is out of range; names all of them.
+    """
+    _, violations = _choose(request, source, catalog, _texts(request, settings, one_answer=one_answer))
+    raise_if_any(violations)
 
 
 def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> None:
@@ -158,24 +184,6 @@ def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> No
         InvalidRequestError: at least one field is out of range; names all of them.
     """
     raise_if_any([*_count(request.contents, settings), *_mime_type(request), *_request_id(request)])
-
-
-def check_texts(request: pb.TranslateTextRequest, settings: Settings) -> None:
-    """Check the texts of a request that needs no model; raises as :func:`check_detection`."""
-    raise_if_any(_texts(request, settings, one_answer=True))
-
-
-def check_config(request: pb.BatchTranslateTextRequest, catalog: Catalog) -> Checked:
-    """Check the first message of a batch, and find its model; raises as :func:`check`."""
-    violations = []
-    if not request.HasField("config"):
-        violations.append(FieldViolation("config", "must be set in the first message"))
-    elif request.contents:
-        violations.append(FieldViolation("contents", "must be empty in the first message, which holds the config"))
-    raise_if_any(violations)
-    source, undetected = _undetected(request.config, catalog)
-    violations = [FieldViolation(f"config.{field}", description) for field, description in undetected]
-    return _check(request.config, source, catalog, violations, "config.")
 
 
 def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
@@ -188,29 +196,6 @@ def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) ->
     if request.HasField("config"):
         violations.append(FieldViolation("config", "must be set in the first message only"))
     raise_if_any([*violations, *_count(request.contents, settings)])
-
-
-def check_pairs(request: pb.ScoreTextRequest, catalog: Catalog, settings: Settings) -> Route:
-    """Check a request for scores, and work out its route. Whether a pair can be scored shows later.
-
-    Raises:
-        InvalidRequestError: at least one field is out of range; names all of them.
-        UnknownModelError: no model has the given name.
-        UnknownLanguagePairError: no model translates between the given languages by itself.
-    """
-    source, undetected = _undetected(request, catalog)
-    violations = [*_pairs(request.pairs, settings), *undetected, *_languages(request, source, catalog)]
-    violations += [*_request_id(request), *_priority(request)]
-    chosen = _choose(request, source, catalog, violations)
-    raise_if_any([*violations, *_untold(request, chosen, catalog)])
-    target = request.target_language_code
-    if chosen.pivot is not None:
-        raise UnknownLanguagePairError(
-            f"no model translates from {source!r} to {target!r} by itself, and a translation over a third language has "
-            "no score",
-            metadata={"source_language_code": source, "target_language_code": target, "model": ""},
-        )
-    return Route(chosen, scoring_options_of(request, chosen))
 
 
 def check_page(request: pb.ListModelsRequest | pb.ListGlossariesRequest) -> None:
@@ -228,34 +213,30 @@ def is_request_id(text: str) -> bool:
     return _REQUEST_ID.fullmatch(text) is not None
 
 
-def _check(asked: _Asked, source: str, catalog: Catalog, violations: list[FieldViolation], prefix: str) -> Checked:
-    checks = (*_languages(asked, source, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked))
-    violations += [FieldViolation(prefix + field, description) for field, description in checks]
-    chosen = _choose(asked, source, catalog, violations)
-    checks = (
-        *_untold(asked, chosen, catalog),
-        *_options(asked.options, chosen.model),
-        *_beam(asked.options, chosen),
-        *_alignments(asked, chosen),
-        *_xml_tags(asked),
-    )
-    violations += [FieldViolation(prefix + field, description) for field, description in checks]
-    if (sampling := _sampling(asked.options)) is not None:
-        violations += bad_sampling(sampling, f"{prefix}options.sampling.")
-    if any(model.pipeline is None for model in chosen.models):
-        raise_if_any(violations)  # no model is loaded for a bad request
-    return Checked(asked, chosen, violations, prefix)
-
-
 def _choose(
-    asked: _Asked | pb.ScoreTextRequest, source: str, catalog: Catalog, violations: Sequence[FieldViolation]
-) -> Choice:
-    """Find the model of a request; where there is none, what else is wrong with the request goes first."""
+    asked: _Asked | pb.ScoreTextRequest,
+    source: str,
+    catalog: Catalog,
+    violations: Sequence[FieldViolation],
+    prefix: str = "",
+) -> tuple[Choice, list[FieldViolation]]:
+    """Check what is the same for all models, and find the model; gives what is wrong besides `violations`, too.
+
+    Raises:
+        InvalidRequestError: there is no model; what else is wrong with the request goes first.
+    """
+    found = [*_languages(asked, source, catalog), *_mime_type(asked), *_request_id(asked), *_priority(asked)]
+    bad = [*violations, *_prefixed(prefix, found)]
     try:
-        return catalog.choose(asked.model, source, asked.target_language_code)
+        chosen = catalog.choose(asked.model, source, asked.target_language_code)
     except InvalidRequestError:
-        raise_if_any(violations)
+        raise_if_any(bad)
         raise
+    return chosen, bad + _prefixed(prefix, _untold(asked, chosen, catalog))
+
+
+def _prefixed(prefix: str, violations: Iterable[FieldViolation]) -> list[FieldViolation]:
+    return [FieldViolation(prefix + field, description) for field, description in violations]
 
 
 def _pairs(pairs: Sequence[pb.TextPair], settings: Settings) -> Iterator[FieldViolation]:
@@ -271,36 +252,29 @@ def _pairs(pairs: Sequence[pb.TextPair], settings: Settings) -> Iterator[FieldVi
         )
 
 
-def _answerable(contents: Sequence[str], options: pb.TranslateOptions, settings: Settings) -> Iterator[FieldViolation]:
-    """Refuse what could be translated and then not be sent; texts that will not be translated do not count."""
+def _count(contents: Sequence[str], settings: Settings) -> list[FieldViolation]:
+    if 1 <= len(contents) <= settings.max_contents:
+        return []
+    return [FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {len(contents)}")]
+
+
+def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> list[FieldViolation]:
+    """Refuse too many texts, and what could be translated and then not be sent; too large texts do not count."""
+    contents, options, violations = request.contents, request.options, _count(request.contents, settings)
     alternatives = min(options.alternatives, MAX_BEAM_SIZE)  # more is an error by itself
     alignments = _ALIGNMENT_TEXTS if options.alignments else 0
     limit_bytes = settings.max_answer_bytes // (_TIMES_ITS_SOURCE * (1 + alternatives + alignments))
-    if sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
-        return
+    if not one_answer or sum(map(len, contents)) * 4 <= limit_bytes:  # no character takes more bytes
+        return violations
     size = sum(size for text in contents if (size := len(text.encode())) <= settings.max_text_bytes)
     if size > limit_bytes:
         asked = [f"{alternatives} alternatives"] * bool(alternatives) + ["the alignments"] * bool(alignments)
         beside = f" with {' and '.join(asked)} of each" if asked else ""
-        yield FieldViolation(
-            "contents",
+        rule = (
             f"must be at most {limit_bytes} bytes together{beside}, are {size}: the answer is one message of at most "
-            f"{settings.max_answer_bytes} bytes; StreamTranslateText and BatchTranslateText take more",
+            f"{settings.max_answer_bytes} bytes; StreamTranslateText and BatchTranslateText take more"
         )
-
-
-def _count(contents: Sequence[str], settings: Settings) -> Iterator[FieldViolation]:
-    if not 1 <= len(contents) <= settings.max_contents:
-        yield FieldViolation("contents", f"must hold 1 to {settings.max_contents} texts, holds {len(contents)}")
-
-
-def _texts(request: pb.TranslateTextRequest, settings: Settings, *, one_answer: bool) -> list[FieldViolation]:
-    contents = request.contents
-    violations: list[FieldViolation] = []
-    if not 1 <= len(contents) <= settings.max_contents:
-        violations += _count(contents, settings)
-    if one_answer:
-        violations += _answerable(contents, request.options, settings)
+        violations.append(FieldViolation("contents", rule))
     return violations
 
 
@@ -334,7 +308,9 @@ def _untold(request: _Asked | pb.ScoreTextRequest, chosen: Choice, catalog: Cata
         yield FieldViolation("target_language_code", "required: there is a language that is translated into several")
 
 
-def _mime_type(request: _Asked | pb.DetectLanguageRequest) -> Iterator[FieldViolation]:
+def _mime_type(request: _Asked | pb.ScoreTextRequest | pb.DetectLanguageRequest) -> Iterator[FieldViolation]:
+    if isinstance(request, pb.ScoreTextRequest):  # of plain texts only
+        return
     if request.mime_type not in ("", "text/plain", *TAGGED):
         description = f'must be "text/plain", "{HTML}", "{XML}" or empty, is {_quote(request.mime_type)}'
         yield FieldViolation("mime_type", description)
@@ -363,23 +339,9 @@ def _options(options: pb.TranslateOptions, model: ServedModel) -> Iterator[Field
 
 def _beam(options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
     size, alternatives = options.beam_size, options.alternatives
-    models = [chosen.model, *([chosen.pivot.model] if chosen.pivot else [])]
-    slots = min(model.slots for model in models)
+    slots = min(model.slots for model in chosen.models)
     sampled = options.HasField("sampling")
     return bad_beam(size, options.length_penalty, alternatives, slots, "options.", sampled=sampled)
-
-
-def _sampling(options: pb.TranslateOptions) -> Sampling | None:
-    """Read how tokens are drawn; None where they are not."""
-    if not options.HasField("sampling"):
-        return None
-    asked = options.sampling
-    return Sampling.of(
-        seed=asked.seed if asked.HasField("seed") else None,
-        temperature=asked.temperature if asked.HasField("temperature") else None,
-        top_k=asked.top_k,
-        top_p=asked.top_p if asked.HasField("top_p") else None,
-    )
 
 
 def _alignments(asked: _Asked, chosen: Choice) -> Iterator[FieldViolation]:

@@ -75,8 +75,8 @@ def check_message(message: bytes) -> None:
         return
     try:
         catalog = Catalog([_model()])
-        checked = validation.check(request, catalog, Settings(), source=spoken_of(request, catalog).source)
-        validation.route(checked, Settings(), Glossaries(), checked.chosen.model.in_memory().translator)
+        source = spoken_of(request, catalog).source
+        validation.translation_route(request, source, catalog, Settings(), Glossaries())
     except DragomanError as error:
         status = to_status(error)
         assert len(status.SerializeToString()) < _STATUS_BYTES

@@ -15,7 +15,7 @@ from dragoman.v1 import translation_pb2 as pb
 from service.handlers import validation
 from service.handlers.route import Route
 from service.handlers.spoken import spoken_of
-from service.handlers.validation import check_contents, check_known, check_page, is_request_id
+from service.handlers.validation import check_contents, check_page, check_texts, is_request_id
 from service.options import Sampling
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
@@ -70,16 +70,15 @@ def check(
     **options: bool,
 ) -> Route:
     """Checks a request that says its language, or need not."""
-    checked = validation.check(asked, catalog, settings, source=spoken_of(asked, catalog).source, **options)
-    return validation.route(checked, settings, glossaries, checked.chosen.model.in_memory().translator)
+    source = spoken_of(asked, catalog).source
+    return validation.translation_route(asked, source, catalog, settings, glossaries, **options)
 
 
 def check_config(
     asked: pb.BatchTranslateTextRequest, catalog: Catalog, settings: Settings, glossaries: Glossaries = NO_GLOSSARIES
 ) -> Route:
     """Checks the first message of a batch."""
-    checked = validation.check_config(asked, catalog)
-    return validation.route(checked, settings, glossaries, checked.chosen.model.in_memory().translator)
+    return validation.batch_route(asked, catalog, settings, glossaries)
 
 
 def wrong(catalog: Catalog, asked: pb.TranslateTextRequest, **options: bool) -> dict[str, str]:
@@ -460,10 +459,10 @@ def test_a_glossary_has_few_enough_good_terms(catalog: Catalog) -> None:
 def test_of_a_known_route_the_texts_and_the_name_of_a_request_are_checked(catalog) -> None:
     asked = request("a" * (TEXT_BYTES + 1), request_id="two words")
     with pytest.raises(InvalidRequestError) as refused:
-        check_known(asked, SETTINGS, one_answer=True)
+        check_texts(asked, SETTINGS, one_answer=True)
     assert [field for field, _ in refused.value.violations] == ["contents", "request_id"]
     with pytest.raises(InvalidRequestError) as refused:
-        check_known(request(*"abcd"), SETTINGS, one_answer=False)
+        check_texts(request(*"abcd"), SETTINGS, one_answer=False)
     assert refused.value.message == "contents: must hold 1 to 3 texts, holds 4"
-    check_known(request("a" * TEXT_BYTES, request_id="one.word"), SETTINGS, one_answer=True)
-    check_known(request("a" * (TEXT_BYTES + 1)), SETTINGS, one_answer=False)  # as a stream
+    check_texts(request("a" * TEXT_BYTES, request_id="one.word"), SETTINGS, one_answer=True)
+    check_texts(request("a" * (TEXT_BYTES + 1)), SETTINGS, one_answer=False)  # as a stream

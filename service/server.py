@@ -66,7 +66,7 @@ def serve(settings: Settings, load: Load = load, worker: Worker | None = None) -
     with _tracer(settings) as tracer, logs.running(settings.log_format, metrics) as log:
         allocator.share_one_heap()
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
-        access_log = AccessLog(log, settings.log_requests, tracer)
+        access_log = AccessLog(metrics, log, settings.log_requests, tracer)
         return asyncio.run(_run(settings, load, worker, metrics, access_log))
 
 

@@ -52,19 +52,19 @@ class GoogleTranslation:
     def __init__(self, handlers: TranslationHandlers, settings: Settings) -> None:
         self._handlers = handlers
         self._max_answer_bytes = settings.max_answer_bytes
-        self._make = Methods(handlers, settings.max_request_bytes, Protocol.GOOGLE)
+        self._methods = Methods(handlers, settings.max_request_bytes, Protocol.GOOGLE)
 
     def add_to(self, server: Any) -> None:
         """Add the service to a server that has not started."""
-        one = self._make.one
+        make = self._methods.make
         methods = {
-            "TranslateText": one(
+            "TranslateText": make(
                 "TranslateText", self._translate, google.TranslateTextRequest, google.TranslateTextResponse
             ),
-            "DetectLanguage": one(
+            "DetectLanguage": make(
                 "DetectLanguage", self._detect, google.DetectLanguageRequest, google.DetectLanguageResponse
             ),
-            "GetSupportedLanguages": one(
+            "GetSupportedLanguages": make(
                 "ListModels", self._list_languages, google.GetSupportedLanguagesRequest, google.SupportedLanguages
             ),
         }

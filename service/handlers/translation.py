@@ -25,7 +25,7 @@ from service.registry.residency import Residency
 from service.security.callers import Caller, Callers, Metadata
 from service.security.hosts import host_of_peer
 from service.settings import Settings
-from service.telemetry.access_log import AccessLog, Reports
+from service.telemetry.access_log import AccessLog
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
 from service.text.detection import Guess
@@ -62,7 +62,7 @@ class TranslationHandlers:
         self._settings = settings
         self._glossaries = glossaries or Glossaries()
         self._callers = callers
-        self._reports = Reports(metrics, access_log or AccessLog())
+        self._access_log = access_log or AccessLog(metrics)
         worker = TextWorker(settings)
         self._languages = Detection(settings, metrics, worker)
         self._planner = Planner(gate, settings, metrics, worker, self._glossaries, self._languages, memory)
@@ -92,7 +92,8 @@ class TranslationHandlers:
             record = CallStats(method, protocol, caller=host_of_peer(peer), code=error.code, reason=error.reason)
             _name(record, request_id)
             error.request_id = request_id
-            self._reports.unauthenticated(record, metadata, error)
+            self._access_log.refused(error)
+            self._access_log.ended(record, metadata, at_headers=True)
             raise
 
     def knows(self, peer: str, metadata: Metadata) -> bool:
@@ -305,11 +306,11 @@ class TranslationHandlers:
             failure.request_id = record.request_id
             record.code, record.reason = failure.code, failure.reason
             if not record.admitted and isinstance(error, DragomanError):
-                self._reports.refused(failure)
+                self._access_log.refused(failure)
         finally:
             # Before the status leaves: a client that does not read keeps it from leaving.
             self._gate.leave()
-            self._reports.ended(record, context.metadata)
+            self._access_log.ended(record, context.metadata)
         if failure is not None:
             try:
                 raise failure

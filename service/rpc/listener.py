@@ -1,7 +1,6 @@
 """Where calls come in: the socket, who may use it and how much of it, and what guards it."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -14,8 +13,8 @@ from dragoman.address import Address
 from service.rpc.ending import end_connections
 from service.security import api_keys, exposure, tls
 from service.security.api_keys import KeyStore
+from service.security.binding import bound
 from service.security.callers import Callers
-from service.security.exposure import cannot_listen, places
 from service.security.host_connections import HostConnections
 from service.security.watched_files import ReloadableFiles
 from service.settings import Settings
@@ -90,7 +89,8 @@ class Listener:
     def _make_server(self, address: Address) -> tuple[Any, int]:
         """Make a server on an address, not started yet; and say which port it got."""
         if self._settings.processes == 1:
-            _check_free(address)
+            for free in bound(address):  # gRPC would write about a failure to standard error, and not say why
+                free.close()
         server = grpc.aio.server(options=_options(self._settings))
         self._add_services(server)
         return server, self._add_port(server, str(address))
@@ -135,22 +135,3 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _check_free(address: Address) -> None:
-    """Bind and let go: gRPC itself would write about a failure to standard error and not say why.
-
-    Raises:
-        OSError: the address is unknown, not of this machine, or taken.
-    """
-    failure = None
-    for family, kind, protocol, _, place in places(address):
-        try:
-            with socket.socket(family, kind, protocol) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(place)
-                return
-        except OSError as error:
-            failure = error
-    if failure is not None:
-        raise cannot_listen(address, failure) from failure

@@ -6,7 +6,7 @@ A call without a valid API key ends at its headers: no byte of its messages is r
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Final, Self
 
 import grpc.aio
@@ -18,7 +18,6 @@ from service.handlers.context import CallContext, tell_nobody
 from service.handlers.delivery import deliver
 from service.handlers.translation import TranslationHandlers
 from service.rpc.answers import Answers
-from service.security.callers import Caller, Metadata
 from service.wire import Protocol
 
 # 8 MiB over a line of 1 Mbit/s. A message that never ends would keep what there is of it in memory for ever.
@@ -44,14 +43,15 @@ class Methods:
         self._max_request_bytes = max_request_bytes
         self._protocol = protocol
 
-    def one(self, name: str, handle: Handle, request: Any, answer: Any) -> Any:
-        """Make a method of one message, and of one answer, or of many where `handle` yields them.
+    def make(self, name: str, handle: Handle, request: Any, answer: Any, *, many: bool = False) -> Any:
+        """Make a method, of one answer, or of many where `handle` yields them.
 
         Args:
             name: under which its calls are counted.
-            handle: takes the message of a call.
+            handle: takes the message of a call, or all of its messages together.
             request: the class of its messages.
             answer: the class of its answers.
+            many: whether a call has any number of messages.
         """
         yields = inspect.isasyncgenfunction(handle)
 
@@ -59,57 +59,27 @@ class Methods:
             try:
                 metadata = context.invocation_metadata() or ()
                 caller = self._handlers.identify(name, context.peer(), metadata, self._protocol)
-                message = await arrived(context)
-                call = self._begun(context, caller, metadata)
+                message = Messages(context) if many else await arrived(context)
+                answers = Answers(context) if yields else None
+                remaining_s = context.time_remaining()
+                call = CallContext(
+                    caller,
+                    deadline_s=None if remaining_s is None else time.monotonic() + remaining_s,
+                    metadata=metadata,
+                    accept=answers.begin if answers else tell_nobody,
+                    protocol=self._protocol,
+                )
                 if isinstance(message, DragomanError):
                     self._handlers.refuse(name, call, message)
-                if not yields:
+                if not answers:
                     return await handle(message, call)
-                await deliver(handle(message, call), Answers(context).send)
+                await deliver(handle(message, call), answers.send)
             except DragomanError as error:
-                await _abort(context, error)
+                status = rpc_status.to_status(to_status(error, error.request_id))
+                await context.abort(status.code, status.details, status.trailing_metadata)
 
         kind = grpc.stream_stream_rpc_method_handler if yields else grpc.stream_unary_rpc_method_handler
-        return self._method(kind, serve, request, answer)
-
-    def many(self, name: str, handle: Handle, request: Any, answer: Any) -> Any:
-        """Make a method of many messages, which `handle` takes together, and of many answers; as :meth:`one`."""
-
-        async def serve(_: Any, context: Any) -> None:
-            try:
-                metadata = context.invocation_metadata() or ()
-                caller = self._handlers.identify(name, context.peer(), metadata, self._protocol)
-                answers = Answers(context)
-                call = self._begun(context, caller, metadata, answers.begin)
-                await deliver(handle(Messages(context), call), answers.send)
-            except DragomanError as error:
-                await _abort(context, error)
-
-        return self._method(grpc.stream_stream_rpc_method_handler, serve, request, answer)
-
-    def _method(self, kind: Any, serve: Callable[[Any, Any], Awaitable[Any]], request: Any, answer: Any) -> Any:
         return kind(serve, parser(request.FromString, self._max_request_bytes), answer.SerializeToString)
-
-    def _begun(
-        self,
-        context: Any,
-        caller: Caller,
-        metadata: Metadata,
-        accept: Callable[[], Awaitable[None]] = tell_nobody,
-    ) -> CallContext:
-        remaining_s = context.time_remaining()
-        return CallContext(
-            caller,
-            deadline_s=None if remaining_s is None else time.monotonic() + remaining_s,
-            metadata=metadata,
-            accept=accept,
-            protocol=self._protocol,
-        )
-
-
-async def _abort(context: Any, error: DragomanError) -> None:
-    status = rpc_status.to_status(to_status(error, error.request_id))
-    await context.abort(status.code, status.details, status.trailing_metadata)
 
 
 def parser(parse: Callable[[bytes], Any], max_bytes: int) -> Callable[[bytes], Any]:

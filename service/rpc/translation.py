@@ -24,13 +24,13 @@ class Translation:
 
     def __init__(self, handlers: TranslationHandlers, max_request_bytes: int) -> None:
         self._handlers = handlers
-        self._make = Methods(handlers, max_request_bytes, Protocol.GRPC)
+        self._methods = Methods(handlers, max_request_bytes, Protocol.GRPC)
 
     def add_to(self, server: Any) -> None:
         """Add the service to a server that has not started."""
-        handlers, one, many = self._handlers, self._make.one, self._make.many
+        make, handlers = self._methods.make, self._handlers
         of_batch = pb.BatchTranslateTextRequest, pb.BatchTranslateTextResponse
-        methods = {"BatchTranslateText": many("BatchTranslateText", handlers.batch, *of_batch)}
+        methods = {"BatchTranslateText": make("BatchTranslateText", handlers.batch, *of_batch, many=True)}
         for name, handle, request, answer in (
             ("TranslateText", handlers.translate, pb.TranslateTextRequest, pb.TranslateTextResponse),
             ("StreamTranslateText", handlers.stream, pb.TranslateTextRequest, pb.StreamTranslateTextResponse),
@@ -39,5 +39,5 @@ class Translation:
             ("ListModels", handlers.list_models, pb.ListModelsRequest, pb.ListModelsResponse),
             ("ListGlossaries", handlers.list_glossaries, pb.ListGlossariesRequest, pb.ListGlossariesResponse),
         ):
-            methods[name] = one(name, handle, request, answer)
+            methods[name] = make(name, handle, request, answer)
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))

@@ -51,9 +51,14 @@ class Tracer(Protocol):
 
 
 class AccessLog:
-    """Told of each call at its end; lives on the event loop. No call fails because it cannot be written down."""
+    """Enters each end of a call in the metrics and in the log; lives on the event loop.
 
-    def __init__(self, log: Log | None = None, which: LogRequests = "none", tracer: Tracer | None = None) -> None:
+    No call fails because it cannot be written down.
+    """
+
+    def __init__(
+        self, metrics: Metrics, log: Log | None = None, which: LogRequests = "none", tracer: Tracer | None = None
+    ) -> None:
         """Make a log of calls.
 
         Args:
@@ -61,16 +66,29 @@ class AccessLog:
             which: of the calls get a line: all, those that did not end with OK, none.
             tracer: makes the spans; None: there are none.
         """
+        # Found once, not a call: each look-up takes a lock.
+        self._counts = cache(metrics.requests_total.labels)
+        self._durations = cache(metrics.request_duration_seconds.labels)
+        self._refusals = cache(metrics.rejected_total.labels)
         self._log = log
         self._which = which
         self._tracer = tracer
 
-    def enter(self, record: CallStats, metadata: Metadata = ()) -> None:
-        """Write down a call that has ended.
+    def refused(self, error: DragomanError) -> None:
+        """Count a call that was not let in."""
+        self._refusals(error.reason).inc()
+
+    def ended(self, record: CallStats, metadata: Metadata = (), *, at_headers: bool = False) -> None:
+        """Enter the end of a call: one count, one duration, one line of the log.
 
         Args:
             metadata: that came with it, where the context of a trace may be.
+            at_headers: whether it was refused by these alone; its duration would say nothing, and is not entered.
         """
+        record.duration_s = time.monotonic() - record.began_s
+        self._counts(record.method, record.code.name, record.protocol).inc()
+        if not at_headers:
+            self._durations(record.method, record.protocol).observe(record.duration_s)
         try:
             if self._tracer is not None:
                 record.trace_id = self._tracer.trace(record, metadata)
@@ -80,42 +98,6 @@ class AccessLog:
                 self._log.write(f"{line(record, time.time())}\n")
         except Exception as error:
             _log.error("a call was not written down", error=type(error).__name__)
-
-
-class Reports:
-    """Enters each end in the metrics and in the access log; lives on the event loop.
-
-    Args:
-        access_log: told of each call.
-    """
-
-    def __init__(self, metrics: Metrics, access_log: AccessLog) -> None:
-        # Found once, not a call: each look-up takes a lock.
-        self._counts = cache(metrics.requests_total.labels)
-        self._durations = cache(metrics.request_duration_seconds.labels)
-        self._refusals = cache(metrics.rejected_total.labels)
-        self._access_log = access_log
-
-    def refused(self, error: DragomanError) -> None:
-        """Count a call that was not let in."""
-        self._refusals(error.reason).inc()
-
-    def ended(self, record: CallStats, metadata: Metadata, *, at_headers: bool = False) -> None:
-        """Enter the end of a call: one count, one duration, one line of the log.
-
-        Args:
-            at_headers: whether it was refused by these alone; its duration would say nothing, and is not entered.
-        """
-        record.duration_s = time.monotonic() - record.began_s
-        self._counts(record.method, record.code.name, record.protocol).inc()
-        self._access_log.enter(record, metadata)
-        if not at_headers:
-            self._durations(record.method, record.protocol).observe(record.duration_s)
-
-    def unauthenticated(self, record: CallStats, metadata: Metadata, error: DragomanError) -> None:
-        """Enter a call that ended at its headers."""
-        self.refused(error)
-        self.ended(record, metadata, at_headers=True)
 
 
 def as_json(record: CallStats, now_s: float) -> str:

@@ -26,7 +26,7 @@ from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
 from tests.grpc_server import grpc_server
 from tests.unit.service.played import intake_of
-from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, ServedEngine
+from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine, Records, ServedEngine
 
 WORDS = ["good morning tom", "where is the station", "guten morgen tom", "wo ist der bahnhof", "schön 你好"]
 
@@ -91,8 +91,8 @@ async def closed_played(server_settings: Settings) -> PlayedEngine:
     metrics, mailbox, gate = Metrics(), Mailbox(server_settings.queue_source_tokens), Gate()
     mailbox.register_worker()
     mailbox.bind(asyncio.get_running_loop())
-    access_log, records = AccessLog(), []
-    access_log.enter = lambda record, metadata: records.append(record)
+    records = Records()
+    access_log = AccessLog(metrics, tracer=records)
     handlers = TranslationHandlers(gate, server_settings, metrics, Callers(metrics), access_log)
     return PlayedEngine(handlers, gate, mailbox, metrics, records)
 

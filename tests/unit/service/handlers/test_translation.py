@@ -242,8 +242,7 @@ async def test_a_bad_message_of_a_batch_ends_it(engine) -> None:
 def with_keys(played: PlayedEngine, **limits) -> TranslationHandlers:
     ring = KeyStore({"bob": api_keys.entry_of("key", **limits)})
     callers = Callers(played.metrics, lambda: ring)
-    access_log = AccessLog()
-    access_log.enter = lambda record, metadata: played.records.append(record)  # type: ignore[method-assign]
+    access_log = AccessLog(played.metrics, tracer=played.records)
     return TranslationHandlers(played.gate, Settings(), played.metrics, callers, access_log)
 
 

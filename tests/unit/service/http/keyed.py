@@ -13,8 +13,7 @@ NAME = "alice"
 
 def keyed(played: PlayedEngine, **limits: object) -> TranslationHandlers:
     """Makes them, with the gate and the records of others; their one key may have limits."""
-    store, access_log = KeyStore({NAME: entry_of(KEY, **limits)}), AccessLog()
-    access_log.enter = lambda record, metadata: played.records.append(record)
+    store, access_log = KeyStore({NAME: entry_of(KEY, **limits)}), AccessLog(played.metrics, tracer=played.records)
     return TranslationHandlers(
         played.gate, Settings(), played.metrics, Callers(played.metrics, lambda: store), access_log
     )

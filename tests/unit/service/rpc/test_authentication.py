@@ -57,7 +57,7 @@ def looked_up() -> list[str]:
 async def address(metrics: Metrics, lines: list[str], looked_up: list[str]) -> AsyncIterator[str]:
     ring = Ring({"alice": api_keys.entry_of("key")}, looked_up)
     callers = Callers(metrics, lambda: ring)
-    access_log = AccessLog(Log(lines.append, as_json=True), "all")
+    access_log = AccessLog(metrics, Log(lines.append, as_json=True), "all")
     handlers = TranslationHandlers(Gate(), Settings(), metrics, callers, access_log)
     async with grpc_server(Translation(handlers, 1_000_000).add_to) as address:
         yield address

@@ -62,17 +62,15 @@ class ParameterCalls:
         body = self._calls.body(request)
         if not key and not self._calls.knows(request):
             key = await self._key(request, body)
+
+        async def read() -> _T:
+            return make(await form.parameters(request, await body.whole(), self._calls.turn))
+
         try:
-            head = self._calls.begin(method, self._protocol, request, key)
+            return await self._calls.read(method, self._protocol, request, read, key=key, timeout_s=timeout_s)
         except UnauthenticatedError as error:
             if not key:
                 error.message += f"; of a body, {self._key_name} counts in the first {KEY_BYTES} bytes"
-            raise
-        try:
-            given = await form.parameters(request, await body.whole(), self._calls.turn)
-            return make(given), self._calls.context(head, timeout_s)
-        except DragomanError as error:
-            self._calls.refuse(head, error)
             raise
 
     def origin(self, request: Request) -> str:

@@ -1,10 +1,10 @@
 """Calls that come over HTTP, as handlers see them: who calls, until when, and whether the client is still there."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Final, TypeVar
 
 from starlette.requests import Request
 from starlette.types import Receive
@@ -15,7 +15,6 @@ from service.handlers.translation import TranslationHandlers
 from service.http.body import Body, ClientLeftError
 from service.http.json_messages import named
 from service.http.request_ids import request_id_of
-from service.security.callers import Caller, Metadata
 from service.security.forwarded import TrustedProxies
 from service.wire import Protocol
 
@@ -24,25 +23,7 @@ DEFAULT_TIMEOUT_S: Final = 300.0
 TIMEOUT_HEADER: Final = "connect-timeout-ms"  # https://connectrpc.com/docs/protocol#unary-request
 _TIMEOUT_DIGITS: Final = 10
 
-
-class Head(NamedTuple):
-    """The headers of a call.
-
-    Attributes:
-        method: its name, such as "TranslateText".
-        protocol: by what it came.
-        caller: who calls.
-        metadata: all headers.
-        request_id: of the call.
-        began_s: when it came, on the clock of `time.monotonic`.
-    """
-
-    method: str
-    protocol: Protocol
-    caller: Caller
-    metadata: Metadata
-    request_id: str
-    began_s: float
+_T = TypeVar("_T")
 
 
 class Calls:
@@ -67,46 +48,39 @@ class Calls:
         """Tell whether the headers of a call say who calls; where nobody needs a key, all do."""
         return self._handlers.knows(self._peer(request), request.headers.items())
 
-    def begin(self, method: str, protocol: Protocol, request: Request, key: str = "") -> Head:
-        """Tell who calls, by the headers: before any of the body is read, unless the protocol has keys there.
+    async def read(
+        self,
+        method: str,
+        protocol: Protocol,
+        request: Request,
+        read: Callable[[], Awaitable[_T]],
+        *,
+        key: str = "",
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> tuple[_T, CallContext]:
+        """Begin a call: tell who calls, by the headers, and then read what is asked for.
 
         Args:
             method: its name, such as "TranslateText".
             protocol: by which it came.
             request: whose headers count.
-            key: that came elsewhere; "": none did.
+            read: reads the body, and makes of it what is asked for.
+            key: that came elsewhere than in the headers; "": none did.
+            timeout_s: where the headers ask for no deadline.
 
         Raises:
-            UnauthenticatedError: a key is needed, and there is none or nobody's; the call is over.
+            DragomanError: one of these fails; the call is over, and written down.
+            ClientLeftError: the client has gone.
         """
         metadata = [*request.headers.items(), *([("x-api-key", key)] if key else [])]
         request_id = request_id_of(request)
         caller = self._handlers.identify(method, self._peer(request), metadata, protocol, request_id)
-        return Head(method, protocol, caller, metadata, request_id, time.monotonic())
-
-    def context(self, head: Head, timeout_s: float = DEFAULT_TIMEOUT_S) -> CallContext:
-        """Make the context of a call, with the deadline that its headers ask for.
-
-        Args:
-            head: of the call.
-            timeout_s: where they ask for none.
-
-        Raises:
-            InvalidRequestError: they ask for none that can be.
-        """
-        given_s = timeout_s
-        for name, value in head.metadata:
-            if name == TIMEOUT_HEADER:
-                given_s = _timeout_s(str(value))
-        return _context(head, head.began_s + given_s)
-
-    def refuse(self, head: Head, error: DragomanError) -> None:
-        """End a call that came without a valid request.
-
-        Raises:
-            DragomanError: the error; or, first of all, what every call is refused with now.
-        """
-        self._handlers.refuse(head.method, _context(head, None), error)
+        context = CallContext(caller, metadata=metadata, protocol=protocol, request_id=request_id)
+        try:
+            given_s = _timeout_s(request.headers.get(TIMEOUT_HEADER), timeout_s)
+            return await read(), replace(context, deadline_s=context.began_s + given_s)
+        except DragomanError as error:
+            self._handlers.refuse(method, context, error)
 
     def body(self, request: Request) -> Body:
         """Give the body of a call, of which nothing is read yet."""
@@ -158,18 +132,9 @@ async def while_client_stays(receive: Receive) -> AsyncIterator[None]:
         watching.cancel()
 
 
-def _context(head: Head, deadline_s: float | None) -> CallContext:
-    return CallContext(
-        head.caller,
-        deadline_s,
-        head.metadata,
-        began_s=head.began_s,
-        protocol=head.protocol,
-        request_id=head.request_id,
-    )
-
-
-def _timeout_s(value: str) -> float:
+def _timeout_s(value: str | None, default_s: float) -> float:
+    if value is None:
+        return default_s
     if value.isascii() and value.isdecimal() and len(value) <= _TIMEOUT_DIGITS:
         return int(value) / 1000
     raise InvalidRequestError(

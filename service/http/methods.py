@@ -1,13 +1,14 @@
 """The methods that are one request and one answer, for every protocol that has them in JSON."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dragoman.errors import DragomanError, InvalidRequestError
+from dragoman.errors import InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
@@ -83,13 +84,9 @@ class Methods:
             DragomanError: it is none; the call is over, and written down.
             ClientLeftError: the client has gone.
         """
-        head = self._calls.begin(method.name, protocol, request)
-        try:
-            context = self._calls.context(head)
-            message = await self._message(method, request)
-        except DragomanError as error:
-            self._calls.refuse(head, error)
-            raise
+        message, context = await self._calls.read(
+            method.name, protocol, request, partial(self._message, method, request)
+        )
         rename(request, getattr(message, "request_id", ""))
         return message, context
 

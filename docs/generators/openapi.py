@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from service.http.methods import DETECT, LIST_GLOSSARIES, LIST_MODELS, SCORE, STREAM, TRANSLATE, UNARY, Method
+from service.handlers.methods import DETECT, LIST_GLOSSARIES, LIST_MODELS, SCORE, STREAM, TRANSLATE, UNARY, Method
 
 FILE: Final = Path(__file__).parents[2] / "service" / "http" / "openapi.json"
 _JSON: Final = "application/json"

@@ -7,8 +7,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from dragoman.errors import DragomanError, InvalidRequestError
-from service.http import errors, methods
-from service.http.methods import Method, Methods
+from service.handlers.methods import UNARY, Method
+from service.http import errors
+from service.http.methods import JSON, Methods, kind_of
 from service.wire import SERVICE, Protocol
 
 _VERSION_HEADER: Final = "connect-protocol-version"
@@ -20,10 +21,10 @@ def routes(answers: Methods) -> list[BaseRoute]:
 
     def route(method: Method) -> Route:
         async def endpoint(request: Request) -> Response:
-            kind = methods.kind_of(request)
-            if kind != methods.JSON:
-                headers = {"accept-post": methods.JSON}
-                return errors.plain_answer(415, f"content-type: must be {methods.JSON}, is {kind[:100]!r}", headers)
+            kind = kind_of(request)
+            if kind != JSON:
+                headers = {"accept-post": JSON}
+                return errors.plain_answer(415, f"content-type: must be {JSON}, is {kind[:100]!r}", headers)
             try:
                 _check_version(request.headers.get(_VERSION_HEADER, _VERSION))
                 return await answers.answer(method, Protocol.CONNECT, request)
@@ -32,7 +33,7 @@ def routes(answers: Methods) -> list[BaseRoute]:
 
         return Route(f"/{SERVICE}/{method.name}", endpoint, methods=["POST"])
 
-    return [route(method) for method in methods.UNARY]
+    return [route(method) for method in UNARY]
 
 
 def _check_version(version: str) -> None:

@@ -1,16 +1,15 @@
 """The methods that are one request and one answer, for every protocol that has them in JSON."""
 
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from google.protobuf.message import Message
 from starlette.requests import Request
 from starlette.responses import Response
 
 from dragoman.errors import InvalidRequestError
-from dragoman.v1 import translation_pb2 as pb
 from service.handlers.context import CallContext
+from service.handlers.methods import Method
 from service.handlers.translation import TranslationHandlers
 from service.http import json_messages
 from service.http.calls import Calls, while_client_stays
@@ -18,32 +17,6 @@ from service.http.request_ids import rename
 from service.wire import Protocol
 
 JSON: Final = "application/json"
-
-
-class Method(NamedTuple):
-    """One method of dragoman.v1.Translation.
-
-    Attributes:
-        name: as the contract has it.
-        request: the class of its message.
-        answer: that of its answer.
-    """
-
-    name: str
-    request: type[Message]
-    answer: type[Message]
-
-
-TRANSLATE: Final = Method("TranslateText", pb.TranslateTextRequest, pb.TranslateTextResponse)
-STREAM: Final = Method("StreamTranslateText", pb.TranslateTextRequest, pb.StreamTranslateTextResponse)
-SCORE: Final = Method("ScoreText", pb.ScoreTextRequest, pb.ScoreTextResponse)
-DETECT: Final = Method("DetectLanguage", pb.DetectLanguageRequest, pb.DetectLanguageResponse)
-LIST_MODELS: Final = Method("ListModels", pb.ListModelsRequest, pb.ListModelsResponse)
-LIST_GLOSSARIES: Final = Method("ListGlossaries", pb.ListGlossariesRequest, pb.ListGlossariesResponse)
-
-UNARY: Final = (TRANSLATE, SCORE, DETECT, LIST_MODELS, LIST_GLOSSARIES)
-
-_Handler = Callable[[Any, CallContext], Awaitable[Message]]
 
 
 class Methods:
@@ -55,14 +28,8 @@ class Methods:
     """
 
     def __init__(self, handlers: TranslationHandlers, calls: Calls) -> None:
+        self._handlers = handlers
         self._calls = calls
-        self._handlers: dict[str, _Handler] = {
-            TRANSLATE.name: handlers.translate,
-            SCORE.name: handlers.score,
-            DETECT.name: handlers.detect,
-            LIST_MODELS.name: handlers.list_models,
-            LIST_GLOSSARIES.name: handlers.list_glossaries,
-        }
 
     async def answer(self, method: Method, protocol: Protocol, request: Request) -> Response:
         """Answer one request.
@@ -73,7 +40,7 @@ class Methods:
         """
         message, context = await self.request(method, protocol, request)
         async with while_client_stays(request.receive):
-            answer = await self._handlers[method.name](message, context)
+            answer = await method.handle(self._handlers, message, context)
             body = await json_messages.written(answer)
         return Response(body, media_type=JSON)
 

@@ -13,12 +13,14 @@ from starlette.types import Receive, Scope, Send
 
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
+from service.handlers import methods
 from service.handlers.delivery import deliver
+from service.handlers.methods import Method
 from service.handlers.translation import TranslationHandlers
-from service.http import errors, methods
+from service.http import errors
 from service.http.body import ClientLeftError
 from service.http.calls import while_client_stays
-from service.http.methods import Method, Methods
+from service.http.methods import JSON, Methods
 from service.wire import Protocol
 
 HEALTH: Final = "/health"
@@ -51,7 +53,7 @@ def routes(handlers: TranslationHandlers, answers: Methods, is_serving: Callable
     document = _OPENAPI.read_bytes()
 
     async def description(_: Request) -> Response:
-        return Response(document, media_type=methods.JSON)
+        return Response(document, media_type=JSON)
 
     return [
         route("/v1/translate", methods.TRANSLATE, "POST"),

@@ -1,0 +1,45 @@
+"""The methods of dragoman.v1.Translation, each with its handler and its messages."""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from google.protobuf.message import Message
+
+from dragoman.v1 import translation_pb2 as pb
+from service.handlers.translation import TranslationHandlers
+
+
+class Method(NamedTuple):
+    """One method.
+
+    Attributes:
+        name: as the contract has it.
+        handle: takes the handlers, the message and the context of a call; gives one answer, or yields many.
+        request: the class of its messages.
+        answer: that of its answers.
+        is_fed: whether a call has any number of messages, which `handle` takes together.
+    """
+
+    name: str
+    handle: Callable[[TranslationHandlers, Any, Any], Any]
+    request: type[Message]
+    answer: type[Message]
+    is_fed: bool = False
+
+
+_Handlers = TranslationHandlers
+
+TRANSLATE: Final = Method("TranslateText", _Handlers.translate, pb.TranslateTextRequest, pb.TranslateTextResponse)
+STREAM: Final = Method("StreamTranslateText", _Handlers.stream, pb.TranslateTextRequest, pb.StreamTranslateTextResponse)
+BATCH: Final = Method(
+    "BatchTranslateText", _Handlers.batch, pb.BatchTranslateTextRequest, pb.BatchTranslateTextResponse, is_fed=True
+)
+SCORE: Final = Method("ScoreText", _Handlers.score, pb.ScoreTextRequest, pb.ScoreTextResponse)
+DETECT: Final = Method("DetectLanguage", _Handlers.detect, pb.DetectLanguageRequest, pb.DetectLanguageResponse)
+LIST_MODELS: Final = Method("ListModels", _Handlers.list_models, pb.ListModelsRequest, pb.ListModelsResponse)
+LIST_GLOSSARIES: Final = Method(
+    "ListGlossaries", _Handlers.list_glossaries, pb.ListGlossariesRequest, pb.ListGlossariesResponse
+)
+
+UNARY: Final = (TRANSLATE, SCORE, DETECT, LIST_MODELS, LIST_GLOSSARIES)
+ALL: Final = (*UNARY, STREAM, BATCH)

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from dragoman.bundle import Bundle
-from dragoman.errors import BundleError, DrainingError, InternalError, LoadingError, ModelUnavailableError
+from dragoman.errors import BundleError, InternalError, LoadingError, ModelUnavailableError
 from plugins.swap import eviction
 from plugins.swap.eviction import Resident
 from plugins.swap.idle_models import IdleModels
@@ -24,10 +24,10 @@ from plugins.swap.model_waits import ModelWaits, Waiter
 from service.registry.capacity import slots_of
 from service.registry.catalog import ServedModel
 from service.registry.health import Health
-from service.registry.loading import Loader, LoadFailure, in_one_line
+from service.registry.loading import Loader, in_one_line
 from service.registry.model_cost import Cost, estimate
 from service.registry.models import ModelRegistry
-from service.registry.residency import FAILED, LOADED
+from service.registry.residency import Residency, draining
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import Metrics
 
@@ -62,39 +62,27 @@ class _Failure(NamedTuple):
     until_s: float
 
 
-class ModelMemory:
+class ModelMemory(Residency):
     """Loads models, one at a time, and has others leave for them."""
 
     def __init__(
         self, settings: Settings, metrics: Metrics, registry: ModelRegistry, health: Health, loader: Loader
     ) -> None:
-        self._settings = settings
+        super().__init__(settings, registry, loader)
+        self.on_demand = settings.model_memory_mb > 0 or settings.keep_alive_s > 0
         self._metrics = metrics
-        self._registry = registry
         self._health = health
-        self._loader = loader
         self._budget = ModelBudget(settings)
         self._sources: WeakKeyDictionary[ServedModel, _Source] = WeakKeyDictionary()
         self._failures: WeakKeyDictionary[ServedModel, _Failure] = WeakKeyDictionary()
         self._idle = IdleModels(settings, registry)
         self._waits = ModelWaits(settings.queue_mb * MEGABYTE)
         self._work: asyncio.Task[None] | None = None
-        self._closed = False
         metrics.model_memory_budget_bytes.set(self._budget.bytes)
         metrics.model_waiting_calls.set_function(lambda: len(self._waits))
 
-    @property
-    def on_demand(self) -> bool:
-        """Whether models are loaded when calls need them; else all are in memory."""
-        return self._budget.bounded or self._settings.keep_alive_s > 0
-
     def check(self, bundles: Sequence[Bundle]) -> None:
-        """Check that each of the bundles that a server starts with can have room; for any thread.
-
-        Raises:
-            BundleError: one cannot, or a file is missing.
-            SettingsError: a pinned model is none of theirs.
-        """
+        """Check that each of the bundles that a server starts with can have room; for any thread."""
         self._budget.check_start(
             {bundle.manifest.name: estimate(bundle, self._settings).total_bytes for bundle in bundles}
         )
@@ -114,8 +102,6 @@ class ModelMemory:
         costs = {other.name: other.cost_bytes for other in self._registry.served}
         self._budget.check_room(model.name, costs | {model.name: model.cost_bytes})
         self._sources[model] = _Source(bundle, cost)
-        for outcome in (LOADED, FAILED):  # from 0 on: Prometheus sees no increase in a counter that begins with 1
-            self._metrics.model_loads_total.labels(model.name, outcome)
         old = self._registry.find(model.name)
         if self.on_demand and model.name not in self._budget.pinned and not (old and old.pipeline):
             self._registry.offer(model)
@@ -139,15 +125,6 @@ class ModelMemory:
 
     async def bring(self, models: Sequence[ServedModel], held: ExitStack, size_bytes: int, client: str) -> bool:
         """Wait until all of these models are in memory, and hold them.
-
-        Args:
-            models: that a call needs.
-            held: keeps them for the call.
-            size_bytes: of its message.
-            client: whose call it is.
-
-        Returns:
-            Whether they are held; False: one was replaced meanwhile, and the call has to choose again.
 
         Raises:
             InvalidRequestError: they are larger together than the memory.
@@ -179,9 +156,9 @@ class ModelMemory:
 
     def close(self) -> None:
         """Begin no further load; all that waits is refused."""
-        self._closed = True
+        super().close()
         self._idle.stop()
-        self._waits.refuse(_draining())
+        self._waits.refuse(draining())
 
     async def closed(self) -> None:
         """Wait for the load that was begun, if one was."""
@@ -190,7 +167,7 @@ class ModelMemory:
 
     async def _wait(self, waiter: Waiter) -> bool:
         if self._closed:
-            raise _draining()
+            raise draining()
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._bring_all())
         return await self._waits.wait(waiter)
@@ -221,17 +198,15 @@ class ModelMemory:
             self._waits.settle(waiter, False)
             return False
         source = self._sources[model]
-        outcome = await self._loader.load(source.bundle)
-        if isinstance(outcome, LoadFailure):
-            self._note_failure(model, waiter, outcome.why)
+        try:
+            loaded = await self._loader.load(source.bundle, source.cost)
+        except BundleError as error:
+            self._note_failure(model, waiter, error)
             return False
-        loaded, grown_bytes = outcome
-        cost_bytes = source.cost.corrected(grown_bytes).total_bytes
-        model.cost_bytes = self._budget.bounded_cost(model, cost_bytes, self._registry.served)
+        model.cost_bytes = self._budget.bounded_cost(model, loaded.model.cost_bytes, self._registry.served)
         model.pipeline = loaded.model.pipeline
         model.last_used_s = time.monotonic()
         self._registry.put(loaded._replace(model=model), is_new=waiter.is_reload)
-        self._metrics.model_loads_total.labels(model.name, LOADED).inc()
         self._failures.pop(model, None)
         self._tell_health()
         await self._shrink(model, waiter)
@@ -293,16 +268,15 @@ class ModelMemory:
             for each in self._registry.in_memory
         ]
 
-    def _note_failure(self, model: ServedModel, waiter: Waiter, why: str) -> None:
+    def _note_failure(self, model: ServedModel, waiter: Waiter, error: BundleError) -> None:
         """Tell all who wait for a model that it could not be loaded."""
-        self._metrics.model_loads_total.labels(model.name, FAILED).inc()
         if waiter.is_reload:
-            self._waits.settle(waiter, BundleError(why))
+            self._waits.settle(waiter, error)
             return
         times = self._failures[model].times + 1 if model in self._failures else 1
         pause_s = min(_FIRST_PAUSE_S * 2.0 ** (times - 1), _LONGEST_PAUSE_S)
         self._failures[model] = _Failure(times, time.monotonic() + pause_s)
-        _log.error("a model could not be loaded", model=model.name, why=why, again_in_s=pause_s)
+        _log.error("a model could not be loaded", model=model.name, why=str(error), again_in_s=pause_s)
         self._tell_health()
         self._waits.refuse(_unavailable(model, pause_s), model)
 
@@ -314,10 +288,6 @@ class ModelMemory:
 
     def _tell_health(self) -> None:
         self._health.unloadable(model.name for model in self._failures if model in self._registry.served)
-
-
-def _draining() -> DrainingError:
-    return DrainingError("the server is shutting down")
 
 
 def _unavailable(model: ServedModel, delay_s: float) -> ModelUnavailableError:

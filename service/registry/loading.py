@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 
@@ -16,7 +16,7 @@ from service.queue.mailbox import Mailbox
 from service.registry import allocator, self_check
 from service.registry.capacity import run_threads_of, slots_of
 from service.registry.catalog import Pipeline, ServedModel
-from service.registry.model_cost import anonymous_bytes
+from service.registry.model_cost import Cost, anonymous_bytes
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import Metrics
 from service.telemetry.segment_stats import SegmentStats
@@ -53,17 +53,8 @@ class LoadedModel(NamedTuple):
         return self.model.manifest.name
 
 
-class LoadFailure(NamedTuple):
-    """A bundle on disk that is not served.
-
-    Attributes:
-        name: of its model; "" where its manifest does not say.
-        why: in one line.
-    """
-
-    name: str
-    why: str
-
+LOADED: Final = "loaded"
+FAILED: Final = "failed"
 
 Load = Callable[[Bundle, Settings, Metrics, asyncio.AbstractEventLoop], LoadedModel]
 
@@ -130,7 +121,7 @@ def load(
 
 
 class Loader:
-    """Loads bundles off the event loop.
+    """Loads bundles off the event loop, and counts that.
 
     Args:
         load: makes a served model of a bundle.
@@ -141,25 +132,35 @@ class Loader:
         self._metrics = metrics
         self._load = load
 
-    async def load(self, bundle: Bundle) -> tuple[LoadedModel, int] | LoadFailure:
-        """Load a bundle; gives the model, and by how many bytes the process grew meanwhile, or why there is none.
+    async def load(self, bundle: Bundle, cost: Cost) -> LoadedModel:
+        """Load a bundle; the model knows its cost then.
 
         Args:
             bundle: its hashes are checked where they have not been.
-        """
-        return await asyncio.to_thread(self._loaded_or_failed, bundle, asyncio.get_running_loop())
+            cost: as estimated; corrected by how much the process grows meanwhile.
 
-    def _loaded_or_failed(
-        self, bundle: Bundle, loop: asyncio.AbstractEventLoop
-    ) -> tuple[LoadedModel, int] | LoadFailure:
+        Raises:
+            BundleError: it cannot be loaded.
+        """
+        outcomes = self._metrics.model_loads_total
+        try:
+            loaded = await asyncio.to_thread(self._loaded, bundle, cost, asyncio.get_running_loop())
+        except BundleError:
+            outcomes.labels(bundle.manifest.name, FAILED).inc()
+            raise
+        outcomes.labels(bundle.manifest.name, LOADED).inc()
+        return loaded
+
+    def _loaded(self, bundle: Bundle, cost: Cost, loop: asyncio.AbstractEventLoop) -> LoadedModel:
         before_bytes = anonymous_bytes()
         try:
             loaded = self._load(_checked(bundle), self._settings, self._metrics, loop)
-            return loaded, anonymous_bytes() - before_bytes
+            loaded.model.cost_bytes = cost.corrected(anonymous_bytes() - before_bytes).total_bytes
+            return loaded
         except Exception as error:  # of the runtime, whose exceptions share no base class of its own
-            failure = LoadFailure(bundle.manifest.name, in_one_line(error))
+            why = in_one_line(error)
         allocator.give_back()  # the error is forgotten, and with it what was loaded
-        return failure
+        raise BundleError(why)
 
 
 def _checked(bundle: Bundle) -> Bundle:

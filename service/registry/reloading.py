@@ -4,7 +4,7 @@ import asyncio
 import traceback
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -14,19 +14,30 @@ from service.aio import first_of
 from service.registry.bundle_watch import Snapshot, changed, look, taken_up
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
-from service.registry.loading import LoadFailure, in_one_line
+from service.registry.loading import FAILED, LOADED, in_one_line
 from service.registry.models import ModelRegistry
 from service.registry.reload_plan import Origin, check_names, gone, plan
 from service.registry.residency import Residency
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
-LOADED: Final = "loaded"
 REMOVED: Final = "removed"
 REFUSED: Final = "refused"
 KEPT: Final = "kept"
 
 _log = structlog.get_logger()
+
+
+class LoadFailure(NamedTuple):
+    """A bundle on disk that is not served.
+
+    Attributes:
+        name: of its model; "" where its manifest does not say.
+        why: in one line.
+    """
+
+    name: str
+    why: str
 
 
 class ModelReloader:
@@ -156,6 +167,8 @@ class ModelReloader:
 
     async def _serve(self, path: Path) -> None:
         bundle = self._found[path]
+        for outcome in (LOADED, FAILED):  # from 0 on: Prometheus sees no increase in a counter that begins with 1
+            self._metrics.model_loads_total.labels(bundle.manifest.name, outcome)
         await self._memory.serve(bundle)
         self._origins[bundle.manifest.name] = path
 

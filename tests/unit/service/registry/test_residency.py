@@ -12,7 +12,7 @@ from dragoman.errors import BundleError, DrainingError
 from plugins.swap.model_memory import ModelMemory
 from service import plugins
 from service.registry.loading import LoadedModel
-from service.registry.residency import AllModels
+from service.registry.residency import Residency
 from service.settings import SettingsError
 from tests.unit.service.played_engine import until
 from tests.unit.service.registry.followed_models import PATIENCE_S, FollowedModels
@@ -29,7 +29,7 @@ def loads(models: FollowedModels, outcome: str) -> float:
 
 
 async def test_a_model_is_loaded_before_it_is_served_and_says_what_it_takes(models: FollowedModels) -> None:
-    assert isinstance(models.memory, AllModels)
+    assert type(models.memory) is Residency
     assert not models.memory.on_demand
     await models.memory.serve(Bundle.open(models.write("a", "a")))
     [model] = models.registry.served

@@ -1,12 +1,15 @@
 """The protocol of Connect, unary and in JSON: https://connectrpc.com/docs/protocol#unary-rpcs."""
 
+import base64
 from typing import Final
 
+import grpc
+from google.protobuf import json_format
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from dragoman.errors import DragomanError, InvalidRequestError
+from dragoman.errors import DragomanError, InvalidRequestError, to_status
 from service.handlers.methods import UNARY, Method
 from service.http import errors
 from service.http.methods import JSON, Methods, kind_of
@@ -29,11 +32,27 @@ def routes(answers: Methods) -> list[BaseRoute]:
                 _check_version(request.headers.get(_VERSION_HEADER, _VERSION))
                 return await answers.answer(method, Protocol.CONNECT, request)
             except DragomanError as error:
-                return errors.connect_answer(error)
+                return failed(error)
 
         return Route(f"/{SERVICE}/{method.name}", endpoint, methods=["POST"])
 
     return [route(method) for method in UNARY]
+
+
+def failed(error: DragomanError) -> Response:
+    """Make the answer of a call that failed: https://connectrpc.com/docs/protocol#error-end-stream."""
+    status = to_status(error, error.request_id)
+    details = [
+        {
+            "type": detail.TypeName(),
+            "value": base64.b64encode(detail.value).decode().rstrip("="),
+            "debug": json_format.MessageToDict(detail),
+        }
+        for detail in status.details
+    ]
+    code = "canceled" if error.code is grpc.StatusCode.CANCELLED else error.code.name.lower()
+    body = {"code": code, "message": status.message, "details": details}
+    return errors.json_response(body, errors.status_of(error), errors.headers_of(error))
 
 
 def _check_version(version: str) -> None:

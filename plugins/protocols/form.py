@@ -1,8 +1,11 @@
 """Parameters of protocols that take them as JSON, as a form, or in the query of the URL."""
 
 import asyncio
+import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -15,6 +18,8 @@ from service.http import json_messages
 from service.http.methods import JSON, kind_of
 
 MAX_FIELDS: Final = 2_000
+_DECODER: Final = json.JSONDecoder()
+_BEGUN_FIELD: Final = re.compile(r'\s*[{,]\s*"([^"\\]*)"\s*:\s*')
 _FLAGS: Final = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 
@@ -58,10 +63,20 @@ def begun(request: Request, body: bytes, *, is_whole: bool) -> dict[str, Any]:
     kind = kind_of(request)
     given = _fields(request.scope["query_string"])
     if kind == JSON:
-        return given | json_messages.begun_object(body)
+        return given | begun_object(body)
     if kind == multipart.KIND:
         return given | _by_name(multipart.begun(body, request.headers["content-type"], MAX_FIELDS))
     return given | _fields(body if is_whole else body[: body.rfind(b"&") + 1])
+
+
+def begun_object(body: bytes) -> dict[str, Any]:
+    """Read the fields that are whole in the beginning of a JSON object; none where it is no such beginning."""
+    text, place = body.decode(errors="ignore"), 0  # it may end within a character
+    found = {}
+    with suppress(ValueError, RecursionError):
+        while field := _BEGUN_FIELD.match(text, place):
+            found[field[1]], place = _DECODER.raw_decode(text, field.end())
+    return found
 
 
 def file_of(given: Mapping[str, Any], name: str) -> File:

@@ -19,6 +19,7 @@ from service.text.text_quality import SegmentQuality
 
 # What is one message, whatever the size of what it answers.
 _Whole = TypeVar("_Whole", bound=Message)
+_Named = TypeVar("_Named", Manifest, StoredGlossary)
 
 _FIELD_BYTES: Final = 8  # in front of a message that is a field of another
 _FINISH_REASON: Final = {
@@ -158,23 +159,16 @@ def detections(rankings: Iterable[Sequence[Guess]], request_id: str) -> pb.Detec
 
 
 def listed(manifests: Iterable[Manifest], asked: pb.ListModelsRequest) -> pb.ListModelsResponse:
-    """Write one page of the list of models, which are ordered by name.
-
-    The token of a page is the name of the last model of the one before: it stays good when models come and go.
-    """
-    rest = [manifest for manifest in manifests if manifest.name > asked.page_token]
-    page = rest[: asked.page_size or None]
-    return pb.ListModelsResponse(
-        models=map(described, page), next_page_token=page[-1].name if len(page) < len(rest) else ""
-    )
+    """Write one page of the list of models, which are ordered by name."""
+    page, token = _page(manifests, asked)
+    return pb.ListModelsResponse(models=map(described, page), next_page_token=token)
 
 
 def listed_glossaries(
     glossaries: Iterable[StoredGlossary], asked: pb.ListGlossariesRequest
 ) -> pb.ListGlossariesResponse:
-    """Write one page of the list of glossaries, as :func:`listed` does."""
-    rest = [glossary for glossary in glossaries if glossary.name > asked.page_token]
-    page = rest[: asked.page_size or None]
+    """Write one page of the list of glossaries, which are ordered by name."""
+    page, token = _page(glossaries, asked)
     messages = [
         pb.StoredGlossary(
             name=glossary.name,
@@ -184,9 +178,7 @@ def listed_glossaries(
         )
         for glossary in page
     ]
-    return pb.ListGlossariesResponse(
-        glossaries=messages, next_page_token=page[-1].name if len(page) < len(rest) else ""
-    )
+    return pb.ListGlossariesResponse(glossaries=messages, next_page_token=token)
 
 
 def described(manifest: Manifest) -> pb.Model:
@@ -205,6 +197,16 @@ def described(manifest: Manifest) -> pb.Model:
         checkpoint_sha256=manifest.provenance.checkpoint_sha256,
         note=manifest.note,
     )
+
+
+def _page(named: Iterable[_Named], asked: pb.ListModelsRequest | pb.ListGlossariesRequest) -> tuple[list[_Named], str]:
+    """Give one page of a list that is ordered by name, and the token of the next; "" where there is none.
+
+    The token is the name of the last one before that page: it stays good when others come and go.
+    """
+    rest = [each for each in named if each.name > asked.page_token]
+    page = rest[: asked.page_size or None]
+    return page, page[-1].name if len(page) < len(rest) else ""
 
 
 def _alternative(alternative: Alternative) -> pb.Alternative:

@@ -1,6 +1,5 @@
 """Errors over HTTP: the status of each code, and the JSON that AIP-193 gives them."""
 
-import base64
 import http
 import json
 import math
@@ -75,22 +74,6 @@ def json_of(error: DragomanError) -> dict[str, Any]:
 def answer(error: DragomanError) -> Response:
     """Make the answer of a call that failed."""
     return json_response(json_of(error), status_of(error), headers_of(error))
-
-
-def connect_answer(error: DragomanError) -> Response:
-    """Make the same by the protocol of Connect, https://connectrpc.com/docs/protocol#error-end-stream."""
-    status = to_status(error, error.request_id)
-    details = [
-        {
-            "type": detail.TypeName(),
-            "value": base64.b64encode(detail.value).decode().rstrip("="),
-            "debug": json_format.MessageToDict(detail),
-        }
-        for detail in status.details
-    ]
-    code = "canceled" if error.code is grpc.StatusCode.CANCELLED else error.code.name.lower()
-    body = {"code": code, "message": status.message, "details": details}
-    return json_response(body, status_of(error), headers_of(error))
 
 
 def plain_answer(status: int, message: str, headers: dict[str, str] | None = None) -> Response:

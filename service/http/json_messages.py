@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any, Final, NoReturn, TypeVar
 
 from google.protobuf import json_format
@@ -27,8 +26,6 @@ _TYPES: Final[dict[int, tuple[type, str]]] = {
 }
 
 _M = TypeVar("_M", bound=Message)
-_DECODER: Final = json.JSONDecoder()
-_BEGUN_FIELD: Final = re.compile(r'\s*[{,]\s*"([^"\\]*)"\s*:\s*')
 _PLACE: Final = re.compile(r" at \"?\w+\.([\w.\[\]]+)\"?")
 _FAILED: Final = re.compile(r"Failed to parse (\w+) field: ")
 
@@ -71,16 +68,6 @@ def load_object(body: bytes) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise _no_object(content)
     return content
-
-
-def begun_object(body: bytes) -> dict[str, Any]:
-    """Read the fields that are whole in the beginning of a JSON object; none where it is no such beginning."""
-    text, place = body.decode(errors="ignore"), 0  # it may end within a character
-    found = {}
-    with suppress(ValueError, RecursionError):
-        while field := _BEGUN_FIELD.match(text, place):
-            found[field[1]], place = _DECODER.raw_decode(text, field.end())
-    return found
 
 
 def load(body: bytes) -> Any:

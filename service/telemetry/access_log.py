@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from datetime import UTC, datetime
+from functools import cache
 from json.encoder import encode_basestring as quoted
 from typing import Final, Literal, Protocol
 
@@ -38,6 +39,7 @@ _NAMES: Final = (
     "trace_id",
 )
 _KINDS: Final = (("%s", _NAMES), ("%d", _COUNTS), ("%.3f", _TIMES))
+_TIME: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 _JSON: Final = "{" + ", ".join(f'"{name}": {kind}' for kind, names in _KINDS for name in names) + "}"
 
 _log = structlog.get_logger()
@@ -107,7 +109,7 @@ def as_json(record: CallStats, now_s: float) -> str:
         now_s: seconds since 1970.
     """
     return _JSON % (
-        f'"{_timestamp(now_s)}"',
+        f'"{datetime.fromtimestamp(now_s, UTC):{_TIME}}"',
         f'"{_LEVELS.get(record.code, _OTHER_LEVEL)}"',
         '"request"',
         f'"{record.protocol}"',
@@ -144,17 +146,8 @@ def for_people(record: CallStats, now_s: float) -> str:
         else ""
     )
     trace = f" trace {record.trace_id}" if record.trace_id else ""
+    when = datetime.fromtimestamp(now_s, UTC)
     return (
-        f"{_timestamp(now_s)} [{_LEVELS.get(record.code, _OTHER_LEVEL):7}] {record.protocol} {record.method} {ending} "
+        f"{when:{_TIME}} [{_LEVELS.get(record.code, _OTHER_LEVEL):7}] {record.protocol} {record.method} {ending} "
         f"in {record.duration_s * 1e3:.1f} ms;{work} {record.caller} {record.request_id}{trace}"
     )
-
-
-def _timestamp(now_s: float) -> str:
-    seconds = int(now_s)
-    return f"{_to_the_second(seconds)}.{int((now_s - seconds) * 1e6):06d}Z"
-
-
-@lru_cache(1)
-def _to_the_second(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

@@ -85,7 +85,6 @@ async def test_half_a_character_anywhere_is_a_clear_error(content: object) -> No
         await json_messages.parse(json.dumps(content).encode(), pb.TranslateTextRequest)
     except InvalidRequestError as error:
         errors.answer(error).body.decode()
-        errors.connect_answer(error).body.decode()
 
 
 @given(st.binary())
@@ -148,21 +147,3 @@ def test_numbers_of_values_count_all_levels() -> None:
     content["contents"].append("a")
     with pytest.raises(InvalidRequestError):
         json_messages.load(json.dumps(content).encode())
-
-
-@given(
-    st.dictionaries(
-        st.text(st.characters(exclude_characters='"\\\\', exclude_categories=["C"])), texts | st.lists(texts)
-    )
-)
-def test_of_a_beginning_the_fields_that_are_whole_are_read(content: dict[str, object]) -> None:
-    body = json.dumps(content, ensure_ascii=False).encode()
-    assert json_messages.begun_object(body) == content
-    for end in range(len(body)):
-        assert json_messages.begun_object(body[:end]).items() <= content.items()
-
-
-@given(st.binary(max_size=100))
-def test_any_bytes_are_a_beginning(body: bytes) -> None:
-    json_messages.begun_object(body)
-    json_messages.begun_object(b'{"a":' + body)

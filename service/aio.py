@@ -29,10 +29,7 @@ async def converted(size: int, convert: Callable[_P, _T], *args: _P.args, **kwar
     """Call a function: on another thread where its input is large, so that other calls go on meanwhile.
 
     Args:
-        size: of the input, in bytes.
         convert: the function; on the other thread it may not touch what belongs to the event loop.
-        *args: of the function.
-        **kwargs: of the function.
     """
     if is_large(size):
         return await asyncio.to_thread(convert, *args, **kwargs)

@@ -100,7 +100,6 @@ class Decoding(NamedTuple):
 
         Args:
             beam_size: hypotheses that are kept at each step, from 1.
-            length_penalty: see the attribute.
             alternatives: that are wanted of the segment, at most `beam_size`.
             log_probability: whether the log-probability is wanted, too.
             sampling: how tokens are drawn, with a beam of 1; None: they are not.
@@ -138,7 +137,6 @@ def beam_size_of(asked: int, alternatives: int, default: int) -> int:
 
     Args:
         asked: 0: none.
-        alternatives: that are wanted.
         default: of the server, from 1.
     """
     return asked or max(default, alternatives)

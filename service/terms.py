@@ -76,7 +76,6 @@ class Index:
         """Find the longest term that begins with an atom of a text.
 
         Args:
-            text: the whole.
             atom: of it.
             end: behind which no term goes on.
         """
@@ -126,12 +125,7 @@ class Terms:
 
 
 def missing(matches: Iterable[Match], translation: str) -> list[Match]:
-    """List the matches for which no form stands in the translation that none of the others needs.
-
-    Args:
-        matches: in a text.
-        translation: of it.
-    """
+    """List the matches for which no form stands in the translation that none of the others needs."""
     # Those with fewest forms choose first.
     wanted = sorted(matches, key=lambda match: len(match.forms))
     forms = {form for match in wanted for form in match.forms}

@@ -58,9 +58,6 @@ class Documents:
     """Translates documents, each read and written in a process of its own.
 
     Args:
-        handlers: of the methods.
-        gate: of the server.
-        metrics: of the server.
         max_contents: texts of one message.
     """
 
@@ -72,10 +69,6 @@ class Documents:
 
     async def translate(self, asked: AskedDocument, context: CallContext) -> bytes:
         """Translate a document, which is read only once the limits of its client let the call in.
-
-        Args:
-            asked: the document.
-            context: of the call.
 
         Returns:
             The content of the translated document.

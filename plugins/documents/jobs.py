@@ -66,10 +66,6 @@ class DocumentJobs:
     async def begin(self, asked: AskedDocument, context: CallContext) -> DocumentJob:
         """Begin to translate a document.
 
-        Args:
-            asked: the document.
-            context: of the call.
-
         Raises:
             ConcurrencyLimitedError: there are too many of the client.
             QueueFullError: there are too many of all.

@@ -28,9 +28,6 @@ _log = structlog.get_logger()
 class DocumentProcess:
     """A document, whose process begins when it is read, and ends with this as a context manager.
 
-    Args:
-        metrics: of the server.
-
     Attributes:
         protects_placeholders: whether placeholders in its texts are to stay as they are; known once it is read.
     """

@@ -65,7 +65,6 @@ def translated(
     """Make the answer to a request for translations.
 
     Args:
-        request: as it came.
         asked: what it became.
         answer: to that, with a translation of each text.
     """
@@ -115,7 +114,6 @@ def languages(request: google.GetSupportedLanguagesRequest, answer: pb.ListModel
     """Make the answer to a request for languages, ordered by code.
 
     Args:
-        request: as it came.
         answer: all models.
 
     Raises:

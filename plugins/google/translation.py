@@ -39,12 +39,7 @@ _NOT_HERE: Final = {
 
 
 class GoogleTranslation:
-    """The service for servers of `grpc.aio`.
-
-    Args:
-        handlers: of its methods.
-        settings: of the server.
-    """
+    """The service for servers of `grpc.aio`."""
 
     name: str = "google.cloud.translation.v3.TranslationService"
     file: FileDescriptor = google.DESCRIPTOR
@@ -92,10 +87,7 @@ class GoogleTranslation:
         """Make a request of this server of one of Google's.
 
         Args:
-            method: as which it is counted.
             read: makes the request, or raises an InvalidRequestError.
-            request: of Google's.
-            call: its context.
 
         Raises:
             DragomanError: `read` failed; the call is over, and written down.

@@ -36,8 +36,6 @@ class DeepL:
     """The routes of the API.
 
     Args:
-        handlers: of the methods.
-        calls: begins them.
         catalog: gives the models that are served; raises a DragomanError where there are none.
     """
 

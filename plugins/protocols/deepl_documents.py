@@ -31,13 +31,7 @@ HELD_S: Final = 1.0
 
 
 class DeepLDocuments:
-    """The routes for documents.
-
-    Args:
-        handlers: of the methods.
-        jobs: of the server.
-        calls: begins them.
-    """
+    """The routes for documents."""
 
     def __init__(self, handlers: TranslationHandlers, jobs: DocumentJobs, calls: ParameterCalls) -> None:
         self._handlers = handlers

@@ -32,8 +32,6 @@ class LibreTranslate:
     """The routes of the API.
 
     Args:
-        handlers: of the methods.
-        calls: begins them.
         catalog: gives the models that are served; raises a DragomanError where there are none.
         asks_for_keys: whether callers need a key.
     """

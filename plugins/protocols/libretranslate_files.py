@@ -22,12 +22,7 @@ _FETCHED_AT: Final = "/download_file/"
 
 
 class LibreTranslateFiles:
-    """The routes for files.
-
-    Args:
-        jobs: of the server.
-        calls: begins them.
-    """
+    """The routes for files."""
 
     def __init__(self, jobs: DocumentJobs, calls: ParameterCalls) -> None:
         self._jobs = jobs

@@ -72,9 +72,7 @@ def translator(
     """Load the model that is meant, and give the function that translates texts with it.
 
     Args:
-        model: its name; "": any.
         source: BCP-47 code of the language to translate from; "": any; "auto": that of each text, which is detected.
-        target: of the language to translate into; "": any.
         options: as the command line has them, see :func:`_translator`.
 
     Raises:
@@ -92,11 +90,7 @@ def _translator(
     """Give the function that translates texts with one model; the request is checked as a server does.
 
     Args:
-        bundles: of which one is meant.
-        model: its name; "": any.
         source: BCP-47 code of the language to translate from; "": any.
-        target: of the language to translate into; "": any.
-        html: whether the texts are HTML.
         options: others of `dragoman.options.Options`; glossaries are in the folder that the settings name.
 
     Raises:
@@ -134,9 +128,6 @@ def _detecting_translator(
 ) -> Callable[[list[str]], list[Translation]]:
     """Give the function that translates texts, each with a model of its language, which is loaded when it is needed.
 
-    Args:
-        own: the manifests of the bundles.
-
     Raises:
         DragomanError: no model is meant.
     """
@@ -169,9 +160,6 @@ def _detecting_translator(
 
 def detector(models: Models, *, html: bool) -> Callable[[list[str]], list[list[DetectedLanguage]]]:
     """Give the function that says in which languages texts are, the most probable first.
-
-    Args:
-        html: whether the texts are HTML.
 
     Raises:
         BundleError: there is none, or a manifest cannot be read.

@@ -12,12 +12,7 @@ from service.terms import Index, Terms
 
 
 def bad_terms(options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
-    """Find what is wrong with the glossary of a request, the stored ones apart.
-
-    Args:
-        options: of the request.
-        chosen: its model.
-    """
+    """Find what is wrong with the glossary of a request, the stored ones apart."""
     glossary = options.glossary
     is_given = bool(glossary.entries or glossary.names)
     yield from bad_glossary(list(map(_entry, glossary.entries)), glossary.names, "options.glossary.")
@@ -33,12 +28,6 @@ def bad_terms(options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldVio
 
 def terms_of(options: pb.TranslateOptions, chosen: Choice, glossaries: Glossaries, prefix: str) -> Terms | None:
     """Put together all that is to have a given translation.
-
-    Args:
-        options: of a request that is valid so far.
-        chosen: its model.
-        glossaries: that are stored.
-        prefix: in front of the names of the fields.
 
     Returns:
         The terms; None where nothing is asked for.

@@ -37,9 +37,6 @@ class Batch:
         Args:
             inbox: the rest of the caller's messages.
             call: without texts, and with a window.
-            route: by which its texts go.
-            settings: the limits.
-            in_order: whether answers go out in the order of the texts.
         """
         self._inbox = inbox
         self._call = call

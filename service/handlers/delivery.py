@@ -15,7 +15,6 @@ async def deliver(messages: AsyncGenerator[_T, None], send: Callable[[_T], Await
     sends. The handler is told then, for it says how the call ends.
 
     Args:
-        messages: of the handler.
         send: sends one of them, as soon as the client takes it.
 
     Raises:

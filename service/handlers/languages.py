@@ -24,11 +24,7 @@ _OTHER: Final = "other"  # of a label: a language that no model has
 
 
 class Detection:
-    """Detects languages, and counts them; lives on the event loop.
-
-    Args:
-        settings: the limits.
-    """
+    """Detects languages, and counts them; lives on the event loop."""
 
     def __init__(self, settings: Settings, metrics: Metrics, worker: TextWorker) -> None:
         self._settings = settings
@@ -54,9 +50,6 @@ class Detection:
         """Say from which languages the texts of a request are to be translated.
 
         Args:
-            request: valid so far.
-            client: whose request it is.
-            catalog: the models that are served.
             sources: the languages from which it can be translated, at least one.
 
         Raises:

@@ -25,13 +25,7 @@ def options_of(
     """Give the options of a request.
 
     Args:
-        asked: the message that has them.
-        chosen: its model, and the languages.
-        max_target_tokens: of each segment.
         beam_size: of each segment without terms.
-        sampling: how tokens are drawn; None: they are not.
-        prefix_ids: what each translation begins with.
-        terms: that are to have given translations; None: there are none.
     """
     wanted = asked.options
     return RequestOptions(

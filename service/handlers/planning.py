@@ -70,9 +70,6 @@ class Planner:
     """Checks what is asked, holds the models of a call in memory, and makes the call; a call begins without texts.
 
     Args:
-        settings: the limits.
-        glossaries: that are stored.
-        languages: detects them.
         memory: of the server; None: all models are in memory.
     """
 

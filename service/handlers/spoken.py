@@ -27,7 +27,6 @@ def spoken_of(asked: _Asked, catalog: Catalog) -> Spoken:
 
     Args:
         asked: its message, not yet checked: where it can be served by no model, nothing is to be detected.
-        catalog: the models that are served.
     """
     source = asked.source_language_code
     detects = source.lower() == AUTO

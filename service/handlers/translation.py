@@ -80,7 +80,6 @@ class TranslationHandlers:
             method: its name, such as "TranslateText".
             peer: where it comes from, as gRPC writes it.
             metadata: what came with it, keys in lower case.
-            protocol: by what it came.
             request_id: that the transport has for the call; "": none.
 
         Raises:
@@ -121,11 +120,7 @@ class TranslationHandlers:
         raise AssertionError("the error was raised")
 
     async def translate(self, request: pb.TranslateTextRequest, context: CallContext) -> pb.TranslateTextResponse:
-        """Translate all texts and answer once.
-
-        Raises:
-            DragomanError: why there is no answer.
-        """
+        """Translate all texts and answer once."""
         with self._opened("TranslateText", context, request.request_id) as record:
             return await self._translated(request, context, record)
 
@@ -152,11 +147,7 @@ class TranslationHandlers:
     async def stream(
         self, request: pb.TranslateTextRequest, context: CallContext
     ) -> AsyncGenerator[pb.StreamTranslateTextResponse, None]:
-        """Translate all texts and yield the text as it is decoded.
-
-        Raises:
-            DragomanError: why there are no more answers.
-        """
+        """Translate all texts and yield the text as it is decoded."""
         with self._opened("StreamTranslateText", context, request.request_id) as record, ExitStack() as held:
             plan, call = await self._planner.translation(request, context, record, held, wants_deltas=True)
             async with self._gate.limited(context), call:
@@ -186,9 +177,6 @@ class TranslationHandlers:
 
         Args:
             requests: first the config, then texts; raises a DragomanError for an invalid message.
-
-        Raises:
-            DragomanError: why there are no more answers.
         """
         inbox = Inbox(requests)
         with self._opened("BatchTranslateText", context) as record, self._gate.closing(inbox.close):
@@ -209,11 +197,7 @@ class TranslationHandlers:
                                 batch.answered(answers)
 
     async def score(self, request: pb.ScoreTextRequest, context: CallContext) -> pb.ScoreTextResponse:
-        """Score all pairs and answer once.
-
-        Raises:
-            DragomanError: why there is no answer.
-        """
+        """Score all pairs and answer once."""
         with self._opened("ScoreText", context, request.request_id) as record:
             with ExitStack() as held:
                 call, pairs = await self._planner.scoring(request, context, record, held)
@@ -225,11 +209,7 @@ class TranslationHandlers:
             return whole(answer, self._settings.max_answer_bytes)
 
     async def detect(self, request: pb.DetectLanguageRequest, context: CallContext) -> pb.DetectLanguageResponse:
-        """Say in which languages texts may be.
-
-        Raises:
-            DragomanError: why there is no answer.
-        """
+        """Say in which languages texts may be."""
         with self._opened("DetectLanguage", context, request.request_id) as record:
             self._gate.catalog()
             record.texts = len(request.contents)
@@ -238,20 +218,12 @@ class TranslationHandlers:
             return detections(await self.rankings(request, context), record.request_id)
 
     async def rankings(self, request: pb.DetectLanguageRequest, context: CallContext) -> list[list[Guess]]:
-        """Say in which languages texts of a call that runs may be, the likeliest first.
-
-        Raises:
-            DragomanError: why nothing can be said.
-        """
+        """Say in which languages texts of a call that runs may be, the likeliest first."""
         async with self._gate.limited(context):
             return await self._languages.ranked(request, context.caller.name, self._gate.catalog())
 
     async def list_models(self, request: pb.ListModelsRequest, context: CallContext) -> pb.ListModelsResponse:
-        """List the models and their limits.
-
-        Raises:
-            DragomanError: why there is no list.
-        """
+        """List the models and their limits."""
         with self._opened("ListModels", context) as record:
             catalog = self._gate.catalog()
             validation.check_page(request)
@@ -261,11 +233,7 @@ class TranslationHandlers:
     async def list_glossaries(
         self, request: pb.ListGlossariesRequest, context: CallContext
     ) -> pb.ListGlossariesResponse:
-        """List the stored glossaries.
-
-        Raises:
-            DragomanError: why there is no list.
-        """
+        """List the stored glossaries."""
         with self._opened("ListGlossaries", context) as record:
             self._gate.catalog()
             validation.check_page(request)
@@ -277,7 +245,6 @@ class TranslationHandlers:
         """Begin a call, and turn every end of it into one error, one count, one duration and one line of the log.
 
         Args:
-            method: its name.
             request_id: what its caller calls it; ignored where that is no name.
 
         Yields:
@@ -330,11 +297,7 @@ class TranslationHandlers:
         return whole(answer, self._settings.max_answer_bytes)
 
     def _untranslated(self, request: pb.TranslateTextRequest, record: CallStats) -> list[pb.TranslatedText]:
-        """Give back the texts of a call that is open, within the limits of any call.
-
-        Raises:
-            DragomanError: why they are refused.
-        """
+        """Give back the texts of a call that is open, within the limits of any call."""
         self._gate.catalog()
         record.texts = len(request.contents)
         validation.check_texts(request, self._settings, one_answer=True)

@@ -43,7 +43,6 @@ def or_itself(translated: pb.TranslatedText, text: str, target: str) -> pb.Trans
 
     Args:
         translated: what became of it.
-        text: as it came.
         target: the language that is wanted; "": that of the model.
 
     Raises:

@@ -87,7 +87,6 @@ def route(
     Args:
         translator: of the model; None: that of the model in memory.
         violations: that were found before.
-        prefix: of the names of fields.
 
     Raises:
         InvalidRequestError: at least one field is out of range; names all of them.

@@ -25,7 +25,6 @@ def make(routes: Sequence[BaseRoute], origins: Sequence[str], guards: Sequence[M
     nothing that its own server could not ask; but a browser also reaches servers on its own machine and network.
 
     Args:
-        routes: of all protocols.
         origins: of web pages that may call; "*": all.
         guards: what refuses requests before they reach a route.
     """

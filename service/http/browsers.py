@@ -23,7 +23,6 @@ class BrowserGuard:
     """An application of ASGI that refuses what only pages of others send.
 
     Args:
-        app: answers all else.
         origins: of pages that may call; "*": all.
         proxies: which pass on names that are not this machine's.
         only_loopback: whether no other machine can connect.

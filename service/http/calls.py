@@ -29,11 +29,6 @@ _T = TypeVar("_T")
 class Calls:
     """Begins calls.
 
-    Args:
-        handlers: of the methods.
-        max_request_bytes: of one body.
-        proxies: that say who calls.
-
     Attributes:
         turn: of one large body at a time to be read as parameters.
     """

@@ -29,10 +29,7 @@ class Connection(HttpToolsProtocol):
     """One connection, of one request after the other.
 
     Args:
-        config: of the application.
-        state: of all connections.
         max_age_s: after which the client is to connect again; 0: never.
-        on_lost: called at its end.
         is_last: whether the next request is the last.
     """
 

@@ -37,7 +37,6 @@ class HttpServer:
     """The port, if the settings want one; needs a running event loop.
 
     Args:
-        handlers: of the methods.
         certificates: of the server; None: connections come in plain text.
         asks_for_keys: whether callers need a key, or a certificate.
 

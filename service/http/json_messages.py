@@ -49,7 +49,6 @@ async def parse(body: bytes, kind: type[_M]) -> _M:
 
     Args:
         body: JSON in UTF-8; empty: no field is set.
-        kind: of the message.
 
     Raises:
         InvalidRequestError: it is no JSON, or has a field that there is not, or one of another type.
@@ -169,11 +168,6 @@ def _check_size(content: Any) -> None:
 
 def _check_fields(content: Any, kind: Any, path: str) -> None:
     """Check the names and types of all fields, so that errors are clear; protobuf takes an empty list for a message.
-
-    Args:
-        content: of a message.
-        kind: its descriptor.
-        path: in front of the names of its fields.
 
     Raises:
         InvalidRequestError: a name is none, or is given in both ways of writing, or a value has another type.

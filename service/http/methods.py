@@ -20,12 +20,7 @@ JSON: Final = "application/json"
 
 
 class Methods:
-    """Answers requests in JSON.
-
-    Args:
-        handlers: of the methods.
-        calls: begins them.
-    """
+    """Answers requests in JSON."""
 
     def __init__(self, handlers: TranslationHandlers, calls: Calls) -> None:
         self._handlers = handlers
@@ -35,7 +30,6 @@ class Methods:
         """Answer one request.
 
         Raises:
-            DragomanError: why there is no answer.
             ClientLeftError: there is nobody to answer.
         """
         message, context = await self.request(method, protocol, request)

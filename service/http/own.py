@@ -29,13 +29,7 @@ _EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-stor
 
 
 def routes(handlers: TranslationHandlers, answers: Methods, is_serving: Callable[[], bool]) -> list[BaseRoute]:
-    """Make the routes.
-
-    Args:
-        handlers: of the methods.
-        answers: requests in JSON.
-        is_serving: whether the server takes calls now.
-    """
+    """Make the routes."""
 
     def route(path: str, method: Method, verb: str) -> Route:
         async def endpoint(request: Request) -> Response:

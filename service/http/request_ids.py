@@ -13,11 +13,7 @@ HEADER: Final = "x-request-id"
 
 
 class RequestIds:
-    """An application of ASGI whose requests have ids.
-
-    Args:
-        app: what answers.
-    """
+    """An application of ASGI whose requests have ids."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

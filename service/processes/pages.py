@@ -41,7 +41,6 @@ def show_sum(
     """Serve the page of the sums until the supervisor ends.
 
     Args:
-        listening: where Prometheus reads the page.
         supervisor: a pipe that ends with it.
         tell_serving: called once the page can be read.
 

@@ -42,10 +42,6 @@ def supervise(settings: Settings, serve: Serve) -> int:
 
     This process forks: in each process that it forks, this function gives the exit code of that one.
 
-    Args:
-        settings: of all servers together.
-        serve: runs one of them.
-
     Returns:
         The exit code: 0 after a signal; else that of a process that could not be started.
 

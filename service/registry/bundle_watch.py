@@ -46,7 +46,6 @@ def changed(acted_on: Snapshot, before: Snapshot, now: Snapshot) -> set[Path]:
     Args:
         acted_on: what the server took up last.
         before: the look before this one.
-        now: this look.
     """
     paths = acted_on.keys() | now.keys()
     return {path for path in paths if now.get(path) == before.get(path) != acted_on.get(path)}

@@ -142,7 +142,6 @@ class Catalog:
         """Make a catalog.
 
         Args:
-            models: that are served.
             pivot_language: over which texts are translated where no model serves both languages; "": over none.
         """
         self._pivot_language = pivot_language
@@ -249,11 +248,7 @@ class Catalog:
         return out_of._replace(pivot=into)
 
     def named(self, name: str) -> ServedModel:
-        """Find a model by its name.
-
-        Raises:
-            UnknownModelError: none has it.
-        """
+        """Find a model by its name."""
         for model in self._models:
             if model.manifest.name == name:
                 return model

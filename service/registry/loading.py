@@ -121,11 +121,7 @@ def load(
 
 
 class Loader:
-    """Loads bundles off the event loop, and counts that.
-
-    Args:
-        load: makes a served model of a bundle.
-    """
+    """Loads bundles off the event loop, and counts that."""
 
     def __init__(self, settings: Settings, metrics: Metrics, load: Load) -> None:
         self._settings = settings

@@ -33,10 +33,7 @@ class ModelRegistry:
         """Make a registry without models.
 
         Args:
-            health: of the server, told of every change.
-            device: what the models run on.
             show: has calls choose among these models from now on.
-            pivot_language: see :class:`Catalog`.
         """
         self._metrics = metrics
         self._health = health

@@ -66,12 +66,6 @@ class Residency:
     async def bring(self, models: Sequence[ServedModel], held: ExitStack, size_bytes: int, client: str) -> bool:
         """Wait until all of these models are in memory, and hold them.
 
-        Args:
-            models: that a call needs.
-            held: keeps them for the call.
-            size_bytes: of its message.
-            client: whose call it is.
-
         Returns:
             Whether they are held; False: one was replaced meanwhile, and the call has to choose again.
 

@@ -74,7 +74,6 @@ def check(engine: Engine, manifest: Manifest, vocabulary_size: int) -> None:
 
     Args:
         engine: which has not been started.
-        manifest: of its bundle.
         vocabulary_size: pieces of the source side.
 
     Raises:

@@ -21,7 +21,6 @@ async def end_connections(port: int, grace_s: float) -> None:
     """End the connections to a port of ours; one that begins meanwhile, too. Does nothing where there is no Linux.
 
     Args:
-        port: that is listened on.
         grace_s: which the answers of the calls of this moment may take until they are sent.
     """
     if calls := _calls():

@@ -17,11 +17,7 @@ _STATUSES: Final = {True: _Status.SERVING, False: _Status.NOT_SERVING, None: _St
 
 
 class HealthServicer:
-    """The methods of the service.
-
-    Args:
-        health: the state that they tell.
-    """
+    """The methods of the service."""
 
     def __init__(self, health: Health) -> None:
         self._health = health

@@ -31,11 +31,6 @@ class Methods:
 
     A method identifies its caller first of all. It reads its messages itself: gRPC does not say when there is none, or
     when it is slow.
-
-    Args:
-        handlers: of the calls.
-        max_request_bytes: of one message.
-        protocol: of these methods.
     """
 
     def __init__(self, handlers: TranslationHandlers, max_request_bytes: int, protocol: Protocol) -> None:
@@ -83,12 +78,7 @@ class Methods:
 
 
 def parser(parse: Callable[[bytes], Any], max_bytes: int) -> Callable[[bytes], Any]:
-    """Make a deserializer that gives an error in place of an invalid message: gRPC would answer UNKNOWN to it.
-
-    Args:
-        parse: makes a message of its bytes.
-        max_bytes: of a message.
-    """
+    """Make a deserializer that gives an error in place of an invalid message: gRPC would answer UNKNOWN to it."""
 
     def parse_or_explain(message: bytes) -> Any:
         if len(message) > max_bytes:

@@ -14,12 +14,7 @@ from service.wire import SERVICE, Protocol
 
 
 class Translation:
-    """The service for servers of `grpc.aio`.
-
-    Args:
-        handlers: of its methods.
-        max_request_bytes: of one message.
-    """
+    """The service for servers of `grpc.aio`."""
 
     name: str = SERVICE
     file: FileDescriptor = pb.DESCRIPTOR

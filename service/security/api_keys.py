@@ -83,11 +83,7 @@ def generate() -> str:
 
 
 def entry_of(key: str, **limits: Any) -> KeyEntry:
-    """Make the entry of a key.
-
-    Args:
-        key: as its caller will send it; the entry holds its hash only.
-        limits: fields of the entry.
+    """Make the entry of a key: it holds its hash only.
 
     Raises:
         SettingsError: a limit is impossible.

@@ -32,12 +32,7 @@ def places(address: Address) -> list[Any]:
 
 
 def warn(address: Address, *, has_tls: bool, asks_for_keys: bool) -> None:
-    """Say what is open to other machines.
-
-    Args:
-        has_tls: whether callers come over TLS.
-        asks_for_keys: whether they need a key or a certificate.
-    """
+    """Say what is open to other machines."""
     hosts = (str(place[0]).partition("%")[0] for *_, place in places(address))
     if all(ipaddress.ip_address(host).is_loopback for host in hosts):
         return

@@ -47,7 +47,6 @@ class TrustedProxies:
 
         Args:
             host: the numeric address that the connection comes from.
-            own: the scheme of that connection.
             forwarded: the value of X-Forwarded-Proto; "": there is none.
         """
         told = forwarded.partition(",")[0].strip().lower()

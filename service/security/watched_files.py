@@ -67,11 +67,7 @@ class ReloadableFiles(Generic[_T]):
 
     @asynccontextmanager
     async def watched(self, period_s: float = PERIOD_S) -> AsyncIterator[None]:
-        """Refresh again and again for the time of the block, off the event loop.
-
-        Args:
-            period_s: the pause before each look.
-        """
+        """Refresh again and again for the time of the block, off the event loop."""
         watching = asyncio.create_task(self._watch(period_s))
         try:
             yield

@@ -64,7 +64,6 @@ class AccessLog:
         """Make a log of calls.
 
         Args:
-            log: where the lines go.
             which: of the calls get a line: all, those that did not end with OK, none.
             tracer: makes the spans; None: there are none.
         """

@@ -25,7 +25,6 @@ class LineWriter:
         Args:
             descriptor: of an open file, pipe or terminal; stays open.
             dropped: told how many lines were lost; called on any thread.
-            limit_lines: that may wait.
         """
         self._descriptor = descriptor
         self._dropped = dropped

@@ -46,7 +46,6 @@ def running(log_format: LogFormat, metrics: Metrics) -> Iterator[Log]:
 
     Args:
         log_format: lines for people, JSON, or auto: for people on a terminal, else JSON.
-        metrics: of the server, for the count of lines dropped.
     """
     descriptor = _standard_error()
     writer = LineWriter(descriptor, metrics.log_lines_dropped_total.inc)

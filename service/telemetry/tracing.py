@@ -39,11 +39,7 @@ class CallTracer:
     """Makes a server span of each call, a child of the caller's span if it names one, with a child for each stage."""
 
     def __init__(self, exporter: SpanExporter) -> None:
-        """Start the thread that exports.
-
-        Args:
-            exporter: gets the spans.
-        """
+        """Start the thread that exports."""
         resource = Resource.create(
             {SERVICE_NAME: os.environ.get("OTEL_SERVICE_NAME", "dragoman"), SERVICE_VERSION: version("dragoman")}
         )

@@ -110,7 +110,7 @@ class _Server:
         self._open_calls = OpenCalls(settings.host_connections(), metrics)
         self._gate = Gate()
         self._health = Health()
-        metrics.watch_health(lambda: self._health.serving)
+        metrics.serving.set_function(lambda: self._health.serving)
         self._registry = ModelRegistry(metrics, self._health, settings.device, self._gate.open, settings.pivot_language)
         loader = Loader(settings, metrics, load)
         self._memory = residency_of(settings, metrics, self._registry, self._health, loader)
@@ -205,7 +205,7 @@ class _Server:
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
         """Report NOT_SERVING while a step stalls."""
-        self._metrics.watch_steps(lambda: max(self._registry.step_ages_s().values(), default=0.0))
+        self._metrics.step_age_seconds.set_function(lambda: max(self._registry.step_ages_s().values(), default=0.0))
         watchdog = Watchdog(
             self._registry.step_ages_s, self._settings.step_timeout_s, self._health.stall, self._metrics
         )

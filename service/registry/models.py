@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 import structlog
 
+from service.options import Priority
 from service.queue.mailbox import Mailbox
 from service.registry import allocator
 from service.registry.catalog import Catalog, ServedModel
@@ -50,14 +52,16 @@ class ModelRegistry:
         self._open = False
         self._stopping = False
         self.failed = asyncio.Event()
-        metrics.watch_queue(
-            lambda: sum(mailbox.queued_segments for mailbox in self._mailboxes()),
-            lambda: sum(mailbox.queued_source_tokens for mailbox in self._mailboxes()),
+        metrics.queue_segments.set_function(lambda: sum(each.queued_segments for each in self._mailboxes()))
+        metrics.queue_source_tokens.set_function(lambda: sum(each.queued_source_tokens for each in self._mailboxes()))
+        for priority in Priority:
+            gauge = metrics.queue_priority_source_tokens.labels(priority.name.lower())
+            gauge.set_function(partial(self._queued_source_tokens, priority))
+        metrics.drain_source_tokens_per_second.set_function(
+            lambda: sum(each.admission.drained_per_second or 0.0 for each in self._mailboxes())
         )
-        metrics.watch_backlog(
-            lambda priority: sum(mailbox.queued_source_tokens_of(priority) for mailbox in self._mailboxes()),
-            lambda: sum(mailbox.admission.drained_per_second or 0.0 for mailbox in self._mailboxes()),
-            lambda: max((mailbox.admission.backlog_s for mailbox in self._mailboxes()), default=0.0),
+        metrics.estimated_delay_seconds.set_function(
+            lambda: max((each.admission.backlog_s for each in self._mailboxes()), default=0.0)
         )
 
     @property
@@ -168,6 +172,9 @@ class ModelRegistry:
         """List those of the models in memory; for any thread, while models leave."""
         pipelines = [loaded.model.pipeline for loaded in self._models]
         return [pipeline.mailbox for pipeline in pipelines if pipeline is not None]
+
+    def _queued_source_tokens(self, priority: Priority) -> int:
+        return sum(mailbox.queued_source_tokens_of(priority) for mailbox in self._mailboxes())
 
     def _retire(self, loaded: LoadedModel) -> None:
         task = asyncio.create_task(self._end_when_idle(loaded))

@@ -20,7 +20,8 @@ def test_series_are_of_what_happened_between_two_pages() -> None:
     for slots in (2, 4):
         own.decode_batch_slots.observe(slots)
     own.target_tokens_total.inc(6)
-    metrics.watch_queue(lambda: 7.0, lambda: 70.0)
+    metrics.queue_segments.set_function(lambda: 7.0)
+    metrics.queue_source_tokens.set_function(lambda: 70.0)
     pages.append(Page(12.0, page_of(metrics)))
     series = server_series(pages, start_s=10.0)
     assert series["t_s"] == [0.0, 2.0]

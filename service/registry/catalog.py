@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from dragoman import language
 from dragoman.bundle import Manifest
@@ -39,6 +40,18 @@ class Pipeline(NamedTuple):
         self.intake.clear()
 
 
+class EngineHandle(Protocol):
+    """The engine of a model, as the server sees it."""
+
+    ended: Future[None]
+
+    def step_age_s(self) -> float:
+        """Measure how long its current step has been running; 0 where none does."""
+
+    def stop(self) -> None:
+        """End it, and give back what it holds; what is unfinished fails."""
+
+
 @dataclass(eq=False)
 class ServedModel:
     """One model: what it is, and what works for it while it is in memory; lives on the event loop.
@@ -47,6 +60,7 @@ class ServedModel:
         manifest: of its bundle.
         slots: of each thread of the engine: no segment may take more.
         pipeline: None while the model is not in memory.
+        engine: of the pipeline; None where there is none any more.
         cost_bytes: what it takes of the memory, or would take, see `model_cost`.
         leaving: it takes no new calls, since others wait for its memory.
         last_used_s: when a call last began or ended, on the clock of `time.monotonic`; 0 where none has.
@@ -55,6 +69,7 @@ class ServedModel:
     manifest: Manifest
     slots: int
     pipeline: Pipeline | None = None
+    engine: EngineHandle | None = None
     cost_bytes: int = 0
     leaving: bool = field(default=False, init=False)
     last_used_s: float = field(default=0.0, init=False)

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 import structlog
 
@@ -25,38 +24,10 @@ from service.text.translator import Limits, Translator
 _log = structlog.get_logger()
 
 
-class EngineHandle(Protocol):
-    """The engine as the server sees it."""
-
-    ended: Future[None]
-
-    def stop(self) -> None:
-        """End it, and give back what it holds; what is unfinished fails."""
-
-
-class LoadedModel(NamedTuple):
-    """One served model and the engine that runs it.
-
-    Attributes:
-        model: for the catalog.
-        engine: it runs, and ends when it is told to.
-        step_age_s: how long its current step has been running.
-    """
-
-    model: ServedModel
-    engine: EngineHandle
-    step_age_s: Callable[[], float] = lambda: 0.0
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self.model.manifest.name
-
-
 LOADED: Final = "loaded"
 FAILED: Final = "failed"
 
-Load = Callable[[Bundle, Settings, Metrics, asyncio.AbstractEventLoop], LoadedModel]
+Load = Callable[[Bundle, Settings, Metrics, asyncio.AbstractEventLoop], ServedModel]
 
 
 def load(
@@ -66,7 +37,7 @@ def load(
     loop: asyncio.AbstractEventLoop,
     *,
     take: Callable[[Bundle], Graphs | None] = lambda bundle: None,
-) -> LoadedModel:
+) -> ServedModel:
     """Load a bundle, check that it decodes each sentence in its own way, and start its engine; takes seconds.
 
     Args:
@@ -116,8 +87,7 @@ def load(
         limit_bytes=settings.result_cache_mb * MEGABYTE,
         coalesce=settings.coalesce,
     )
-    model = ServedModel(bundle.manifest, slots, Pipeline(translator, mailbox, intake))
-    return LoadedModel(model, engine, engine.step_age_s)
+    return ServedModel(bundle.manifest, slots, Pipeline(translator, mailbox, intake), engine)
 
 
 class Loader:
@@ -128,7 +98,7 @@ class Loader:
         self._metrics = metrics
         self._load = load
 
-    async def load(self, bundle: Bundle, cost: Cost) -> LoadedModel:
+    async def load(self, bundle: Bundle, cost: Cost) -> ServedModel:
         """Load a bundle; the model knows its cost then.
 
         Args:
@@ -147,11 +117,11 @@ class Loader:
         outcomes.labels(bundle.manifest.name, LOADED).inc()
         return loaded
 
-    def _loaded(self, bundle: Bundle, cost: Cost, loop: asyncio.AbstractEventLoop) -> LoadedModel:
+    def _loaded(self, bundle: Bundle, cost: Cost, loop: asyncio.AbstractEventLoop) -> ServedModel:
         before_bytes = anonymous_bytes()
         try:
             loaded = self._load(_checked(bundle), self._settings, self._metrics, loop)
-            loaded.model.cost_bytes = cost.corrected(anonymous_bytes() - before_bytes).total_bytes
+            loaded.cost_bytes = cost.corrected(anonymous_bytes() - before_bytes).total_bytes
             return loaded
         except Exception as error:  # of the runtime, whose exceptions share no base class of its own
             why = in_one_line(error)

@@ -11,9 +11,8 @@ import structlog
 from service.options import Priority
 from service.queue.mailbox import Mailbox
 from service.registry import allocator
-from service.registry.catalog import Catalog, ServedModel
+from service.registry.catalog import Catalog, EngineHandle, ServedModel
 from service.registry.health import Health
-from service.registry.loading import LoadedModel
 from service.telemetry.metrics import Metrics
 
 _LOOK_S: Final = 0.05  # between two looks whether anybody still needs an engine that is to go
@@ -44,7 +43,7 @@ class ModelRegistry:
         self._pivot_language = pivot_language
         # These two are replaced, never changed: the metrics' thread reads them.
         self._served: tuple[ServedModel, ...] = ()
-        self._models: tuple[LoadedModel, ...] = ()
+        self._models: tuple[ServedModel, ...] = ()
         self._retiring: set[asyncio.Task[None]] = set()
         self._ending: list[ServedModel] = []
         # One thread: it has let go of the engine that it stopped before it hands the memory of it back.
@@ -77,7 +76,7 @@ class ModelRegistry:
     @property
     def in_memory(self) -> list[ServedModel]:
         """Those that take memory: served ones, and those that finish what runs on them or are just being ended."""
-        return [*(loaded.model for loaded in self._models), *self._ending]
+        return [*self._models, *self._ending]
 
     @property
     def ending(self) -> frozenset[ServedModel]:
@@ -90,7 +89,7 @@ class ModelRegistry:
 
     def step_ages_s(self) -> dict[str, float]:
         """Measure how long the current step of each model has been running; for any thread."""
-        return {loaded.name: loaded.step_age_s() for loaded in self._models}
+        return {model.name: engine.step_age_s() for model in self._models if (engine := model.engine) is not None}
 
     def open(self) -> None:
         """Have calls choose among the models, from now on at every change."""
@@ -101,20 +100,21 @@ class ModelRegistry:
         """Leave calls alone from now on."""
         self._open = False
 
-    def put(self, loaded: LoadedModel, *, is_new: bool = True) -> None:
-        """Take a model that was loaded.
+    def put(self, model: ServedModel, *, is_new: bool = True) -> None:
+        """Take a model that was loaded, and runs.
 
         Args:
-            loaded: it runs.
             is_new: serve it in place of another of its name, which finishes what runs on it and goes. Else it is one of
                 those that are served; where it was withdrawn or replaced meanwhile, it goes.
         """
-        asyncio.wrap_future(loaded.engine.ended).add_done_callback(lambda ended: self._note_end(loaded, ended))
-        self._models = (*self._models, loaded)
+        engine = model.engine
+        assert engine is not None, "it runs"
+        asyncio.wrap_future(engine.ended).add_done_callback(lambda ended: self._note_end(model, engine, ended))
+        self._models = (*self._models, model)
         if is_new:
-            self.offer(loaded.model)
-        elif loaded.model not in self._served:
-            for late in self._leave([loaded.model]):
+            self.offer(model)
+        elif model not in self._served:
+            for late in self._leave([model]):
                 self._retire(late)
         self._tell_memory()
 
@@ -128,24 +128,23 @@ class ModelRegistry:
 
     async def unload(self, model: ServedModel) -> None:
         """Take a model that no call needs out of the memory, and wait until that is free; it is served all the same."""
-        [loaded] = self._leave([model])
-        await self._end(loaded)
-        del loaded  # the last reference: what was its memory is free from here on
+        self._leave([model])
+        await self._end(model)
         await self._give_back(model)
 
     async def stop(self) -> None:
         """End all engines; what runs on them fails."""
         self._stopping = True
         await asyncio.gather(*self._retiring)
-        for loaded in self._models:
-            await self._end(loaded)
+        for model in self._models:
+            await self._end(model)
 
     def _exchange(self, name: str, *new: ServedModel) -> None:
         """Serve these in place of what has this name."""
         old = [model for model in self._served if model.name == name]
         self._switch((*(model for model in self._served if model not in old), *new))
-        for loaded in self._leave(old):
-            self._retire(loaded)
+        for model in self._leave(old):
+            self._retire(model)
 
     def _switch(self, models: tuple[ServedModel, ...]) -> None:
         for name in set(self.names) - {model.name for model in models}:
@@ -157,27 +156,27 @@ class ModelRegistry:
             self._show(Catalog(models, self._pivot_language))
             self._health.serve(self.names)
 
-    def _leave(self, models: Collection[ServedModel]) -> list[LoadedModel]:
+    def _leave(self, models: Collection[ServedModel]) -> list[ServedModel]:
         """Count models no more among those that are served and in memory; gives those that were."""
-        leaving = [loaded for loaded in self._models if loaded.model in models]
-        self._models = tuple(loaded for loaded in self._models if loaded not in leaving)
-        self._ending += [loaded.model for loaded in leaving]
+        leaving = [model for model in self._models if model in models]
+        self._models = tuple(model for model in self._models if model not in leaving)
+        self._ending += leaving
         self._tell_memory()
         return leaving
 
     def _tell_memory(self) -> None:
-        self._metrics.tell_memory({loaded.name: loaded.model.cost_bytes for loaded in self._models})
+        self._metrics.tell_memory({model.name: model.cost_bytes for model in self._models})
 
     def _mailboxes(self) -> list[Mailbox]:
         """List those of the models in memory; for any thread, while models leave."""
-        pipelines = [loaded.model.pipeline for loaded in self._models]
+        pipelines = [model.pipeline for model in self._models]
         return [pipeline.mailbox for pipeline in pipelines if pipeline is not None]
 
     def _queued_source_tokens(self, priority: Priority) -> int:
         return sum(mailbox.queued_source_tokens_of(priority) for mailbox in self._mailboxes())
 
-    def _retire(self, loaded: LoadedModel) -> None:
-        task = asyncio.create_task(self._end_when_idle(loaded))
+    def _retire(self, model: ServedModel) -> None:
+        task = asyncio.create_task(self._end_when_idle(model))
         self._retiring.add(task)
         self._metrics.retiring_models.inc()
         task.add_done_callback(self._retired)
@@ -186,27 +185,28 @@ class ModelRegistry:
         self._retiring.discard(task)
         self._metrics.retiring_models.dec()
 
-    async def _end_when_idle(self, loaded: LoadedModel) -> None:
-        while loaded.model.busy and not self._stopping:
+    async def _end_when_idle(self, model: ServedModel) -> None:
+        while model.busy and not self._stopping:
             await asyncio.sleep(_LOOK_S)
-        await self._end(loaded)
-        _log.info("retired", model=loaded.name)
-        model = loaded.model
-        del loaded  # the last reference: what was its memory is free from here on
+        await self._end(model)
+        _log.info("retired", model=model.name)
         await self._give_back(model)
 
-    def _note_end(self, loaded: LoadedModel, ended: "asyncio.Future[None]") -> None:
+    def _note_end(self, model: ServedModel, engine: EngineHandle, ended: "asyncio.Future[None]") -> None:
         error = ended.exception()
-        serving = loaded in self._models
+        serving = model in self._models and model.engine is engine
         if error is None and (self._stopping or not serving):
             return
-        _log.error("an engine ended", model=loaded.name, error=type(error).__name__)
+        _log.error("an engine ended", model=model.name, error=type(error).__name__)
         if serving:
             self.failed.set()
 
-    async def _end(self, loaded: LoadedModel) -> None:
-        loaded.model.close()
-        await asyncio.get_running_loop().run_in_executor(self._stopper, loaded.engine.stop)
+    async def _end(self, model: ServedModel) -> None:
+        """End the engine of a model, and forget it: what was its memory is free then."""
+        model.close()
+        engine, model.engine = model.engine, None
+        assert engine is not None, "it is ended once"
+        await asyncio.get_running_loop().run_in_executor(self._stopper, engine.stop)
 
     async def _give_back(self, model: ServedModel) -> None:
         """Hand to the system what was the memory of a model."""

@@ -15,9 +15,13 @@ def intake_of(mailbox: Mailbox, *, shares: bool = False) -> Intake:
 class Engine:
     """Ends when it is told to, or fails when the test wants it to."""
 
-    def __init__(self) -> None:
+    def __init__(self, age_s: float = 0.0) -> None:
+        self._age_s = age_s
         self.ended: Future[None] = Future()
         self.ended.set_running_or_notify_cancel()
+
+    def step_age_s(self) -> float:
+        return self._age_s
 
     def stop(self) -> None:
         if not self.ended.done():

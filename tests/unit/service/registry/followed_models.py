@@ -12,7 +12,7 @@ from dragoman.tokenizer import Tokenizer
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Pipeline, ServedModel
 from service.registry.health import Health, name_of
-from service.registry.loading import LoadedModel, Loader
+from service.registry.loading import Loader
 from service.registry.models import ModelRegistry
 from service.registry.reloading import ModelReloader
 from service.registry.residency import residency_of
@@ -40,7 +40,7 @@ class FollowedModels:
         self.loads: list[str] = []
         self.unloadable: set[str] = set()
 
-    def _load(self, bundle: Bundle, *_: object) -> LoadedModel:
+    def _load(self, bundle: Bundle, *_: object) -> ServedModel:
         content = (bundle.path / "encoder.onnx").read_text()
         self.loads.append(f"{bundle.manifest.name} {content}")
         if content in self.unloadable:
@@ -49,9 +49,7 @@ class FollowedModels:
             raise RuntimeError(f"planted\nin {content}")
         mailbox = Mailbox(9)
         translator = Translator(bundle.manifest, self._tokenizer)
-        return LoadedModel(
-            ServedModel(bundle.manifest, 32, Pipeline(translator, mailbox, intake_of(mailbox))), Engine()
-        )
+        return ServedModel(bundle.manifest, 32, Pipeline(translator, mailbox, intake_of(mailbox)), Engine())
 
     def write_at_once(self, folder: str, name: str, **files: str) -> None:
         """Writes a bundle elsewhere and moves it in, so that nobody sees half of it; some files are as given."""

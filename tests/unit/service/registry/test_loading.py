@@ -29,18 +29,18 @@ async def test_a_model_decodes_and_takes_all_it_holds_with_it(int8: Synthetic) -
     loaded = await asyncio.to_thread(load, int8.bundle, Settings(threads=2, slots=3), metrics, loop)
     ended = asyncio.Event()
     segment = Segment([5, 6, 7, 2], MAX_TARGET_TOKENS, on_progress=lambda segment: segment.finished and ended.set())
-    loaded.model.in_memory().intake.submit([segment])
+    loaded.in_memory().intake.submit([segment])
     await asyncio.wait_for(ended.wait(), PATIENCE_S)
     held = gauges(metrics)
     manifest = int8.bundle.manifest
     numbers = manifest.decoder_layers * 2 * manifest.attention_width * (MAX_TARGET_TOKENS + MAX_SOURCE_TOKENS)
     assert (held["slots"], held["kv_cache_bytes"]) == (6, 6 * numbers)
-    assert loaded.model.slots == 3
+    assert loaded.slots == 3
     assert held["encoder_memory_cache_bytes"]
     assert held["result_cache_bytes"]
-    while loaded.model.busy:
+    while loaded.busy:
         await asyncio.sleep(0.001)
-    loaded.model.close()
+    loaded.close()
     for _ in range(2):  # a second time nothing happens
         await asyncio.to_thread(loaded.engine.stop)
     assert gauges(metrics) == dict.fromkeys(GAUGES, 0)
@@ -63,7 +63,7 @@ async def test_what_is_on_its_way_to_a_closed_model_fails(int8: Synthetic) -> No
     loaded = await asyncio.to_thread(load, bundle, settings, Metrics(), asyncio.get_running_loop())
     await asyncio.to_thread(loaded.engine.stop)
     with pytest.raises(InternalError):
-        loaded.model.in_memory().intake.submit([Segment([2], 4)])
+        loaded.in_memory().intake.submit([Segment([2], 4)])
 
 
 @pytest.mark.parametrize("name", ["encoder.onnx", "decoder.onnx", "weights.bin", "tokenizer.model"])

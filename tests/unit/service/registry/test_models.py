@@ -11,7 +11,6 @@ from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Catalog, Pipeline, ServedModel
 from service.registry.health import Health, name_of
-from service.registry.loading import LoadedModel
 from service.registry.models import ModelRegistry
 from service.telemetry.metrics import Metrics
 from service.text.translator import Translator
@@ -38,13 +37,12 @@ class PlayedRegistry:
         self.catalogs: list[Catalog] = []
         self.registry = ModelRegistry(self.metrics, self.health, "cpu", self.catalogs.append)
 
-    def model(self, name: str = "en-de", age_s: float = 0.0) -> tuple[LoadedModel, Engine]:
+    def model(self, name: str = "en-de", age_s: float = 0.0) -> tuple[ServedModel, Engine]:
         manifest = self._manifest.model_copy(update={"name": name})
         mailbox = Mailbox(100)
         mailbox.register_worker()
-        model = ServedModel(manifest, 32, Pipeline(Translator(manifest, self._tokenizer), mailbox, intake_of(mailbox)))
-        engine = Engine()
-        return LoadedModel(model, engine, lambda: age_s), engine
+        engine, pipeline = Engine(age_s), Pipeline(Translator(manifest, self._tokenizer), mailbox, intake_of(mailbox))
+        return ServedModel(manifest, 32, pipeline, engine), engine
 
     def serves(self, name: str) -> bool:
         return self.health.is_serving(name) is True
@@ -66,17 +64,17 @@ async def test_nothing_is_shown_before_all_is_there(played: PlayedRegistry) -> N
     assert not played.serves("")
     played.registry.open()
     [catalog] = played.catalogs
-    assert list(catalog) == [second.model, first.model]
+    assert list(catalog) == [second, first]
     assert all(map(played.serves, ["", SERVICE, name_of("en-de"), name_of("de-en")]))
 
 
 async def test_a_model_takes_the_place_of_that_of_its_name_whose_engine_ends(played: PlayedRegistry) -> None:
     (old, old_engine), (new, new_engine) = played.model(), played.model()
-    mailbox = old.model.pipeline.mailbox
+    mailbox = old.pipeline.mailbox
     played.registry.put(old)
     played.registry.open()
     played.registry.put(new)
-    assert list(played.catalogs[-1]) == [new.model]
+    assert list(played.catalogs[-1]) == [new]
     await until(lambda: old_engine.stopped)
     await until(lambda: played.value("retiring_models") == 0)
     with pytest.raises(DrainingError):
@@ -89,17 +87,17 @@ async def test_an_engine_goes_when_nobody_needs_it_any_more(played: PlayedRegist
     (old, engine), (new, _) = played.model(), played.model()
     played.registry.put(old)
     played.registry.open()
-    with old.model.held():
+    with old.held():
         played.registry.put(new)
         assert played.value("retiring_models") == 1
         await asyncio.sleep(0)  # the call that has chosen the old model now brings its segment
         segment = Decode([2], 4)
-        old.model.pipeline.mailbox.submit([segment])
-    [taken] = old.model.pipeline.mailbox.take(0, 1, wait=False)
-    assert (taken, old.model.busy, engine.stopped) == (segment, True, False)
+        old.pipeline.mailbox.submit([segment])
+    [taken] = old.pipeline.mailbox.take(0, 1, wait=False)
+    assert (taken, old.busy, engine.stopped) == (segment, True, False)
     segment.finish(FinishReason.EOS, 0.0)
-    old.model.pipeline.mailbox.deliver([segment])
-    assert not old.model.busy
+    old.pipeline.mailbox.deliver([segment])
+    assert not old.busy
     await until(lambda: engine.stopped)
 
 
@@ -112,7 +110,7 @@ async def test_a_model_that_is_withdrawn_leaves_the_catalog_health_and_metrics(p
     assert played.value("model_info", **labels) == 1
     played.registry.withdraw("en-de")
     assert played.registry.names == ["de-en"]
-    assert list(played.catalogs[-1]) == [staying.model]
+    assert list(played.catalogs[-1]) == [staying]
     assert played.value("model_info", **labels) is None
     assert played.serves("")
     assert not played.serves(name_of("en-de"))
@@ -123,7 +121,7 @@ async def test_the_queues_and_steps_of_all_that_are_served_are_measured(played: 
     (first, _), (second, _) = played.model("en-de", 1.0), played.model("de-en", 2.0)
     for loaded in (first, second):
         played.registry.put(loaded)
-        loaded.model.pipeline.mailbox.submit([Decode([5, 2], 4)])
+        loaded.pipeline.mailbox.submit([Decode([5, 2], 4)])
     assert (played.value("queue_segments"), played.value("queue_source_tokens")) == (2, 4)
     assert played.registry.step_ages_s() == {"en-de": 1.0, "de-en": 2.0}
 
@@ -134,7 +132,7 @@ async def test_rates_of_models_add_up_and_the_longest_delay_counts(played: Playe
         played.registry.put(loaded)
     assert (played.value("drain_source_tokens_per_second"), played.value("estimated_delay_seconds")) == (0, 0)
     for loaded, per_second, delay_s in ((first, 10.0, 2.0), (second, 5.0, 6.0)):
-        loaded.model.pipeline.mailbox.admission = Measured(per_second, delay_s)
+        loaded.pipeline.mailbox.admission = Measured(per_second, delay_s)
     assert played.value("drain_source_tokens_per_second") == 15
     assert played.value("estimated_delay_seconds") == 6
 
@@ -143,7 +141,7 @@ async def test_an_engine_that_fails_is_the_end_of_the_server_if_it_serves(played
     (old, old_engine), (new, new_engine) = played.model(), played.model()
     played.registry.put(old)
     played.registry.open()
-    with capture_logs() as log, old.model.held():
+    with capture_logs() as log, old.held():
         played.registry.put(new)
         old_engine.ended.set_exception(RuntimeError("planted"))
         await until(lambda: any(entry["event"] == "an engine ended" for entry in log))
@@ -164,7 +162,7 @@ async def test_at_the_end_all_engines_are_stopped_in_use_or_not(played: PlayedRe
     (old, old_engine), (new, new_engine) = played.model(), played.model()
     played.registry.put(old)
     played.registry.open()
-    with old.model.held():
+    with old.held():
         played.registry.put(new)
         played.registry.close()
         await asyncio.wait_for(played.registry.stop(), PATIENCE_S)

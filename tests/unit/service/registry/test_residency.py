@@ -11,7 +11,7 @@ from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, DrainingError
 from plugins.swap.model_memory import ModelMemory
 from service import plugins
-from service.registry.loading import LoadedModel
+from service.registry.catalog import ServedModel
 from service.registry.residency import Residency
 from service.settings import SettingsError
 from tests.unit.service.played_engine import until
@@ -59,7 +59,7 @@ class HeldLoads(FollowedModels):
 
     go_on = threading.Event()
 
-    def _load(self, bundle: Bundle, *others: object) -> LoadedModel:
+    def _load(self, bundle: Bundle, *others: object) -> ServedModel:
         loaded = super()._load(bundle, *others)
         assert self.go_on.wait(PATIENCE_S)
         return loaded

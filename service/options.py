@@ -1,7 +1,6 @@
 """What a call asks of the translation of all its texts, and for whom."""
 
 import enum
-import secrets
 from typing import Final, NamedTuple
 
 from service.terms import Terms
@@ -41,25 +40,6 @@ class Sampling(NamedTuple):
     top_k: int = 0
     top_p: float = DEFAULT_TOP_P
     segment: int = 0
-
-    @classmethod
-    def of(
-        cls, *, seed: int | None, temperature: float | None = None, top_k: int = 0, top_p: float | None = None
-    ) -> "Sampling":
-        """Fill in what was left open.
-
-        Args:
-            seed: None: one is drawn.
-            temperature: None: the default.
-            top_k: 0: all.
-            top_p: None: all.
-        """
-        return cls(
-            seed=secrets.randbits(SEED_BITS) if seed is None else seed,
-            temperature=DEFAULT_TEMPERATURE if temperature is None else temperature,
-            top_k=top_k,
-            top_p=DEFAULT_TOP_P if top_p is None else top_p,
-        )
 
 
 class Decoding(NamedTuple):
@@ -130,16 +110,6 @@ class Decoding(NamedTuple):
             tokens: how many they are, from 1: the end-of-sentence token counts, and those that it has to begin with.
         """
         return float(log_probability / tokens**self.length_penalty)
-
-
-def beam_size_of(asked: int, alternatives: int, default: int) -> int:
-    """Choose the size of a beam: where none is asked for, the default one, or as many as alternatives are wanted.
-
-    Args:
-        asked: 0: none.
-        default: of the server, from 1.
-    """
-    return asked or max(default, alternatives)
 
 
 DEFAULT_DECODING: Final = Decoding()

@@ -1,9 +1,21 @@
 """The options of a valid request, as the engine and the texts know them."""
 
+import secrets
 from typing import Final
 
 from dragoman.v1 import translation_pb2 as pb
-from service.options import DEFAULT_LENGTH_PENALTY, SCORING, Decoding, Priority, RequestOptions, Sampling, XmlTags
+from service.options import (
+    DEFAULT_LENGTH_PENALTY,
+    DEFAULT_TEMPERATURE,
+    DEFAULT_TOP_P,
+    SCORING,
+    SEED_BITS,
+    Decoding,
+    Priority,
+    RequestOptions,
+    Sampling,
+    XmlTags,
+)
 from service.registry.catalog import Choice
 from service.terms import Terms
 from service.text.pair import Pair
@@ -73,11 +85,11 @@ def sampling_of(options: pb.TranslateOptions) -> Sampling | None:
     if not options.HasField("sampling"):
         return None
     asked = options.sampling
-    return Sampling.of(
-        seed=asked.seed if asked.HasField("seed") else None,
-        temperature=asked.temperature if asked.HasField("temperature") else None,
+    return Sampling(
+        seed=asked.seed if asked.HasField("seed") else secrets.randbits(SEED_BITS),
+        temperature=asked.temperature if asked.HasField("temperature") else DEFAULT_TEMPERATURE,
         top_k=asked.top_k,
-        top_p=asked.top_p if asked.HasField("top_p") else None,
+        top_p=asked.top_p if asked.HasField("top_p") else DEFAULT_TOP_P,
     )
 
 

@@ -1,4 +1,4 @@
-"""The fields of a request against the limits: all that is wrong with it at once."""
+"""The fields of a request against the limits: one InvalidRequestError names all that is wrong with them."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from service.handlers.asked_terms import bad_terms, terms_of
 from service.handlers.options import options_of, sampling_of, scoring_options_of
 from service.handlers.route import Route
 from service.handlers.spoken import spoken_of
-from service.options import MAX_BEAM_SIZE, beam_size_of
+from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog, Choice, ServedModel
 from service.registry.glossaries import Glossaries
 from service.settings import Settings
@@ -89,7 +89,6 @@ def route(
         violations: that were found before.
 
     Raises:
-        InvalidRequestError: at least one field is out of range; names all of them.
         UnknownModelError: no model has the given name.
         UnknownLanguagePairError: no model translates between the given languages.
         UnknownGlossaryError: no stored glossary has a given name.
@@ -115,7 +114,7 @@ def route(
             asked,
             chosen,
             max_target_tokens=max_target_tokens,
-            beam_size=beam_size_of(options.beam_size, options.alternatives, 1 if sampling else settings.beam_size),
+            beam_size=options.beam_size or max(1 if sampling else settings.beam_size, options.alternatives),
             sampling=sampling,
             prefix_ids=translator.prefix_ids(options.target_prefix) if translator else (),
             terms=terms_of(options, chosen, glossaries, prefix),
@@ -127,7 +126,6 @@ def scoring_route(request: pb.ScoreTextRequest, catalog: Catalog, settings: Sett
     """Check a request for scores, and work out its route. Whether a pair can be scored shows later.
 
     Raises:
-        InvalidRequestError: at least one field is out of range; names all of them.
         UnknownModelError: no model has the given name.
         UnknownLanguagePairError: no model translates between the given languages by itself.
     """
@@ -149,9 +147,6 @@ def check_texts(request: pb.TranslateTextRequest, settings: Settings, *, one_ans
 
     Args:
         one_answer: whether all translations are to fit one message.
-
-    Raises:
-        InvalidRequestError: at least one field is out of range; names all of them.
     """
     violations = _texts(request, settings, one_answer=one_answer)
     if request.request_id:
@@ -168,29 +163,18 @@ def check_undetected(
     Args:
         source: one of the languages from which it can be translated.
         one_answer: whether all translations are to fit one message.
-
-    Raises:
-        InvalidRequestError: at least one field is out of range; names all of them.
     """
     _, violations = _choose(request, source, catalog, _texts(request, settings, one_answer=one_answer))
     raise_if_any(violations)
 
 
 def check_detection(request: pb.DetectLanguageRequest, settings: Settings) -> None:
-    """Check a request for the languages of texts.
-
-    Raises:
-        InvalidRequestError: at least one field is out of range; names all of them.
-    """
+    """Check a request for the languages of texts."""
     raise_if_any([*_count(request.contents, settings), *_mime_type(request), *_request_id(request)])
 
 
 def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) -> None:
-    """Check a further message of a batch.
-
-    Raises:
-        InvalidRequestError: it has another config, or too many texts or none.
-    """
+    """Check a further message of a batch."""
     violations = []
     if request.HasField("config"):
         violations.append(FieldViolation("config", "must be set in the first message only"))
@@ -198,11 +182,7 @@ def check_contents(request: pb.BatchTranslateTextRequest, settings: Settings) ->
 
 
 def check_page(request: pb.ListModelsRequest | pb.ListGlossariesRequest) -> None:
-    """Check a request for a page of a list; any token is one, since it only says where to go on.
-
-    Raises:
-        InvalidRequestError: its size is negative.
-    """
+    """Check a request for a page of a list; any token is one, since it only says where to go on."""
     if request.page_size < 0:
         raise invalid([FieldViolation("page_size", f"must not be negative, is {request.page_size}")])
 

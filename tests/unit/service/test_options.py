@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.options import DEFAULT_DECODING, Decoding, Sampling, beam_size_of
+from service.options import DEFAULT_DECODING, Decoding, Sampling
 
 SIZES = st.integers(1, 16)
 PENALTIES = st.floats(-10, 10)
@@ -29,25 +29,9 @@ def test_what_a_beam_finds_anyway_makes_no_other_decode(size: int, penalty: floa
     assert Decoding.of(beam_size=size, length_penalty=penalty, alternatives=2).alternatives == 2
 
 
-@pytest.mark.parametrize(
-    ("asked", "alternatives", "default", "size"),
-    [(0, 0, 1, 1), (0, 0, 4, 4), (0, 3, 1, 3), (0, 3, 4, 4), (0, 5, 4, 5), (1, 1, 4, 1), (8, 0, 4, 8), (8, 2, 1, 8)],
-)
-def test_the_beam_is_as_wide_as_asked_for_or_as_needed(asked: int, alternatives: int, default: int, size: int) -> None:
-    assert beam_size_of(asked, alternatives, default) == size
-
-
 @pytest.mark.parametrize(("penalty", "score"), [(1.0, -2.0), (0.0, -8.0), (2.0, -0.5), (-1.0, -32.0)])
 def test_a_score_is_a_log_probability_by_a_power_of_the_length(penalty: float, score: float) -> None:
     assert Decoding(beam_size=2, length_penalty=penalty).score(-8.0, 4) == score
-
-
-def test_what_is_left_open_of_draws_is_filled_in() -> None:
-    assert Sampling.of(seed=0) == Sampling(0, temperature=1.0, top_k=0, top_p=1.0)
-    assert Sampling.of(seed=3, temperature=0.5, top_k=4, top_p=0.25) == Sampling(3, 0.5, 4, 0.25)
-    seeds = {Sampling.of(seed=None).seed for _ in range(20)}
-    assert len(seeds) > 10
-    assert all(0 <= seed < 2**32 for seed in seeds)
 
 
 def test_a_greedy_decode_may_be_drawn() -> None:

@@ -175,6 +175,30 @@ class Decode:
         given = min(len(self.target_ids), len(self.prefix_ids))
         return len(self.target_ids) - given + (self.finish_reason is FinishReason.EOS)
 
+    @property
+    def engine_s(self) -> float:
+        """Seconds from its being taken by an engine thread to its end; 0 where there are no such times."""
+        return 0.0 if self.admitted_s is None or self.finished_s is None else self.finished_s - self.admitted_s
+
+    @property
+    def best(self) -> Sequence[Hypothesis]:
+        """Its best translations once it has ended without an error, its own first; at least that one."""
+        if self.hypotheses:
+            return self.hypotheses
+        assert self.finish_reason is not None, "it has not ended, or failed"
+        # One that was withdrawn may have no token.
+        tokens = max(1, self.decoded_tokens + len(self.start_ids[1:]))
+        return (
+            Hypothesis(
+                self.target_ids,
+                self.log_probability,
+                self.decoding.score(self.log_probability, tokens),
+                self.finish_reason,
+                self.decoded_tokens,
+                tuple(self.attention),
+            ),
+        )
+
     def finish(self, reason: FinishReason, now_s: float) -> None:
         """End it, by the model, its limit or the caller."""
         self.finish_reason = reason

@@ -26,6 +26,11 @@ class LruStore(Generic[K, V]):
         self._entries.move_to_end(key)
         return entry[0]
 
+    def clear(self) -> None:
+        """Forget all values."""
+        self._entries.clear()
+        self.size_bytes = 0
+
     def put(self, key: K, value: V, size_bytes: int) -> int:
         """Keep a value as the most recently used, unless it alone is above the limit.
 

@@ -2,13 +2,11 @@
 
 import dataclasses
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from dragoman.errors import DragomanError
-from service.constraints import Constraints
-from service.decode import Attention, Decode, DecodeStatus, FinishReason, Hypothesis
+from service.decode import Decode, DecodeStatus
 from service.options import RequestOptions
 
 
@@ -36,7 +34,6 @@ class Times(NamedTuple):
     finished_s: float | None
 
 
-_NOT_SUBMITTED: Final = Decode([], 0)
 _DEFAULT_OPTIONS: Final = RequestOptions()
 
 
@@ -51,58 +48,26 @@ class Segment:
     Times are of `time.monotonic`, in seconds; none is before the submission.
 
     Attributes:
-        source_ids: with the end-of-sentence id; not empty.
-        max_target_tokens: at which it ends with LENGTH.
+        decode: what is asked of the engine, and what becomes of it; once it is submitted, perhaps that of an identical
+            segment.
         options: what its call asks for.
-        text_bytes: see :class:`Decode`.
-        start_ids: see :class:`Decode`.
-        prefix_ids: see :class:`Decode`.
-        constraints: see :class:`Decode`.
-        scored_ids: see :class:`Decode`.
-        marks: tokens of `source_ids` that are none of the text: the end of the sentence, and marks of languages.
+        marks: source tokens that are none of the text: the end of the sentence, and marks of languages.
         on_progress: called on the event loop when it has finished, and after every token where the options want deltas;
             not after it was withdrawn.
-        decode: what becomes of it.
         origin: where its result comes from.
         submitted_s: when it was submitted; None: it was not.
         cancel_requested: whether it was withdrawn.
         finished: whether it has ended.
     """
 
-    source_ids: list[int]
-    max_target_tokens: int
+    decode: Decode
     options: RequestOptions = _DEFAULT_OPTIONS
-    text_bytes: int = 0
-    start_ids: tuple[int, ...] = ()
-    prefix_ids: tuple[int, ...] = ()
-    constraints: Constraints | None = None
-    scored_ids: tuple[int, ...] = ()
     marks: int = 1
     on_progress: Callable[["Segment"], None] = _ignore
-    decode: Decode = _NOT_SUBMITTED
     origin: Origin = Origin.DECODED
     submitted_s: float | None = None
     cancel_requested: bool = False
     finished: bool = False
-
-    def new_decode(self, on_progress: Callable[[Decode], None] = lambda decode: None) -> Decode:
-        """Make a decode that gives all that this segment asks for."""
-        options = self.options
-        return Decode(
-            self.source_ids,
-            self.max_target_tokens,
-            deadline_s=options.deadline_s,
-            wants_deltas=options.wants_deltas,
-            on_progress=on_progress,
-            decoding=options.decoding,
-            client=options.client,
-            priority=options.priority,
-            text_bytes=self.text_bytes,
-            start_ids=self.start_ids,
-            prefix_ids=self.prefix_ids,
-            constraints=self.constraints,
-            scored_ids=self.scored_ids,
-        )
 
     def leave(self, now_s: float) -> None:
         """End it as it is, by its deadline or because it was withdrawn, while its decode may go on for others."""
@@ -119,54 +84,9 @@ class Segment:
         self.finished = True
 
     @property
-    def cost(self) -> int:
-        """What its decode counts for in the queue, see :class:`Decode`."""
-        return (len(self.source_ids) + len(self.scored_ids)) * self.options.decoding.beam_size
-
-    @property
     def source_tokens(self) -> int:
         """Tokens of its text."""
-        return len(self.source_ids) - self.marks
-
-    @property
-    def target_ids(self) -> list[int]:
-        """Its translation so far, without the end-of-sentence id; not to be written to."""
-        return self.decode.target_ids
-
-    @property
-    def decoded_tokens(self) -> int:
-        """Target tokens so far, the end-of-sentence token counted."""
-        return self.decode.decoded_tokens
-
-    @property
-    def log_probability(self) -> float:
-        """See :class:`Decode`."""
-        return self.decode.log_probability
-
-    @property
-    def attention(self) -> Sequence[Attention]:
-        """See :class:`Decode`."""
-        return self.decode.attention
-
-    @property
-    def token_log_probabilities(self) -> Sequence[float]:
-        """See :class:`Decode`."""
-        return self.decode.token_log_probabilities
-
-    @property
-    def hypotheses(self) -> Sequence[Hypothesis]:
-        """Its best translations once it has ended without an error, its own first; at least that one."""
-        return self.decode.hypotheses or (self._own_hypothesis(),)
-
-    @property
-    def finish_reason(self) -> FinishReason | None:
-        """Why it ended; None before that and where the engine failed."""
-        return self.decode.finish_reason
-
-    @property
-    def error(self) -> DragomanError | None:
-        """Why it failed; None if it did not."""
-        return self.decode.error
+        return len(self.decode.source_ids) - self.marks
 
     def times(self) -> Times:
         """Give the times of its decode as its own: none is earlier than its submission."""
@@ -175,19 +95,3 @@ class Segment:
         if since_s is None:
             return times
         return Times(*[None if time_s is None else max(time_s, since_s) for time_s in times])
-
-    def _own_hypothesis(self) -> Hypothesis:
-        """Make a hypothesis of its translation: of a decode that lists none."""
-        decode = self.decode
-        assert decode.finish_reason is not None, "it has not ended, or failed"
-        # One that was withdrawn may have no token.
-        tokens = max(1, decode.decoded_tokens + len(self.start_ids[1:]))
-        score = self.options.decoding.score(decode.log_probability, tokens)
-        return Hypothesis(
-            decode.target_ids,
-            decode.log_probability,
-            score,
-            decode.finish_reason,
-            decode.decoded_tokens,
-            tuple(decode.attention),
-        )

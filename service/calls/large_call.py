@@ -13,7 +13,7 @@ from service.calls.call import SLICE, Call, OpenText, Part
 from service.calls.leg import Leg, both
 from service.calls.text_worker import Read, Result, Text, TextWorker
 from service.calls.window import Window
-from service.queue.reservation import Reservation
+from service.queue.admission import Reservation
 from service.segment import Segment
 from service.telemetry.call_stats import CallStats
 from service.telemetry.metrics import Metrics
@@ -206,10 +206,11 @@ class LargeCall(Call):
         self._record.segments += len(together)
         while together:
             first = _first_of(together, leg.pipeline.intake.admission.portion_source_tokens)
+            text_bytes = sum([segment.decode.text_bytes for segment in first])  # now: shared decodes are of other texts
             await self._submit(leg, first)
             del together[: len(first)]
             if reservation is not None:
-                reservation.text_bytes -= sum([segment.text_bytes for segment in first])
+                reservation.text_bytes -= text_bytes
         for number, _, last, _ in portion:
             if last:
                 self._close(number)
@@ -320,7 +321,7 @@ def _first_of(segments: Sequence[Segment], source_tokens: int) -> list[Segment]:
     """Choose the first segments, as many as may be submitted at once: at least one."""
     part: list[Segment] = []
     for segment in segments[:SLICE]:
-        source_tokens -= segment.cost
+        source_tokens -= segment.decode.cost
         if part and source_tokens < 0:
             break
         part.append(segment)

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from dragoman.errors import DragomanError
@@ -12,10 +13,26 @@ from service.options import Priority, RequestOptions
 from service.queue import admission_rules as rules
 from service.queue.admission_rules import QueueLimits, Room, WaitEstimate
 from service.queue.fair_queue import QUANTUM, FairQueue, Load
-from service.queue.reservation import Reservation
 from service.queue.throughput import DecayingRatio, Throughput
 
 _MEMORY_BYTES: Final = 100_000  # of texts, by which is told how many tokens others have
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """Texts of a call that has been let in, and whose segments come portion by portion.
+
+    Attributes:
+        client: whose call it is.
+        priority: of the call.
+        text_bytes: of what has not come, in UTF-8.
+        slots: that each segment will take.
+    """
+
+    client: str
+    priority: Priority
+    text_bytes: int
+    slots: int
 
 
 class Admission:

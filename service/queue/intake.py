@@ -5,13 +5,14 @@ What is known is answered, what is on its way is shared, the rest is submitted.
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dragoman.errors import DeadlineExceededError, DragomanError
 from service.decode import Decode, DecodeStatus
+from service.options import RequestOptions
 from service.queue.mailbox import Mailbox, notify
-from service.queue.result_cache import Key, Result, ResultCache, engine_s
-from service.queue.single_flight import SharedDecode, SingleFlight
+from service.queue.result_cache import Key, Result, ResultCache
+from service.queue.shared_decode import SharedDecode
 from service.segment import Origin, Segment
 from service.telemetry.metrics import ModelMetrics
 
@@ -23,6 +24,7 @@ class Intake:
 
     Attributes:
         admission: of the mailbox; calls ask it first.
+        results: that are known.
     """
 
     def __init__(self, mailbox: Mailbox, metrics: ModelMetrics, *, limit_bytes: int, coalesce: bool) -> None:
@@ -33,20 +35,18 @@ class Intake:
             coalesce: whether identical segments are decoded once.
         """
         self.admission = mailbox.admission
+        self.results = ResultCache(limit_bytes, metrics)
         self._mailbox = mailbox
         self._metrics = metrics
-        self._results = ResultCache(limit_bytes, metrics)
-        self._decodes = SingleFlight(coalesce=coalesce)
-
-    @property
-    def results_bytes(self) -> int:
-        """Bytes of the results that are kept."""
-        return self._results.size_bytes
+        self._coalesce = coalesce
+        # Those that have not ended, by themselves and, where others may join, by what they give.
+        self._shared: dict[Decode, SharedDecode] = {}
+        self._joinable: dict[Key, SharedDecode] = {}
 
     @property
     def unfinished(self) -> int:
         """Decodes for which segments wait."""
-        return len(self._decodes)
+        return len(self._shared)
 
     def submit(self, segments: Sequence[Segment], *, let_in: bool = False) -> None:
         """Take all segments, or none; nobody is told of progress before this returns.
@@ -61,74 +61,75 @@ class Intake:
             DragomanError: the engine has failed.
         """
         known: list[tuple[Segment, Result]] = []
-        joining: list[tuple[Segment, SharedDecode]] = []
+        waiting: list[tuple[Segment, SharedDecode]] = []
         new: list[SharedDecode] = []
         joinable: dict[Key, SharedDecode] = {}  # of the new ones
         for segment in segments:
-            key = Key.of(segment)
-            if (result := self._results.find(key)) is not None:
+            key = Key.of(segment.decode)
+            if (result := self.results.get(key)) is not None:
                 known.append((segment, result))
                 continue
-            shared = self._decodes.find(key) or joinable.get(key)
-            if shared is not None:
-                segment.origin = Origin.COALESCED
-            else:
-                shared = SharedDecode(key, segment.new_decode(self._progressed))
+            shared = self._joinable.get(key) or joinable.get(key)
+            if shared is None:
+                shared = SharedDecode(key, segment, self._progressed)
                 new.append(shared)
-                if self._decodes.coalesce:
+                if self._coalesce:
                     joinable[key] = shared
-            joining.append((segment, shared))
+            waiting.append((segment, shared))
         if new:
-            self._launch(new, let_in=let_in)
+            self._mailbox.submit([shared.decode for shared in new], let_in=let_in)
         # What can fail has not: from here on the segments are ours.
-        if len(joining) > len(new):
-            self._promote(joining)
-            self._metrics.coalesced_segments_total.inc(len(joining) - len(new))
+        self._shared |= {shared.decode: shared for shared in new}
+        self._joinable |= joinable
         now_s = time.monotonic()
         for segment in segments:
             segment.submitted_s = now_s
-        for segment, shared in joining:
-            self._decodes.join(segment, shared)
+        for segment, shared in waiting:
+            if shared.segments:
+                self._promote(shared.decode, segment.options)
+            shared.join(segment)
+        if len(waiting) > len(new):
+            self._metrics.coalesced_segments_total.inc(len(waiting) - len(new))
         if known:
             self._answer(known, now_s)
-        self._results.count([result for _, result in known], [shared.key for shared in new])
+        self.results.count([result for _, result in known], [shared.key for shared in new])
 
     def cancel(self, segments: Iterable[Segment]) -> None:
         """Withdraw segments: `on_progress` is not called for them any more; a decode goes on while others wait."""
-        segments = list(segments)
+        now_s = time.monotonic()
+        left: dict[SharedDecode, None] = {}
         for segment in segments:
             segment.cancel_requested = True  # keeps the news of its end, if that is on its way, from the caller
-        abandoned = self._decodes.leave(segments, time.monotonic())
+            shared = self._shared.get(segment.decode)
+            if shared is not None:
+                shared.leave(segment, now_s)
+                left[shared] = None
+        abandoned = []
+        for shared in left:
+            if shared.segments:
+                shared.trim()
+            else:
+                self._forget(shared)
+                abandoned.append(shared.decode)
         if abandoned:
             self._mailbox.cancel(abandoned)
 
-    def clear(self) -> None:
-        """Forget all results."""
-        self._results.clear()
-
-    def _launch(self, new: Sequence[SharedDecode], *, let_in: bool = False, again: bool = False) -> None:
-        self._mailbox.submit([shared.decode for shared in new], let_in=let_in, again=again)
-        for shared in new:
-            self._decodes.add(shared)
-
-    def _promote(self, joining: Iterable[tuple[Segment, SharedDecode]]) -> None:
-        """Have decodes that wait take the turns of the segments that join them, where these come sooner."""
-        for segment, shared in joining:
-            decode, options = shared.decode, segment.options
-            same = options.client == decode.client and options.priority >= decode.priority
-            if decode.status is DecodeStatus.WAITING and not same:
-                self._mailbox.promote(decode, options.client, options.priority)
+    def _promote(self, decode: Decode, options: RequestOptions) -> None:
+        """Have a decode that waits take the turn of one who joins, where that comes sooner."""
+        same = options.client == decode.client and options.priority >= decode.priority
+        if decode.status is DecodeStatus.WAITING and not same:
+            self._mailbox.promote(decode, options.client, options.priority)
 
     def _answer(self, known: Sequence[tuple[Segment, Result]], now_s: float) -> None:
         """Finish segments whose results are here; their callers are told later, when they are ready to listen."""
         for segment, result in known:
+            result.end(segment.decode, now_s)
             segment.origin, segment.finished = Origin.CACHED, True
-            segment.decode = result.decode(segment, now_s)
         asyncio.get_running_loop().call_soon(notify, [segment for segment, _ in known])
 
     def _progressed(self, decode: Decode) -> None:
         """Pass on the news of a decode."""
-        shared = self._decodes.of(decode)
+        shared = self._shared.get(decode)
         if shared is None:
             return  # its end already showed when a token of it was told
         if decode.finished:
@@ -138,32 +139,43 @@ class Intake:
 
     def _end(self, shared: SharedDecode) -> None:
         """Tell all who waited of the end; but a passed deadline may not be theirs."""
-        segments, late = list(shared.segments), []
-        self._decodes.remove(shared)
-        if isinstance(shared.decode.error, DeadlineExceededError):
+        self._forget(shared)
+        decode, late = shared.decode, dict[Segment, Decode]()
+        if isinstance(decode.error, DeadlineExceededError):
             now_s = time.monotonic()
-            late = [segment for segment in segments if _has_time(segment, now_s)]
-            segments = [segment for segment in segments if not _has_time(segment, now_s)]
-        self._results.keep(shared.key, shared.decode)
-        if len(segments) > 1 and shared.decode.error is None:
-            self._metrics.coalesced_saved_seconds_total.inc((len(segments) - 1) * engine_s(shared.decode))
+            late = {segment: own for segment, own in shared.segments.items() if _has_time(segment, now_s)}
+        segments = [segment for segment in shared.segments if segment not in late]
+        self.results.keep(shared.key, decode)
+        if len(segments) > 1 and decode.error is None:
+            self._metrics.coalesced_saved_seconds_total.inc((len(segments) - 1) * decode.engine_s)
         if late:
             self._relaunch(shared.key, late)
         _tell_end(segments)
 
-    def _relaunch(self, key: Key, segments: Sequence[Segment]) -> None:
-        """Begin again for those who joined just as the engine gave up, and have time left."""
-        shared = SharedDecode(key, segments[0].new_decode(self._progressed))
+    def _relaunch(self, key: Key, late: Mapping[Segment, Decode]) -> None:
+        """Begin again for those who joined just as the engine gave up, and have time left, with a decode of theirs."""
+        for segment, own in late.items():
+            segment.decode = own
+        shared = SharedDecode(key, next(iter(late)), self._progressed)
         try:
-            self._launch([shared], again=True)
+            self._mailbox.submit([shared.decode], again=True)
         except DragomanError as error:
             shared.decode.fail(error, time.monotonic())
-            for segment in segments:
+            for segment in late:
                 segment.decode = shared.decode
-            _tell_end(segments)
-        else:
-            for segment in segments:
-                self._decodes.join(segment, shared)
+            _tell_end(list(late))
+            return
+        self._shared[shared.decode] = shared
+        if self._coalesce:
+            self._joinable[key] = shared
+        for segment in late:
+            shared.join(segment)
+
+    def _forget(self, shared: SharedDecode) -> None:
+        """Let nobody join a decode any more, and hear nothing of it."""
+        del self._shared[shared.decode]
+        if self._joinable.get(shared.key) is shared:
+            del self._joinable[shared.key]
 
 
 def _tell_end(segments: Sequence[Segment]) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from service.constraints import Form, Term
-from service.decode import Attention, Decode, DecodeStatus, FinishReason, Hypothesis
+from service.decode import Attention, Decode, FinishReason, Hypothesis
 from service.lru import LruStore
 from service.options import Decoding
-from service.segment import Segment
 from service.telemetry.metrics import ModelMetrics
 
 # The ends that would be the same if it were decoded again.
@@ -39,16 +38,16 @@ class Key(NamedTuple):
     at_most: tuple[tuple[Form, int], ...]
 
     @classmethod
-    def of(cls, segment: Segment) -> "Key":
-        """Make the key of what a segment asks for."""
-        constraints = segment.constraints
+    def of(cls, decode: Decode) -> "Key":
+        """Make the key of what is asked of the engine."""
+        constraints = decode.constraints
         return cls(
-            _bytes(segment.source_ids),
-            segment.start_ids,
-            _bytes(segment.prefix_ids) if segment.prefix_ids else b"",
-            _bytes(segment.scored_ids) if segment.scored_ids else b"",
-            segment.max_target_tokens,
-            segment.options.decoding,
+            _bytes(decode.source_ids),
+            decode.start_ids,
+            _bytes(decode.prefix_ids) if decode.prefix_ids else b"",
+            _bytes(decode.scored_ids) if decode.scored_ids else b"",
+            decode.max_target_tokens,
+            decode.decoding,
             constraints.terms if constraints else (),
             constraints.at_most if constraints else (),
         )
@@ -92,7 +91,7 @@ class Result(NamedTuple):
             array("i", decode.target_ids),
             decode.log_probability,
             decode.finish_reason,
-            engine_s(decode),
+            decode.engine_s,
             tuple([each._replace(target_ids=array("i", each.target_ids)) for each in decode.hypotheses]),
             tuple(decode.attention),
             array("d", decode.token_log_probabilities) if decode.token_log_probabilities else (),
@@ -111,32 +110,19 @@ class Result(NamedTuple):
             + sum({id(row): row.nbytes + _ROW_BYTES for row in rows}.values())
         )
 
-    def decode(self, segment: Segment, now_s: float) -> Decode:
-        """Make a decode of a segment that has ended so."""
-        return Decode(
-            segment.source_ids,
-            segment.max_target_tokens,
-            decoding=segment.options.decoding,
-            start_ids=segment.start_ids,
-            prefix_ids=segment.prefix_ids,
-            constraints=segment.constraints,
-            scored_ids=segment.scored_ids,
-            target_ids=self.target_ids.tolist(),
-            log_probability=self.log_probability,
-            attention=list(self.attention),
-            token_log_probabilities=list(self.token_log_probabilities),
-            hypotheses=self.hypotheses,
-            status=DecodeStatus.FINISHED,
-            finish_reason=self.finish_reason,
-            admitted_s=now_s,
-            encoded_s=now_s,
-            first_token_s=now_s,
-            finished_s=now_s,
-        )
+    def end(self, decode: Decode, now_s: float) -> None:
+        """End a decode that asks for the same, and has not begun, in the same way."""
+        decode.target_ids = self.target_ids.tolist()
+        decode.log_probability = self.log_probability
+        decode.attention = list(self.attention)
+        decode.token_log_probabilities = list(self.token_log_probabilities)
+        decode.hypotheses = self.hypotheses
+        decode.admitted_s = decode.encoded_s = decode.first_token_s = now_s
+        decode.finish(self.finish_reason, now_s)
 
 
-class ResultCache:
-    """Results of one bundle, bounded in bytes, the least recently used forgotten first.
+class ResultCache(LruStore[Key, Result]):
+    """Results of one bundle, bounded in bytes.
 
     Neither errors nor draws are kept: hardly anybody gives the seed of a draw again.
     """
@@ -147,27 +133,17 @@ class ResultCache:
         Args:
             limit_bytes: what the results may take, keys and books counted; 0: none is kept.
         """
-        self._store: LruStore[Key, Result] = LruStore(limit_bytes)
+        super().__init__(limit_bytes)
         self._metrics = metrics
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the results that are kept."""
-        return self._store.size_bytes
-
-    def find(self, key: Key) -> Result | None:
-        """Look a result up; None where it is not known."""
-        return self._store.get(key)
 
     def keep(self, key: Key, decode: Decode) -> None:
         """Remember how a decode ended, if it would end so again."""
         if decode.finish_reason not in _LASTING or key.decoding.sampling is not None:
             return
         result = Result.of(decode)
-        size_bytes = key.size_bytes + result.size_bytes + _ENTRY_BYTES
-        before_bytes = self._store.size_bytes
-        self._store.put(key, result, size_bytes)
-        self._metrics.result_cache_bytes.inc(self._store.size_bytes - before_bytes)
+        before_bytes = self.size_bytes
+        self.put(key, result, key.size_bytes + result.size_bytes + _ENTRY_BYTES)
+        self._metrics.result_cache_bytes.inc(self.size_bytes - before_bytes)
 
     def count(self, hits: Sequence[Result], missed: Sequence[Key]) -> None:
         """Enter lookups in the metrics."""
@@ -175,23 +151,16 @@ class ResultCache:
         if hits:
             self._metrics.result_cache_hits_total.inc(len(hits))
             self._metrics.result_cache_saved_seconds_total.inc(sum([result.engine_s for result in hits]))
-        misses = sum([key.decoding.sampling is None for key in missed]) if self._store.limit_bytes else 0
+        misses = sum([key.decoding.sampling is None for key in missed]) if self.limit_bytes else 0
         if misses:
             self._metrics.result_cache_misses_total.inc(misses)
 
     def clear(self) -> None:
         """Forget all results."""
-        self._metrics.result_cache_bytes.dec(self._store.size_bytes)
-        self._store = LruStore(self._store.limit_bytes)
+        self._metrics.result_cache_bytes.dec(self.size_bytes)
+        super().clear()
 
 
 def _bytes(ids: Sequence[int]) -> bytes:
     """Keep ids in 4 bytes each: an int of its own takes 36."""
     return array("i", ids).tobytes()
-
-
-def engine_s(decode: Decode) -> float:
-    """Measure the seconds from its being taken to its end; 0 where there is no such time."""
-    if decode.admitted_s is None or decode.finished_s is None:
-        return 0.0
-    return decode.finished_s - decode.admitted_s

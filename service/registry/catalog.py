@@ -37,7 +37,7 @@ class Pipeline(NamedTuple):
     def close(self) -> None:
         """Refuse segments from now on, and forget all results."""
         self.mailbox.close()
-        self.intake.clear()
+        self.intake.results.clear()
 
 
 class EngineHandle(Protocol):

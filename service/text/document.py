@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from dragoman.errors import DragomanError
 from dragoman.tokenizer import Tokenizer
-from service.decode import Attention, FinishReason, worst
+from service.decode import Attention, Decode, FinishReason, worst
 from service.segment import Segment
 from service.text.alignment import Alignment, Link
 from service.text.alternatives import Alternatives, Choice
@@ -161,8 +161,8 @@ class Document:
                 if part.part is None:
                     self._append(self._tokenizer.decode(part.segment.decode.target_ids).strip())
                 else:
-                    self._append(self._translate(part.part, part.segment))
-                    self._choose(part.part, part.segment)
+                    self._append(self._translate(part.part, part.segment.decode))
+                    self._choose(part.part, part.segment.decode)
                 self._count(part.segment)
                 self.weight -= part.weight
                 weight -= part.weight
@@ -193,7 +193,7 @@ class Document:
         self.settle()
         error = self._error
         if self._waiting and error is None:
-            error = next((segment.error for segment in self.segments if segment.error is not None), None)
+            error = next((segment.decode.error for segment in self.segments if segment.decode.error is not None), None)
         if error is not None:
             raise error
         return TextResult(
@@ -236,7 +236,7 @@ class Document:
             return ""
         if front.part is not None and (front.part.tags is not None or front.part.plan is not None):
             return ""
-        text = self._tokenizer.decode(list(front.segment.target_ids)).strip().rstrip("\ufffd").rstrip()
+        text = self._tokenizer.decode(list(front.segment.decode.target_ids)).strip().rstrip("\ufffd").rstrip()
         text = text[self._begun :]
         self._begun += len(text)
         return text
@@ -255,12 +255,12 @@ class Document:
         self._text.append(text)
         self._characters += len(text)
 
-    def _translate(self, part: Part, segment: Segment) -> str:
+    def _translate(self, part: Part, decode: Decode) -> str:
         """Make the translation of a segment; note what is wanted of it, and the terms that it lacks."""
-        text, untagged, alignment, misses = self._restored(part, segment.target_ids, segment.attention)
-        if self._quality is not None and part.judged is not None and segment.error is None:
-            unknown, start = segment.source_ids.count(self._unknown_id), self._characters
-            self._quality.add(part.judged, untagged, segment, unknown, start, start + len(text))
+        text, untagged, alignment, misses = self._restored(part, decode.target_ids, decode.attention)
+        if self._quality is not None and part.judged is not None and decode.error is None:
+            unknown, start = decode.source_ids.count(self._unknown_id), self._characters
+            self._quality.add(part.judged, untagged, decode, unknown, start, start + len(text))
         self._term_segments += part.plan is not None
         self._misses.update(dict.fromkeys(misses))
         if self._wants_alignments and alignment is not None and part.source is not None:
@@ -280,11 +280,11 @@ class Document:
         restored = text if part.tags is None else part.tags.restore(text, alignment)
         return _Restored(restored, text, alignment, misses)
 
-    def _choose(self, part: Part, segment: Segment) -> None:
+    def _choose(self, part: Part, decode: Decode) -> None:
         """Continue the alternatives with a segment; one that failed has none, and no text has any then."""
-        if self._alternatives is None or segment.error is not None:
+        if self._alternatives is None or decode.error is not None:
             return
-        first, *others = segment.hypotheses[: self._wanted]
+        first, *others = decode.best[: self._wanted]
         choices = [Choice(self._text[-1], first)]
         choices += [Choice(self._restored(part, each.target_ids, each.attention).text, each) for each in others]
         self._alternatives.add(choices)
@@ -295,10 +295,10 @@ class Document:
         self._source_tokens += segment.source_tokens
         self._target_tokens += len(decode.target_ids)
         self._decoded_tokens += decode.decoded_tokens
-        self._unknown_pieces += segment.source_ids.count(self._unknown_id)
+        self._unknown_pieces += decode.source_ids.count(self._unknown_id)
         self._log_probability += decode.log_probability
-        if segment.scored_ids:
-            pieces = self._tokenizer.target_pieces(segment.scored_ids)
+        if decode.scored_ids:
+            pieces = self._tokenizer.target_pieces(decode.scored_ids)
             self._token_scores += map(TokenScore, pieces, decode.token_log_probabilities)
         self._reasons.add(decode.finish_reason)
         self._error = self._error or decode.error

@@ -7,6 +7,7 @@ from dragoman.bundle import Manifest
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
+from service.decode import Decode
 from service.options import RequestOptions
 from service.segment import Segment
 from service.text.part import Part
@@ -60,17 +61,15 @@ def scored_part(
     room = manifest.max_target_tokens - 1  # the end of the sentence is scored, too
     target_ids = _ids(tokenizer.encode_target, f"{pair.prefix}target_text", pair.target_text, room)
     scored_ids = (*target_ids, manifest.eos_id)
-    segment = Segment(
+    decode = Decode(
         source_ids=frame.around(source_ids),
         max_target_tokens=len(scored_ids),
-        options=options,
+        decoding=options.decoding,
         text_bytes=pair.text_bytes,
         start_ids=frame.start_ids,
         scored_ids=scored_ids,
-        marks=frame.tokens,
-        on_progress=on_progress,
     )
-    yield Part("", segment)
+    yield Part("", Segment(decode, options, frame.tokens, on_progress))
 
 
 def _ids(encode: Callable[[str], list[int]], field: str, text: str, room: int) -> list[int]:

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from service.decode import FinishReason
-from service.segment import Segment
+from service.decode import Decode, FinishReason
 from service.text.quality_counts import count
 from service.text.quality_estimate import QualityEstimator, rounded
 
@@ -40,11 +39,11 @@ class TextQuality:
         self._languages = (source_language, target_language)
         self._lengths: list[int] = []
 
-    def add(self, source: str, translation: str, segment: Segment, unknown_pieces: int, start: int, stop: int) -> None:
+    def add(self, source: str, translation: str, decode: Decode, unknown_pieces: int, start: int, stop: int) -> None:
         """Estimate the next segment, of its source without what stays as it is; places are in the whole translation."""
-        unfinished = segment.finish_reason is not FinishReason.EOS
+        unfinished = decode.finish_reason is not FinishReason.EOS
         counted = count(source, translation, *self._languages, unfinished=unfinished, unknown_pieces=unknown_pieces)
-        mean = segment.log_probability / max(1, segment.decoded_tokens)
+        mean = decode.log_probability / max(1, decode.decoded_tokens)
         self.segments.append(SegmentQuality(start, stop, self._estimator.estimate(counted, mean)))
         self._lengths.append(len(source) + 1)  # one that has nothing left counts, too
 

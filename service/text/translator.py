@@ -9,7 +9,7 @@ from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
 from service.decode import Decode
-from service.options import MAX_BEAM_SIZE, RequestOptions
+from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
 from service.terms import Terms
@@ -223,10 +223,11 @@ class Translator:
             if text and not (plan and plan.is_all) and (ids := encoder.ids(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
-                asked = _of_segment(options, number, wants_attention=aligned) if changed else options
+                decoding = _of_segment(options.decoding, number, aligned=aligned) if changed else options.decoding
                 if len(ids) > encoder.max_tokens:
                     raise _uncuttable(field, len(ids), encoder.max_tokens)
-                segment = self._segment(text, ids, frame, asked, on_progress, prefix_ids, plan)
+                decode = self._decode(text, ids, frame, decoding, options.max_target_tokens, prefix_ids, plan)
+                segment = Segment(decode, options, frame.tokens, on_progress)
                 source = SegmentText(read, start, len(frame.prefix)) if aligned else None
                 judged = _judged(text, plan, tags) if options.quality_estimate else None
                 yield Part(kept, segment, tags, inside, source, plan, judged)
@@ -244,35 +245,33 @@ class Translator:
         prefix = self._tokenizer.decode(prefix_ids)
         return TermPlanner(terms, self._manifest.stand_ins, self._tokenizer, prefix, forces=self._slots > 1)
 
-    def _segment(
+    def _decode(
         self,
         text: str,
         ids: list[int],
         frame: Frame,
-        options: RequestOptions,
-        on_progress: OnProgress,
+        decoding: Decoding,
+        most: int | None,
         prefix_ids: tuple[int, ...],
         plan: TermPlan | None,
-    ) -> Segment:
+    ) -> Decode:
         source_ids = frame.around(ids)
         constraints = plan and plan.constraints
         given = len(prefix_ids)
         if constraints is not None:
             given += constraints.tokens
-            options = options._replace(decoding=options.decoding.with_terms(self._slots))
+            decoding = decoding.with_terms(self._slots)
         longest = self._manifest.max_target_tokens
         limit = target_limit(len(source_ids), longest, self._limits.factor, self._limits.offset)
         limit = min(limit + given, longest)  # what is given takes nothing of what is allowed
-        return Segment(
+        return Decode(
             source_ids=source_ids,
-            max_target_tokens=min(options.max_target_tokens or limit, limit),
-            options=options,
+            max_target_tokens=min(most or limit, limit),
+            decoding=decoding,
             text_bytes=len(text.encode()),
             start_ids=frame.start_ids,
             prefix_ids=prefix_ids,
             constraints=constraints,
-            marks=frame.tokens,
-            on_progress=on_progress,
         )
 
 
@@ -283,8 +282,6 @@ def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextR
         DragomanError: a segment could not be decoded.
     """
     segments = [segment for document in documents for segment in document.segments]
-    for segment in segments:
-        segment.decode = segment.new_decode()
     engine.decode([segment.decode for segment in segments])
     for segment in segments:
         segment.finished = True
@@ -304,11 +301,8 @@ def _uncuttable(field: str, tokens: int, limit: int) -> InvalidRequestError:
     return InvalidRequestError(f"{field}: {most}", violations=[FieldViolation(field, most)])
 
 
-def _of_segment(options: RequestOptions, number: int, *, wants_attention: bool) -> RequestOptions:
+def _of_segment(decoding: Decoding, number: int, *, aligned: bool) -> Decoding:
     """Give the options of a segment of a text: where tokens are drawn, each segment has random numbers of its own."""
-    decoding = options.decoding
     if decoding.sampling is not None:
         decoding = decoding._replace(sampling=decoding.sampling._replace(segment=number))
-    if wants_attention:
-        decoding = decoding._replace(wants_attention=True)
-    return options._replace(decoding=decoding)
+    return decoding._replace(wants_attention=True) if aligned else decoding

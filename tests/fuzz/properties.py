@@ -51,10 +51,9 @@ def _check_text(text: str, options: RequestOptions) -> None:
     if not document.segments and not options.has_tags:
         assert document.result().text == text
     for segment in document.segments:
-        assert 1 < len(segment.source_ids) <= manifest.max_source_tokens
-        assert segment.source_ids[-1] == manifest.eos_id
-        segment.decode = segment.new_decode()
-        segment.decode.target_ids.extend(segment.source_ids[:-1])
+        assert 1 < len(segment.decode.source_ids) <= manifest.max_source_tokens
+        assert segment.decode.source_ids[-1] == manifest.eos_id
+        segment.decode.target_ids.extend(segment.decode.source_ids[:-1])
         segment.decode.finish(FinishReason.EOS, 0.0)
         segment.finished = True
     handed_out = ""

@@ -172,11 +172,11 @@ class Conversation:
             words.put_nowait(segment)
 
         decoding = Decoding(wants_log_probability=caller.asks)
-        options = RequestOptions(wants_deltas=caller.wants_deltas, decoding=decoding)
-        segments = {
-            Segment(list(self.subject.sources[text]), caller.limit, options, on_progress=note): text
-            for text in caller.texts
-        }
+        options = RequestOptions(wants_deltas=caller.wants_deltas)
+        segments: dict[Segment, int] = {}
+        for text in caller.texts:
+            decode = Decode(list(self.subject.sources[text]), caller.limit, decoding=decoding)
+            segments[Segment(decode, options, on_progress=note)] = text
         waiting, heard = set(segments), 0
         self.intake.submit(list(segments))
         while waiting and heard != caller.leaves_after:
@@ -206,17 +206,18 @@ def test_whoever_shares_or_comes_again_gets_the_plain_result(
     conversation = Conversation(subject, slots, result_bytes=result_bytes, coalesce=coalesce)
     asyncio.run(conversation.hold(callers))
     for text, segment, left in conversation.outcomes:
+        decode = segment.decode
         target_ids, log_probabilities, *_ = subject.alone(text)
-        alone = target_ids[: segment.max_target_tokens]
+        alone = target_ids[: decode.max_target_tokens]
         assert segment.finished
-        assert segment.error is None
+        assert decode.error is None
         if left:
-            assert segment.target_ids == alone[: len(segment.target_ids)]
+            assert decode.target_ids == alone[: len(decode.target_ids)]
         else:
-            assert segment.finish_reason in (FinishReason.EOS, FinishReason.LENGTH)
-            assert segment.target_ids == alone
-            asked = segment.options.decoding.wants_log_probability
-            assert segment.log_probability == (log_probabilities[segment.decoded_tokens] if asked else 0.0)
+            assert decode.finish_reason in (FinishReason.EOS, FinishReason.LENGTH)
+            assert decode.target_ids == alone
+            asked = decode.decoding.wants_log_probability
+            assert decode.log_probability == (log_probabilities[decode.decoded_tokens] if asked else 0.0)
     # Every segment found its result, shared a flight, or had one of its own.
     total = sum(len(caller.texts) for caller in callers)
     shared, hits = conversation.count("coalesced_segments"), conversation.count("result_cache_hits")
@@ -242,7 +243,8 @@ def test_what_was_decoded_is_not_decoded_again(subject: Subject) -> None:
     assert conversation.count("result_cache_hits") == 6
     assert conversation.count("coalesced_segments") == 1
     first, second = conversation.outcomes[:6], conversation.outcomes[6:]
-    assert [segment.target_ids for _, segment, _ in first] == [segment.target_ids for _, segment, _ in second]
-    log_probabilities = [segment.log_probability for _, segment, _ in first]
-    assert log_probabilities == [segment.log_probability for _, segment, _ in second]
+    before, after = ([segment.decode for _, segment, _ in half] for half in (first, second))
+    assert [decode.target_ids for decode in before] == [decode.target_ids for decode in after]
+    log_probabilities = [decode.log_probability for decode in before]
+    assert log_probabilities == [decode.log_probability for decode in after]
     assert max(log_probabilities) < 0

@@ -6,6 +6,7 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
+from service.decode import Decode
 from service.options import RequestOptions
 from service.segment import Segment
 from service.text.document import Document
@@ -59,4 +60,4 @@ class CharacterTranslator:
             if character == "!" and self._error is not None:
                 raise self._error
             ids = [next(self._ids)] * (self._segment_tokens - 1)
-            yield Part("", Segment([*ids, 2], 8, options, text_bytes=1, on_progress=on_progress))
+            yield Part("", Segment(Decode([*ids, 2], 8, text_bytes=1), options, on_progress=on_progress))

@@ -13,9 +13,9 @@ from service.calls.large_call import LargeCall
 from service.calls.window import Window
 from service.decode import Decode, FinishReason
 from service.options import RequestOptions
+from service.queue.admission import Reservation
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
-from service.queue.reservation import Reservation
 from service.telemetry.call_stats import CallStats
 from service.text.result import TextResult
 from tests.unit.service.calls.played_calls import bound, call_of, fail_one, finish

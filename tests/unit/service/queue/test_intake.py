@@ -14,7 +14,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from dragoman.errors import DeadlineExceededError, DragomanError, DrainingError, InternalError, QueueFullError
 from service.decode import Decode, FinishReason
-from service.options import Decoding, Priority, RequestOptions, Sampling
+from service.options import DEFAULT_DECODING, Decoding, Priority, RequestOptions, Sampling
 from service.queue.intake import Intake
 from service.queue.mailbox import Mailbox
 from service.segment import Segment
@@ -39,7 +39,7 @@ def sure(tokens: int) -> float:
 
 
 def asks(segment: Segment) -> bool:
-    return segment.options.decoding.wants_log_probability
+    return segment.decode.decoding.wants_log_probability
 
 
 class PlayedIntake:
@@ -58,12 +58,13 @@ class PlayedIntake:
 
     def segment(self, *source_ids: int, **fields) -> Segment:
         limit = fields.pop("limit", LIMIT)
-        segment = Segment([*source_ids, EOS], limit, RequestOptions(**fields), on_progress=self.hear)
+        asked = Decode([*source_ids, EOS], limit, decoding=fields.pop("decoding", DEFAULT_DECODING))
+        segment = Segment(asked, RequestOptions(**fields), on_progress=self.hear)
         self.told[segment] = []
         return segment
 
     def hear(self, segment: Segment) -> None:
-        self.told[segment].append((list(segment.target_ids), segment.finished))
+        self.told[segment].append((list(segment.decode.target_ids), segment.finished))
 
     def submit(self, *segments: Segment) -> None:
         """Submits on the loop, as calls do, and has nobody told before all callers are ready."""
@@ -153,11 +154,11 @@ def played() -> Iterator[PlayedIntake]:
 def ended(played: PlayedIntake, *segments: Segment) -> bool:
     """Whether each has its answer and was told of it once, and nothing after."""
     return all(
-        segment.target_ids == answer_to(segment.source_ids)[: segment.max_target_tokens]
-        and segment.log_probability == sure(segment.decoded_tokens) * asks(segment)
-        and segment.error is None
+        segment.decode.target_ids == answer_to(segment.decode.source_ids)[: segment.decode.max_target_tokens]
+        and segment.decode.log_probability == sure(segment.decode.decoded_tokens) * asks(segment)
+        and segment.decode.error is None
         and [finished for _, finished in played.told[segment]].count(True) == 1
-        and played.told[segment][-1] == (segment.target_ids, True)
+        and played.told[segment][-1] == (segment.decode.target_ids, True)
         for segment in segments
     )
 
@@ -172,7 +173,7 @@ def test_a_miss_is_decoded_and_a_hit_is_not(played: PlayedIntake) -> None:
     assert played.mailbox.unfinished == 0
     played.settle()
     assert ended(played, again)
-    assert again.finish_reason is FinishReason.EOS
+    assert again.decode.finish_reason is FinishReason.EOS
     assert played.counts == (1, 1, 0)
 
 
@@ -193,7 +194,7 @@ def test_the_limit_of_target_tokens_is_part_of_the_question(played: PlayedIntake
         played.submit(segment)
         played.finish_all()
         assert ended(played, segment)
-        assert segment.finish_reason is reason
+        assert segment.decode.finish_reason is reason
     assert played.counts == (1, 2, 0)
 
 
@@ -203,7 +204,7 @@ def test_a_result_without_its_log_probability_does_not_answer_who_asks_for_it(pl
         played.submit(*segments)  # the second time around, nobody has to decode
         played.finish_all()
         assert ended(played, *segments)
-        assert {segment.log_probability for segment in segments} == {sure(4) if asks else 0.0}
+        assert {segment.decode.log_probability for segment in segments} == {sure(4) if asks else 0.0}
     assert played.counts == (4, 2, 2)
 
 
@@ -289,13 +290,13 @@ def test_one_who_leaves_does_not_take_the_others_along(played: PlayedIntake) -> 
     [decode] = played.take()
     played.step(decode)
     played.intake.cancel([first])
-    assert (first.finished, first.finish_reason) == (True, FinishReason.CANCELLED)
+    assert (first.finished, first.decode.finish_reason) == (True, FinishReason.CANCELLED)
     played.intake.cancel([third, first])
     assert not decode.cancel_requested
     played.finish_all()
     assert ended(played, second)
     assert played.told[first] == played.told[third] == []
-    assert first.target_ids == [103], "what was decoded later is not its"
+    assert first.decode.target_ids == [103], "what was decoded later is not its"
 
 
 class Counted(RequestOptions):
@@ -313,7 +314,7 @@ def test_to_leave_takes_as_long_however_many_wait(played: PlayedIntake, monkeypa
     monkeypatch.setattr(Counted, "asked", 0)
     count, at_once = 10_000, 100
     stays = played.segment(5, deadline_s=LATER_S)
-    crowd = [Segment([5, EOS], LIMIT, Counted()) for _ in range(count)]
+    crowd = [Segment(Decode([5, EOS], LIMIT), Counted()) for _ in range(count)]
     played.submit(stays, *crowd)
     [decode] = played.take()
     for start in range(0, count, at_once):
@@ -379,7 +380,7 @@ def test_one_who_joins_late_sees_all_tokens(played: PlayedIntake) -> None:
     played.step(decode)
     late = played.segment(3, 4, 5, wants_deltas=True)
     played.submit(late)
-    assert late.target_ids == [103, 104]
+    assert late.decode.target_ids == [103, 104]
     played.step(decode)
     played.settle()
     played.finish_all()
@@ -430,7 +431,7 @@ def test_a_passed_deadline_is_said_and_not_remembered(played: PlayedIntake) -> N
     segment = played.segment(3, deadline_s=PASSED_S)
     played.submit(segment)
     played.finish_all()
-    assert isinstance(segment.error, DeadlineExceededError)
+    assert isinstance(segment.decode.error, DeadlineExceededError)
     assert played.told[segment] == [([], True)]
     again = played.segment(3)
     played.submit(again)
@@ -450,7 +451,7 @@ def test_who_joins_just_as_the_engine_gives_up_is_decoded_all_the_same(played: P
 
     played.loop.run_until_complete(join())
     played.settle()
-    assert isinstance(hasty.error, DeadlineExceededError)
+    assert isinstance(hasty.decode.error, DeadlineExceededError)
     assert played.told[hasty] == [([], True)]
     played.finish_all()
     assert ended(played, patient, second)
@@ -464,7 +465,7 @@ def test_and_is_refused_where_the_mailbox_has_closed_meanwhile(played: PlayedInt
     played.intake.submit([patient])
     played.mailbox.close()
     played.settle()
-    assert isinstance(patient.error, DrainingError)
+    assert isinstance(patient.decode.error, DrainingError)
     assert played.told[patient] == [([], True)]
     assert played.intake.unfinished == 0
 
@@ -475,7 +476,7 @@ def test_an_error_goes_to_all_who_wait_and_is_not_remembered(played: PlayedIntak
     [decode] = played.take()
     played.fail(decode, error := InternalError("planted"))
     played.settle()
-    assert [segment.error for segment in segments] == [error, error]
+    assert [segment.decode.error for segment in segments] == [error, error]
     assert [played.told[segment] for segment in segments] == [[([], True)]] * 2
     again = played.segment(3)
     played.submit(again)
@@ -574,7 +575,7 @@ def test_without_room_for_results_decodes_are_shared_all_the_same() -> None:
         played.finish_all()
         assert ended(played, *segments)
     assert played.counts == (0, 0, 2)
-    assert played.intake.results_bytes == 0
+    assert played.intake.results.size_bytes == 0
     played.loop.close()
 
 
@@ -598,11 +599,11 @@ def test_without_sharing_results_are_kept_all_the_same() -> None:
 def test_the_books_count_at_least_what_the_interpreter_does(asks: bool) -> None:
     played = PlayedIntake(room=1_000_000, limit_bytes=100_000_000)
 
-    options = RequestOptions(decoding=Decoding(wants_log_probability=asks))
+    decoding = Decoding(wants_log_probability=asks)
 
     def decode(firsts: range) -> None:
         for first in firsts:
-            played.intake.submit([Segment([first, first, EOS], LIMIT, options)])
+            played.intake.submit([Segment(Decode([first, first, EOS], LIMIT, decoding=decoding))])
             played.exhaust(*played.take())
             played.settle()
 
@@ -610,14 +611,14 @@ def test_the_books_count_at_least_what_the_interpreter_does(asks: bool) -> None:
     tracemalloc.start()
     try:
         gc.collect()  # empties the lists of free objects, too, whose use tracemalloc does not count
-        before_bytes, counted_bytes = tracemalloc.get_traced_memory()[0], played.intake.results_bytes
+        before_bytes, counted_bytes = tracemalloc.get_traced_memory()[0], played.intake.results.size_bytes
         decode(range(400, 1_400))
         gc.collect()
         held_bytes = tracemalloc.get_traced_memory()[0] - before_bytes
     finally:
         tracemalloc.stop()
-    assert 0.6 < held_bytes / (played.intake.results_bytes - counted_bytes) <= 1
-    assert played.metric("result_cache_bytes") == played.intake.results_bytes
+    assert 0.6 < held_bytes / (played.intake.results.size_bytes - counted_bytes) <= 1
+    assert played.metric("result_cache_bytes") == played.intake.results.size_bytes
     played.loop.close()
 
 
@@ -691,24 +692,24 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def bytes_are_bounded_and_said(self):
-        assert self.played.intake.results_bytes <= 3_000
-        assert self.played.metric("result_cache_bytes") == self.played.intake.results_bytes
+        assert self.played.intake.results.size_bytes <= 3_000
+        assert self.played.metric("result_cache_bytes") == self.played.intake.results.size_bytes
 
     @invariant()
     def a_decode_is_on_its_way_for_someone(self):
         waiting = [waiter for waiter in self.waiters if not waiter.segment.finished]
         assert self.played.intake.unfinished <= len(waiting)
         questions = {
-            (tuple(segment.source_ids), segment.max_target_tokens, segment.options.decoding.wants_log_probability)
-            for segment, _ in waiting
+            (tuple(decode.source_ids), decode.max_target_tokens, decode.decoding.wants_log_probability)
+            for decode in (waiter.segment.decode for waiter in waiting)
         }
         assert len(questions) == self.played.intake.unfinished
 
     @invariant()
     def what_was_decoded_is_the_beginning_of_the_answer(self):
         for segment, _ in self.waiters:
-            answer = answer_to(segment.source_ids)[: segment.max_target_tokens]
-            assert segment.target_ids == answer[: len(segment.target_ids)]
+            answer = answer_to(segment.decode.source_ids)[: segment.decode.max_target_tokens]
+            assert segment.decode.target_ids == answer[: len(segment.decode.target_ids)]
 
     def teardown(self):
         self.played.settle()
@@ -719,11 +720,11 @@ class Machine(RuleBasedStateMachine):
             assert segment.finished
             if fate:
                 assert words[-1][1] == "left", "nobody is told who has left"
-            elif segment.error is None:
+            elif segment.decode.error is None:
                 assert ended(self.played, segment)
             else:
                 assert [finished for _, finished in words].count(True) == 1
-                assert isinstance(segment.error, InternalError) or segment.options.deadline_s == PASSED_S
+                assert isinstance(segment.decode.error, InternalError) or segment.options.deadline_s == PASSED_S
         assert self.played.intake.unfinished == self.played.mailbox.unfinished == 0
         self.played.loop.close()
 

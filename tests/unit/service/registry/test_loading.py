@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError, InternalError
+from service.decode import Decode
 from service.registry import self_check
 from service.registry.loading import load
 from service.segment import Segment
@@ -28,7 +29,7 @@ async def test_a_model_decodes_and_takes_all_it_holds_with_it(int8: Synthetic) -
     loop = asyncio.get_running_loop()
     loaded = await asyncio.to_thread(load, int8.bundle, Settings(threads=2, slots=3), metrics, loop)
     ended = asyncio.Event()
-    segment = Segment([5, 6, 7, 2], MAX_TARGET_TOKENS, on_progress=lambda segment: segment.finished and ended.set())
+    segment = Segment(Decode([5, 6, 7, 2], MAX_TARGET_TOKENS), on_progress=lambda each: each.finished and ended.set())
     loaded.in_memory().intake.submit([segment])
     await asyncio.wait_for(ended.wait(), PATIENCE_S)
     held = gauges(metrics)
@@ -63,7 +64,7 @@ async def test_what_is_on_its_way_to_a_closed_model_fails(int8: Synthetic) -> No
     loaded = await asyncio.to_thread(load, bundle, settings, Metrics(), asyncio.get_running_loop())
     await asyncio.to_thread(loaded.engine.stop)
     with pytest.raises(InternalError):
-        loaded.in_memory().intake.submit([Segment([2], 4)])
+        loaded.in_memory().intake.submit([Segment(Decode([2], 4))])
 
 
 @pytest.mark.parametrize("name", ["encoder.onnx", "decoder.onnx", "weights.bin", "tokenizer.model"])

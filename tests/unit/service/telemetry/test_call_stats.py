@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.decode import FinishReason
+from service.decode import Decode, FinishReason
 from service.segment import Origin, Segment
 from service.telemetry.call_stats import CallStats, Interval
-from tests.unit.service.played_segments import begun
 
 times = st.floats(0, 1e6)
 
@@ -15,8 +14,8 @@ times = st.floats(0, 1e6)
 def segment(*moments: float | None, tokens: int = 2, origin: Origin = Origin.DECODED) -> Segment:
     """Submitted, taken, encoded, finished."""
     submitted_s, admitted_s, encoded_s, finished_s = moments
-    made = Segment([5, 6, 7, 2], 50, origin=origin, submitted_s=submitted_s)
-    decode = begun(made)
+    made = Segment(Decode([5, 6, 7, 2], 50), origin=origin, submitted_s=submitted_s)
+    decode = made.decode
     decode.target_ids, decode.admitted_s, decode.encoded_s = [9] * tokens, admitted_s, encoded_s
     if finished_s is not None:
         decode.finish(FinishReason.EOS, finished_s)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import InternalError
-from service.decode import FinishReason, Hypothesis
+from service.decode import Decode, FinishReason, Hypothesis
 from service.segment import Segment
 from service.text.alignment import Alignment
 from service.text.attended import SegmentText
@@ -16,7 +16,7 @@ from service.text.document import Document
 from service.text.inline_tags import TaggedText
 from service.text.mark import InlineTag
 from service.text.part import Part
-from tests.unit.service.played_segments import begun, end, fail
+from tests.unit.service.played_segments import end, fail
 
 EOS = 2
 UNKNOWN = 3
@@ -45,12 +45,12 @@ def document(
 
 
 def segment_of(tokenizer, word: str) -> Segment:
-    return Segment([*tokenizer.encode(word), EOS], 99)
+    return Segment(Decode([*tokenizer.encode(word), EOS], 99))
 
 
 def decode(segment: Segment, reason: FinishReason = FinishReason.EOS) -> None:
     """Ends a segment with its source as the translation."""
-    begun(segment).target_ids.extend(segment.source_ids[:-1])
+    segment.decode.target_ids.extend(segment.decode.source_ids[:-1])
     end(segment, reason)
 
 
@@ -138,14 +138,14 @@ def test_the_first_error_is_that_of_the_text(tokenizer) -> None:
 
 @pytest.mark.parametrize("wants", [False, True])
 def test_a_split_and_unknown_pieces_are_told_and_a_mean_where_it_is_wanted(tokenizer, wants: bool) -> None:
-    segment = Segment([5, UNKNOWN, UNKNOWN, EOS], 9)
+    segment = Segment(Decode([5, UNKNOWN, UNKNOWN, EOS], 9))
     text = document(tokenizer, [Part("", segment, split=True)], wants_log_probability=wants)
     text.read_all()
-    begun(segment).log_probability = -3.0
+    segment.decode.log_probability = -3.0
     decode(segment)
     result = text.result()
     assert (result.unknown_pieces, result.split) == (2, True)
-    assert result.mean_log_probability == (-3.0 / segment.decoded_tokens if wants else None)
+    assert result.mean_log_probability == (-3.0 / segment.decode.decoded_tokens if wants else None)
 
 
 BOLD = TaggedText("tom", [InlineTag(0, "<b>", name="b"), InlineTag(3, "</b>", closes=True, name="b")])
@@ -153,7 +153,7 @@ BOLD = TaggedText("tom", [InlineTag(0, "<b>", name="b"), InlineTag(3, "</b>", cl
 
 def look(segment: Segment, order: Sequence[int]) -> None:
     """Ends a segment with its source as the translation; token n looked at token `order[n]` of the source."""
-    begun(segment).attention.extend(np.eye(len(segment.source_ids), dtype=np.float32)[list(order)])
+    segment.decode.attention.extend(np.eye(len(segment.decode.source_ids), dtype=np.float32)[list(order)])
     decode(segment)
 
 
@@ -184,11 +184,11 @@ def test_alignments_are_those_of_all_segments_in_the_places_of_the_text(tokenize
 
 def test_a_language_in_front_of_a_source_is_no_word_of_it(tokenizer) -> None:
     ids = tokenizer.encode("tom schön")
-    segment = Segment([7, 7, *ids, EOS], 99, marks=3)
+    segment = Segment(Decode([7, 7, *ids, EOS], 99), marks=3)
     text = document(tokenizer, [Part("", segment, source=SegmentText("tom schön", 0, 2))], alignments=True)
     text.read_all()
-    begun(segment).target_ids.extend(ids)
-    begun(segment).attention.extend(np.eye(len(ids) + 3, dtype=np.float32)[2:-1])
+    segment.decode.target_ids.extend(ids)
+    segment.decode.attention.extend(np.eye(len(ids) + 3, dtype=np.float32)[2:-1])
     end(segment, FinishReason.EOS)
     assert [(link.source, link.target) for link in text.result().alignments] == [((0, 3), (0, 3)), ((4, 9), (4, 9))]
 
@@ -199,7 +199,6 @@ def test_what_was_not_looked_at_has_no_alignment(tokenizer) -> None:
     text.read_all()
     first, second = text.segments
     decode(second)
-    begun(first)
     end(first, FinishReason.EOS)  # without a token
     assert text.result().alignments == []
 
@@ -224,7 +223,7 @@ def test_what_was_taken_out_is_put_back_by_the_words_of_each_alternative(tokeniz
     segment = segment_of(tokenizer, source)
     text = document(tokenizer, [Part("", segment, seen, source=SegmentText(source, 0, 0))], alternatives=2)
     text.read_all()
-    rows = np.eye(len(segment.source_ids), dtype=np.float32)
+    rows = np.eye(len(segment.decode.source_ids), dtype=np.float32)
     own = tokenizer.encode("good tom")
     split = len(tokenizer.encode("good"))
     crossed = [*rows[-1 - split : -1], *rows[: len(own) - split]]
@@ -232,9 +231,9 @@ def test_what_was_taken_out_is_put_back_by_the_words_of_each_alternative(tokeniz
         Hypothesis(ids, -1.0, -1.0, FinishReason.EOS, 9, attention)
         for ids, attention in ((own, crossed), (tokenizer.encode(source), list(rows[:-1])))
     ]
-    begun(segment).target_ids.extend(own)
-    begun(segment).attention.extend(crossed)
-    begun(segment).hypotheses = hypotheses
+    segment.decode.target_ids.extend(own)
+    segment.decode.attention.extend(crossed)
+    segment.decode.hypotheses = hypotheses
     end(segment, FinishReason.EOS)
     assert text.result().alignments == []
     assert seen.found == [("good tom", "tom"), ("tom good", "tom")]
@@ -253,7 +252,7 @@ def choose(tokenizer, segment: Segment, words: dict[str, float]) -> None:
         for word, score in words.items()
         for ids in [tokenizer.encode(word)]
     ]
-    decode = begun(segment)
+    decode = segment.decode
     decode.target_ids.extend(found[0].target_ids)
     decode.log_probability, decode.hypotheses = found[0].log_probability, found
     end(segment, found[0].finish_reason)

@@ -9,7 +9,7 @@ from service.options import SCORING, RequestOptions
 from service.text.document import Document
 from service.text.pair import Pair
 from service.text.translator import Translator
-from tests.unit.service.played_segments import begun, end
+from tests.unit.service.played_segments import end
 
 OPTIONS = RequestOptions(decoding=SCORING)
 
@@ -27,17 +27,16 @@ def read(translator: Translator, source: str, target: str, prefix: str = "") -> 
 
 def test_a_pair_is_one_segment_whatever_is_in_it(translator, tokenizer, manifest) -> None:
     [segment] = read(translator, "tom. good\ntom", "tom. tom").segments
-    assert segment.source_ids == [*tokenizer.encode("tom. good\ntom"), manifest.eos_id]
-    assert segment.scored_ids == (*tokenizer.encode_target("tom. tom"), manifest.eos_id)
-    assert (segment.max_target_tokens, segment.prefix_ids) == (len(segment.scored_ids), ())
-    assert segment.new_decode().scored_ids == segment.scored_ids
+    assert segment.decode.source_ids == [*tokenizer.encode("tom. good\ntom"), manifest.eos_id]
+    assert segment.decode.scored_ids == (*tokenizer.encode_target("tom. tom"), manifest.eos_id)
+    assert (segment.decode.max_target_tokens, segment.decode.prefix_ids) == (len(segment.decode.scored_ids), ())
 
 
 def test_both_sides_of_a_pair_count_in_the_queue(translator) -> None:
     document = read(translator, "tom", "schön schön")
     [segment] = document.segments
-    assert document.text_bytes == segment.text_bytes == len("tom" + "schön schön") + 2
-    assert segment.cost == segment.new_decode().cost == len(segment.source_ids) + len(segment.scored_ids)
+    assert document.text_bytes == segment.decode.text_bytes == len("tom" + "schön schön") + 2
+    assert segment.decode.cost == len(segment.decode.source_ids) + len(segment.decode.scored_ids)
 
 
 def test_marks_of_languages_stand_around_a_pair(manifest, tokenizer) -> None:
@@ -45,22 +44,22 @@ def test_marks_of_languages_stand_around_a_pair(manifest, tokenizer) -> None:
     languages = Languages(sources=("en",), targets=("de",), marks=marks)
     marked = Translator(manifest.model_copy(update={"languages": languages}), tokenizer)
     [segment] = read(marked, "tom", "tom").segments
-    assert segment.source_ids[:2] == [5, 6]
-    assert segment.start_ids == (manifest.start_id, 8)
+    assert segment.decode.source_ids[:2] == [5, 6]
+    assert segment.decode.start_ids == (manifest.start_id, 8)
     assert segment.source_tokens == len(tokenizer.encode("tom"))
-    assert segment.scored_ids[0] != 8
+    assert segment.decode.scored_ids[0] != 8
 
 
 def test_the_result_has_the_score_of_each_token(translator, tokenizer) -> None:
     document = read(translator, "tom", "good tom")
     [segment] = document.segments
-    decode: Decode = begun(segment)
-    decode.target_ids.extend(segment.scored_ids[:-1])
-    decode.token_log_probabilities = [-0.5 * place for place in range(len(segment.scored_ids))]
+    decode: Decode = segment.decode
+    decode.target_ids.extend(segment.decode.scored_ids[:-1])
+    decode.token_log_probabilities = [-0.5 * place for place in range(len(segment.decode.scored_ids))]
     decode.log_probability = sum(decode.token_log_probabilities)
     end(segment, FinishReason.EOS)
     result = document.result()
-    pieces = tokenizer.target_pieces(segment.scored_ids)
+    pieces = tokenizer.target_pieces(segment.decode.scored_ids)
     assert list(result.token_scores) == list(zip(pieces, decode.token_log_probabilities, strict=True))
     assert pieces[-1] == "</s>"
     assert result.log_probability == decode.log_probability
@@ -92,7 +91,7 @@ def test_the_longest_texts_that_the_model_has_room_for_are_scored(translator, to
     source = next("x" * n for n in range(24, 0, -1) if len(tokenizer.encode("x" * n)) == 23)
     target = next("x" * n for n in range(32, 0, -1) if len(tokenizer.encode_target("x" * n)) == 31)
     [segment] = read(translator, source, target).segments
-    assert (len(segment.source_ids), len(segment.scored_ids)) == (
+    assert (len(segment.decode.source_ids), len(segment.decode.scored_ids)) == (
         manifest.max_source_tokens,
         manifest.max_target_tokens,
     )

@@ -16,7 +16,7 @@ from service.segment import Segment
 from service.settings import Settings
 from service.terms import Index, Terms, missing
 from service.text.translator import Limits, Translator
-from tests.unit.service.played_segments import begun, end, fail
+from tests.unit.service.played_segments import end, fail
 
 # U+2581 is the tokenizer's own sign for a space.
 TEXTS = st.text(
@@ -49,16 +49,16 @@ class Echo:
 
 def step(segment: Segment, circles_at: int | None = None) -> None:
     """Adds one token, or ends; with REPETITION once it has so many."""
-    position = len(segment.target_ids)
+    position = len(segment.decode.target_ids)
     if position == circles_at:
         end(segment, FinishReason.REPETITION)
         return
-    if position == segment.max_target_tokens:
+    if position == segment.decode.max_target_tokens:
         end(segment, FinishReason.LENGTH)
-    elif position == len(segment.source_ids) - 1:
+    elif position == len(segment.decode.source_ids) - 1:
         end(segment, FinishReason.EOS)
     else:
-        begun(segment).target_ids.append(segment.source_ids[position])
+        segment.decode.target_ids.append(segment.decode.source_ids[position])
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +112,7 @@ def test_text_comes_out_while_it_is_decoded_and_in_order(translator) -> None:
     document = translator.prepare("  tom. Good tom.\n")
     first, second = document.segments
     assert document.grow() == "  "
-    for _ in second.source_ids:
+    for _ in second.decode.source_ids:
         step(second)
     assert second.finished
     assert document.grow() == ""
@@ -148,17 +148,18 @@ def test_segments_end_with_eos_and_fit_the_model(translator, manifest) -> None:
     document = translator.prepare("good morning " * 50 + "x" * 200 + "你" * 99)
     assert len(document.segments) > 10
     for segment in document.segments:
-        assert segment.source_ids[-1] == manifest.eos_id
-        assert 1 < len(segment.source_ids) <= manifest.max_source_tokens
+        assert segment.decode.source_ids[-1] == manifest.eos_id
+        assert 1 < len(segment.decode.source_ids) <= manifest.max_source_tokens
 
 
 def test_options_reach_the_segments(translator, manifest) -> None:
     [segment] = translator.prepare(
         "tom", RequestOptions(max_target_tokens=5, deadline_s=7.0, wants_deltas=True)
     ).segments
-    assert (segment.max_target_tokens, segment.options.deadline_s, segment.options.wants_deltas) == (5, 7.0, True)
+    assert segment.decode.max_target_tokens == 5
+    assert (segment.options.deadline_s, segment.options.wants_deltas) == (7.0, True)
     [segment] = translator.prepare("tom").segments
-    assert segment.max_target_tokens == target_limit(len(segment.source_ids), manifest.max_target_tokens)
+    assert segment.decode.max_target_tokens == target_limit(len(segment.decode.source_ids), manifest.max_target_tokens)
     assert segment.options.deadline_s is None
 
 
@@ -168,16 +169,16 @@ def test_the_limits_of_the_server_reach_the_segments(manifest, tokenizer) -> Non
     translator = Translator(manifest, tokenizer, limits)
     for text in ("tom", "good morning tom. ", "x" * 20):
         [segment] = translator.prepare(text).segments
-        assert segment.max_target_tokens == min(len(segment.source_ids) * 3 // 2 + 3, longest)
-        assert not segment.options.decoding.stops_at_repetition
+        assert segment.decode.max_target_tokens == min(len(segment.decode.source_ids) * 3 // 2 + 3, longest)
+        assert not segment.decode.decoding.stops_at_repetition
         [segment] = translator.prepare(text, RequestOptions(max_target_tokens=1)).segments
-        assert segment.max_target_tokens == 1
+        assert segment.decode.max_target_tokens == 1
     assert Limits.of(Settings()) == Limits()
 
 
 def test_who_goes_round_in_circles_is_stopped_by_default(translator) -> None:
     [segment] = translator.prepare("tom").segments
-    assert segment.options.decoding.stops_at_repetition
+    assert segment.decode.decoding.stops_at_repetition
 
 
 @pytest.mark.parametrize(
@@ -200,9 +201,9 @@ def test_the_mean_log_probability_is_that_of_all_tokens(translator) -> None:
     document = translator.prepare("Tom. Good. Where?", ASKING)
     ends = [(FinishReason.EOS, 3, -2.0), (FinishReason.LENGTH, 5, -0.5), (FinishReason.EOS, 0, -0.25)]
     for segment, (reason, tokens, log_probability) in zip(document.segments, ends, strict=True):
-        assert segment.options.decoding.wants_log_probability
-        begun(segment).target_ids = [7] * tokens
-        begun(segment).log_probability = log_probability
+        assert segment.decode.decoding.wants_log_probability
+        segment.decode.target_ids = [7] * tokens
+        segment.decode.log_probability = log_probability
         end(segment, reason)
     result = document.result()
     assert result.target_tokens == 8
@@ -274,11 +275,11 @@ def test_tags_inside_segments_count_like_segments(translator) -> None:
 def test_attention_is_asked_for_where_tags_are_inside_and_where_alignments_are_wanted(translator) -> None:
     html = "<p>Good tom. <b>Good</b> tom. <i>Tom.</i></p>"
     document = translator.prepare(html, RequestOptions(has_tags=True))
-    assert [segment.options.decoding.wants_attention for segment in document.segments] == [False, True, False]
+    assert [segment.decode.decoding.wants_attention for segment in document.segments] == [False, True, False]
     text = "Good tom.\n\nTom."
     for wanted in (False, True):
         document = translator.prepare(text, RequestOptions(alignments=wanted))
-        assert [segment.options.decoding.wants_attention for segment in document.segments] == [wanted, wanted]
+        assert [segment.decode.decoding.wants_attention for segment in document.segments] == [wanted, wanted]
 
 
 def test_alignments_have_the_places_of_the_text(translator) -> None:
@@ -327,7 +328,7 @@ def test_a_segment_of_html_comes_as_a_whole(translator) -> None:
     [segment] = document.segments
     assert document.grow() == "<p>"
     step(segment)
-    assert segment.target_ids
+    assert segment.decode.target_ids
     assert document.grow() == ""
     Echo().decode_all([segment])
     assert document.grow() == "good <b>morning</b> tom</p>"
@@ -392,17 +393,17 @@ def test_segments_without_a_translation_do_not_end_what_is_handed_out(translator
 def test_a_prefix_begins_the_first_segment_alone(translator, tokenizer, manifest) -> None:
     options = RequestOptions(prefix_ids=translator.prefix_ids("Guten Tag"))
     first, second = translator.prepare("Good morning. Good day.", options).segments
-    assert first.prefix_ids == tuple(tokenizer.encode_target("Guten Tag"))
-    assert second.prefix_ids == ()
+    assert first.decode.prefix_ids == tuple(tokenizer.encode_target("Guten Tag"))
+    assert second.decode.prefix_ids == ()
     [without] = translator.prepare("Good morning.").segments
-    room = without.max_target_tokens + len(first.prefix_ids)
-    assert first.max_target_tokens == min(room, manifest.max_target_tokens)
+    room = without.decode.max_target_tokens + len(first.decode.prefix_ids)
+    assert first.decode.max_target_tokens == min(room, manifest.max_target_tokens)
 
 
 def test_a_prefix_leaves_the_limit_of_the_model(translator, manifest) -> None:
     options = RequestOptions(prefix_ids=translator.prefix_ids("G"), max_target_tokens=5)
     [segment] = translator.prepare("Good morning.", options).segments
-    assert 0 < len(segment.prefix_ids) < segment.max_target_tokens == 5 < manifest.max_target_tokens
+    assert 0 < len(segment.decode.prefix_ids) < segment.decode.max_target_tokens == 5 < manifest.max_target_tokens
 
 
 @pytest.mark.parametrize(
@@ -419,7 +420,7 @@ def test_each_segment_of_a_text_has_draws_of_its_own_and_the_same_in_every_text(
     options = RequestOptions(decoding=Decoding.of(sampling=sampling), has_tags=html)
     for _ in range(2):
         segments = translator.prepare("Good morning. Good day.\n\n.\nTom.", options).segments
-        found = [segment.options.decoding.sampling for segment in segments]
+        found = [segment.decode.decoding.sampling for segment in segments]
         assert found == [sampling._replace(segment=number) for number in range(3 if not html else len(segments))]
         assert len(segments) >= 2
 
@@ -432,16 +433,16 @@ def test_only_segments_with_terms_are_searched_and_the_others_stay_as_they_are(m
     named = Translator(manifest.model_copy(update={"stand_ins": ("tom", "bahnhof")}), tokenizer, slots=3)
     options = terms_of(GlossaryEntry("good", ("guten", "schön")))
     document = named.prepare("Is it good {x}? It is.\n{y}\ngood", options)
-    first, second = document.segments
+    first, second = (segment.decode for segment in document.segments)
     assert first.source_ids[:-1] == tokenizer.encode("Is it good tom?")
     assert first.constraints is not None
     forms = [[tokenizer.decode(form) for form in term] for term in first.constraints.terms]
     assert forms == [["guten", "schön"], ["tom"]]
-    decoding = first.options.decoding
+    decoding = first.decoding
     assert (decoding.beam_size, decoding.wants_attention, decoding.wants_log_probability) == (3, True, True)
-    [plain] = named.prepare("It is.").segments
+    [plain] = (segment.decode for segment in named.prepare("It is.").segments)
     assert (second.source_ids, second.constraints) == (plain.source_ids, None)
-    assert second.options.decoding == plain.options.decoding
+    assert second.decoding == plain.decoding
     assert first.max_target_tokens == target_limit(len(first.source_ids), 32) + first.constraints.tokens or 32
 
 

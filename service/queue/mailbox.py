@@ -4,7 +4,8 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from dragoman.errors import DragomanError, DrainingError
 from service.decode import Decode
@@ -12,11 +13,37 @@ from service.options import Priority
 from service.queue.admission import Admission
 from service.queue.admission_rules import QueueLimits
 from service.queue.fair_queue import FairQueue
-from service.queue.workers import QueueWorkers
 from service.segment import Segment
 from service.telemetry.segment_stats import SegmentStats
 
+# Source tokens that keep a thread in the encoder for several decode steps.
+_LONG_RUN_TOKENS: Final = 96
+
 _News = TypeVar("_News", Decode, Segment)
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """A thread that takes.
+
+    Attributes:
+        arrived: by which it is woken.
+        demand: slots that it would fill at its next step, before any worker behind it gets a decode.
+        filled: whether it got at its last step all that it can take.
+    """
+
+    arrived: threading.Condition
+    demand: int = 0
+    filled: bool = False
+
+    def note_taken(self, taken: Sequence[Decode], offered: int, room: int) -> None:
+        """Note what it got of the slots that it was offered, and had room for."""
+        slots = sum([decode.slots for decode in taken])
+        source_tokens = sum([len(decode.source_ids) for decode in taken])  # the encoder reads each once
+        # One that will be long at what it has got leaves what comes meanwhile to the others.
+        long = slots < offered or source_tokens > _LONG_RUN_TOKENS
+        self.demand = 0 if long else max(0, self.demand - slots)
+        self.filled = slots >= room or slots < offered
 
 
 class Mailbox:
@@ -50,17 +77,15 @@ class Mailbox:
         self.waiting = FairQueue()
         limits = QueueLimits(limit_source_tokens, limit_text_bytes, max_delay_s)
         self.admission = Admission(limits, self.waiting, self._lock)
-        self._workers = QueueWorkers(self._lock)
-        self._notifier = Notifier()
+        self._workers: list[_Worker] = []  # those that were registered first are served first
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._unfinished = 0
         self._idle = threading.Condition(self._lock)
         self._stopped = False
-        # What each worker wanted when it last found nothing that waits: the same once more changes nothing.
-        self._wanted_in_vain: list[tuple[int, bool] | None] = []
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
         """Call `on_progress` of all decodes on this loop; without one, on the engine's threads."""
-        self._notifier.bind(loop)
+        self._loop = loop
 
     @property
     def queued_segments(self) -> int:
@@ -99,7 +124,7 @@ class Mailbox:
                 decode.submitted_s = now_s
             self.waiting.push(decodes)
             self._unfinished += len(decodes)
-            self._workers.wake(self.waiting.slots)
+            self._wake()
 
     def promote(self, decode: Decode, client: str, priority: Priority) -> None:
         """Have a decode wait for another client as well: in that one's turn, if it waits and that comes sooner."""
@@ -118,7 +143,7 @@ class Mailbox:
                     if self._segment_stats is not None:
                         self._segment_stats.enter([decode])
                     self._forget(1)
-            self.admission.watch(saturated=self._workers.saturated)
+            self.admission.watch(saturated=self._saturated)
 
     def close(self) -> None:
         """Refuse whatever comes from now on; what was submitted goes on."""
@@ -129,14 +154,15 @@ class Mailbox:
         """Make `take` return None from now on, so that the engine's threads end."""
         with self._lock:
             self._stopped = True
-            self._workers.wake_all()
+            for worker in self._workers:
+                worker.arrived.notify()
 
     def fail(self, error: DragomanError) -> None:
         """End every decode that waits, and refuse whatever comes, with an error; one that was closed says so still."""
         with self._lock:
             self.admission.close(error)
             failed = self.waiting.clear()
-            self._note_taken(failed)
+            self.admission.note_taken(failed, saturated=self._saturated)
         for decode in failed:
             decode.fail(error, time.monotonic())
         self.deliver(failed)
@@ -144,8 +170,8 @@ class Mailbox:
     def register_worker(self) -> int:
         """Register a thread that will take; gives its number. Few decodes are left to those registered first."""
         with self._lock:
-            self._wanted_in_vain.append(None)
-            return self._workers.register()
+            self._workers.append(_Worker(threading.Condition(self._lock)))
+            return len(self._workers) - 1
 
     def take(
         self, worker: int, room: int, *, wait: bool, demand: int = 0, source_tokens: int | None = None
@@ -163,34 +189,31 @@ class Mailbox:
         Returns:
             The decodes, perhaps none; None once the engine is to stop.
         """
-        wanted = min(demand, room), room > 0
-        # Read without the lock: a decode that is submitted just now is taken at the next step.
-        if not (wait or self.waiting.slots or self._stopped) and self._wanted_in_vain[worker] == wanted:
+        own, wanted = self._workers[worker], min(demand, room)
+        # Where nothing waits, to want the same once more changes nothing. Read without the lock: a decode that is
+        # submitted just now is taken at the next step.
+        in_vain = not (wait or self.waiting.slots or self._stopped)
+        if in_vain and own.demand == wanted and own.filled is (room == 0):
             return []
         with self._lock:
-            self._workers.demand[worker] = wanted[0]
-            while wait and not self._workers.left_for(worker, self.waiting.slots) and not self._stopped:
-                self._workers.wait(worker)
+            own.demand = wanted
+            while not (left := self._left_for(worker)) and wait and not self._stopped:
+                own.arrived.wait()
             if self._stopped:
                 return None
-            if not self.waiting.slots:
-                self._workers.note_taken(worker, [], 0, room)
-                self._wanted_in_vain[worker] = wanted
-                return []
-            self._wanted_in_vain[worker] = None
-            offered = self._workers.offer(worker, self.waiting.slots, room, demand)
+            share = -(-self.waiting.slots // len(self._workers))
+            offered = min(room, max(share, demand), left)
             taken = self.waiting.take(offered, source_tokens, room=room)
-            self._workers.note_taken(worker, taken, offered, room)
-            self._note_taken(taken)
-            if self.waiting.slots:
-                self._workers.wake(self.waiting.slots, first=worker + 1)
+            own.note_taken(taken, offered, room)
+            self.admission.note_taken(taken, saturated=self._saturated)
+            self._wake()
             return taken
 
     def take_new(self, count: int, held: FairQueue) -> list[Decode]:
         """Take at most `count` decodes, one each of clients of whom a thread, which holds `held`, has none."""
         with self._lock:
             taken = self.waiting.take_new(count, held)
-            self._note_taken(taken)
+            self.admission.note_taken(taken, saturated=self._saturated)
             return taken
 
     def deliver(self, progressed: Sequence[Decode]) -> None:
@@ -204,7 +227,7 @@ class Mailbox:
                 if self._segment_stats is not None:
                     self._segment_stats.enter(finished)
         try:
-            self._notifier.tell(progressed)
+            self._tell(progressed)
         finally:
             if finished:
                 with self._lock:
@@ -215,35 +238,39 @@ class Mailbox:
         with self._lock:
             return self._idle.wait_for(lambda: not self._unfinished, timeout_s)
 
-    def _note_taken(self, decodes: Sequence[Decode]) -> None:
-        self.admission.note_taken(decodes, saturated=self._workers.saturated)
+    @property
+    def _saturated(self) -> bool:
+        """Whether each worker got at its last step all that it can take."""
+        return False not in [worker.filled for worker in self._workers]
+
+    def _left_for(self, worker: int) -> int:
+        """Count the slots of what waits beyond the demand of the workers before this one."""
+        return max(0, self.waiting.slots - sum([each.demand for each in self._workers[:worker]]))
+
+    def _wake(self) -> None:
+        """Wake the workers for whom something is left of what waits, see `_left_for`."""
+        left = self.waiting.slots
+        for worker in self._workers:
+            if left <= 0:
+                break
+            worker.arrived.notify()
+            left -= worker.demand
+
+    def _tell(self, progressed: Sequence[Decode]) -> None:
+        """Call `on_progress` of all, with one wake-up of the event loop."""
+        if self._loop is None:
+            notify(progressed)
+            return
+        try:
+            self._loop.call_soon_threadsafe(notify, progressed)
+        except RuntimeError:
+            if not self._loop.is_closed():  # else nobody waits any more
+                raise
 
     def _forget(self, ended: int) -> None:
         self._unfinished -= ended
         if not self._unfinished:
             self._idle.notify_all()
-
-
-class Notifier:
-    """Tells from any thread."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call `on_progress` of all on this loop from now on; without one, on the thread that tells."""
-        self._loop = loop
-
-    def tell(self, progressed: Sequence[Decode]) -> None:
-        """Call `on_progress` of all, with one wake-up of the event loop."""
-        if self._loop is None:
-            notify(progressed)
-        else:
-            try:
-                self._loop.call_soon_threadsafe(notify, progressed)
-            except RuntimeError:
-                if not self._loop.is_closed():  # else nobody waits any more
-                    raise
 
 
 def notify(news: Sequence[_News]) -> None:

@@ -1,13 +1,10 @@
 """The mailbox between several threads, and under any order of calls; the tests themselves play the engine."""
 
-import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from types import FrameType
 
 import pytest
 from hypothesis import settings
@@ -18,32 +15,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, multiple, prec
 from dragoman.errors import DrainingError, InternalError, QueueFullError
 from service.decode import Decode, FinishReason
 from service.queue.mailbox import Mailbox
+from tests.unit.service.queue.conftest import until_blocked
 
 PATIENCE_S = 60
-TAKE, WAIT_IDLE = Mailbox.take.__code__, Mailbox.wait_idle.__code__
 LIMIT = 12
 TAKERS = 3
 
 
 def segments(*lengths: int, **fields) -> list[Decode]:
     return [Decode([2] * length, 9, **fields) for length in lengths]
-
-
-def until_blocked(threads: int) -> None:
-    """Come back once that number of threads wait in a mailbox: only then does a test prove that they are woken."""
-    end_s = time.monotonic() + PATIENCE_S
-    while sum(map(is_blocked, sys._current_frames().values())) < threads:  # noqa: SLF001  (documented all the same)
-        assert time.monotonic() < end_s
-        time.sleep(0.001)
-
-
-def is_blocked(frame: FrameType | None) -> bool:
-    """Tell whether a thread waits for a condition of a mailbox; it holds the lock until it can be woken."""
-    functions = []
-    while frame is not None:
-        functions.append(frame.f_code)
-        frame = frame.f_back
-    return threading.Condition.wait.__code__ in functions and bool({TAKE, WAIT_IDLE} & {*functions})
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from service.decode import Decode
-from service.queue.mailbox import Notifier, notify
+from service.queue.mailbox import Mailbox, notify
 
 
 def decode_of(heard: list[tuple[Decode, int]], **fields) -> Decode:
@@ -36,15 +36,15 @@ def test_the_fault_of_one_listener_keeps_the_news_from_nobody() -> None:
 def test_without_a_loop_the_thread_that_tells_does_it_all() -> None:
     heard: list[tuple[Decode, int]] = []
     decode = decode_of(heard)
-    Notifier().tell([decode])
+    Mailbox(9).deliver([decode])
     assert heard == [(decode, threading.get_ident())]
 
 
 async def test_another_thread_is_heard_on_the_loop_in_order() -> None:
     heard: list[tuple[Decode, int]] = []
-    notifier, decodes = Notifier(), [decode_of(heard) for _ in range(3)]
-    notifier.bind(asyncio.get_running_loop())
-    await asyncio.to_thread(lambda: (notifier.tell(decodes[:2]), notifier.tell(decodes[2:])))
+    mailbox, decodes = Mailbox(9), [decode_of(heard) for _ in range(3)]
+    mailbox.bind(asyncio.get_running_loop())
+    await asyncio.to_thread(lambda: (mailbox.deliver(decodes[:2]), mailbox.deliver(decodes[2:])))
     async with asyncio.timeout(60):
         while len(heard) < 3:
             await asyncio.sleep(0)
@@ -53,10 +53,10 @@ async def test_another_thread_is_heard_on_the_loop_in_order() -> None:
 
 def test_a_loop_that_is_closed_waits_for_nothing() -> None:
     heard: list[tuple[Decode, int]] = []
-    notifier, loop = Notifier(), asyncio.new_event_loop()
-    notifier.bind(loop)
+    mailbox, loop = Mailbox(9), asyncio.new_event_loop()
+    mailbox.bind(loop)
     loop.close()
-    notifier.tell([decode_of(heard)])
+    mailbox.deliver([decode_of(heard)])
     assert heard == []
 
 
@@ -65,10 +65,10 @@ async def test_news_that_the_loop_refuses_is_an_error() -> None:
         def call_soon_threadsafe(self, *_: object, **__: object) -> asyncio.Handle:
             raise RuntimeError("planted")
 
-    notifier, loop = Notifier(), Refusing()
-    notifier.bind(loop)
+    mailbox, loop = Mailbox(9), Refusing()
+    mailbox.bind(loop)
     try:
         with pytest.raises(RuntimeError, match="planted"):
-            notifier.tell([decode_of([])])
+            mailbox.deliver([decode_of([])])
     finally:
         loop.close()

@@ -90,8 +90,6 @@ class Segment:
 
     def times(self) -> Times:
         """Give the times of its decode as its own: none is earlier than its submission."""
-        decode, since_s = self.decode, self.submitted_s
-        times = Times(decode.admitted_s, decode.encoded_s, decode.first_token_s, decode.finished_s)
-        if since_s is None:
-            return times
-        return Times(*[None if time_s is None else max(time_s, since_s) for time_s in times])
+        decode, since_s = self.decode, self.submitted_s or 0.0
+        times_s = decode.admitted_s, decode.encoded_s, decode.first_token_s, decode.finished_s
+        return Times(*[None if time_s is None else max(time_s, since_s) for time_s in times_s])

@@ -87,70 +87,58 @@ def check_room(room: Room, limits: QueueLimits, per_second: Callable[[], float |
     Raises:
         QueueFullError: no room in source tokens or bytes; says when there will be, if the rate is known.
     """
-    request, own, waiting, _ = room
-    tokens = _excess(request.source_tokens, own.source_tokens, waiting.source_tokens, limits.source_tokens)
-    if tokens > 0 and not _has_share(room, 0, limits.source_tokens):
-        raise QueueFullError(
-            f"{waiting.source_tokens} source tokens wait, {own.source_tokens} of them of this client; "
-            f"{request.source_tokens} more are above the limit of {limits.source_tokens}",
-            metadata={
-                "queued_source_tokens": str(waiting.source_tokens),
-                "client_source_tokens": str(own.source_tokens),
-                "request_source_tokens": str(request.source_tokens),
-                "limit_source_tokens": str(limits.source_tokens),
-            },
-            retry_delay_s=_retry_s(min(tokens, waiting.source_tokens), per_second()),
-        )
-    if limits.text_bytes is None:
-        return
-    size_bytes = _excess(request.text_bytes, own.text_bytes, waiting.text_bytes, limits.text_bytes)
-    if size_bytes > 0 and not _has_share(room, 1, limits.text_bytes):
-        share = min(1.0, size_bytes / waiting.text_bytes) if waiting.text_bytes else 1.0
-        raise QueueFullError(
-            f"{waiting.text_bytes} bytes of text wait, {own.text_bytes} of them of this client; "
-            f"{request.text_bytes} more are above the limit of {limits.text_bytes}",
-            metadata={
-                "queued_text_bytes": str(waiting.text_bytes),
-                "client_text_bytes": str(own.text_bytes),
-                "request_text_bytes": str(request.text_bytes),
-                "limit_text_bytes": str(limits.text_bytes),
-            },
-            retry_delay_s=_retry_s(share * waiting.source_tokens, per_second()),
-        )
+    measures = ("source tokens", limits.source_tokens), ("bytes of text", limits.text_bytes)
+    for field, (noun, limit) in enumerate(measures):
+        if limit is None:
+            continue
+        request, own, waiting = room.request[field], room.own[field], room.waiting[field]
+        excess = _excess(request, own, waiting, limit)
+        if excess > 0 and not _has_share(room, field, limit):
+            name, leaving = Load._fields[field], min(1.0, excess / waiting) if waiting else 1.0
+            raise QueueFullError(
+                f"{waiting} {noun} wait, {own} of them of this client; {request} more are above the limit of {limit}",
+                metadata={
+                    f"queued_{name}": str(waiting),
+                    f"client_{name}": str(own),
+                    f"request_{name}": str(request),
+                    f"limit_{name}": str(limit),
+                },
+                retry_delay_s=_retry_s(leaving * room.waiting.source_tokens, per_second()),
+            )
 
 
-def check_delay(outlook: WaitEstimate, limits: QueueLimits) -> None:
+def check_delay(estimate: WaitEstimate, limits: QueueLimits) -> None:
     """Refuse an interactive request that would wait too long before it has its turn.
 
     Raises:
         OverloadedError: says when the estimate will be below the limit.
     """
-    per_second = outlook.per_second
-    if not limits.max_delay_s or outlook.priority is not Priority.INTERACTIVE or per_second is None:
+    per_second = estimate.per_second
+    if not limits.max_delay_s or estimate.priority is not Priority.INTERACTIVE or per_second is None:
         return
-    delay_s = outlook.before_start / per_second
+    delay_s = estimate.before_start / per_second
     if delay_s > limits.max_delay_s:
         raise OverloadedError(
             f"an interactive request would take {delay_s:.3f} s on top of its own time, above the limit of "
             f"{limits.max_delay_s:g} s",
             metadata={"estimated_delay_s": f"{delay_s:.3f}", "max_delay_s": f"{limits.max_delay_s:g}"},
-            retry_delay_s=_retry_s(outlook.before_start - limits.max_delay_s * per_second, per_second),
+            retry_delay_s=_retry_s(estimate.before_start - limits.max_delay_s * per_second, per_second),
         )
 
 
-def check_deadline(outlook: WaitEstimate, remaining_s: float) -> None:
+def check_deadline(estimate: WaitEstimate, remaining_s: float) -> None:
     """Refuse a request that would most probably be late.
 
     Args:
-        outlook: of the request.
+        estimate: of the request.
         remaining_s: until its deadline.
 
     Raises:
         DeadlineUnreachableError: by the estimate, it is.
     """
-    if outlook.per_second is None:
+    if estimate.per_second is None:
         return
-    estimate_s = (outlook.before_end + outlook.request_tokens) / outlook.per_second
+    estimate_s = (estimate.before_end + estimate.request_tokens) / estimate.per_second
     if estimate_s * _MARGIN > remaining_s:
         raise DeadlineUnreachableError(
             f"complete in {estimate_s:.3f} s by the estimate, which leaves too little of the {remaining_s:.3f} s of "
@@ -180,7 +168,8 @@ def _has_share(room: Room, field: int, limit: int) -> bool:
 
 def _excess(request: int, own: int, waiting: int, limit: int) -> int:
     """Compute how much has to leave before a request fits; not above 0: it fits."""
-    return -((limit * (_TIMES_FREE + 1) - own - request) // _TIMES_FREE - waiting - request)
+    most = (limit * (_TIMES_FREE + 1) - own - request) // _TIMES_FREE
+    return waiting + request - most
 
 
 def _retry_s(source_tokens: float, per_second: float | None) -> float | None:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final, TypeVar
 
 from dragoman.errors import DragomanError, DrainingError
@@ -197,7 +198,7 @@ class Mailbox:
             return []
         with self._lock:
             own.demand = wanted
-            while not (left := self._left_for(worker)) and wait and not self._stopped:
+            while not (left := self._left()[worker]) and wait and not self._stopped:
                 own.arrived.wait()
             if self._stopped:
                 return None
@@ -243,18 +244,16 @@ class Mailbox:
         """Whether each worker got at its last step all that it can take."""
         return False not in [worker.filled for worker in self._workers]
 
-    def _left_for(self, worker: int) -> int:
-        """Count the slots of what waits beyond the demand of the workers before this one."""
-        return max(0, self.waiting.slots - sum([each.demand for each in self._workers[:worker]]))
+    def _left(self) -> list[int]:
+        """Count for each worker the slots of what waits beyond the demand of those before it."""
+        demands = [worker.demand for worker in self._workers]
+        return [max(0, self.waiting.slots - before) for before in accumulate(demands[:-1], initial=0)]
 
     def _wake(self) -> None:
-        """Wake the workers for whom something is left of what waits, see `_left_for`."""
-        left = self.waiting.slots
-        for worker in self._workers:
-            if left <= 0:
-                break
-            worker.arrived.notify()
-            left -= worker.demand
+        """Wake the workers for whom something is left."""
+        for worker, left in zip(self._workers, self._left(), strict=False):
+            if left:
+                worker.arrived.notify()
 
     def _tell(self, progressed: Sequence[Decode]) -> None:
         """Call `on_progress` of all, with one wake-up of the event loop."""

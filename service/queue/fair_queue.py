@@ -47,7 +47,7 @@ class _Flow:
     """The segments of one client, in order of arrival.
 
     Attributes:
-        decodes: each with the tokens that had arrived before it.
+        segments: each with the tokens that had arrived before it.
         credit: source tokens that it may still have in this turn; below 0 where it had some out of turn.
         arrived: source tokens that ever arrived.
     """
@@ -74,18 +74,6 @@ class _Ring:
         self.flows: OrderedDict[str, _Flow] = OrderedDict()
         self.source_tokens = self.text_bytes = 0
 
-    def push(self, decode: Decode) -> None:
-        flow = self.flows.get(decode.client)
-        if flow is None:
-            flow = self.flows[decode.client] = _Flow()
-        tokens = decode.cost
-        flow.segments[decode] = flow.arrived
-        flow.arrived += tokens
-        flow.source_tokens += tokens
-        flow.text_bytes += decode.text_bytes
-        self.source_tokens += tokens
-        self.text_bytes += decode.text_bytes
-
     def next(self) -> Decode:
         """Find the segment whose turn it is, and pass the turn on where the credit of a client is used up."""
         while True:
@@ -95,19 +83,6 @@ class _Ring:
                 return decode
             flow.credit += QUANTUM
             self.flows.move_to_end(client)
-
-    def remove(self, decode: Decode, *, paid: bool = False) -> None:
-        """Remove a segment, for which its client pays where it is taken."""
-        flow = self.flows[decode.client]
-        if paid:
-            flow.credit -= decode.cost
-        del flow.segments[decode]
-        if not flow.segments:
-            del self.flows[decode.client]
-        flow.source_tokens -= decode.cost
-        flow.text_bytes -= decode.text_bytes
-        self.source_tokens -= decode.cost
-        self.text_bytes -= decode.text_bytes
 
     def in_turn(self, client: str, source_tokens: int) -> int:
         """Count the source tokens that others take while a client takes `source_tokens`; over 64 clients, a bound."""
@@ -184,9 +159,30 @@ class FairQueue:
     def push(self, decodes: Iterable[Decode]) -> None:
         """Queue segments, each behind those of its client."""
         for decode in decodes:
-            self._rings[decode.priority].push(decode)
-            self._length += 1
+            ring = self._rings[decode.priority]
+            flow = ring.flows.get(decode.client)
+            if flow is None:
+                flow = ring.flows[decode.client] = _Flow()
+            flow.segments[decode] = flow.arrived
+            flow.arrived += decode.cost
+            for holder in (flow, ring):
+                holder.source_tokens += decode.cost
+                holder.text_bytes += decode.text_bytes
             self.slots += decode.slots
+            self._length += 1
+
+    def remove(self, decode: Decode) -> None:
+        """Remove one, for which nobody pays."""
+        ring = self._rings[decode.priority]
+        flow = ring.flows[decode.client]
+        del flow.segments[decode]
+        if not flow.segments:
+            del ring.flows[decode.client]
+        for holder in (flow, ring):
+            holder.source_tokens -= decode.cost
+            holder.text_bytes -= decode.text_bytes
+        self.slots -= decode.slots
+        self._length -= 1
 
     def take(self, slots: int, source_tokens: int | None = None, *, room: int | None = None) -> list[Decode]:
         """Remove the segments whose turn it is.
@@ -200,21 +196,16 @@ class FairQueue:
         taken: list[Decode] = []
         room = slots if room is None else room
         while slots > 0 and self._length:
-            ring = self._turn()
-            decode = ring.next()
+            decode = self._turn().next()
             if decode.slots > room:
                 break
             if source_tokens is not None:
                 if taken and source_tokens < len(decode.source_ids):
                     break
                 source_tokens -= len(decode.source_ids)
-            ring.remove(decode, paid=True)
-            self._length -= 1
-            self.slots -= decode.slots
+            self._give(decode)
             slots -= decode.slots
             room -= decode.slots
-            if self._owed or self._rings[Priority.BULK].flows:
-                self._settle(ring, decode.cost)
             taken.append(decode)
         return taken
 
@@ -232,17 +223,8 @@ class FairQueue:
         first = islice(ring.flows.items(), count + len(known))
         taken = [next(iter(flow.segments)) for client, flow in first if client not in known][:count]
         for decode in taken:
-            ring.remove(decode, paid=True)
-            self.slots -= decode.slots
-            self._settle(ring, decode.cost)
-        self._length -= len(taken)
+            self._give(decode)
         return taken
-
-    def remove(self, decode: Decode) -> None:
-        """Remove one that is withdrawn."""
-        self._rings[decode.priority].remove(decode)
-        self._length -= 1
-        self.slots -= decode.slots
 
     def clear(self) -> list[Decode]:
         """Remove all."""
@@ -272,11 +254,13 @@ class FairQueue:
         due = not interactive.flows or self._owed >= (BULK_SHARE - 1) * bulk.next().cost
         return bulk if due else interactive
 
-    def _settle(self, ring: _Ring, source_tokens: int) -> None:
-        bulk = self._rings[Priority.BULK]
-        if not bulk.flows:
+    def _give(self, decode: Decode) -> None:
+        """Remove one whose client pays for it; where bulk waits, what interactive ones get is owed to it in part."""
+        self._rings[decode.priority].flows[decode.client].credit -= decode.cost
+        self.remove(decode)
+        if not self._rings[Priority.BULK].flows:
             self._owed = 0
-        elif ring is bulk:
-            self._owed = max(0, self._owed - (BULK_SHARE - 1) * source_tokens)
+        elif decode.priority is Priority.BULK:
+            self._owed = max(0, self._owed - (BULK_SHARE - 1) * decode.cost)
         else:
-            self._owed += source_tokens
+            self._owed += decode.cost

@@ -6,25 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import onnx
 
 from bench.bleu import bleu
 from bench.decoding import Batch, Graphs
-from bench.gpu.encoder import difference
+from bench.frame import Figures
 from bench.gpu.models import open_bundle
-from bench.gpu.setup import Figures, Task
+from bench.gpu.task import Task
 from bench.load.texts import read_pairs
 from bench.sentences import Sentences, equal_sentences
-from dragoman.bundle import COPY, DECODER, ENCODER, MEMORY, PLACE, SEARCH, Bundle, target_limit
+from dragoman.bundle import COPY, DECODER, ENCODER, PLACE, SEARCH, Bundle, target_limit
 from dragoman.tokenizer import Tokenizer
-from service.runtime.binding import encoder_feeds
 from service.runtime.sessions import PROVIDERS, open_graph
 
 MEMCPY: Final = {"MemcpyToHost", "MemcpyFromHost"}
 _SLOTS: Final = 32
 _LEAST_EQUAL: Final = 0.95  # of sentences: half precision turns a near tie now and then
-_ENCODED: Final = 64
 
 
 def placement(task: Task) -> Figures:
@@ -54,7 +51,7 @@ def _placement(bundle: Bundle, name: str, device: str) -> Figures:
 
 
 def parity(task: Task) -> Figures:
-    """Compare the tokens and memories of the fp16 bundle on the device with those of the fp32 bundle on the CPU."""
+    """Compare the tokens of the fp16 bundle on the device with those of the fp32 bundle on the CPU."""
     fp32, fp16 = (open_bundle(task, precision) for precision in ("fp32", "fp16"))
     texts, references = read_pairs(task.setup.data, task.setup.sentences)
     sentences = real_sentences(fp16, texts)
@@ -66,20 +63,8 @@ def parity(task: Task) -> Figures:
         "equal_share": share,
         "bleu_fp32_cpu": bleu([tokenizer.decode(ids) for ids in expected], references),
         f"bleu_fp16_{task.setup.device}": bleu([tokenizer.decode(ids) for ids in actual], references),
-        **_encoders(fp32, fp16, task.setup.device, sentences.pick(_ENCODED)),
         "checks": {f"at least {_LEAST_EQUAL:.0%} of the sentences are equal": share >= _LEAST_EQUAL},
     }
-
-
-def _encoders(fp32: Bundle, fp16: Bundle, device: str, sentences: Sentences) -> Figures:
-    """Return how much the memories differ, see `encoder.difference`: in the mean, and at most."""
-    feeds = encoder_feeds(sentences.sources, fp32.manifest.pad_id)
-    sessions = open_graph(fp32, ENCODER, "cpu"), open_graph(fp16, ENCODER, device)
-    [expected], [actual] = (session.run([MEMORY], feeds) for session in sessions)
-    found = [
-        difference(expected[row, : len(ids)], actual[row, : len(ids)]) for row, ids in enumerate(sentences.sources)
-    ]
-    return {"encoder_difference_mean": float(np.mean(found)), "encoder_difference_most": max(found)}
 
 
 def real_sentences(bundle: Bundle, texts: Sequence[str]) -> Sentences:

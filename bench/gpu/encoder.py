@@ -1,4 +1,4 @@
-"""Whether padding changes what the encoder makes of a source, with each of the kernels that onnxruntime may choose."""
+"""Whether padding changes what the encoder makes of a source."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,38 +7,26 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from bench.frame import Figures
 from bench.gpu.models import open_bundle
-from bench.gpu.setup import Figures, Task
+from bench.gpu.task import Task
 from bench.sentences import random_sentences
-from dragoman.bundle import ENCODER, MEMORY, WEIGHTS
+from dragoman.bundle import ENCODER, MEMORY
 from service.runtime.binding import encoder_feeds
-from service.runtime.sessions import open_graph, open_session
-from service.runtime.weights import Weights
+from service.runtime.sessions import open_graph
 
 SHORT, LONG = 3, 30
 # Of the largest number of a memory: half precision has 11 bits, and there are some layers.
 TOLERANCE: Final = 1e-2
-# `AttentionBackend` of onnxruntime: MATH is what is served.
-_KERNELS: Final = {"unset": {}, "16 (MATH)": {"sdpa_kernel": "16"}, "1 (FLASH)": {"sdpa_kernel": "1"}}
 
 
 def encoder(task: Task) -> Figures:
-    """Encode a short source alone and beside a long one; the largest difference, by `sdpa_kernel`."""
-    bundle, device = open_bundle(task), task.setup.device
+    """Encode a short source alone and beside a long one; the largest difference of each."""
+    bundle = open_bundle(task)
     sources = random_sentences(bundle.manifest, [SHORT, min(LONG, bundle.manifest.max_source_tokens)], [1, 1]).sources
-    served = padding_difference(open_graph(bundle, ENCODER, device), sources)
-    figures: Figures = {"rows": [_row("as served", *served)]}
-    for name, options in _KERNELS.items():
-        task.note(figures)
-        with bundle.mapped(WEIGHTS) as weights:
-            graph = bundle.graph(ENCODER)
-            session = open_session(*graph, device, weights=Weights(weights), cuda_options=options)
-        figures["rows"].append(_row(name, *padding_difference(session, sources)))
-    return figures | {"checks": {"as served, padding changes nothing": max(served) < TOLERANCE}}
-
-
-def _row(kernel: str, short: float, long: float) -> Figures:
-    return {"sdpa_kernel": kernel, "short_source": short, "long_source": long}
+    short, long = padding_difference(open_graph(bundle, ENCODER, task.setup.device), sources)
+    checks = {"padding changes nothing": max(short, long) < TOLERANCE}
+    return {"short_source": short, "long_source": long, "checks": checks}
 
 
 def padding_difference(session: onnxruntime.InferenceSession, sources: Sequence[list[int]]) -> list[float]:

@@ -3,15 +3,14 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import TensorProto, helper
 
-from bench.roofline.peaks import idle_graph
 from dragoman.bundle import Bundle, Manifest
 from service.runtime.sessions import open_session
 from service.runtime.slots import KEY_VALUE_TYPES
@@ -19,27 +18,30 @@ from service.runtime.slots import KEY_VALUE_TYPES
 # Of a copy, in floats: large beside every cache, and on a GPU beside the time to launch it.
 COPY_FLOATS: Final = {"cuda": 2**29, "cpu": 2**24}
 _COPY_REPEATS: Final = 10
+_IR_VERSION, _OPSET = 10, 20  # those of a bundle
 
 
 def copy_bytes_per_s(device: str) -> float:
     """Measure the bytes a second, read and written, of one large operator that does next to nothing, on the device."""
-    session = open_session(idle_graph(1, 1).SerializeToString(), Path("copy.onnx"), device)
-    shape = [COPY_FLOATS[device], 1, 1]
-    source, target = (onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, np.float32, device, 0) for _ in range(2))
+    count = COPY_FLOATS[device]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [count]) for name in ("source", "target")]
+    graph = helper.make_graph([helper.make_node("Neg", ["source"], ["target"])], "copy", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
+    session = open_session(model.SerializeToString(), Path("copy.onnx"), device)
+    source, target = (onnxruntime.OrtValue.ortvalue_from_shape_and_type([count], np.float32, device, 0) for _ in ends)
     binding = session.io_binding()
-    binding.bind_ortvalue_input(session.get_inputs()[0].name, source)
-    binding.bind_ortvalue_output(session.get_outputs()[0].name, target)
+    binding.bind_ortvalue_input("source", source)
+    binding.bind_ortvalue_output("target", target)
     times_s = []
     for _ in range(_COPY_REPEATS):
         start = time.perf_counter()
         session.run_with_iobinding(binding)
         binding.synchronize_outputs()
         times_s.append(time.perf_counter() - start)
-    return 2 * 4 * COPY_FLOATS[device] / min(times_s)
+    return 2 * 4 * count / min(times_s)
 
 
-@dataclass(frozen=True)
-class StepBytes:
+class StepBytes(NamedTuple):
     """What a decode step must read.
 
     Attributes:
@@ -61,11 +63,10 @@ def step_bytes(bundle: Bundle, source_tokens: Sequence[int], target_tokens: Sequ
         source_tokens: of each sentence, its end counted.
         target_tokens: of each, its end counted: it has as many steps.
     """
-    steps = sum(target_tokens)
     positions = sum(
         target * (target + 1) / 2 + target * source for source, target in zip(source_tokens, target_tokens, strict=True)
     )
-    return StepBytes(weight_bytes(bundle), positions / steps * position_bytes(bundle.manifest))
+    return StepBytes(weight_bytes(bundle), positions / sum(target_tokens) * position_bytes(bundle.manifest))
 
 
 def weight_bytes(bundle: Bundle) -> int:
@@ -73,7 +74,7 @@ def weight_bytes(bundle: Bundle) -> int:
     graph = onnx.load(bundle.decoder, load_external_data=False).graph
     read = {name for node in graph.node for name in node.input[node.op_type == "Gather" :]}
     return sum(
-        math.prod(weight.dims) * onnx.helper.tensor_dtype_to_np_dtype(weight.data_type).itemsize
+        math.prod(weight.dims) * helper.tensor_dtype_to_np_dtype(weight.data_type).itemsize
         for weight in graph.initializer
         if weight.name in read
     )

@@ -6,9 +6,10 @@ from typing import Final
 import numpy as np
 
 from bench.decoding import Batch, Graphs
+from bench.frame import Figures
 from bench.gpu.libraries import nvidia_smi
 from bench.gpu.models import open_bundle
-from bench.gpu.setup import Figures, Task
+from bench.gpu.task import Task
 from bench.memory import growth, resident_mib
 from bench.sentences import random_lengths, random_sentences
 from service.settings import MEGABYTE
@@ -24,7 +25,7 @@ def memory(task: Task) -> Figures:
     manifest, random = bundle.manifest, np.random.default_rng(0)
     batch = Batch(Graphs.resident(bundle, device), min(_SLOTS, task.setup.most_slots), _CACHE_MB * MEGABYTE)
     rows, portion = list[Figures](), -(-segments // SAMPLES)
-    for number in task.clock.rounds(range(1, SAMPLES + 1)):
+    for number in task.rounds(range(1, SAMPLES + 1)):
         lengths = random_lengths(random, portion, manifest.max_source_tokens).tolist()
         limits = random_lengths(random, portion, manifest.max_target_tokens).tolist()
         if number == 1:  # with the longest there are: buffers are as large as they get

@@ -1,75 +1,83 @@
-"""The parts of `bench.gpu` in the order in which they run, and what each needs."""
+"""The parts of `bench.gpu`, and a run of them, one after the other."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from bench.gpu.accuracy import parity, placement
+from bench.gpu.encoder import encoder
+from bench.gpu.libraries import libraries
+from bench.gpu.memory import memory
+from bench.gpu.models import models
+from bench.gpu.process import Function, Outcome, run
+from bench.gpu.served import load_test, reload
+from bench.gpu.speed import peer, speed
+from bench.gpu.steps import bits, graphs, nan
+from bench.gpu.task import Setup
+from bench.gpu.traces import traces
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One part.
 
     Attributes:
-        function: module:name of what it calls with a `Task`; imported in the part's own process.
         share: of the time of the run: the seconds that it may need, beside those of the others.
-        needs: without which it cannot run, by `preparations`.
-        wants: for which it waits, no more.
-        quiet: whether it waits for all that is made, so that nothing runs beside it.
     """
 
     name: str
-    function: str
+    function: Function
     share: float
     size: str = "default"
-    needs: tuple[str, ...] = ("fp16",)
-    wants: tuple[str, ...] = ()
-    quiet: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its name, and the size where there are several."""
+        return f"{self.name} {self.size}" if self.name in ("models", "speed", "peer") else self.name
 
 
-LIBRARIES = Part("libraries", "bench.gpu.libraries:libraries", 20, needs=())
-_CHECKS = (
-    Part("encoder", "bench.gpu.encoder:encoder", 25),
-    Part("kernels", "bench.gpu.kernels:kernels", 25),
-    Part("traces", "bench.gpu.traces:traces", 25),
-    Part("graphs", "bench.gpu.steps:graphs", 30),
-    Part("nan", "bench.gpu.steps:nan", 20),
-    Part("placement", "bench.gpu.accuracy:placement", 20),
-    Part("parity", "bench.gpu.accuracy:parity", 50, needs=("fp16", "fp32")),
-    Part("bits", "bench.gpu.steps:bits", 30),
+LIBRARIES: Final = Part("libraries", libraries, 20)
+_CHECKS: Final = (
+    Part("encoder", encoder, 25),
+    Part("traces", traces, 25),
+    Part("graphs", graphs, 30),
+    Part("nan", nan, 20),
+    Part("placement", placement, 20),
+    Part("parity", parity, 50),
+    Part("bits", bits, 30),
+    Part("memory", memory, 45),
+    Part("reload", reload, 60),
+    Part("load-test", load_test, 50),
 )
-_LONG = (
-    Part("memory", "bench.gpu.memory:memory", 45),
-    Part("reload", "bench.gpu.served:reload", 60),
-    Part("load-test", "bench.gpu.served:load_test", 50),
-)
-_SPEED_SHARES = {"default": 50.0, "base": 55.0, "large": 60.0}
-# How long a preparation may take, in seconds; it runs beside the parts.
-PREPARATION_S = 300.0
-_PREPARATIONS = {
-    "fp16": "bench.gpu.models:fp16",
-    "fp32": "bench.gpu.models:fp32",
-    "peer": "bench.gpu.models:peer",
-}
+_SHARES: Final = {"default": (60, 40, 30), "base": (60, 45, 30), "large": (180, 60, 40)}  # of models, speed, peer
 
 
 def parts(sizes: Sequence[str], chosen: Sequence[str] | None = None) -> list[Part]:
-    """Return the parts of a run after `LIBRARIES`.
-
-    Args:
-        chosen: names of the parts that are wanted; None: all.
-    """
-    speed = [
-        Part(f"speed {size}", "bench.gpu.speed:speed", _SPEED_SHARES[size], size, wants=("peer",), quiet=True)
-        for size in sizes
-    ]
-    return [part for part in (*_CHECKS, *speed, *_LONG) if chosen is None or part.name.split()[0] in chosen]
+    """Return the parts of a run after `LIBRARIES`; those of the names in `chosen`, None: all."""
+    of_size = {
+        size: [
+            Part(function.__name__, function, share, size)
+            for function, share in zip((models, speed, peer), shares, strict=True)
+        ]
+        for size, shares in _SHARES.items()
+    }
+    checked, *timed = of_size["default"]
+    ordered = [checked, *_CHECKS, *(timed if "default" in sizes else [])]
+    ordered += [part for size in sizes if size != "default" for part in of_size[size]]
+    return [part for part in ordered if chosen is None or part.name in chosen]
 
 
 def names() -> list[str]:
     """Return the names that `chosen` may hold."""
-    return list(dict.fromkeys(part.name.split()[0] for part in parts(["default"])))
+    return [part.name for part in parts(["default"])]
 
 
-def preparations(wanted: Sequence[Part]) -> dict[tuple[str, str], Part]:
-    """Return the parts that make the models of other parts, by size and kind, the default model's first."""
-    keys = dict.fromkeys((part.size, kind) for part in wanted for kind in (*part.needs, *part.wants))
-    return {(size, kind): Part(f"model {size} {kind}", _PREPARATIONS[kind], 0, size, needs=()) for size, kind in keys}
+def outcomes(wanted: Sequence[Part], setup: Setup, seconds: float) -> Iterator[tuple[str, Outcome]]:
+    """Run parts within a time: what one leaves over goes to all that follow.
+
+    Yields:
+        The title of each, and what became of it.
+    """
+    for place, part in enumerate(wanted):
+        limit_s = seconds * part.share / sum(later.share for later in wanted[place:])
+        outcome = run(part.title, part.function, setup, part.size, limit_s)
+        seconds = max(seconds - outcome.seconds, 0.0)
+        yield part.title, outcome

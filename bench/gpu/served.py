@@ -4,13 +4,14 @@ import asyncio
 import shutil
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from bench.beside import beside
+from bench.frame import Figures
 from bench.gpu.memory import used_mib
 from bench.gpu.models import bundle_folder
-from bench.gpu.setup import Figures, Task
+from bench.gpu.task import Task
 from bench.load.run import run_load
 from bench.load.settings import LoadSettings
 from bench.load.texts import read_pairs
@@ -20,46 +21,33 @@ from bench.server_process import NOTHING_FREE, Running, running, serve_command
 VERIFIED_TEXTS: Final = 200
 # Of the report of a load, those that say something of a server on a GPU.
 _FIGURES: Final = (
-    "max_concurrency",
-    "completed",
-    "failed",
-    "rejected",
-    "errors",
-    "sentence_throughput",
-    "output_throughput",
-    "p50_e2el_ms",
-    "p95_e2el_ms",
-    "p99_e2el_ms",
-    "verify_compared",
-    "verify_different",
-    "verify_examples",
+    *("max_concurrency", "completed", "failed", "rejected", "errors", "sentence_throughput", "output_throughput"),
+    *("p50_e2el_ms", "p95_e2el_ms", "p99_e2el_ms", "verify_compared", "verify_different", "verify_examples"),
 )
 
 
 def load_test(task: Task) -> Figures:
     """Run a closed loop of twice the server's slots; every answer is compared with the one given alone."""
-    with running(_serve(task, bundle_folder(task, "fp16"))) as server:
+    with running(_serve(task, bundle_folder(task))) as server:
         return _load(task, server)
 
 
 def reload(task: Task) -> Figures:
     """Run that load while the server reloads its model as fast as it can: no call may fail, no answer may change."""
     with tempfile.TemporaryDirectory() as folder:
-        bundle = Path(folder) / "bundle"
-        shutil.copytree(bundle_folder(task, "fp16"), bundle)
-        with running(_serve(task, bundle)) as server:
+        bundle, ended = shutil.copytree(bundle_folder(task), Path(folder) / "bundle"), threading.Event()
+        with running(_serve(task, bundle)) as server, ThreadPoolExecutor(1) as pool:
             before_mib = used_mib(task.setup.device)
-            reloads = list[int]()
-            with beside(lambda ended: _replace_until(ended, server, bundle, reloads)):
+            replacing = pool.submit(_replace_until, ended, server, bundle)
+            try:
                 figures = _load(task, server)
                 task.note(figures)  # the last reload takes its time
-            return {
-                **figures,
-                "reloads": len(reloads),
-                "mib_before": before_mib,
-                "mib_after": used_mib(task.setup.device),
-                "checks": {**figures["checks"], "the model was replaced under load": bool(reloads)},
-            }
+            finally:
+                ended.set()
+            reloads = replacing.result()
+            memory = {"mib_before": before_mib, "mib_after": used_mib(task.setup.device)}
+    checks = {**figures["checks"], "the model was replaced under load": reloads > 0}
+    return {**figures, "reloads": reloads, **memory, "checks": checks}
 
 
 def _serve(task: Task, bundle: Path) -> list[str]:
@@ -87,8 +75,10 @@ def _load(task: Task, server: Running) -> Figures:
     }
 
 
-def _replace_until(ended: threading.Event, server: Running, bundle: Path, done: list[int]) -> None:
-    """Replace the model, one reload after the other, and add the numbers of those that have ended."""
+def _replace_until(ended: threading.Event, server: Running, bundle: Path) -> int:
+    """Replace the model, one reload after the other; gives how often."""
+    reloads = 0
     while not ended.is_set():
-        replace(server, bundle, len(done) + 1)
-        done.append(len(done) + 1)
+        reloads += 1
+        replace(server, bundle, reloads)
+    return reloads

@@ -1,18 +1,21 @@
-"""Tokens a second at numbers of slots, beside CTranslate2; and the time of a step beside the least that it takes."""
+"""Tokens a second at numbers of slots, ours and CTranslate2's; and the time of our steps beside the least there is."""
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from bench.decoding import Batch, Graphs
+from bench.files import write_json
+from bench.frame import Figures
 from bench.gpu.accuracy import real_sentences
 from bench.gpu.floor import StepBytes, copy_bytes_per_s, step_bytes
-from bench.gpu.models import CONFIGS, TOKENS, open_bundle, peer_folder
-from bench.gpu.peer import Peer
-from bench.gpu.setup import Figures, Task, left_out, slot_counts
+from bench.gpu.models import RANDOM, TOKENS, open_bundle, peer_folder
+from bench.gpu.task import Task, left_out, slot_counts
 from bench.load.texts import read_pairs
 from bench.sentences import Sentences, random_sentences
 from dragoman.bundle import Bundle
+from dragoman.tokenizer import JOINT, SOURCE
 
 ROUNDS: Final = 2
 SENTENCES_PER_SLOT: Final = 8
@@ -21,40 +24,85 @@ _RANDOM_SENTENCES: Final = 512
 _SLOTS: Final = 32  # where it does not matter how fast it is
 # The most telling slot counts come first, in case that time runs out.
 _FIRST: Final = (256, 1, 64, 1024, 16)
+# Of CTranslate2; a CPU has no arithmetic in fp16 there.
+_COMPUTE_TYPES: Final = {"cuda": "float16", "cpu": "float32"}
+_RATES: Final = "speed.json"
 
 
 def speed(task: Task) -> Figures:
-    """Measure at 1, 2, 4, ... slots, ours and the peer's in turn; what there is no time for is named in `left_out`."""
-    bundle = open_bundle(task)
-    sentences = _sentences(task, bundle)
-    opened = Graphs.resident(bundle, task.setup.device)
+    """Measure ours at 1, 2, 4, ... slots; what there is no time for is named in `left_out`."""
+    bundle, device = open_bundle(task), task.setup.device
+    sentences, opened = _sentences(task, bundle), Graphs.resident(bundle, device)
     floor = step_bytes(bundle, [len(ids) for ids in sentences.sources], _target_tokens(task, opened, sentences))
-    bytes_per_s = copy_bytes_per_s(task.setup.device)
-    figures: Figures = {
-        "copy_bytes_per_s": bytes_per_s,
-        "weight_bytes": floor.weights,
-        "row_bytes": floor.row,
-        "rows": [],
-    }
-    measure = Measurement(opened, sentences, floor, bytes_per_s)
-    peer = Rival(task, bundle)
-    try:
-        return _sweep(task, measure, peer, figures)
-    finally:
-        peer.close()
-
-
-def _sweep(task: Task, measure: "Measurement", peer: "Rival", figures: Figures) -> Figures:
-    order = in_order_of_value(task.setup.most_slots)
-    figures["left_out"] = left_out("slots", order)
-    task.note(figures)
-    for slots in task.clock.rounds(order):
-        row = measure.at(slots, peer.rate)
-        figures["rows"] = sorted([*figures["rows"], row], key=lambda row: int(row["slots"]))
-        figures["left_out"] = left_out("slots", order[len(figures["rows"]) :])
-        figures["peer_error"] = peer.error
-        task.note(figures)
+    bytes_per_s = copy_bytes_per_s(device)
+    figures: Figures = {"copy_bytes_per_s": bytes_per_s, "weight_bytes": floor.weights, "row_bytes": floor.row}
+    figures |= _sweep(task, lambda slots: at(slots, opened, sentences, floor, bytes_per_s))
+    write_json(task.folder / _RATES, {str(row["slots"]): row["tokens_per_s"] for row in figures["rows"]})
     return figures
+
+
+def peer(task: Task) -> Figures:
+    """Measure CTranslate2 in fp16 on the same sentences, in batches of as many; ours are `times_the_peer` as fast."""
+    import ctranslate2
+
+    from bench.peers.convert import vocabulary
+
+    bundle, device, file = open_bundle(task), task.setup.device, task.folder / _RATES
+    joint = bundle.path / JOINT
+    pieces = vocabulary(joint if joint.exists() else bundle.path / SOURCE)
+    translator = ctranslate2.Translator(str(peer_folder(task)), device=device, compute_type=_COMPUTE_TYPES[device])
+    sentences, ours = _sentences(task, bundle), json.loads(file.read_text()) if file.exists() else {}
+
+    def measure(slots: int) -> Figures:
+        portion = cycled(sentences, slots)
+        sources, limit = [[pieces[index] for index in ids] for ids in portion.sources], max(portion.limits)
+
+        def count_tokens() -> int:
+            found = translator.translate_batch(sources, beam_size=1, max_batch_size=slots, max_decoding_length=limit)
+            lengths = [len(result.hypotheses[0]) for result in found]
+            return sum(length + (length < limit) for length in lengths)
+
+        count_tokens()
+        rate, known = tokens_per_s(count_tokens), ours.get(str(slots))
+        return {"slots": slots, "tokens_per_s": rate, "times_the_peer": known and known / rate}
+
+    return _sweep(task, measure)
+
+
+def at(slots: int, opened: Graphs, sentences: Sentences, floor: StepBytes, bytes_per_s: float) -> Figures:
+    """Measure tokens a second; the mean time of steps, the rows they had, and the least time that such steps take."""
+    portion, batch = cycled(sentences, slots), Batch(opened, slots)
+    batch.count_tokens(portion)  # what is first takes longer
+    before = batch.steps
+    rate, steps = tokens_per_s(lambda: batch.count_tokens(portion)), batch.steps - before
+    step_ms, rows = steps.seconds / steps.count * 1e3, steps.rows / steps.count
+    floor_ms = floor.least_ms(rows, bytes_per_s)
+    return {
+        "slots": slots,
+        "sentences": len(portion),
+        "tokens_per_s": rate,
+        "step_ms": step_ms,
+        "mean_rows": rows,
+        "floor_ms": floor_ms,
+        "times_the_floor": step_ms / floor_ms,
+    }
+
+
+def tokens_per_s(count_tokens: Callable[[], int]) -> float:
+    """Decode again and again; the fastest counts."""
+    rates = []
+    for _ in range(ROUNDS):
+        start_s = time.perf_counter()
+        rates.append(count_tokens() / (time.perf_counter() - start_s))
+    return max(rates)
+
+
+def _sweep(task: Task, measure: Callable[[int], Figures]) -> Figures:
+    order, rows = in_order_of_value(task.setup.most_slots), list[Figures]()
+    for slots in task.rounds(order):
+        rows = sorted([*rows, measure(slots)], key=lambda row: int(row["slots"]))
+        task.note({"rows": rows})
+    return {"left_out": left_out("slots", order[len(rows) :]), "rows": rows}
 
 
 def in_order_of_value(most: int) -> list[int]:
@@ -65,7 +113,7 @@ def in_order_of_value(most: int) -> list[int]:
 
 
 def _sentences(task: Task, bundle: Bundle) -> Sentences:
-    if task.size in CONFIGS:
+    if task.size in RANDOM:
         return random_sentences(bundle.manifest, [TOKENS] * _RANDOM_SENTENCES, [TOKENS] * _RANDOM_SENTENCES)
     texts, _ = read_pairs(task.setup.data, task.setup.sentences)
     return real_sentences(bundle, texts)
@@ -73,7 +121,7 @@ def _sentences(task: Task, bundle: Bundle) -> Sentences:
 
 def _target_tokens(task: Task, opened: Graphs, sentences: Sentences) -> Sequence[int]:
     """Count the tokens of each translation, its end counted; a random model goes on to the limit."""
-    if task.size in CONFIGS:
+    if task.size in RANDOM:
         return sentences.limits
     decoded = Batch(opened, min(_SLOTS, task.setup.most_slots)).decode(sentences)
     return [min(len(ids) + 1, limit) for ids, limit in zip(decoded, sentences.limits, strict=True)]
@@ -83,72 +131,3 @@ def cycled(sentences: Sentences, slots: int) -> Sentences:
     """Repeat sentences until they keep the slots busy for a while."""
     count = max(FEWEST_SENTENCES, SENTENCES_PER_SLOT * slots)
     return sentences.take([index % len(sentences) for index in range(count)])
-
-
-class Rival:
-    """CTranslate2, as long as it works: the first error ends it, and nothing else."""
-
-    def __init__(self, task: Task, bundle: Bundle) -> None:
-        """Start it, if there is a converted model."""
-        self._clock = task.clock
-        self._peer: Peer | None = None
-        self.error: str | None = None
-        if peer_folder(task).exists():
-            self._peer = Peer(peer_folder(task), bundle.path, task.setup.device)
-        else:
-            self.error = "no converted model: see its preparation"
-
-    def rate(self, sentences: Sentences, slots: int) -> float | None:
-        """Measure target tokens a second in batches of `slots`; None once it has failed."""
-        if self._peer is None:
-            return None
-        try:
-            return self._peer.tokens_per_s(sentences, slots, max(self._clock.left_s / 2, 1.0))
-        except Exception as error:  # whatever a library without its own libraries does
-            self.error = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            self.close()
-            return None
-
-    def close(self) -> None:
-        if self._peer is not None:
-            self._peer.close()
-            self._peer = None
-
-
-class Measurement:
-    def __init__(self, opened: Graphs, sentences: Sentences, floor: StepBytes, bytes_per_s: float) -> None:
-        self._opened = opened
-        self._sentences = sentences
-        self._floor = floor
-        self._bytes_per_s = bytes_per_s
-
-    def at(self, slots: int, peer: Callable[[Sentences, int], float | None]) -> Figures:
-        """Measure each side twice, in turn, after a round that does not count; the faster round counts.
-
-        Args:
-            peer: measures the peer's tokens a second on sentences, in batches of a size; None where there is none.
-
-        Returns:
-            Tokens a second; and the mean time of our steps, the rows they had, and the least time that such steps take.
-        """
-        portion, batch = cycled(self._sentences, slots), Batch(self._opened, slots)
-        batch.count_tokens(portion)
-        theirs = [peer(portion, slots)]
-        before, ours = batch.steps, list[float]()
-        for _ in range(ROUNDS):
-            start = time.perf_counter()
-            ours.append(batch.count_tokens(portion) / (time.perf_counter() - start))
-            theirs.append(peer(portion, slots))
-        steps = batch.steps - before
-        step_ms, rows = steps.seconds / steps.count * 1e3, steps.rows / steps.count
-        floor_ms = self._floor.least_ms(rows, self._bytes_per_s)
-        figures = {"slots": slots, "sentences": len(portion), "tokens_per_s": max(ours)}
-        if None not in theirs:
-            rival = max(rate for rate in theirs[1:] if rate is not None)
-            figures |= {"peer_tokens_per_s": rival, "times_the_peer": max(ours) / rival}
-        return figures | {
-            "step_ms": step_ms,
-            "mean_rows": rows,
-            "floor_ms": floor_ms,
-            "times_the_floor": step_ms / floor_ms,
-        }

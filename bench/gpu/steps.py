@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.decoding import Batch, Graphs
+from bench.frame import Figures
 from bench.gpu.models import open_bundle
-from bench.gpu.setup import Figures, Task, left_out, slot_counts
+from bench.gpu.task import Task, left_out, slot_counts
 from bench.sentences import Sentences, equal_sentences, random_sentences
 from dragoman.bundle import Manifest
 from service.decode import Decode
@@ -85,7 +86,7 @@ def bits(task: Task) -> Figures:
     opened, rows = Graphs.resident(bundle, device).endless(), list[Figures]()
     alone, alone_ids = _watched(opened, 1)
     counts = slot_counts(task.setup.most_slots)
-    for slots in task.clock.rounds(counts):
+    for slots in task.rounds(counts):
         logits, ids = _watched(opened, slots)
         rows.append({"slots": slots, **compare(alone, logits), "same_ids": ids == alone_ids})
         task.note({"rows": rows})

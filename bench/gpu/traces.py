@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Final
 
 from bench.decoding import Batch, Graphs
+from bench.frame import Figures
 from bench.gpu.models import open_bundle
-from bench.gpu.setup import Figures, Task
+from bench.gpu.task import Task
 from bench.sentences import random_sentences
 from service.runtime.device import DeviceEncoder
 
@@ -15,42 +16,30 @@ TARGET_TOKENS: Final = 4  # of which the first two steps are of the warm-up
 
 
 def traces(task: Task) -> Figures:
-    """List the kernels of one encoder run, and of a few steps without CUDA graphs, a row for each slot of a server.
-
-    Returns:
-        `rows`: by graph and kernel, how often and how long; `order`: those of the encoder, then those of the steps.
-    """
+    """List the kernels of one encoder run, and of a few steps without CUDA graphs, a row for each slot of a server."""
     bundle, device, slots = open_bundle(task), task.setup.device, task.setup.served_slots
-    graphs = Graphs.resident(bundle, device, capture=False).endless()
     sentences = random_sentences(bundle.manifest, [TOKENS] * slots, [TARGET_TOKENS] * slots)
-    encoder, batch = DeviceEncoder(bundle, device), Batch(graphs, slots)
+    encoder = DeviceEncoder(bundle, device)
+    batch = Batch(Graphs.resident(bundle, device, capture=False).endless(), slots)
     runs: dict[str, Callable[[], object]] = {
         "encoder": lambda: encoder.encode(sentences.sources[:32]),
         "encoder and decoder": lambda: batch.decode(sentences),
     }
-    rows, order = [], []
-    for name, run in runs.items():
-        run()  # the first time chooses kernels and reserves memory
-        kernels = _kernels(run)
-        order += [kernel for kernel, _ in kernels]
-        rows += _rows(name, kernels)
-    return {"rows": rows, "order": order}
+    return {"rows": [row for name, run in runs.items() for row in _rows(name, _kernels(run))]}
 
 
 def _kernels(run: Callable[[], object]) -> list[tuple[str, float]]:
-    """Return names and microseconds of all kernels of a run, in order; none where there is no GPU."""
+    """Return names and microseconds of all kernels of a second run; none where there is no GPU."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 
+    run()  # the first time chooses kernels and reserves memory
     if not torch.cuda.is_available():
         return []
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         run()
     on_gpu = [event for event in profiler.events() if event.device_type.name == "CUDA"]
-    return [
-        (event.name, event.time_range.elapsed_us())
-        for event in sorted(on_gpu, key=lambda event: event.time_range.start)
-    ]
+    return [(event.name, event.time_range.elapsed_us()) for event in on_gpu]
 
 
 def _rows(graph: str, kernels: list[tuple[str, float]]) -> list[Figures]:

@@ -1,10 +1,9 @@
-from collections.abc import Callable
+import time
 from pathlib import Path
 
 import pytest
 
-from bench.gpu.budget import Clock
-from bench.gpu.setup import Setup, Task
+from bench.gpu.task import Setup, Task
 from tests.synthetic import Synthetic
 
 ROOT = Path(__file__).parents[4]
@@ -43,10 +42,4 @@ def task(setup: Setup, fp32: Synthetic) -> Task:
     folder.mkdir()
     for precision in ("fp16", "fp32"):
         (folder / f"bundle-{precision}").symlink_to(fp32.bundle.path)
-    return Task(setup, "default", Clock.of(600.0), lambda figures: None)
-
-
-@pytest.fixture
-def hurried(task: Task) -> Callable[[float], Task]:
-    """The same task with so many seconds."""
-    return lambda seconds: Task(task.setup, task.size, Clock.of(seconds), task.note)
+    return Task(setup, "default", time.monotonic() + 600.0, lambda figures: None)

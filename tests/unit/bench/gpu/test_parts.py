@@ -1,7 +1,7 @@
 """Each part on a CPU, with a tiny model."""
 
-import os
-from collections.abc import Callable
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +9,21 @@ import pytest
 
 from bench.decoding import Graphs
 from bench.gpu import floor, served, speed, steps
+from bench.gpu import models as gpu_models
+from bench.gpu import parts as gpu_parts
 from bench.gpu.accuracy import parity, placement, real_sentences
 from bench.gpu.encoder import difference, encoder
-from bench.gpu.kernels import kernels, operators, printed
 from bench.gpu.memory import memory
-from bench.gpu.models import checkpoint_folder
-from bench.gpu.setup import Task, left_out, slot_counts
+from bench.gpu.models import bundle_folder, checkpoint_folder, models
+from bench.gpu.parts import Part
+from bench.gpu.process import Function, Outcome
+from bench.gpu.task import Setup, Task
+from bench.gpu.traces import traces
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle
 from service.runtime.device import DeviceDecoder
 from tests.synthetic import Synthetic
+from tests.unit.bench.gpu import behaviours
 
 SENTENCES = Sentences([[5, 6, 2], [9, 2], [7, 8, 9, 10, 2]], [12, 9, 11])
 
@@ -34,8 +39,8 @@ def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_padding_changes_nothing_on_a_cpu(task: Task) -> None:
     figures = encoder(task)
-    assert figures["checks"] == {"as served, padding changes nothing": True}
-    assert [row["sdpa_kernel"] for row in figures["rows"]] == ["as served", "unset", "16 (MATH)", "1 (FLASH)"]
+    assert figures["checks"] == {"padding changes nothing": True}
+    assert max(figures["short_source"], figures["long_source"]) < 1e-5
 
 
 def test_difference_is_by_the_largest_number() -> None:
@@ -44,38 +49,8 @@ def test_difference_is_by_the_largest_number() -> None:
     assert difference(expected, np.array([np.nan, -4.0])) == float("inf")
 
 
-def test_operators_are_named_with_their_device(task: Task) -> None:
-    figures = kernels(task)
-    decoder = {row["operator"]: row for row in figures["rows"] if row["graph"] == "decoder"}
-    assert decoder["GroupQueryAttention"]["nodes"] == 4  # own and source, of two layers
-    assert {row["device"] for row in figures["rows"]} == {"CPUExecutionProvider"}
-    assert {row["graph"] for row in figures["rows"]} == {"encoder", "decoder"}
-    assert all(figures["checks"].values())
-
-
-def test_kernels_of_the_profiler_belong_to_the_node_before_them() -> None:
-    def node(name: str, operator: str, us: int) -> dict[str, object]:
-        return {"cat": "Node", "name": name, "dur": us, "args": {"op_name": operator, "provider": "CUDA"}}
-
-    events = [
-        {"cat": "Session", "name": "model_run", "dur": 9},
-        node("a_kernel_time", "MatMul", 5),
-        {"cat": "Kernel", "name": "gemm", "dur": 3},
-        node("b_kernel_time", "MatMul", 6),
-        node("c_kernel_time", "Add", 20),
-        node("c_fence_before", "Add", 1),
-    ]
-    add, product = operators("decoder", events)
-    assert add == {"graph": "decoder", "operator": "Add", "device": "CUDA", "nodes": 1, "us": 20}
-    assert (product["nodes"], product["us"], product["kernels"]) == (2, 11, "gemm")
-
-
-def test_what_libraries_print_is_caught(capfd: pytest.CaptureFixture[str]) -> None:
-    with printed() as lines:
-        os.write(1, b"Operator=a\n")
-    os.write(1, b"later\n")
-    assert lines == ["Operator=a"]
-    assert capfd.readouterr().out == "later\n"
+def test_there_are_no_kernels_on_a_cpu(task: Task) -> None:
+    assert traces(task) == {"rows": []}
 
 
 def test_steps_are_the_same_without_cuda_graphs(task: Task) -> None:
@@ -131,7 +106,7 @@ def test_placement_names_the_provider_and_counts_copies(task: Task) -> None:
 
 def test_a_bundle_is_equal_to_itself(task: Task) -> None:
     figures = parity(task)
-    assert (figures["sentences"], figures["equal_share"], figures["encoder_difference_most"]) == (4, 1.0, 0.0)
+    assert (figures["sentences"], figures["equal_share"]) == (4, 1.0)
     assert figures["bleu_fp32_cpu"] == figures["bleu_fp16_cpu"]
 
 
@@ -141,19 +116,9 @@ def test_texts_that_are_too_long_lose_their_beginning(fp32: Synthetic) -> None:
     assert sentences.sources[0][-1] == fp32.bundle.manifest.eos_id
 
 
-@pytest.mark.parametrize(("most", "counts"), [(1, [1]), (4, [1, 2, 4]), (1000, [2**power for power in range(10)])])
-def test_slot_counts_double(most: int, counts: list[int]) -> None:
-    assert slot_counts(most) == counts
-
-
 def test_slot_counts_that_say_most_come_first() -> None:
     assert speed.in_order_of_value(1024) == [256, 1, 64, 1024, 16, 512, 128, 32, 8, 4, 2]
     assert speed.in_order_of_value(4) == [1, 4, 2]
-
-
-def test_what_is_left_out_is_named() -> None:
-    assert left_out("slots", [512, 2]) == "slots 2, 512"
-    assert left_out("slots", []) is None
 
 
 def test_sentences_come_again_until_there_are_enough() -> None:
@@ -163,26 +128,31 @@ def test_sentences_come_again_until_there_are_enough() -> None:
     assert portion.limits[3] == SENTENCES.limits[0]
 
 
-def test_speed_has_a_row_for_each_slot_count_and_says_why_there_is_no_peer(task: Task) -> None:
-    figures = speed.speed(task)
-    assert [row["slots"] for row in figures["rows"]] == [1, 2]
-    assert all(row["tokens_per_s"] > 0 and row["floor_ms"] > 0 and row["step_ms"] > 0 for row in figures["rows"])
-    assert "peer_tokens_per_s" not in figures["rows"][0]
-    assert "no converted model" in figures["peer_error"]
+def test_speed_has_a_row_for_each_slot_count(task: Task) -> None:
+    rows = speed.speed(task)["rows"]
+    assert [row["slots"] for row in rows] == [1, 2]
+    assert all(row["tokens_per_s"] > 0 and row["floor_ms"] > 0 and row["step_ms"] > 0 for row in rows)
 
 
-def test_a_peer_that_fails_loses_its_own_figures_only(task: Task) -> None:
-    (task.folder / "ctranslate2").mkdir()  # a folder without a model
-    figures = speed.speed(task)
-    assert [row["slots"] for row in figures["rows"]] == [1, 2]
-    assert "peer_tokens_per_s" not in figures["rows"][0]
-    assert "model.bin" in figures["peer_error"]
-
-
-def test_without_time_speed_names_what_is_left_out(hurried: Callable[[float], Task]) -> None:
-    figures = speed.speed(hurried(0.0))
+def test_without_time_speed_names_what_is_left_out(task: Task) -> None:
+    figures = speed.speed(replace(task, end_s=0.0))
     assert figures["rows"] == []
     assert figures["left_out"] == "slots 1, 2"
+
+
+def test_models_are_made_and_the_peer_is_measured_beside_ours(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
+    small = {
+        **{"source_vocabulary_size": 300, "target_vocabulary_size": 300, "d_model": 32, "heads": 2, "d_ff": 48},
+        **{"encoder_layers": 1, "decoder_layers": 1},
+    }
+    monkeypatch.setitem(gpu_models.RANDOM, "base", gpu_models.RANDOM["base"] | small)
+    base = Task(replace(setup, device="cpu"), "base", time.monotonic() + 600.0, lambda figures: None)
+    assert set(models(base)) == {"fp16", "ctranslate2"}
+    speed.speed(base)
+    rows = speed.peer(base)["rows"]
+    assert [row["slots"] for row in rows] == [1, 2]
+    assert all(row["times_the_peer"] > 0 for row in rows)
 
 
 def test_bytes_of_a_step_follow_from_lengths(fp32: Synthetic) -> None:
@@ -234,17 +204,46 @@ def test_a_random_model_is_made_once(task: Task, monkeypatch: pytest.MonkeyPatch
     made: list[Path] = []
 
     def write(folder: Path, *_: object) -> None:
-        folder.mkdir()
+        folder.mkdir(parents=True)
         made.append(folder)
 
     monkeypatch.setattr("bench.gpu.models.random_model.write_checkpoint", write)
-    large = Task(task.setup, "large", task.clock, task.note)
+    large = replace(task, size="large")
     assert checkpoint_folder(large) == checkpoint_folder(large) == task.setup.work / "large" / "checkpoint"
     assert len(made) == 1
     assert checkpoint_folder(task) == task.setup.checkpoint
 
 
 def test_bundle_of_the_default_model_is_the_one_that_is_there(task: Task, fp32: Synthetic) -> None:
-    from bench.gpu.models import bundle_folder
+    assert Bundle.open(bundle_folder(task)).manifest == fp32.bundle.manifest
 
-    assert Bundle.open(bundle_folder(task, "fp16")).manifest == fp32.bundle.manifest
+
+def test_models_come_before_what_needs_them() -> None:
+    wanted = [part.title for part in gpu_parts.parts(["default", "large"])]
+    assert wanted[0] == "models default"
+    assert wanted[-5:] == ["speed default", "peer default", "models large", "speed large", "peer large"]
+    assert [part.title for part in gpu_parts.parts(["large"], ["speed", "parity"])] == ["parity", "speed large"]
+    assert len(gpu_parts.parts(["default"])) == len(gpu_parts.names())
+
+
+def test_parts_run_in_order_and_none_ends_another(setup: Setup) -> None:
+    wanted = [Part(each.__name__, each, 1.0) for each in (behaviours.crashes, behaviours.fails, behaviours.succeeds)]
+    found = dict(gpu_parts.outcomes(wanted, setup, 600.0))
+    assert {name: outcome.failed for name, outcome in found.items()} == {
+        "crashes": True,
+        "fails": True,
+        "succeeds": False,
+    }
+
+
+def test_the_time_left_is_shared_by_the_parts_that_follow(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def run(name: str, function: Function, setup: Setup, size: str, seconds: float) -> Outcome:
+        given.append(seconds)
+        return Outcome(10.0 if len(given) == 1 else 120.0, None, {})
+
+    monkeypatch.setattr(gpu_parts, "run", run)
+    wanted = [Part("", behaviours.exits, share) for share in (20, 60, 20)]
+    assert len(list(gpu_parts.outcomes(wanted, setup, 100.0))) == 3
+    assert given == [20.0, 67.5, 0.0]  # the first took half of its share

@@ -8,7 +8,6 @@ the cores.
 """
 
 import argparse
-import asyncio
 import sys
 import time
 from collections.abc import Sequence
@@ -19,10 +18,7 @@ from typing import Final
 from bench import frame, metrics_page
 from bench.arguments import add_bundle, count, counts, input_file, positive
 from bench.frame import Figures
-from bench.load.channels import connected
-from bench.load.drive import drive
-from bench.load.generator import Generator
-from bench.load.grpc_calls import GrpcCalls
+from bench.load.drive import put
 from bench.load.loops import ClosedLoop
 from bench.load.samples import Samples
 from bench.load.texts import read_data_file, serialize_requests
@@ -64,9 +60,9 @@ def _one(processes: int, requests: Sequence[bytes], arguments: argparse.Namespac
         _await_all(server, processes)
         pids = [server.process.pid, *_children(server.process.pid)]
         idle_mib = sum(map(_share_mib, pids))
-        asyncio.run(_load(server, requests, arguments.clients, arguments.seconds / 5))  # warm
+        _load(server, requests, arguments.clients, arguments.seconds / 5)  # warm
         before_s, began_s = sum(map(processor_s, pids)), time.monotonic()
-        samples = asyncio.run(_load(server, requests, arguments.clients, arguments.seconds))
+        samples = _load(server, requests, arguments.clients, arguments.seconds)
         took_s, spent_s = time.monotonic() - began_s, sum(map(processor_s, pids)) - before_s
         if samples.unanswered:
             raise ServerError(f"the server did not answer {samples.unanswered} calls")
@@ -90,12 +86,9 @@ def _await_all(server: Running, processes: int) -> None:
     raise ServerError(f"not all of {processes} processes serve")
 
 
-async def _load(server: Running, requests: Sequence[bytes], clients: int, seconds: float) -> Samples:
-    samples = Samples()
-    async with connected(server.address, _CONNECTIONS) as channels:
-        asks = GrpcCalls(channels).asks(stream=False)
-        await drive(Generator(asks, requests, _TIMEOUT_S, samples), ClosedLoop(clients, 0.0, seconds, None))
-    return samples
+def _load(server: Running, requests: Sequence[bytes], clients: int, seconds: float) -> Samples:
+    loop = ClosedLoop(clients, 0.0, seconds, None)
+    return put([server.address], requests, loop, timeout_s=_TIMEOUT_S, connections=_CONNECTIONS)
 
 
 def _children(pid: int) -> list[int]:

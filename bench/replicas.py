@@ -8,11 +8,9 @@ from this process and shares the cores, so that calls a second say less.
 """
 
 import argparse
-import asyncio
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from os import sched_getaffinity
 from pathlib import Path
 from typing import Final
@@ -23,12 +21,8 @@ import numpy as np
 from bench import frame, metrics_page
 from bench.arguments import add_bundle, count, input_file, positive
 from bench.frame import Figures
-from bench.load.channels import connected
-from bench.load.drive import drive
-from bench.load.generator import Generator
-from bench.load.grpc_calls import GrpcCalls
+from bench.load.drive import put
 from bench.load.loops import ClosedLoop
-from bench.load.samples import Samples
 from bench.load.texts import read_data_file, serialize_requests
 from bench.processor_time import processor_s
 from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
@@ -64,7 +58,7 @@ def _measure(arguments: argparse.Namespace) -> Figures:
     cores, rounds = sorted(sched_getaffinity(0)), range(arguments.rounds)
     with running(command, cores[:1]) as first, running(command, cores[-1:]) as second:
         both = [first, second]
-        _load(both, requests, ClosedLoop(2 * _BUSY_CLIENTS, 0.0, seconds, None))  # warm
+        _cost(both, requests, 2 * _BUSY_CLIENTS, seconds)  # warm
         alone_ms = _alone_ms(first, requests, arguments.rounds)
         occupancies = [
             _cheapest([_occupancy(first, requests, clients, seconds) for _ in rounds]) for clients in _CLIENTS
@@ -120,27 +114,12 @@ def _inside_s(server: Running) -> float:
 def _cost(servers: Sequence[Running], requests: Sequence[bytes], clients: int, seconds: float) -> Figures:
     """Measure calls that are all answered, or all refused."""
     before_s = sum(processor_s(server.process.pid) for server in servers)
-    samples = _load(servers, requests, ClosedLoop(clients, 0.0, seconds, None))
+    samples = put([server.address for server in servers], requests, ClosedLoop(clients, 0.0, seconds, None))
     spent_s = sum(processor_s(server.process.pid) for server in servers) - before_s
     if samples.completed and samples.unanswered:
         raise ServerError(f"a server answered {samples.completed} calls, and {samples.unanswered} not")
     calls = samples.completed + samples.unanswered
     return {"replicas": len(servers), "cpu_ms": 1e3 * spent_s / calls, "calls_per_s": calls / seconds}
-
-
-def _load(servers: Sequence[Running], requests: Sequence[bytes], loop: ClosedLoop) -> Samples:
-    """Put a load on servers, one call to each in turn."""
-
-    async def run() -> Samples:
-        samples = Samples()
-        async with AsyncExitStack() as stack:
-            opened = [await stack.enter_async_context(connected(server.address)) for server in servers]
-            channels = [channel for of_server in zip(*opened, strict=True) for channel in of_server]
-            asks = GrpcCalls(channels).asks(stream=False)
-            await drive(Generator(asks, requests, _TIMEOUT_S, samples), loop)
-        return samples
-
-    return asyncio.run(run())
 
 
 if __name__ == "__main__":

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.load.arrivals import poisson_arrivals
 from bench.load.drive import put
 from bench.load.figures import summarize
-from bench.load.loops import ClosedLoop, OpenLoop
+from bench.load.loops import ClosedLoop, OpenLoop, poisson_arrivals
 from bench.load.samples import Samples
 
 # Beyond any latency that could hold: such a request fails, and the trial with it.
@@ -41,10 +40,10 @@ def open_load(
 ) -> Answered:
     """Send at Poisson arrivals of a rate; those of the warm-up do not count."""
     loop = OpenLoop(poisson_arrivals(rate, warmup_s + seconds, seed))
-    return Answered.of(put(address, requests, loop, warmup_s=warmup_s, timeout_s=_TIMEOUT_S))
+    return Answered.of(put([address], requests, loop, warmup_s=warmup_s, timeout_s=_TIMEOUT_S))
 
 
 def closed_load(address: str, requests: Sequence[bytes], clients: int, warmup_s: float, seconds: float) -> Answered:
     """Have clients send whenever they have their answer; arguments else as `open_load`."""
     loop = ClosedLoop(clients, warmup_s, warmup_s + seconds, None)
-    return Answered.of(put(address, requests, loop, warmup_s=warmup_s, timeout_s=_TIMEOUT_S))
+    return Answered.of(put([address], requests, loop, warmup_s=warmup_s, timeout_s=_TIMEOUT_S))

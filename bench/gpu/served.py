@@ -12,8 +12,8 @@ from bench.frame import Figures
 from bench.gpu.memory import used_mib
 from bench.gpu.models import bundle_folder
 from bench.gpu.task import Task
+from bench.load.prepare import LoadSettings
 from bench.load.run import run_load
-from bench.load.settings import LoadSettings
 from bench.load.texts import read_pairs
 from bench.reload_soak import replace
 from bench.server_process import NOTHING_FREE, Running, running, serve_command

@@ -7,7 +7,7 @@ requests are encoded before the test, and an answer is parsed for its counts and
 import time
 from collections.abc import Callable, Sequence
 
-from bench.load.calls import Ask, NoAnswerError, Reply
+from bench.load.calls import Ask, NoAnswerError
 from bench.load.samples import Ending, Samples
 from dragoman import errors
 from dragoman.v1 import translation_pb2
@@ -60,45 +60,35 @@ class Generator:
         self.sent += 1
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
-        sent_s = self.now_s()
+        sent_s, bulk = self.now_s(), number in self._bulk
         try:
             reply = await ask(self._requests[number], self._timeout_s, self.now_s)
+            translations = reply.translations
+            _raise_first_error(translations)
         except NoAnswerError as error:
-            self._record_error(number, error.ending, due_s, sent_s)
+            self._samples.ended_in_error(due_s, sent_s, self.now_s(), **error.ending._asdict(), bulk=bulk)
             return False
         finally:
             self.in_flight -= 1
-        if ending_of_text := _first_error(reply.translations):
-            self._record_error(number, ending_of_text, due_s, sent_s)
-            return False
-        self._record_answer(number, reply, due_s, sent_s)
-        return True
-
-    def _record_answer(self, number: int, reply: Reply, due_s: float, sent_s: float) -> None:
-        ended_s = self.now_s()
         self._samples.succeeded(
             due_s,
             sent_s,
-            ended_s,
-            sentences=len(reply.translations),
-            source_tokens=sum(translation.source_tokens for translation in reply.translations),
-            target_tokens=sum(translation.target_tokens for translation in reply.translations),
-            bulk=number in self._bulk,
+            self.now_s(),
+            sentences=len(translations),
+            source_tokens=sum(translation.source_tokens for translation in translations),
+            target_tokens=sum(translation.target_tokens for translation in translations),
+            bulk=bulk,
             first_text_s=reply.first_text_s,
             gaps_s=reply.gaps_s,
         )
         if self._check is not None:
-            self._check(number, reply.translations)
-
-    def _record_error(self, number: int, ending: Ending, due_s: float, sent_s: float) -> None:
-        bulk = number in self._bulk
-        self._samples.ended_in_error(due_s, sent_s, self.now_s(), **ending._asdict(), bulk=bulk)
+            self._check(number, translations)
+        return True
 
 
-def _first_error(translations: Sequence[translation_pb2.TranslatedText]) -> Ending | None:
-    """Say how the first text without a translation ended: an answer that lacks one is none."""
+def _raise_first_error(translations: Sequence[translation_pb2.TranslatedText]) -> None:
+    """Raise how the first text without a translation ended: an answer that lacks one is none."""
     for translation in translations:
         if translation.HasField("text_error"):
             error = errors.from_text_error(translation.text_error)
-            return Ending(error.code.name, error.reason, error.message)
-    return None
+            raise NoAnswerError(Ending(error.code.name, error.reason, error.message))

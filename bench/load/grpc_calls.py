@@ -1,25 +1,64 @@
 """Calls of a load over gRPC: what goes over the wire was serialized before the load."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Final
 
 import grpc
 import grpc.aio
 
-from bench.load.calls import Ask, NoAnswerError, Reply, StreamedReply
+from bench.load.calls import CONNECT_TIMEOUT_S, Ask, NoAnswerError, NoServerError, Reply
 from bench.load.samples import Ending
 from dragoman import errors
+from dragoman.access import Access
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 
-TRANSLATE_TEXT = "/dragoman.v1.Translation/TranslateText"
-STREAM_TRANSLATE_TEXT = "/dragoman.v1.Translation/StreamTranslateText"
+# One HTTP/2 connection is one thread's work in gRPC: a few keep the client from being what is measured.
+CHANNELS: Final = 4
+
+_SERVICE: Final = "/dragoman.v1.Translation/"
+_OPTIONS: Final = [
+    # Without its own pool every channel to one address would be the same connection.
+    ("grpc.use_local_subchannel_pool", 1),
+    # One request is one attempt: a retry that nobody sees would hide errors.
+    ("grpc.enable_retries", 0),
+    ("grpc.max_receive_message_length", -1),
+]
 
 Metadata = Sequence[tuple[str, str]]
+
+
+@asynccontextmanager
+async def connected(address: str, count: int = CHANNELS, access: Access | None = None) -> AsyncIterator["GrpcCalls"]:
+    """Make calls for the time of the block, over a number of connections.
+
+    Yields:
+        The calls, once all of them are connected.
+    """
+    access = access or Access()
+    credentials = access.credentials()
+    async with AsyncExitStack() as stack:
+        channels = [await stack.enter_async_context(_channel(address, credentials)) for _ in range(count)]
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                await asyncio.gather(*(channel.channel_ready() for channel in channels))
+        except TimeoutError as error:
+            raise NoServerError(f"no server answers at {address}") from error
+        yield GrpcCalls(channels, access.metadata)
+
+
+def _channel(address: str, credentials: grpc.ChannelCredentials | None) -> grpc.aio.Channel:
+    if credentials is None:
+        return grpc.aio.insecure_channel(address, options=_OPTIONS)
+    return grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
 
 
 class GrpcCalls:
     """Calls over channels; the methods are those of `bench.load.calls.Calls`."""
 
-    def __init__(self, channels: Sequence[grpc.aio.Channel], metadata: Metadata = ()) -> None:
+    def __init__(self, channels: Sequence[grpc.aio.Channel], metadata: Metadata) -> None:
         self._channels = channels
         self._metadata = metadata
 
@@ -32,45 +71,51 @@ class GrpcCalls:
         return list(answer.models)
 
     def asks(self, *, stream: bool) -> list[Ask]:
-        way = streamed if stream else unary
-        return [way(channel, self._metadata) for channel in self._channels]
+        # Without serializers a call takes and gives bytes.
+        if stream:
+            path = f"{_SERVICE}StreamTranslateText"
+            return [partial(_streamed, channel.unary_stream(path), self._metadata) for channel in self._channels]
+        path = f"{_SERVICE}TranslateText"
+        return [partial(_unary, channel.unary_unary(path), self._metadata) for channel in self._channels]
 
     def encoded(self, request: bytes) -> bytes:
         return request
 
 
-def unary(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
+async def _unary(
+    call: grpc.aio.UnaryUnaryMultiCallable,
+    metadata: Metadata,
+    request: bytes,
+    timeout_s: float,
+    now_s: Callable[[], float],
+) -> Reply:
     """Ask for all translations in one answer."""
-    call = channel.unary_unary(TRANSLATE_TEXT)  # without serializers a call takes and gives bytes
-
-    async def ask(request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
-        try:
-            answer = await call(request, timeout=timeout_s, metadata=metadata)
-        except grpc.aio.AioRpcError as error:
-            raise _no_answer(error) from error
-        return Reply(translation_pb2.TranslateTextResponse.FromString(answer).translations)
-
-    return ask
+    try:
+        answer = await call(request, timeout=timeout_s, metadata=metadata)
+    except grpc.aio.AioRpcError as error:
+        raise _no_answer(error) from error
+    return Reply(translation_pb2.TranslateTextResponse.FromString(answer).translations)
 
 
-def streamed(channel: grpc.aio.Channel, metadata: Metadata = ()) -> Ask:
-    """Make calls whose translations come piece by piece."""
-    call = channel.unary_stream(STREAM_TRANSLATE_TEXT)
-
-    async def ask(request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
-        reply = StreamedReply(now_s)
-        try:
-            async for message in call(request, timeout=timeout_s, metadata=metadata):
-                piece = translation_pb2.StreamTranslateTextResponse.FromString(message)
-                if piece.HasField("result"):
-                    reply.add_result(piece.content_index, piece.result)
-                if piece.text_delta:
-                    reply.add_text(piece.content_index)
-        except grpc.aio.AioRpcError as error:
-            raise _no_answer(error) from error
-        return reply.whole()
-
-    return ask
+async def _streamed(
+    call: grpc.aio.UnaryStreamMultiCallable,
+    metadata: Metadata,
+    request: bytes,
+    timeout_s: float,
+    now_s: Callable[[], float],
+) -> Reply:
+    """Ask for translations that come piece by piece."""
+    reply = Reply()
+    try:
+        async for message in call(request, timeout=timeout_s, metadata=metadata):
+            piece = translation_pb2.StreamTranslateTextResponse.FromString(message)
+            if piece.HasField("result"):
+                reply.add_result(piece.content_index, piece.result)
+            if piece.text_delta:
+                reply.add_text(piece.content_index, now_s())
+    except grpc.aio.AioRpcError as error:
+        raise _no_answer(error) from error
+    return reply
 
 
 def _no_answer(error: grpc.aio.AioRpcError) -> NoAnswerError:

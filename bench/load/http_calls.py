@@ -12,7 +12,7 @@ from typing import Any, Final
 import aiohttp
 from google.protobuf import json_format
 
-from bench.load.calls import CONNECT_TIMEOUT_S, Ask, NoAnswerError, NoServerError, Reply, StreamedReply
+from bench.load.calls import CONNECT_TIMEOUT_S, Ask, NoAnswerError, NoServerError, Reply
 from bench.load.samples import Ending
 from dragoman import errors, pem
 from dragoman.access import Access
@@ -80,7 +80,7 @@ class HttpCalls:
         return Reply(json_format.Parse(body, translation_pb2.TranslateTextResponse()).translations)
 
     async def _streamed(self, request: bytes, timeout_s: float, now_s: Callable[[], float]) -> Reply:
-        reply = StreamedReply(now_s)
+        reply = Reply()
         async with self._posted(_STREAM, request, timeout_s) as response:
             if response.status != 200:
                 await _answered(response)
@@ -89,8 +89,8 @@ class HttpCalls:
                 if "result" in piece:
                     reply.add_result(index, json_format.ParseDict(piece["result"], translation_pb2.TranslatedText()))
                 if "textDelta" in piece:
-                    reply.add_text(index)
-        return reply.whole()
+                    reply.add_text(index, now_s())
+        return reply
 
     @asynccontextmanager
     async def _posted(self, path: str, request: bytes, timeout_s: float) -> AsyncIterator[aiohttp.ClientResponse]:

@@ -1,9 +1,9 @@
 """The two ways to put a load on a server: open, which does not wait for it, and closed, which does."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,22 @@ from numpy.typing import NDArray
 PAUSE_AFTER_ERROR_S = 0.05
 
 
-class Send(Protocol):
-    """What a loop calls for each request."""
+# Sends the next request, which is or was due at that second; returns, when it ended, if it succeeded.
+Send = Callable[[float], Coroutine[Any, Any, bool]]
 
-    async def __call__(self, due_s: float) -> bool:
-        """Send the next request, which is or was due at `due_s`; returns, when it ended, if it succeeded."""
+
+def poisson_arrivals(rate: float, duration_s: float, seed: int) -> NDArray[np.float64]:
+    """Draw the arrival times of a Poisson process.
+
+    Returns:
+        [arrivals] seconds since the start, ascending; the number of arrivals is random too, and may be 0.
+    """
+    random = np.random.default_rng(seed)
+    # Given their number, the arrivals of a Poisson process are uniform in the interval.
+    count = random.poisson(rate * duration_s)
+    # Below 1 times the duration can still round up to the duration itself.
+    last = np.nextafter(duration_s, 0.0)
+    return np.minimum(np.sort(random.random(count)) * duration_s, last)
 
 
 @dataclass(frozen=True)

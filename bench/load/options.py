@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.arguments import count, make_parser, not_negative, output_file, positive, share, whole
+from bench.load.prepare import LoadSettings
 from bench.load.ramp import FEWEST_REQUESTS
-from bench.load.settings import LoadSettings
 from bench.load.slo import MEASURES, Target
 from bench.load.workload import WordCounts
 from dragoman import access

@@ -1,7 +1,7 @@
 """A load test, or two of them side by side, as one HTML file that needs no other: what its templates show."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -24,27 +24,10 @@ _SERVER_PLOTS: Final = (
 )
 
 
-class Badge(NamedTuple):
-    """The verdict at the top of a page: `good`, `bad` or `plain`, and its text."""
-
-    kind: str
-    text: str
-
-
-class Card(NamedTuple):
-    """A figure in large type."""
-
-    name: str
-    figure: str
-    unit: str
-
-
-class Plot(NamedTuple):
-    """A plot with its title; a wide one takes a row of the page."""
-
-    title: str
-    svg: str
-    wide: bool = False
+# The title of a plot, its SVG, and whether it takes a row of the page.
+Plot = tuple[str, str, bool]
+# The verdict at the top of a page: `good`, `bad` or `plain`, and its text.
+Badge = tuple[str, str]
 
 
 def run_page(report: Report) -> str:
@@ -67,9 +50,7 @@ def run_page(report: Report) -> str:
 
 
 def compare_page(names: Sequence[str], before: Report, after: Report) -> str:
-    rows = compare(before, after)
-    runs = {"first": before, "second": after}
-    curves = {name: (run["latency_quantiles"], run["completed"]) for name, run in runs.items()}
+    rows, runs = compare(before, after), {"first": before, "second": after}
     timelines = {name: run["timeline"] for name, run in runs.items()}
     return _render(
         "compare.html",
@@ -78,8 +59,12 @@ def compare_page(names: Sequence[str], before: Report, after: Report) -> str:
         badge=_verdict({row.verdict for row in rows}),
         rows=rows,
         plots=[
-            Plot("Latency by percentile", plots.quantiles(curves)),
-            Plot("Latency over time", plots.latency_over_time(timelines)),
+            ("Latency by percentile", plots.quantiles(runs), False),
+            (
+                "Latency over time",
+                plots.latencies_over_time(timelines),
+                False,
+            ),
         ],
         differences=different_settings(before, after),
     )
@@ -100,15 +85,10 @@ def _render(template: str, **context: Any) -> str:
 
 def _verdict(verdicts: set[Verdict]) -> Badge:
     if "not comparable" in verdicts:
-        return Badge("plain", "not comparable")
-    match "better" in verdicts, "worse" in verdicts:
-        case True, True:
-            return Badge("plain", "better and worse")
-        case True, False:
-            return Badge("good", "better")
-        case False, True:
-            return Badge("bad", "worse")
-    return Badge("plain", "the same")
+        return "plain", "not comparable"
+    said = [verdict for verdict in ("better", "worse") if verdict in verdicts]
+    kind = {"better": "good", "worse": "bad"}[said[0]] if len(said) == 1 else "plain"
+    return kind, " and ".join(said) or "the same"
 
 
 def _title(report: Report) -> str:
@@ -131,7 +111,7 @@ def _badge(verdicts: Sequence[Mapping[str, Any]]) -> Badge | None:
     if not verdicts:
         return None
     missed = sum(not verdict["met"] for verdict in verdicts)
-    return Badge("bad", f"{missed} of {len(verdicts)} targets missed") if missed else Badge("good", "all targets met")
+    return ("bad", f"{missed} of {len(verdicts)} targets missed") if missed else ("good", "all targets met")
 
 
 def _warnings(report: Report) -> list[str]:
@@ -139,17 +119,18 @@ def _warnings(report: Report) -> list[str]:
     return [warning for warning in warnings if warning]
 
 
-def _cards(report: Report) -> Iterable[Card]:
+def _cards(report: Report) -> Iterable[tuple[str, str, str]]:
+    """Name the figures in large type, each with its unit."""
     if report["mode"] == "ramp":
-        yield Card("highest rate held", _rounded(report["highest_rate"]), "/s")
+        yield "highest rate held", _rounded(report["highest_rate"]), "/s"
     for percentile in (50, 95, 99):
-        yield Card(f"latency p{percentile}", _rounded(report[f"p{percentile}_e2el_ms"]), "ms")
+        yield f"latency p{percentile}", _rounded(report[f"p{percentile}_e2el_ms"]), "ms"
     if report.get("p95_ttft_ms") is not None:
-        yield Card("first text p95", _rounded(report["p95_ttft_ms"]), "ms")
+        yield "first text p95", _rounded(report["p95_ttft_ms"]), "ms"
     within = "" if report["goodput_ms"] is None else f" ≤ {report['goodput_ms']:g} ms"
-    yield Card(f"goodput{within}", _rounded(report["request_goodput"]), "/s")
-    yield Card("sentences", _rounded(report["sentence_throughput"]), "/s")
-    yield Card("not answered", f"{100 * (report['error_rate'] or 0.0):.3g}", "%")
+    yield f"goodput{within}", _rounded(report["request_goodput"]), "/s"
+    yield "sentences", _rounded(report["sentence_throughput"]), "/s"
+    yield "not answered", f"{100 * (report['error_rate'] or 0.0):.3g}", "%"
 
 
 def _load_plots(report: Report) -> Iterable[Plot]:
@@ -157,19 +138,18 @@ def _load_plots(report: Report) -> Iterable[Plot]:
     if not timeline["t_s"]:
         return
     at = f", at {report['request_rate']:.1f} requests/s" if report["mode"] == "ramp" else ""
-    yield Plot(f"Latency over time{at}", plots.latency_over_time({"": timeline}, plots.WIDE), wide=True)
-    curve = {"": (report["latency_quantiles"], report["completed"])}
-    yield Plot(f"Latency by percentile{at}", plots.quantiles(curve))
-    yield Plot(f"Requests over time{at}", plots.rates_over_time(timeline))
+    yield f"Latency over time{at}", plots.latency_over_time(timeline), True
+    yield f"Latency by percentile{at}", plots.quantiles({"": report}), False
+    yield f"Requests over time{at}", plots.rates_over_time(timeline), False
     if timeline["errors"]:
-        yield Plot(f"Errors over time{at}", plots.errors_over_time(timeline))
+        yield f"Errors over time{at}", plots.errors_over_time(timeline), False
 
 
 def _server_plots(series: Mapping[str, Any]) -> Iterable[Plot]:
     if len(series.get("t_s", ())) < 2:
         return
     for title, field, name, color, unit in _SERVER_PLOTS:
-        yield Plot(title, plots.server_line(series["t_s"], series[field], name, color, unit))
+        yield title, plots.server_line(series["t_s"], series[field], name, color, unit), False
 
 
 def _figures(report: Report) -> Iterable[tuple[str, str]]:

@@ -1,20 +1,61 @@
-"""What a load sends and when, from its settings: drawn and serialized before it begins."""
+"""A load: its settings, and what it sends and when, drawn and serialized before it begins."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle, islice
 
-from bench.load.arrivals import poisson_arrivals
-from bench.load.loops import ClosedLoop, OpenLoop
-from bench.load.settings import LoadSettings
+from bench.load.loops import ClosedLoop, OpenLoop, poisson_arrivals
 from bench.load.texts import serialize_requests, with_priority
 from bench.load.verify import distinct
-from bench.load.workload import bulk_requests, repeated, texts_of_lengths
+from bench.load.workload import WordCounts, bulk_requests, repeated, texts_of_lengths
+from dragoman.access import Access
 from dragoman.v1 import translation_pb2
 
 # Requests that are drawn where a load ends by the clock and not by their number: then they begin again.
 _DRAWN_REQUESTS = 20_000
+
+
+@dataclass(frozen=True)
+class LoadSettings:
+    """A load. One of `rate` and `concurrency` is set, and one of `duration_s` and `requests`.
+
+    Attributes:
+        rate: Open loop: requests due per second, on average; needs `duration_s`.
+        concurrency: Closed loop: requests that are unanswered at any moment.
+        model: Sent with each request; empty, and no language either: the first model of the server.
+        verify_texts: How many distinct texts are sent, each first alone, and every later answer is compared
+            with that one; 0: all texts, and nothing is compared.
+        words: How many words each text has; None: the texts are sent as they are.
+        repeat_zipf: By which exponent of Zipf's law they are.
+        beam_size: Sent with each request; 0: the server's default.
+        goodput_ms: The longest latency of a good answer, in milliseconds; None: any.
+        metrics_address: Of the server's metrics, to follow them; empty: they are not asked for.
+    """
+
+    address: str
+    rate: float | None = None
+    concurrency: int | None = None
+    duration_s: float | None = None
+    requests: int | None = None
+    warmup_s: float = 0.0
+    texts_per_request: int = 1
+    source_language: str = ""
+    target_language: str = ""
+    model: str = ""
+    timeout_s: float = 30.0
+    seed: int = 0
+    verify_texts: int = 0
+    words: WordCounts | None = None
+    repeat_share: float = 0.0
+    repeat_zipf: float = 1.1
+    bulk_share: float = 0.0
+    beam_size: int = 0
+    stream: bool = False
+    goodput_ms: float | None = None
+    metrics_address: str = ""
+    access: Access = field(default_factory=Access)
+    http: bool = False
 
 
 @dataclass(frozen=True)

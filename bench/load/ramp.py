@@ -1,12 +1,13 @@
 """The ramp: loads at one rate after another, until the highest is found that a server holds under a target."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
+from bench.load.prepare import LoadSettings
 from bench.load.run import run_load
 from bench.load.search import highest_rate
-from bench.load.settings import LoadSettings
 from bench.log import Log
 
 # From step to step until one fails, and how near the highest rate is to the truth.
@@ -16,39 +17,8 @@ PRECISION: Final = 0.05
 FEWEST_REQUESTS: Final = 10
 
 
-class _InterruptedError(Exception):
-    """Ctrl-C during a step."""
-
-
-class _NoRateError(Exception):
-    """Not even a few requests a step are answered in time."""
-
-
-@dataclass
-class Ramp:
-    """A search for the highest rate, and what it has found so far.
-
-    Attributes:
-        steps: so far: the rate, `held`, `why` it did not hold, and what `run_load` reported.
-    """
-
-    settings: LoadSettings
-    texts: list[str]
-    p95_ms: float
-    log: Log
-    steps: list[dict[str, Any]]
-
-    def holds(self, rate: float) -> bool:
-        if rate * (self.settings.duration_s or 0.0) < FEWEST_REQUESTS:
-            raise _NoRateError
-        seed = self.settings.seed + len(self.steps)
-        report = asyncio.run(run_load(replace(self.settings, rate=rate, seed=seed), self.texts))
-        if report["interrupted"]:
-            raise _InterruptedError
-        why = why_not(report, self.p95_ms)
-        self.steps.append({"rate": rate, "held": why is None, "why": why, **report})
-        self.log(f"{rate:.1f} requests/s: {describe(self.steps[-1])}")
-        return why is None
+class _EndedError(Exception):
+    """The search is over: Ctrl-C, or not even a few requests a step are answered in time."""
 
 
 def why_not(report: dict[str, Any], p95_ms: float) -> str | None:
@@ -84,15 +54,24 @@ def run_ramp(settings: LoadSettings, texts: list[str], first_rate: float, p95_ms
         The report of the step at the highest rate that held, or of the last where none did, and with it
         `highest_rate`, `next_rate` and `next_why`, which say where and why it ended, and all `steps`.
     """
-    ramp = Ramp(settings, texts, p95_ms, log, [])
+    steps: list[dict[str, Any]] = []
     interrupted = False
-    try:
-        highest_rate(ramp.holds, first_rate, growth=GROWTH, precision=PRECISION)
-    except _InterruptedError:
-        interrupted = True
-    except _NoRateError:
-        pass
-    return {**summarize_steps(ramp.steps, p95_ms), "mode": "ramp", "interrupted": interrupted}
+
+    def holds(rate: float) -> bool:
+        nonlocal interrupted
+        if rate * (settings.duration_s or 0.0) < FEWEST_REQUESTS:
+            raise _EndedError
+        report = asyncio.run(run_load(replace(settings, rate=rate, seed=settings.seed + len(steps)), texts))
+        if interrupted := report["interrupted"]:
+            raise _EndedError
+        why = why_not(report, p95_ms)
+        steps.append({"rate": rate, "held": why is None, "why": why, **report})
+        log(f"{rate:.1f} requests/s: {describe(steps[-1])}")
+        return why is None
+
+    with suppress(_EndedError):
+        highest_rate(holds, first_rate, growth=GROWTH, precision=PRECISION)
+    return {**summarize_steps(steps, p95_ms), "mode": "ramp", "interrupted": interrupted}
 
 
 def summarize_steps(steps: list[dict[str, Any]], p95_ms: float) -> dict[str, Any]:

@@ -3,24 +3,21 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
+from bench.load import grpc_calls
 from bench.load.calls import CONNECT_TIMEOUT_S, Calls, NoAnswerError, NoServerError, Reply
-from bench.load.channels import CHANNELS, connected
 from bench.load.drive import Watch, drive
 from bench.load.figures import summarize
 from bench.load.generator import Generator
-from bench.load.grpc_calls import GrpcCalls
 from bench.load.loops import ClosedLoop, OpenLoop
-from bench.load.prepare import Workload, is_any_model, make_loop, make_workload
+from bench.load.prepare import LoadSettings, Workload, is_any_model, make_loop, make_workload
 from bench.load.progress import show_count, show_progress
 from bench.load.samples import Samples
-from bench.load.scrape import NoMetricsError, Scraper, result_cache_share, server_series
-from bench.load.settings import LoadSettings
+from bench.load.scrape import Scraper, result_cache_share, server_series
 from bench.load.timeline import timeline
 from bench.load.verify import Verifier
 from dragoman.v1 import translation_pb2
@@ -43,10 +40,21 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
         if scraper:
             await scraper.look(0.0)
         samples = Samples(settings.warmup_s)
-        generator = _generator(calls, work, samples, verifier, settings)
+        generator = Generator(
+            calls.asks(stream=settings.stream),
+            [calls.encoded(request) for request in work.requests],
+            settings.timeout_s,
+            samples,
+            verifier.check if verifier else None,
+            bulk=work.bulk,
+        )
+        end_s = settings.warmup_s + (settings.duration_s or 0.0)
+        watches: list[Watch] = [lambda generator: show_progress(generator, samples, end_s, settings.requests)]
+        if scraper:
+            watches.append(lambda generator: scraper.run(generator.now_s))
         interrupted = False
         try:
-            await drive(generator, loop, _watches(samples, settings, scraper))
+            await drive(generator, loop, watches)
         except asyncio.CancelledError:
             interrupted = True
         ended_s = generator.now_s()
@@ -56,7 +64,9 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
         "models": [MessageToDict(model, preserving_proto_field_name=True) for model in models],
         "num_distinct_requests": len(work.requests),
         "interrupted": interrupted,
-        **_load_figures(loop, generator, samples, settings, ended_s),
+        **_asked(loop, settings, min(ended_s, end_s)),
+        "max_concurrent_requests": generator.max_in_flight,
+        "unfinished": generator.sent - samples.completed - samples.unanswered - samples.warmup_requests,
         **summarize(samples, settings.goodput_ms),
         **(verifier.figures() if verifier else {}),
         "timeline": timeline(samples.table()),
@@ -66,17 +76,23 @@ async def run_load(settings: LoadSettings, texts: list[str]) -> dict[str, Any]:
     }
 
 
-@asynccontextmanager
-async def _calls(settings: LoadSettings) -> AsyncIterator[Calls]:
+def _asked(loop: OpenLoop | ClosedLoop, settings: LoadSettings, to_s: float) -> dict[str, Any]:
+    """Describe what was asked of the server until a moment; `summarize` describes what it did."""
+    return {
+        "mode": "open" if isinstance(loop, OpenLoop) else "closed",
+        "request_rate": settings.rate,
+        "offered_rate": loop.offered_rate(settings.warmup_s, to_s) if isinstance(loop, OpenLoop) else None,
+        "max_concurrency": settings.concurrency,
+    }
+
+
+def _calls(settings: LoadSettings) -> AbstractAsyncContextManager[Calls]:
     if settings.http:
         from bench.load import http_calls  # here: it needs an extra
 
-        async with http_calls.connected(settings.address, settings.access) as calls:
-            yield calls
-        return
-    count = min(CHANNELS, settings.concurrency or CHANNELS)
-    async with connected(settings.address, count, settings.access.credentials()) as channels:
-        yield GrpcCalls(channels, settings.access.metadata)
+        return http_calls.connected(settings.address, settings.access)
+    count = min(grpc_calls.CHANNELS, settings.concurrency or grpc_calls.CHANNELS)
+    return grpc_calls.connected(settings.address, count, settings.access)
 
 
 async def _list_models(calls: Calls, settings: LoadSettings) -> list[translation_pb2.Model]:
@@ -94,10 +110,7 @@ async def _scraper(settings: LoadSettings) -> Scraper | None:
         return None
     interval_s = max((settings.duration_s or 0.0) / _SCRAPES, _SCRAPE_INTERVAL_S)
     scraper = Scraper(settings.metrics_address, interval_s)
-    try:
-        await scraper.check()
-    except NoMetricsError as error:
-        raise NoServerError(str(error)) from error
+    await scraper.check()
     return scraper
 
 
@@ -117,42 +130,3 @@ async def _verifier(work: Workload, calls: Calls, settings: LoadSettings) -> Ver
     finally:
         progress.cancel()
     return verifier
-
-
-def _generator(
-    calls: Calls, work: Workload, samples: Samples, verifier: Verifier | None, settings: LoadSettings
-) -> Generator:
-    return Generator(
-        calls.asks(stream=settings.stream),
-        [calls.encoded(request) for request in work.requests],
-        settings.timeout_s,
-        samples,
-        verifier.check if verifier else None,
-        bulk=work.bulk,
-    )
-
-
-def _watches(samples: Samples, settings: LoadSettings, scraper: Scraper | None) -> list[Watch]:
-    end_s = settings.warmup_s + (settings.duration_s or 0.0)
-    watches: list[Watch] = [lambda generator: show_progress(generator, samples, end_s, settings.requests)]
-    return [*watches, lambda generator: scraper.run(generator.now_s)] if scraper else watches
-
-
-def _load_figures(
-    loop: OpenLoop | ClosedLoop,
-    generator: Generator,
-    samples: Samples,
-    settings: LoadSettings,
-    ended_s: float,
-) -> dict[str, Any]:
-    """Describe what was asked of the server; `summarize` describes what it did."""
-    to_s = min(ended_s, settings.warmup_s + (settings.duration_s or 0.0))
-    ended = samples.completed + samples.unanswered + samples.warmup_requests
-    return {
-        "mode": "open" if isinstance(loop, OpenLoop) else "closed",
-        "request_rate": settings.rate,
-        "offered_rate": loop.offered_rate(settings.warmup_s, to_s) if isinstance(loop, OpenLoop) else None,
-        "max_concurrency": settings.concurrency,
-        "max_concurrent_requests": generator.max_in_flight,
-        "unfinished": generator.sent - ended,
-    }

@@ -1,13 +1,13 @@
 """What a load test has seen so far: a row a request, in columns."""
 
-# Python 3.11 cannot evaluate array[float].
 from __future__ import annotations
 
 import math
 from array import array
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import grpc
 import numpy as np
@@ -47,6 +47,9 @@ class Ending(NamedTuple):
         return Outcome.REJECTED if refused or unreachable else Outcome.FAILED
 
 
+Column = NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Table:
     """The requests that count, a row each: all arrays are [requests], all times seconds since the end of the warm-up.
@@ -57,15 +60,15 @@ class Table:
         endings: how requests ended; the first is an answer.
     """
 
-    due_s: NDArray[np.float64]
-    sent_s: NDArray[np.float64]
-    ended_s: NDArray[np.float64]
-    first_text_s: NDArray[np.float64]
-    ending: NDArray[np.uint32]
+    due_s: Column
+    sent_s: Column
+    ended_s: Column
+    first_text_s: Column
+    sentences: Column
+    source_tokens: Column
+    target_tokens: Column
+    ending: NDArray[np.int64]
     bulk: NDArray[np.bool_]
-    sentences: NDArray[np.uint32]
-    source_tokens: NDArray[np.uint32]
-    target_tokens: NDArray[np.uint32]
     endings: list[Ending]
 
     @property
@@ -74,7 +77,7 @@ class Table:
         return self.with_outcome(Outcome.ANSWERED)
 
     def only(self, rows: NDArray[np.bool_]) -> Table:
-        columns = {name: column[rows] for name, column in vars(self).items() if name != "endings"}
+        columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
         return Table(**columns, endings=self.endings)
 
     def with_outcome(self, outcome: Outcome) -> NDArray[np.bool_]:
@@ -83,15 +86,9 @@ class Table:
         return became[self.ending]
 
 
-def _doubles() -> array[float]:
-    return array("d")
+_COLUMNS: Final = tuple(field.name for field in fields(Table) if field.name != "endings")
 
 
-def _counts() -> array[int]:
-    return array("I")
-
-
-@dataclass
 class Samples:
     """The requests that count: those that were due after the warm-up. All times in seconds since the start.
 
@@ -100,25 +97,19 @@ class Samples:
         gaps_s: of streams: the time from each piece of a text to the next one.
     """
 
-    warmup_s: float = 0.0
-    endings: list[Ending] = field(default_factory=lambda: [Ending(grpc.StatusCode.OK.name)])
-    gaps_s: array[float] = field(default_factory=_doubles)
-    warmup_requests: int = 0
-    completed: int = 0
-    _due_s: array[float] = field(default_factory=_doubles)
-    _sent_s: array[float] = field(default_factory=_doubles)
-    _ended_s: array[float] = field(default_factory=_doubles)
-    _first_text_s: array[float] = field(default_factory=_doubles)
-    _ending: array[int] = field(default_factory=_counts)
-    _bulk: array[int] = field(default_factory=lambda: array("B"))
-    _sentences: array[int] = field(default_factory=_counts)
-    _source_tokens: array[int] = field(default_factory=_counts)
-    _target_tokens: array[int] = field(default_factory=_counts)
-    _known: dict[tuple[str, str], int] = field(default_factory=dict)
+    def __init__(self, warmup_s: float = 0.0) -> None:
+        self.warmup_s = warmup_s
+        self.endings = [Ending(grpc.StatusCode.OK.name)]
+        self.gaps_s = array("d")
+        self.warmup_requests = 0
+        self.completed = 0
+        self._requests = 0
+        self._cells = array("d")  # row after row, in the order of `Table`
+        self._known: dict[tuple[str, str], int] = {}
 
     @property
     def unanswered(self) -> int:
-        return len(self._due_s) - self.completed
+        return self._requests - self.completed
 
     def succeeded(
         self,
@@ -131,49 +122,33 @@ class Samples:
         target_tokens: int,
         bulk: bool = False,
         first_text_s: float = math.nan,
-        gaps_s: array[float] | None = None,
+        gaps_s: Iterable[float] = (),
     ) -> None:
-        if self._counts(due_s, sent_s, ended_s, bulk):
+        if self._counts(due_s):
             self.completed += 1
-            self._ending.append(0)
-            self._sentences.append(sentences)
-            self._source_tokens.append(source_tokens)
-            self._target_tokens.append(target_tokens)
-            self._first_text_s.append(first_text_s)
-            self.gaps_s.extend(gaps_s or ())
+            times_s = due_s, sent_s, ended_s, first_text_s
+            self._cells.extend((*times_s, sentences, source_tokens, target_tokens, 0, bulk))
+            self.gaps_s.extend(gaps_s)
 
     def ended_in_error(
         self, due_s: float, sent_s: float, ended_s: float, *, code: str, reason: str, message: str, bulk: bool = False
     ) -> None:
-        if self._counts(due_s, sent_s, ended_s, bulk):
-            if (code, reason) not in self._known:
-                self._known[code, reason] = len(self.endings)
+        if self._counts(due_s):
+            ending = self._known.setdefault((code, reason), len(self.endings))
+            if ending == len(self.endings):
                 self.endings.append(Ending(code, reason, message))
-            self._ending.append(self._known[code, reason])
-            self._first_text_s.append(math.nan)
-            for column in (self._sentences, self._source_tokens, self._target_tokens):
-                column.append(0)
+            self._cells.extend((due_s, sent_s, ended_s, math.nan, 0, 0, 0, ending, bulk))
 
     def table(self) -> Table:
-        return Table(
-            due_s=np.array(self._due_s) - self.warmup_s,
-            sent_s=np.array(self._sent_s) - self.warmup_s,
-            ended_s=np.array(self._ended_s) - self.warmup_s,
-            first_text_s=np.array(self._first_text_s) - self.warmup_s,
-            ending=np.array(self._ending, dtype=np.uint32),
-            bulk=np.array(self._bulk, dtype=np.bool_),
-            sentences=np.array(self._sentences, dtype=np.uint32),
-            source_tokens=np.array(self._source_tokens, dtype=np.uint32),
-            target_tokens=np.array(self._target_tokens, dtype=np.uint32),
-            endings=list(self.endings),
-        )
+        columns: dict[str, Any] = dict(zip(_COLUMNS, np.array(self._cells).reshape(-1, len(_COLUMNS)).T, strict=True))
+        for name in ("due_s", "sent_s", "ended_s", "first_text_s"):
+            columns[name] = columns[name] - self.warmup_s
+        columns["ending"] = columns["ending"].astype(np.int64)
+        columns["bulk"] = columns["bulk"].astype(np.bool_)
+        return Table(**columns, endings=list(self.endings))
 
-    def _counts(self, due_s: float, sent_s: float, ended_s: float, bulk: bool) -> bool:
-        if due_s < self.warmup_s:
-            self.warmup_requests += 1
-            return False
-        self._due_s.append(due_s)
-        self._sent_s.append(sent_s)
-        self._ended_s.append(ended_s)
-        self._bulk.append(bulk)
-        return True
+    def _counts(self, due_s: float) -> bool:
+        counts = due_s >= self.warmup_s
+        self._requests += counts
+        self.warmup_requests += not counts
+        return counts

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from bench import metrics_page
+from bench.load.calls import NoServerError
 
 _TIMEOUT_S = 5.0
 _SLOTS = "dragoman_decode_batch_slots"
@@ -29,10 +30,6 @@ class Page(NamedTuple):
     text: str
 
 
-class NoMetricsError(Exception):
-    """There is no metrics page at the address."""
-
-
 class Scraper:
     """Asks for the page again and again, from a thread."""
 
@@ -45,12 +42,12 @@ class Scraper:
         """Ask for one page, which does not count.
 
         Raises:
-            NoMetricsError: there is none.
+            NoServerError: there is none.
         """
         try:
             await asyncio.to_thread(self._fetch)
         except (OSError, ValueError) as error:
-            raise NoMetricsError(f"no metrics at {metrics_page.url(self._address)}: {error}") from error
+            raise NoServerError(f"no metrics at {metrics_page.url(self._address)}: {error}") from error
 
     async def run(self, now_s: Callable[[], float]) -> None:
         """Collect pages until cancelled, the first after one interval."""

@@ -5,6 +5,7 @@ it off), an answer under load may be the very one that was given alone.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from bench.load.calls import NoAnswerError, Reply
@@ -43,7 +44,6 @@ class Verifier:
     def __init__(self, texts: Sequence[str], texts_per_request: int) -> None:
         """Learn nothing yet; know which texts each request holds."""
         self.learnt = 0
-        self.unanswered = 0
         self.compared = 0
         self.different = 0
         self.examples: list[dict[str, Any]] = []
@@ -60,15 +60,9 @@ class Verifier:
         head = template.SerializeToString()
         for text in dict.fromkeys(self._texts):
             content = translation_pb2.TranslateTextRequest(contents=[text]).SerializeToString()
-            try:
-                reply = await translate(head + content)
-            except NoAnswerError:
-                self.unanswered += 1
-            else:
-                [translation] = reply.translations
-                if translation.HasField("text_error"):
-                    self.unanswered += 1
-                else:
+            with suppress(NoAnswerError):
+                [translation] = (await translate(head + content)).translations
+                if not translation.HasField("text_error"):
                     self._alone[text] = Answer.of(translation)
             self.learnt += 1
 
@@ -88,7 +82,7 @@ class Verifier:
     def figures(self) -> dict[str, Any]:
         return {
             "verify_texts": self.learnt,
-            "verify_unanswered": self.unanswered,
+            "verify_unanswered": self.learnt - len(self._alone),
             "verify_compared": self.compared,
             "verify_different": self.different,
             "verify_examples": self.examples,

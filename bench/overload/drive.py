@@ -196,4 +196,4 @@ def _put(
     watches: list[Watch] = []
     if seen is not None:
         watches.append(lambda generator: watch(server.process.pid, generator.now_s, seen))
-    return put(server.address, requests, loop, timeout_s=plan.timeout_s, watches=watches)
+    return put([server.address], requests, loop, timeout_s=plan.timeout_s, watches=watches)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.load.arrivals import poisson_arrivals
 from bench.load.figures import latencies_ms
+from bench.load.loops import poisson_arrivals
 from bench.load.samples import Table
 
 # A server has recovered when it answers nine of ten requests of a second in time: at a steady load it is 19 of 20.

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import bench.load
-from bench.load import channels, progress
+from bench.load import grpc_calls, progress
 from bench.load.calls import NoServerError
 from bench.load.command import main
 from bench.load.loops import OpenLoop
+from bench.load.prepare import LoadSettings
 from bench.load.run import run_load
-from bench.load.settings import LoadSettings
 from bench.load.workload import WordCounts
 from dragoman import cli, errors
 from dragoman.v1 import translation_pb2
@@ -132,7 +132,7 @@ async def test_warm_up_is_not_counted(server: Any) -> None:
 
 
 async def test_nobody_at_the_address_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channels, "CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(grpc_calls, "CONNECT_TIMEOUT_S", 0.2)
     with pytest.raises(NoServerError, match=r"no server answers at 127.0.0.1:1$"):
         await run_load(LoadSettings("127.0.0.1:1", concurrency=1, requests=1), TEXTS)
 
@@ -189,7 +189,7 @@ def test_command_exits_1_when_no_request_was_answered(
 def test_command_exits_1_in_one_line_when_there_is_no_server(
     data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channels, "CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(grpc_calls, "CONNECT_TIMEOUT_S", 0.2)
     assert main(["--address", "127.0.0.1:1", "--data", data, "--concurrency", "1", "--requests", "1"]) == 1
     assert capsys.readouterr().err == "dragoman load-test: no server answers at 127.0.0.1:1\n"
 

@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.load.loops import ClosedLoop, OpenLoop
-from bench.load.prepare import make_loop, make_workload
-from bench.load.settings import LoadSettings
+from bench.load.prepare import LoadSettings, make_loop, make_workload
 from bench.load.workload import WordCounts
 from dragoman.v1 import translation_pb2
 

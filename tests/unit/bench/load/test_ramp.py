@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.load import ramp
+from bench.load.prepare import LoadSettings
 from bench.load.ramp import describe, run_ramp, summarize_steps, why_not
 from bench.load.report import to_text
-from bench.load.settings import LoadSettings
 from dragoman import errors
 
 TEXTS = ["One two three.", "Four."]

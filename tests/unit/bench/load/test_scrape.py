@@ -5,7 +5,8 @@ from threading import Thread
 import pytest
 from prometheus_client import generate_latest
 
-from bench.load.scrape import NoMetricsError, Page, Scraper, result_cache_share, server_series
+from bench.load.calls import NoServerError
+from bench.load.scrape import Page, Scraper, result_cache_share, server_series
 from service.telemetry.metrics import Metrics
 
 
@@ -74,7 +75,7 @@ def test_a_share_of_nothing_is_not_known() -> None:
 
 
 async def test_nobody_at_the_address_is_one_clear_error() -> None:
-    with pytest.raises(NoMetricsError, match=r"^no metrics at http://127.0.0.1:1/metrics: "):
+    with pytest.raises(NoServerError, match=r"^no metrics at http://127.0.0.1:1/metrics: "):
         await Scraper("127.0.0.1:1", 1.0).check()
 
 

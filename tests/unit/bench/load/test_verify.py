@@ -9,8 +9,8 @@ import pytest
 from bench.load import progress
 from bench.load.calls import Reply
 from bench.load.command import main
+from bench.load.prepare import LoadSettings
 from bench.load.run import run_load
-from bench.load.settings import LoadSettings
 from bench.load.verify import SHOWN, Answer, Verifier, distinct
 from dragoman import errors
 from dragoman.v1 import translation_pb2

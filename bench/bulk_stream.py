@@ -1,6 +1,6 @@
 """Many texts over one call of BatchTranslateText: does memory stay flat, and is each answered once? Linux only.
 
-    python -m bench.bulk_stream [--count 1000000] [--bundle models/en-de/bundle] [--as-ready] [--json OUT]
+    dragoman bench bulk-stream [--count 1000000] [--bundle models/en-de/bundle] [--as-ready] [--json OUT]
 
 Starts a server, streams that many short sentences, all different, through `Client.translate_many`, and prints on the
 way how many were answered, how fast, and what is resident of the server and of this process, the client.
@@ -30,17 +30,13 @@ _OBJECTS = ("books", "apples", "red cars", "letters", "houses", "small dogs", "b
 _ENDINGS = (".", " yesterday.", " in the garden.", " before dinner.", "!", " because it was late.")
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.bulk_stream", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=whole, default=1_000_000, metavar="N", help="texts (%(default)s)")
     parser.add_argument("--as-ready", action="store_true", help="take the answers as they are ready, not in order")
     add_bundle(parser)
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     count = arguments.count
     if count < SAMPLES:
         raise ArgumentError(f"needs --count {SAMPLES} or more")
@@ -73,7 +69,3 @@ def sentences(count: int) -> Iterator[str]:
         parts = (_SUBJECTS, _VERBS, _OBJECTS, _ENDINGS)
         subject, verb, things, ending = (part[number % len(part)] for part in parts)
         yield f"{subject} {verb} {number} {things}{ending}"
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,19 +1,17 @@
 """How long `dragoman serve` takes to be ready, and how much memory it holds. Linux only.
 
-    python -m bench.cold_start [--data FILE] [--requests 200] [-- arguments of serve]
+    dragoman bench cold-start [--data FILE] [--requests 200] [-- arguments of serve]
 
 The clock starts before the process and stops when its health service says SERVING. Files that were read
 lately come from the page cache: only the first start after boot is colder.
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
-from bench import frame
 from bench.arguments import add_serve, whole
 from bench.frame import Figures
 from bench.load.texts import read_data_file
@@ -29,23 +27,19 @@ _SENTENCES = [
 ]
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.cold_start", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, metavar="FILE", help="source<TAB>target or text lines; default: four sentences")
     add("--requests", type=whole, default=200, metavar="N", help="sent one by one (%(default)s)")
     add_serve(parser)
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     texts = read_data_file(arguments.data).texts if arguments.data else _SENTENCES
-    return measure(serve_command(*arguments.serve), list(islice(cycle(texts), arguments.requests)))
+    return started(serve_command(*arguments.serve), list(islice(cycle(texts), arguments.requests)))
 
 
-def measure(command: Sequence[str], texts: Sequence[str]) -> Figures:
+def started(command: Sequence[str], texts: Sequence[str]) -> Figures:
     """Start a server by a command, send the texts one by one, and stop it."""
     with running(command) as server:
         pid = server.process.pid
@@ -66,7 +60,3 @@ def measure(command: Sequence[str], texts: Sequence[str]) -> Figures:
             "model": model,
         }
     return {**figures, "exit_code": server.process.returncode}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The frame of every measurement: its command line, its errors, its tables, its file, its exit code.
+"""The frame of every measurement: its command line, its errors, its rounds, its tables, its file, its exit code.
 
 Figures are names to numbers, texts, and lists of rows. `checks` are names of what must be so, and whether it is;
 `details` are for the file only. All of bench lets a BundleError, a DataFileError, a ServerError
@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bench.arguments import add_json, make_parser
 from bench.files import write_json
@@ -28,22 +28,27 @@ class ArgumentError(Exception):
     """An argument is no good, which shows only together with others or with a file."""
 
 
-def parser_of(
-    program: str, description: str | None, add_arguments: Callable[[argparse.ArgumentParser], None]
-) -> Parser:
-    parser = make_parser(program, description)
-    add_arguments(parser)
+class Measurement(Protocol):
+    """A module that says what it measures; its docstring is the help of its command."""
+
+    __doc__: str | None
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add its arguments."""
+
+    def measure(self, arguments: argparse.Namespace) -> Figures:
+        """Return what it found."""
+
+
+def parser_of(name: str, measurement: Measurement) -> Parser:
+    """Make the parser of `dragoman bench NAME`."""
+    parser = make_parser(f"dragoman bench {name}", measurement.__doc__)
+    measurement.add_arguments(parser)
     add_json(parser)
     return parser
 
 
-def run(
-    program: str,
-    description: str | None,
-    add_arguments: Callable[[argparse.ArgumentParser], None],
-    measure: Callable[[argparse.Namespace], Figures],
-    argv: list[str],
-) -> int:
+def run(name: str, measurement: Measurement, argv: list[str]) -> int:
     """Measure, print Markdown, and write all figures where `--json` says.
 
     Returns:
@@ -52,15 +57,15 @@ def run(
     Raises:
         SystemExit: With 2, after one line on stderr, when an argument, a file or the bundle is no good.
     """
-    parser = parser_of(program, description, add_arguments)
+    parser = parser_of(name, measurement)
     arguments = parser.parse_args(argv)
     started = now()
     try:
-        figures = measure(arguments)
+        figures = measurement.measure(arguments)
     except (ArgumentError, BundleError, DataFileError) as error:
         parser.error(str(error))
     except (DragomanError, ServerError) as error:
-        print(f"{program}: {error}", file=sys.stderr)
+        print(f"{parser.prog}: {error}", file=sys.stderr)
         return EXIT_FAILED
     print(as_markdown(figures))
     write_json(arguments.json, {"date": started, **environment(), "arguments": vars(arguments), **figures})

@@ -1,6 +1,6 @@
 """What a call costs the server by the protocol that it comes by: gRPC and those of HTTP, in one run. Linux only.
 
-    python -m bench.http --seconds 5 --rounds 3
+    dragoman bench http --seconds 5 --rounds 3
 
 All calls translate one sentence whose translation is kept, so the engine has no work: what is measured is the way of a
 call through the server. Each client keeps its connection, and sends its next call when it has the answer to the last.
@@ -10,7 +10,6 @@ The protocols take turns, round by round; a row holds the median of its rounds. 
 import argparse
 import asyncio
 import json
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -23,7 +22,7 @@ import grpc.aio
 from bench import frame
 from bench.arguments import add_bundle, count, counts, positive
 from bench.frame import Figures
-from bench.processor_time import processor_s
+from bench.memory import processor_s
 from bench.server_process import Running, free_ports, running, serve_command
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationStub
@@ -41,11 +40,7 @@ Call = Callable[[], Awaitable[None]]
 Client = Callable[[], AbstractAsyncContextManager[Call]]
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.http", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--seconds", type=positive, default=5.0, metavar="S", help="length of each measurement (%(default)s)")
     add("--rounds", type=count, default=3, metavar="N", help="of all measurements (%(default)s)")
@@ -53,7 +48,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     [port] = free_ports(1)
     command = serve_command("--models", arguments.bundle, "--http-address", f"127.0.0.1:{port}", "--log-requests=none")
     with running(command) as server:
@@ -127,7 +122,3 @@ async def _http_client(port: int, path: str, content: dict[str, Any]) -> AsyncIt
     finally:
         writer.close()
         await writer.wait_closed()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """Names, numbers, addresses, versions and placeholders of sentences: how many of them a translation keeps.
 
-    python -m bench.kept --bundle DIR [--data FILE] [--lost]
+    dragoman bench kept --bundle DIR [--data FILE] [--lost]
 
 What is to be kept stands in square brackets in the data: "Your order [#48213] has been shipped." The model is given
 the sentence without them. A number is kept in the writing of another language, too: 1,234.50 as 1.234,50. Nothing is
@@ -9,13 +9,11 @@ protected by the server, so the figures are those of the model.
 
 import argparse
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import frame
 from bench.arguments import add_bundle, input_file
 from bench.frame import ArgumentError, Figures
 from dragoman.bundle import Bundle
@@ -87,18 +85,14 @@ def _only_digits(text: str) -> str:
     return re.sub(r"\D", "", text)
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.kept", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     sentences = "sentences (tests/data/kept.en.txt or kept.de.txt, by the language that the model reads)"
     parser.add_argument("--data", type=input_file, metavar="FILE", help=sentences)
     parser.add_argument("--lost", action="store_true", help="also print what was lost, with the translations")
     add_bundle(parser)
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     bundle = Bundle.open(arguments.bundle)
     data = arguments.data or _data_of(bundle)
     sentences = read(data)
@@ -141,7 +135,3 @@ def _translated(bundle: Bundle, sources: Sequence[str]) -> list[str]:
         return [result.text for result in translator.translate_offline(engine, sources, RequestOptions())]
     finally:
         engine.close()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

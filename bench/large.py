@@ -1,6 +1,6 @@
 """What large models cost: random weights of their shapes, exported to int8, served, and timed beside CTranslate2.
 
-    python -m bench.large [--shapes opus-mt,nllb-600m] [--json OUT]
+    dragoman bench large [--shapes opus-mt,nllb-600m] [--json OUT]
 
   opus-mt     6+6 layers, width 512, vocabulary 58,101
   nllb-600m   12+12 layers, width 1024, vocabulary 256,206; needs 6 GB of memory and 8 GB of disk
@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bench import frame
 from bench.arguments import count, some_of
 from bench.compare import report
 from bench.compare.inprocess import OFFLINE, SINGLE, Outcome, compare
@@ -80,17 +79,13 @@ SHAPES: Final[Mapping[str, Shape]] = {
 }
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.large", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add, names = parser.add_argument, tuple(SHAPES)
     add("--shapes", type=some_of(names), default=names, metavar="NAME,...", help=f"some of {','.join(names)} (all)")
     add("--rounds", type=count, default=5, metavar="N", help="measurements of each side (%(default)s)")
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     log = log_with_time()
     shapes = [SHAPES[name] for name in arguments.shapes]
     found = [examine(shape, arguments.rounds, log) for shape in shapes]
@@ -179,7 +174,3 @@ def _export(checkpoint: Path, out: Path) -> float:
 
 def _size_mb(file: Path) -> float:
     return file.stat().st_size / _MB
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

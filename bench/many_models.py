@@ -1,6 +1,6 @@
 """Many models in little memory: more bundles than have room, asked for by Zipf's law; Linux with glibc only.
 
-    python -m bench.many_models [--bundle models/en-de/bundle] [--models 12] [--room 4] [--clients 8] [--duration 60]
+    dragoman bench many-models [--bundle models/en-de/bundle] [--models 12] [--room 4] [--clients 8] [--duration 60]
                                 [--json OUT]
 
 Each model is a copy of the bundle under a name of its own, with weights that are no file of another, so that they share
@@ -10,7 +10,6 @@ caches. Each client calls again and again, with sentences that were never asked 
 
 import argparse
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bench import frame, metrics_page
+from bench import metrics_page
 from bench.arguments import add_bundle, count, positive
 from bench.copies import copied
 from bench.frame import Figures
@@ -37,11 +36,7 @@ _SETTINGS: Final = {"threads": 1, "slots": 8, "encoder_cache_mb": 4, "result_cac
 _WAIT: Final = "model_wait_duration_seconds"
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.many_models", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
     add = parser.add_argument
     add("--models", type=count, default=12, metavar="N", help="on disk (%(default)s)")
@@ -50,7 +45,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--duration", type=positive, default=60.0, metavar="S", help="seconds of load (%(default)g)")
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     cost = estimate(Bundle.open(arguments.bundle), Settings.model_validate(_SETTINGS)).total_bytes
     budget_mb = -(-arguments.room * cost // MEGABYTE)
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in _SETTINGS.items()]
@@ -105,7 +100,3 @@ def _call(address: str, names: Sequence[str], until_s: float, seed: int) -> tupl
                 failed += 1
             calls += 1
     return calls, failed
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

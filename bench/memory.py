@@ -1,14 +1,15 @@
-"""The memory of a process: resident, allocated, and how it changes while work is done. Linux with glibc only."""
+"""The memory and the processor time of a process, and how memory changes while work is done. Linux only."""
 
 import asyncio
-import ctypes
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-_INTERVAL_S = 0.5
+_INTERVAL_S: Final = 0.5
+_SCHEDULED: Final = 2  # of the clocks of a process, that of the scheduler
 
 
 class Resident(NamedTuple):
@@ -16,18 +17,6 @@ class Resident(NamedTuple):
 
     at_s: float
     mib: float
-
-
-class _Mallinfo2(ctypes.Structure):
-    """What glibc tells of its allocator, in bytes or pieces."""
-
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
-            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
-        )
-    ]
 
 
 def resident_mib(pid: int) -> float:
@@ -40,12 +29,13 @@ def peak_resident_mib(pid: int) -> float:
     return _status_mib(pid, "VmHWM")
 
 
-def allocated_mib() -> float:
-    """Return the mebibytes that this process has from the C library, whether they were written to or not."""
-    mallinfo2 = ctypes.CDLL(None).mallinfo2
-    mallinfo2.restype = _Mallinfo2
-    told = mallinfo2()
-    return float(told.uordblks + told.hblkhd) / 2**20
+def processor_s(pid: int) -> float:
+    """Return the seconds of a core that a process has had so far, all of its threads, to the nanosecond.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    return time.clock_gettime(~pid << 3 | _SCHEDULED)  # clock_getcpuclockid(3)
 
 
 async def watch(pid: int, now_s: Callable[[], float], seen: list[Resident]) -> None:

@@ -1,6 +1,6 @@
 """Names and placeholders that are to stay as they are, put into the sentences of a corpus: how many do.
 
-    python -m bench.placeholders --data test.tsv.xz [--name Tom] [--json OUT]
+    dragoman bench placeholders --data test.tsv.xz [--name Tom] [--json OUT]
 
 Of sentences that have a name, once in the source and once in the reference, the name is replaced in both: by invented
 names, which a glossary keeps, or by placeholders, which are protected: by one, and by several with commas between them.
@@ -10,11 +10,9 @@ against the references with the same replacement.
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from typing import Final
 
-from bench import frame
 from bench.arguments import add_bundle, count, input_file
 from bench.bleu import bleu
 from bench.frame import ArgumentError, Figures
@@ -42,11 +40,7 @@ _PLACEHOLDERS: Final = (
 _TOGETHER: Final = (2, 4, 5, 6, 8)  # placeholders of a sentence
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.placeholders", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=input_file, required=True, metavar="FILE", help="pairs that are translated; .gz, .xz")
     add_bundle(parser)
@@ -54,7 +48,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sentences", type=count, default=400, metavar="N", help="at most, of each kind (%(default)s)")
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     pairs = _with_name(list(zip(*read_pairs(arguments.data), strict=True)), arguments.name)[: arguments.sentences]
     if not pairs:
         raise ArgumentError(f"argument --data: no pair has {arguments.name!r} once on both sides")
@@ -101,7 +95,3 @@ def _rows(bundle: Bundle, pairs: Sequence[tuple[str, str]], name: str) -> list[F
     finally:
         engine.close()
     return rows
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """What one server of several processes does: calls a second, processor time, and memory that is shared. Linux only.
 
-    python -m bench.processes [--processes 1,2] [--json OUT]
+    dragoman bench processes [--processes 1,2] [--json OUT]
 
 One server at a time, whose processes divide the cores, with all caches off: calls of one sentence over 64 connections.
 The servers take turns, round by round; a row is the median of its rounds. The load comes from this process and shares
@@ -8,7 +8,6 @@ the cores.
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -22,7 +21,7 @@ from bench.load.drive import put
 from bench.load.loops import ClosedLoop
 from bench.load.samples import Samples
 from bench.load.texts import read_data_file, serialize_requests
-from bench.processor_time import processor_s
+from bench.memory import processor_s
 from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
 from dragoman.bundle import Manifest
 from dragoman.v1 import translation_pb2 as pb
@@ -32,11 +31,7 @@ _TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.05
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.processes", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add, default = parser.add_argument, Path("models/en-de/checkpoint/parity.tsv")
     add("--processes", type=counts, default=[1, 2], metavar="N,...", help="of each server (1,2)")
     add("--data", type=input_file, default=default, metavar="FILE", help="pairs or text lines (%(default)s)")
@@ -46,7 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     texts = read_data_file(arguments.data).texts
     requests = serialize_requests(texts, 1, pb.TranslateTextRequest(model=Manifest.read(arguments.bundle).name))
     measures = [partial(_one, processes, requests, arguments) for processes in arguments.processes]
@@ -100,7 +95,3 @@ def _share_mib(pid: int) -> float:
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     [kib] = [line.split()[1] for line in lines if line.startswith("Pss:")]
     return int(kib) / 1024
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

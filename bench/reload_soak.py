@@ -1,6 +1,6 @@
 """Does memory go with a model that is replaced? A server reloads under load, its memory sampled; Linux with glibc only.
 
-    python -m bench.reload_soak [--bundle models/en-de/bundle] [--reloads 20] [--json OUT] [-- arguments of serve]
+    dragoman bench reload-soak [--bundle models/en-de/bundle] [--reloads 20] [--json OUT] [-- arguments of serve]
 
 Between two reloads the new model translates sentences that were never asked for before, so that its slots and caches
 hold something when it goes. The first reloads may cost memory, since two models are there at a time; after that,
@@ -11,7 +11,6 @@ import argparse
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from typing import Final
 
 from tqdm import tqdm
 
-from bench import frame, metrics_page
+from bench import metrics_page
 from bench.arguments import add_bundle, add_serve, whole
 from bench.frame import Figures
 from bench.memory import resident_mib
@@ -33,21 +32,17 @@ _TIMEOUT_S: Final = 60.0
 _PAUSE_S: Final = 0.02
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.reload_soak", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
     parser.add_argument("--reloads", type=whole, default=20, metavar="N", help="how many (%(default)s)")
     add_serve(parser)
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
-    return {"rows": measure(arguments.bundle, arguments.reloads, arguments.serve)}
+def measure(arguments: argparse.Namespace) -> Figures:
+    return {"rows": reloaded(arguments.bundle, arguments.reloads, arguments.serve)}
 
 
-def measure(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[Figures]:
+def reloaded(bundle: Path, reloads: int, arguments: Sequence[str] = ()) -> list[Figures]:
     """Serve a copy of a bundle with `arguments` of `dragoman serve`, and replace it again and again.
 
     Returns:
@@ -86,7 +81,3 @@ def replace(server: Running, bundle: Path, number: int) -> None:
 def _is_replaced(server: Running, number: int) -> bool:
     page = metrics_page.read(server.metrics_address, _TIMEOUT_S)
     return page.total("model_reloads_total") >= number and not page.total("retiring_models")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """What one and two replicas cost, in processor time of the server. Linux only.
 
-    python -m bench.replicas [--json OUT]
+    dragoman bench replicas [--json OUT]
 
 Servers of one thread, each on one core, translate calls of one sentence, with all caches off: single sentences on an
 idle server, beside more and more others, calls that are refused, and one and two replicas in turn. The load comes
@@ -8,7 +8,6 @@ from this process and shares the cores, so that calls a second say less.
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from os import sched_getaffinity
@@ -24,7 +23,7 @@ from bench.frame import Figures
 from bench.load.drive import put
 from bench.load.loops import ClosedLoop
 from bench.load.texts import read_data_file, serialize_requests
-from bench.processor_time import processor_s
+from bench.memory import processor_s
 from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
 from dragoman.bundle import Manifest
 from dragoman.v1 import translation_pb2 as pb
@@ -37,11 +36,7 @@ _REFUSED_CLIENTS: Final = 64
 _TIMEOUT_S: Final = 30.0
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.replicas", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add, default = parser.add_argument, Path("models/en-de/checkpoint/parity.tsv")
     add("--data", type=input_file, default=default, metavar="FILE", help="pairs or text lines (%(default)s)")
     add("--sentences", type=count, default=200, metavar="N", help="of the file, from the first on (%(default)s)")
@@ -50,7 +45,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     texts, seconds = read_data_file(arguments.data).texts[: arguments.sentences], arguments.seconds
     requests = serialize_requests(texts, 1, pb.TranslateTextRequest(model=Manifest.read(arguments.bundle).name))
     unknown = [pb.TranslateTextRequest(contents=texts[:1], model="no/such/model").SerializeToString()]
@@ -120,7 +115,3 @@ def _cost(servers: Sequence[Running], requests: Sequence[bytes], clients: int, s
         raise ServerError(f"a server answered {samples.completed} calls, and {samples.unanswered} not")
     calls = samples.completed + samples.unanswered
     return {"replicas": len(servers), "cpu_ms": 1e3 * spent_s / calls, "calls_per_s": calls / seconds}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """Are tags of HTML around the right words of a translation? By the words whose translation is known.
 
-    python -m bench.tags --train train.tsv.xz --data test.tsv.xz
+    dragoman bench tags --train train.tsv.xz --data test.tsv.xz
 
 The pairs of --train tell which words are translations of each other nearly always: each in more than 80 % of the pairs
 that have the other, and in at least ten. Each sentence of --data that has such a word once, and whose translation has
@@ -12,13 +12,11 @@ it has none; the translation is the same. A word moved that has at least two wor
 
 import argparse
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
-from bench import frame
 from bench.arguments import add_bundle, count, input_file
 from bench.frame import Figures
 from bench.load.texts import read_pairs
@@ -149,11 +147,7 @@ def links(found: Sequence[Case]) -> tuple[int, int]:
     return right, total
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.tags", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     pairs = "source<TAB>target lines; .gz, .xz"
     parser.add_argument("--train", type=input_file, required=True, metavar="FILE", help=f"of the words: {pairs}")
     parser.add_argument("--data", type=input_file, required=True, metavar="FILE", help=f"what is translated: {pairs}")
@@ -161,7 +155,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     known = lexicon(*read_pairs(arguments.train))
     sources, _ = read_pairs(arguments.data, arguments.sentences)
     found = list(cases(Bundle.open(arguments.bundle), sources, known))
@@ -172,7 +166,3 @@ def _measure(arguments: argparse.Namespace) -> Figures:
         "words with their alignment": right,
         "words with another alignment": total - right,
     }
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

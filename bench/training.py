@@ -1,20 +1,18 @@
 """How fast training is, and where an update spends its time: a row for each length.
 
-    python -m bench.training --bf16 --compile
+    dragoman bench training --bf16 --compile
 
 Random batches of the shape of `dragoman train`'s, of sentences of several lengths. Tokens are those of both sides, as
 the training counts them. A row holds the fastest of its rounds: the machine may do other things beside.
 """
 
 import argparse
-import sys
 import time
 from typing import Final, get_args
 
 import torch
 from torch import Tensor
 
-from bench import frame
 from bench.arguments import count, counts, share
 from bench.frame import Figures
 from dragoman.bundle import DecoderCell
@@ -78,7 +76,7 @@ def peak(kind: torch.dtype, seconds: float = 1.0) -> float:
     return 2.0 * 4096 * 1024 * 1024 / best
 
 
-def measure(options: TrainingOptions, lengths: list[int], rounds: int) -> list[Figures]:
+def rows(options: TrainingOptions, lengths: list[int], rounds: int) -> list[Figures]:
     """Measure updates of batches of each length, in turns.
 
     Returns:
@@ -107,11 +105,7 @@ def measure(options: TrainingOptions, lengths: list[int], rounds: int) -> list[F
     ]
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.training", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add, defaults = parser.add_argument, TrainingOptions()
     add("--lengths", type=counts, default=_LENGTHS, metavar="N,N", help="tokens of a sentence")
     add("--rounds", type=count, default=5, metavar="N", help="updates of each length")
@@ -123,11 +117,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--compile", action="store_true", help="likewise")
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     names = ("vocabulary_size", "batch_tokens", "dropout", "decoder", "bf16", "compile")
     options = TrainingOptions(**{name: getattr(arguments, name) for name in names})
-    return {"rows": measure(options, arguments.lengths, arguments.rounds), "options": options.model_dump_json()}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    return {"rows": rows(options, arguments.lengths, arguments.rounds), "options": options.model_dump_json()}

@@ -1,6 +1,6 @@
 """Counts what of the server one call passes: files, functions and Python calls, exact, without any time.
 
-    python -m bench.way [--bundle models/en-de/bundle] [--calls] [--json OUT]
+    dragoman bench way [--bundle models/en-de/bundle] [--calls] [--json OUT]
 
 A server runs on the main thread of this process, with a profile function on each of its threads; a client on a thread
 of its own calls it over a socket. Functions that run while nobody calls are left out, and of several calls of a kind
@@ -9,23 +9,23 @@ with the length of the translation: those of one decode step, and of a sentence 
 target tokens. The thread that writes the log is left out: it writes the lines of many calls at once.
 """
 
+import argparse
 import os
 import signal
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple
 
-from bench.arguments import add_bundle, add_json, make_parser
-from bench.files import write_json
-from bench.server_process import START_TIMEOUT_S, free_ports
+from bench.arguments import add_bundle
+from bench.frame import Figures
+from bench.server_process import START_TIMEOUT_S, ServerError, free_ports
 from dragoman.client import Client
-from dragoman.exit_codes import EXIT_FAILED
 from service.server import serve
 from service.settings import load
 
@@ -62,20 +62,13 @@ class Way(NamedTuple):
         """Of each function of `service`, on any thread."""
         return self.calls + self.engine_calls
 
-    @property
-    def total(self) -> int:
-        """All calls of functions of `service`."""
-        return self.all_calls.total()
-
-    def report(self) -> dict[str, Any]:
-        """Give the figures for a file."""
+    def row(self) -> Figures:
         return {
             "files": len({file for file, _ in self.all_calls}),
             "functions": len(self.all_calls),
-            "calls": self.total,
+            "calls": self.all_calls.total(),
             "calls_on_the_loop": self.calls.total(),
             "calls_of_dragoman": self.beside,
-            "packages": packages(self.all_calls),
         }
 
 
@@ -121,45 +114,24 @@ class Counts:
                 self._calls[threading.get_ident() == self._loop, file, code.co_qualname] += 1
 
 
-def main(argv: list[str]) -> int:
-    """Print the figures; 1 when the server failed, or a call did."""
-    parser = make_parser("python -m bench.way", __doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
     parser.add_argument("--calls", action="store_true", help="list each function and its calls, too")
-    add_json(parser)
-    arguments = parser.parse_args(argv)
-    ways = measure(arguments.bundle)
-    if not ways:
-        return EXIT_FAILED
-    report = {name: way if isinstance(way, float) else way.report() for name, way in ways.items()}
-    print(_table(report))
-    if arguments.calls:
-        for name, way in ways.items():
-            if isinstance(way, Way):
-                lines = [f"{count:5} {file} {function}" for (file, function), count in way.all_calls.items()]
-                print("\n".join(["", f"{name}:", *lines]))
-    write_json(arguments.json, report)
-    return 0
 
 
-def measure(bundle: Path) -> dict[str, Way | float]:
-    """Serve a bundle from English, and call the server; on the main thread, for the server takes signals.
-
-    Returns:
-        The way of each kind of call; and the calls on the engine's thread of one decode step of one row, and of a
-        sentence besides its steps. Nothing where a call failed.
-    """
+def measure(arguments: argparse.Namespace) -> Figures:
+    """Serve a bundle from English, and call the server; on the main thread, for the server takes signals."""
     port, metrics_port = free_ports(2)
     settings = load(
         {
-            "models": (str(bundle),),
+            "models": (str(arguments.bundle),),
             "address": f"127.0.0.1:{port}",
             "metrics_address": f"127.0.0.1:{metrics_port}",
             "http_address": "none",
             "threads": 1,
         }
     )
-    counts, found = Counts(), dict[str, Way | float]()
+    counts, found = Counts(), dict[str, Way]()
     client = threading.Thread(target=_call, args=(settings.address, counts, found))
     client.start()
     try:
@@ -168,22 +140,43 @@ def measure(bundle: Path) -> dict[str, Way | float]:
         sys.setprofile(None)
         threading.setprofile(None)
     client.join()
-    return found
+    if not found:
+        raise ServerError("a call failed")
+    few, many = (found.pop(_limited(limit)).engine_calls.total() for limit in _STEPS)
+    step = (many - few) / (_STEPS[1] - _STEPS[0])
+    functions = [
+        {"call": name, "file": file, "function": function, "calls": count}
+        for name, way in found.items()
+        for (file, function), count in way.all_calls.items()
+    ]
+    return {
+        "rows": [{"call": name, **way.row()} for name, way in found.items()],
+        "on the engine's thread: calls a decode step of one row": step,
+        "and a sentence besides": few - _STEPS[0] * step,
+        "packages": packages({name: way.all_calls for name, way in found.items()}),
+        "functions": functions if arguments.calls else None,
+    }
 
 
-def packages(calls: Counter[_Place]) -> dict[str, tuple[int, int]]:
-    """Give the files and calls of each package, those with the most calls first."""
-    counts: Counter[str] = Counter()
-    files: dict[str, set[str]] = {}
-    for (file, _), count in calls.items():
-        package = file.split("/")[1]
-        counts[package] += count
-        files.setdefault(package, set()).add(file)
-    return {package: (len(files[package]), count) for package, count in counts.most_common()}
+def packages(ways: Mapping[str, Counter[_Place]]) -> list[Figures]:
+    """Make a row of each package: its files and calls, of each kind of call."""
+    rows: dict[str, Figures] = {}
+    for name, calls in ways.items():
+        counts: Counter[str] = Counter()
+        for (file, _), count in calls.items():
+            counts[file.split("/")[1]] += count
+        for package, count in counts.most_common():
+            files = {file for file, _ in calls if file.split("/")[1] == package}
+            rows.setdefault(package, {"package": package})[f"{name}: files, calls"] = f"{len(files)}, {count}"
+    return list(rows.values())
 
 
-def _call(address: str, counts: Counts, found: dict[str, Way | float]) -> None:
-    """Make all calls from this thread, and stop the server then."""
+def _limited(limit: int) -> str:
+    return f"at most {limit} target tokens"
+
+
+def _call(address: str, counts: Counts, found: dict[str, Way]) -> None:
+    """Make all calls from this thread, and stop the server then; nothing is found where one fails."""
     sys.setprofile(None)
     try:
         with Client(address, timeout_s=_TIMEOUT_S) as client:
@@ -197,41 +190,13 @@ def _call(address: str, counts: Counts, found: dict[str, Way | float]) -> None:
             def least(texts: Sequence[str], **options: Any) -> Way:
                 calls = [partial(client.translate, text, model=model.name, **options) for text in texts]
                 ways = [counts.of(call) for call in calls]
-                return min(ways, key=lambda way: (way.calls.total(), way.total))
+                return min(ways, key=lambda way: (way.calls.total(), way.all_calls.total()))
 
             # Other texts for each limit: what the encoder has made of a text is kept.
-            few, many = (least(_PLAIN[half::2], max_target_tokens=limit) for half, limit in enumerate(_STEPS))
-            step = (many.engine_calls.total() - few.engine_calls.total()) / (_STEPS[1] - _STEPS[0])
-            ways: dict[str, Way | float] = {
-                "plain": least(_PLAIN),
-                "cached": least(_PLAIN),
-                "HTML": least(_TAGGED, mime_type="text/html"),
-                "step": step,
-                "sentence": few.engine_calls.total() - _STEPS[0] * step,
+            limited = {
+                _limited(limit): least(_PLAIN[half::2], max_target_tokens=limit) for half, limit in enumerate(_STEPS)
             }
-        found |= ways
+            kinds = {"plain": least(_PLAIN), "cached": least(_PLAIN), "HTML": least(_TAGGED, mime_type="text/html")}
+        found |= kinds | limited
     finally:
         os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _table(report: dict[str, Any]) -> str:
-    lines = [
-        "| call | files | functions | calls | of them on the event loop | of dragoman besides |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, way in report.items():
-        if isinstance(way, dict):
-            figures = (way[key] for key in ("files", "functions", "calls", "calls_on_the_loop", "calls_of_dragoman"))
-            lines.append(f"| {name} | {' | '.join(map(str, figures))} |")
-    engine = f"{report['step']:g} calls a decode step of one row, and {report['sentence']:g} a sentence"
-    lines += ["", f"On the engine's thread: {engine}.", ""]
-    kinds = [name for name, way in report.items() if isinstance(way, dict)]
-    lines += [f"| package | {' | '.join(f'{kind}: files, calls' for kind in kinds)} |", f"|---|{'---|' * len(kinds)}"]
-    for package in dict.fromkeys(package for kind in kinds for package in report[kind]["packages"]):
-        figures = (report[kind]["packages"].get(package, (0, 0)) for kind in kinds)
-        lines.append(f"| {package} | {' | '.join(f'{files}, {calls}' for files, calls in figures)} |")
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

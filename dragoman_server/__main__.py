@@ -11,7 +11,7 @@ from dragoman.arguments import Parser
 def main() -> None:
     """Run the module as a program, with the arguments after its name; one line and 2 if there is no such module."""
     parser = Parser("python -m dragoman_server", description="Run a module of the server's packages as a program.")
-    parser.add_argument("module", help="its name, such as bench.memory_soak")
+    parser.add_argument("module", help="its name, such as bench.gpu")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="those of the module")
     options = parser.parse_args()
     if not _exists(options.module):

@@ -24,7 +24,6 @@ every hypothesis of both sides goes on to the limit. BLEU is of the sentences of
 """
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 
@@ -35,20 +34,9 @@ from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
 from bench.frame import ArgumentError, Figures
 from bench.log import log_with_time
 from bench.peers import ours
-from dragoman.arguments import Parser
-
-_PROGRAM = "dragoman bench compare"
 
 
-def main(argv: list[str]) -> int:
-    return frame.run(_PROGRAM, __doc__, _add_arguments, _measure, argv)
-
-
-def build_parser() -> Parser:
-    return frame.parser_of(_PROGRAM, __doc__, _add_arguments)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=input_file, metavar="FILE", help="sentences: source<TAB>target or text lines; .gz, .xz")
     add("--model-folder", type=Path, default=Path("models/en-de"), metavar="DIR", help="default model (%(default)s)")
@@ -66,7 +54,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--results", type=output_file, metavar="OUT", help="append the table to this file")
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     if "default" in arguments.models and arguments.data is None:
         raise ArgumentError("argument --data: the default model is measured on real sentences; give a file of them")
     if max(arguments.beam_sizes) > (most := min(ours.BEAM_SLOTS)):
@@ -83,7 +71,3 @@ def _measure(arguments: argparse.Namespace) -> Figures:
 
         plot(outcomes, arguments.plot)
     return figures
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

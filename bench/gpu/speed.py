@@ -50,7 +50,9 @@ def peer(task: Task) -> Figures:
     bundle, device, file = open_bundle(task), task.setup.device, task.folder / _RATES
     joint = bundle.path / JOINT
     pieces = vocabulary(joint if joint.exists() else bundle.path / SOURCE)
-    translator = ctranslate2.Translator(str(peer_folder(task)), device=device, compute_type=_COMPUTE_TYPES[device])
+    translator = ctranslate2.Translator(
+        str(peer_folder(task)), device=device, compute_type=_COMPUTE_TYPES[device], intra_threads=1
+    )
     sentences, ours = _sentences(task, bundle), json.loads(file.read_text()) if file.exists() else {}
 
     def measure(slots: int) -> Figures:

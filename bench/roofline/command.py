@@ -1,46 +1,91 @@
-"""The command `dragoman bench roofline`: where an encoder run and a decode step spend their time, and what is left.
+"""Where an encoder run and a decode step spend their time, and what is left.
+
+    dragoman bench roofline [--bundle DIR] [--rows 32] [--source 10] [--target 10]
 
 Both graphs run as they are served, on one thread and with caches written in place, under onnxruntime's profiler.
 Beside the time of each operator stand its multiply-adds and bytes, and the share of the peak: the time that they
 would take at the measured peaks of this machine (a large product, a large copy), over the time they take. Above
-100 % the data came from the processor's caches. A share above 200 % is not shown: then something else ran on this
-machine while its peaks were measured, and nothing that rests on them can be trusted.
+100 % the data came from the processor's caches, or something else ran while the peaks were measured. The least time is
+that at the peaks.
 
-What lies outside operators is the time of a run without the profiler less theirs. The profiler drives some data of
-small models out of the caches, which makes their operators look a little slower, and can bring this below zero.
+What lies outside operators is the time of a run without the profiler less theirs. The profiler adds about a microsecond
+to each operator, and drives some data of small models out of the caches: this can be below zero.
 """
 
 import argparse
+import json
+import statistics
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from bench import frame
+import numpy as np
+import onnxruntime
+
 from bench.arguments import add_bundle
+from bench.decoding import Batch, Graphs
 from bench.frame import ArgumentError, Figures
-from bench.roofline.costs import Peak
-from bench.roofline.peaks import measure_peaks, measure_profiler
-from bench.roofline.profile import Operator, Profile, Shape, engine_python_us, profile_decoder, profile_encoder
-from dragoman.arguments import Parser
-from dragoman.bundle import Bundle
+from bench.roofline.costs import Array, Cost, Keys, Peak, cost
+from bench.roofline.peaks import measure_peaks
+from bench.sentences import Sentences, random_sentences
+from dragoman.bundle import DECODER, ENCODER, Bundle
+from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.sessions import open_graph
+from service.runtime.slots import SlotTable
 
-# The processor's caches explain somewhat more than 100 %, but not more than this.
-_MOST_SHARE: Final = 2.0
 _GROUPS: Final = {"products": "products", "attentions": "attentions", "other": "other operators"}
-_PROGRAM: Final = "dragoman bench roofline"
+WARM_UP_ROUNDS: Final = 2  # do not count
+_FASTER: Final = 0.25
+_ROUNDED_OFF_US: Final = 0.5  # the profiler gives whole microseconds, rounded down
 
 
-def main(argv: list[str]) -> int:
-    return frame.run(_PROGRAM, __doc__, _add_arguments, _measure, argv)
+class Shape(NamedTuple):
+    """What is run, in rounds of `target` runs, in turn without the profiler and with it.
+
+    Attributes:
+        target: tokens that are decoded of each before the next sentences come.
+        runs: of each graph, at least.
+    """
+
+    rows: int
+    source: int
+    target: int
+    runs: int
+
+    @property
+    def rounds(self) -> int:
+        return WARM_UP_ROUNDS + -(-self.runs // self.target)
+
+    def sentences(self, bundle: Bundle, limit: int = 1) -> Sentences:
+        """Draw a sentence for each row: time depends on the number of its tokens alone."""
+        return random_sentences(bundle.manifest, [self.source] * self.rows, [limit] * self.rows)
+
+    def typical(self, us: Sequence[float]) -> float:
+        """Estimate the microseconds of a run on an idle processor: at each token the faster rounds' time."""
+        rounds = np.array(us).reshape(self.rounds, self.target)
+        return float(np.quantile(rounds[WARM_UP_ROUNDS:], _FASTER, axis=0).mean())
 
 
-def build_parser() -> Parser:
-    return frame.parser_of(_PROGRAM, __doc__, _add_arguments)
+class Operator(NamedTuple):
+    """All operators of a graph that have one label: their cost, number and microseconds in one run."""
+
+    cost: Cost
+    calls: int
+    us: float
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+class Profile(NamedTuple):
+    """One graph; `wall_us` is of a run, called as the engine calls it, without the profiler."""
+
+    graph: str
+    wall_us: float
+    operators: list[Operator]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bundle(parser)
     add = parser.add_argument
     add("--rows", type=int, default=32, metavar="N", help="sentences at a time (%(default)s)")
@@ -49,123 +94,161 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runs", type=int, default=300, metavar="N", help="measured runs of each graph (%(default)s)")
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
-    bundle = Bundle.open(arguments.bundle)
-    report = measure(bundle, _shape(arguments, bundle))
-    return {**summary(report), "details": report}
-
-
-def _shape(arguments: argparse.Namespace, bundle: Bundle) -> Shape:
-    limits = {
-        "rows": 4096,
-        "source": bundle.manifest.max_source_tokens,
-        "target": bundle.manifest.max_target_tokens,
-        "runs": 100_000,
+def measure(arguments: argparse.Namespace) -> Figures:
+    bundle, peaks = Bundle.open(arguments.bundle), measure_peaks()
+    limits = (4096, bundle.manifest.max_source_tokens, bundle.manifest.max_target_tokens, 100_000)
+    shape = Shape(*(getattr(arguments, name) for name in Shape._fields))
+    for name, value, limit in zip(Shape._fields, shape, limits, strict=True):
+        if not 1 <= value <= limit:
+            raise ArgumentError(f"--{name} must be from 1 to {limit}, not {value}")
+    with tempfile.TemporaryDirectory() as folder:
+        profiles = [profile(bundle, shape, Path(folder)) for profile in (profile_encoder, profile_decoder)]
+    return {
+        "bundle": f"{bundle.manifest.name}, {bundle.manifest.precision}",
+        "run": {name: value for name, value in shape._asdict().items() if name != "runs"},
+        "peaks, G multiply-adds/s": {"int8": peaks["int8_product"] / 1e9, "fp32": peaks["fp32_product"] / 1e9},
+        "peak of a copy, GB/s read and written": peaks["copy"] / 1e9,
+        "engine's step beyond the decoder's run, us": engine_python_us(bundle, shape),
+        "operators": [row for each in profiles for row in operator_rows(each, peaks)],
+        "whole": [row for each in profiles for row in total_rows(each, peaks)],
     }
-    values = {name: getattr(arguments, name) for name in limits}
-    for name, value in values.items():
-        if not 1 <= value <= limits[name]:
-            raise ArgumentError(f"--{name} must be from 1 to {limits[name]}, not {value}")
-    return Shape(**values)
 
 
-def measure(bundle: Bundle, shape: Shape) -> dict[str, Any]:
-    """Measure the peaks, then both graphs.
+def operator_rows(profile: Profile, peaks: Mapping[Peak, float]) -> list[Figures]:
+    return [
+        {
+            "graph": profile.graph,
+            "operator": each.cost.label,
+            "calls": each.calls,
+            "us": each.us,
+            "share": f"{each.us / profile.wall_us:.1%}",
+            "M multiply-adds": each.cost.multiply_adds / 1e6,
+            "MB": each.cost.bytes / 1e6,
+            "G/s": each.cost.multiply_adds / each.us / 1e3,
+            "GB/s": each.cost.bytes / each.us / 1e3,
+            "of peak": f"{each.cost.least_s(peaks) * 1e6 / each.us:.0%}",
+        }
+        for each in profile.operators
+    ]
+
+
+def total_rows(profile: Profile, peaks: Mapping[Peak, float]) -> list[Figures]:
+    """Sum up each group of operators, and what lies outside all."""
+    rows = []
+    for group, name in _GROUPS.items():
+        own = [each for each in profile.operators if each.cost.group == group]
+        rows.append((name, sum(each.us for each in own), sum(each.cost.least_s(peaks) * 1e6 for each in own)))
+    rows.append(("outside operators", profile.wall_us - sum(us for _, us, _ in rows), 0.0))
+    rows.append(("all", profile.wall_us, sum(least_us for *_, least_us in rows)))
+    return [
+        {"graph": profile.graph, "part": part, "us": us, "share": f"{us / profile.wall_us:.1%}", "least us": least}
+        for part, us, least in rows
+    ]
+
+
+def profile_encoder(bundle: Bundle, shape: Shape, folder: Path) -> Profile:
+    """Run the encoder over a micro-batch of all rows."""
+    plain, profiled = EncoderSession(bundle, "cpu"), EncoderSession(bundle, "cpu")
+    profiled.session = session = open_graph(bundle, ENCODER, "cpu", profile=folder / "encoder")
+    sources = shape.sentences(bundle).sources
+
+    def a_round(encoder: EncoderSession) -> list[float]:
+        return [_timed_us(lambda: encoder.encode(sources)) for _ in range(shape.target)]
+
+    keys = Keys(own=shape.source, source=shape.source)
+    return _profile("encoder", shape, keys, lambda: a_round(plain), lambda: a_round(profiled), session)
+
+
+def profile_decoder(bundle: Bundle, shape: Shape, folder: Path) -> Profile:
+    """Run the decoder step over all rows, as the engine does: caches written in place, every output bound."""
+    memories = EncoderSession(bundle, "cpu").encode(shape.sentences(bundle).sources)
+    slots = SlotTable(bundle.manifest, shape.rows)
+    # The whole output layer, whether there is a shortlist or not: its candidates are another graph.
+    plain, profiled = (DecoderSession(bundle, "cpu", shortlist=False) for _ in range(2))
+    profiled.session = session = open_graph(bundle, DECODER, "cpu", profile=folder / "decoder")
+    steps = [DecoderStep(each, slots) for each in (plain, profiled)]
+
+    def a_round(step: DecoderStep) -> list[float]:
+        """Decode all rows from their start."""
+        for row, memory in enumerate(memories):
+            slots.fill(row, memory)
+        walls_us = []
+        for _ in range(shape.target):
+            walls_us.append(_timed_us(lambda: step.run(shape.rows)))
+            slots.commit(shape.rows)
+        return walls_us
+
+    keys = Keys(own=(1 + shape.target) / 2, source=shape.source)
+    return _profile("decoder", shape, keys, lambda: a_round(steps[0]), lambda: a_round(steps[1]), session)
+
+
+def _profile(
+    graph: str,
+    shape: Shape,
+    keys: Keys,
+    plain: Callable[[], list[float]],
+    profiled: Callable[[], list[float]],
+    session: onnxruntime.InferenceSession,
+) -> Profile:
+    """Run rounds in turn, so that both see the same weather; each gives the microseconds of its runs."""
+    walls_us: list[float] = []
+    for _ in range(shape.rounds):
+        walls_us += plain()
+        profiled()
+    events = json.loads(Path(session.end_profiling()).read_text())
+    return Profile(graph, shape.typical(walls_us), summarize(events, keys, shape))
+
+
+def summarize(events: Iterable[dict[str, Any]], keys: Keys, shape: Shape) -> list[Operator]:
+    """Put operators of one label together, those that take the longest first."""
+    runs = shape.rounds * shape.target
+    us: dict[str, list[float]] = defaultdict(lambda: [0.0] * runs)
+    costs: dict[str, list[Cost]] = defaultdict(list)
+    run = 0
+    for event in events:
+        if event["cat"] == "Node" and event["name"].endswith("_kernel_time"):
+            call = _call(event["args"], keys)
+            us[call.label][run] += event["dur"] + _ROUNDED_OFF_US
+            if run == 0:
+                costs[call.label].append(call)
+        elif event["name"] == "model_run":  # noted when the run has ended
+            run += 1
+    found = [
+        Operator(sum(calls[1:], start=calls[0]), len(calls), shape.typical(us[label])) for label, calls in costs.items()
+    ]
+    return sorted(found, key=lambda each: -each.us)
+
+
+def _call(arguments: Mapping[str, Any], keys: Keys) -> Cost:
+    inputs, outputs = (
+        [Array(kind, tuple(shape)) for each in arguments[f"{side}_type_shape"] for kind, shape in each.items()]
+        for side in ("input", "output")
+    )
+    return cost(arguments["op_name"], inputs, outputs, keys)
+
+
+def engine_python_us(bundle: Bundle, shape: Shape) -> float | None:
+    """Measure what a step of the engine takes beyond the run of its graph: scheduling, commit, delivery, metrics.
 
     Returns:
-        The figures, their units in their names, ready for JSON.
+        Microseconds of a step with all rows active, in which no sentence begins or ends; None where no step was such.
     """
-    peaks, profiler = measure_peaks(), measure_profiler()
-    with tempfile.TemporaryDirectory() as folder:
-        profiles = [profile(bundle, shape, profiler, Path(folder)) for profile in (profile_encoder, profile_decoder)]
-    return {
-        "bundle": bundle.manifest.name,
-        "precision": bundle.manifest.precision,
-        **asdict(shape),
-        "peaks_per_s": peaks,
-        "profiler": profiler._asdict(),
-        "engine_python_us": engine_python_us(bundle, shape),
-        "graphs": {profile.graph: describe(profile, peaks) for profile in profiles},
-    }
+    # No sentence ends before its limit, so that every step but the first and the last has all rows.
+    batch = Batch(Graphs.on_host(bundle).endless(), shape.rows)
+    limit = min(max(shape.target, 8), bundle.manifest.max_target_tokens)
+    beyond: list[float] = []
+    for _ in range(-(-shape.runs // limit)):
+        batch.submit(shape.sentences(bundle, limit))
+        batch.step()
+        while batch.active:
+            before, full = batch.steps, batch.active == shape.rows
+            wall_us = _timed_us(batch.step)
+            if full and batch.active == shape.rows:
+                beyond.append(wall_us - (batch.steps - before).seconds * 1e6)
+    return statistics.median(beyond) if beyond else None
 
 
-def describe(profile: Profile, peaks: Mapping[Peak, float]) -> dict[str, Any]:
-    operators = profile.operators
-    at_peak_us = {
-        group: sum(each.cost.least_s(peaks) * 1e6 for each in operators if each.cost.group == group)
-        for group in _GROUPS
-    }
-    return {
-        "wall_us": profile.wall_us,
-        "operators_us": profile.operators_us,
-        "outside_operators_us": profile.wall_us - profile.operators_us,
-        "groups_us": {group: sum(each.us for each in operators if each.cost.group == group) for group in _GROUPS},
-        "groups_at_peak_us": at_peak_us,
-        "multiply_adds": sum(each.cost.multiply_adds for each in operators),
-        "bytes": sum(each.cost.bytes for each in operators),
-        "operators": [_figures(each, profile.wall_us, peaks) for each in operators],
-    }
-
-
-def _figures(operator: Operator, wall_us: float, peaks: Mapping[Peak, float]) -> dict[str, Any]:
-    cost = operator.cost
-    return {
-        "operator": cost.label,
-        "group": cost.group,
-        "calls": operator.calls,
-        "us": operator.us,
-        "share": operator.us / wall_us,
-        "multiply_adds": cost.multiply_adds,
-        "bytes": cost.bytes,
-        "multiply_adds_per_s": cost.multiply_adds / operator.us * 1e6,
-        "bytes_per_s": cost.bytes / operator.us * 1e6,
-        "share_of_peak": share if (share := cost.least_s(peaks) * 1e6 / operator.us) <= _MOST_SHARE else None,
-    }
-
-
-def summary(report: Mapping[str, Any]) -> Figures:
-    """Choose the figures for people: microseconds are of one run, shares of its whole time."""
-    peaks, graphs = report["peaks_per_s"], report["graphs"].items()
-    operators = [(name, each) for name, graph in graphs for each in graph["operators"]]
-    unreliable = any(each["share_of_peak"] is None for _, each in operators)
-    return {
-        "bundle": f"{report['bundle']}, {report['precision']}",
-        "run": {name: report[name] for name in ("rows", "source", "target")},
-        "peaks, G multiply-adds/s": {name: peaks[f"{name}_product"] / 1e9 for name in ("int8", "fp32")},
-        "peak of a copy, GB/s read and written": peaks["copy"] / 1e9,
-        "taken off each operator for the profiler, us": report["profiler"],
-        "engine's step beyond the decoder's run, us": report["engine_python_us"],
-        "unreliable": f"shares above {_MOST_SHARE:.0%} of a peak; try an idle machine" if unreliable else None,
-        "operators": [{"graph": name, **_row(each)} for name, each in operators],
-        "whole": [{"graph": name, **row} for name, graph in graphs for row in _totals(graph)],
-    }
-
-
-def _row(figures: Mapping[str, Any]) -> Figures:
-    row = {
-        "operator": figures["operator"],
-        "calls": figures["calls"],
-        "us": figures["us"],
-        "share": f"{figures['share']:.1%}",
-        "M multiply-adds": figures["multiply_adds"] / 1e6,
-        "MB": figures["bytes"] / 1e6,
-    }
-    if figures["share_of_peak"] is None:
-        return row
-    return {
-        **row,
-        "G/s": figures["multiply_adds_per_s"] / 1e9,
-        "GB/s": figures["bytes_per_s"] / 1e9,
-        "of peak": f"{figures['share_of_peak']:.0%}",
-    }
-
-
-def _totals(graph: Mapping[str, Any]) -> list[Figures]:
-    at_peak_us = graph["groups_at_peak_us"]
-    parts = [(_GROUPS[group], us, at_peak_us[group]) for group, us in graph["groups_us"].items()]
-    parts.append(("outside operators", graph["outside_operators_us"], None))
-    parts.append(("all", graph["wall_us"], sum(at_peak_us.values())))
-    return [
-        {"part": name, "us": us, "share": f"{us / graph['wall_us']:.1%}", "at the peaks, us": least_us}
-        for name, us, least_us in parts
-    ]
+def _timed_us(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return (time.perf_counter() - start) * 1e6

@@ -2,11 +2,11 @@
 
 import argparse
 from collections.abc import Set
+from functools import partial
 
-from bench.compare.command import build_parser as bench_compare
+from bench.cli import parser_of as bench
 from bench.load.compare_runs import build_parser as load_test_compare
 from bench.load.options import build_parser as load_test
-from bench.roofline.command import build_parser as bench_roofline
 from docs.generators.markdown import one_line, paragraphs, table
 from dragoman.commands.detect import build_parser as detect
 from dragoman.commands.glossaries import build_parser as glossaries
@@ -43,8 +43,8 @@ PARSERS = (
     inspect,
     load_test,
     load_test_compare,
-    bench_compare,
-    bench_roofline,
+    partial(bench, "compare"),
+    partial(bench, "roofline"),
 )
 
 

@@ -229,7 +229,7 @@ def test_the_server_finds_its_plugins(server_environment: Path, project: Project
 
 
 def test_a_program_of_the_server_starts_others(server_environment: Path, project: Project) -> None:
-    program = ["python", "-m", "dragoman_server", "bench.cold_start", "--requests=1"]
+    program = ["python", "-m", "dragoman_server", "bench", "cold-start", "--requests=1"]
     done = project.run(server_environment, *program)
     assert done.stderr == ""
     assert "- model: en-de" in done.stdout.splitlines()

@@ -7,7 +7,8 @@ import pytest
 
 pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
 
-from bench.compare import command, inprocess
+from bench.cli import main
+from bench.compare import inprocess
 from bench.peers import random_model
 
 REPOSITORY = Path(__file__).parents[2]
@@ -34,7 +35,7 @@ def test_random_weights_are_searched_to_the_limit_by_both(monkeypatch: pytest.Mo
     monkeypatch.setattr(random_model, "BASE", random_model.BASE | SMALL)
     out = tmp_path / "compare.json"
     arguments = ["--models", "base", *OFFLINE, "--beam-sizes", "1,2,4", "--json", str(out)]
-    assert command.main(arguments) == 0
+    assert main(["compare", *arguments]) == 0
     outcomes = json.loads(out.read_text())["details"]
     assert [one["model"] for one in outcomes] == ["base", "base, beam 2", "base, beam 4"]
     for outcome in outcomes:
@@ -51,7 +52,7 @@ def test_the_default_model_has_bleu_of_both_sides(tmp_path: Path, capfd: pytest.
     data.write_text("".join([without_reference, *PAIRS.read_text(encoding="utf-8").splitlines(keepends=True)[:12]]))
     arguments = ["--models", "default", "--data", str(data), "--model-folder", str(REPOSITORY / "models" / "en-de")]
     arguments += [*OFFLINE, "--beam-sizes", "4", "--json", str(out), "--results", str(table)]
-    assert command.main(arguments) == 0
+    assert main(["compare", *arguments]) == 0
     [outcome] = json.loads(out.read_text())["details"]
     assert (outcome["model"], outcome["agreement"]["sentences"]) == ("default, beam 4", 13)
     assert min(outcome["bleu"]) > 20

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
 
 from bench import large
+from bench.cli import main
 from bench.large import SHAPES, Shape
 
 SIZES = {"source_vocabulary_size": 300, "target_vocabulary_size": 300, "d_model": 32, "heads": 2, "d_ff": 48}
@@ -20,7 +21,7 @@ def test_all_figures_of_a_small_model(
     shape = Shape("opus-mt", config, (4, 2), {"bundle_mb": 110})
     monkeypatch.setattr(large, "SHAPES", {"opus-mt": shape})
     out = tmp_path / "large.json"
-    assert large.main(["--rounds", "1", "--json", str(out)]) == 0
+    assert main(["large", "--rounds", "1", "--json", str(out)]) == 0
     report = json.loads(out.read_text())["details"]
     [model] = report["models"]
     assert 0 < model["bundle_mb"] < 5

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.cli import main
 from bench.overload import drive
-from bench.overload.__main__ import main
 from bench.overload.targets import Figures
 
 BUNDLE = Path("models/en-de/bundle")
@@ -20,7 +20,7 @@ def test_a_storm_is_told_from_its_beginning_to_its_end(
     out, picture = tmp_path / "out.json", tmp_path / "out.png"
     times = ["--peak", "1", "--steady", "0.5", "--storm", "1", "--timeout", "60", "--texts-per-request", "4"]
     serve = ["--models", str(BUNDLE), "--threads", "1"]
-    code = main([*times, "--json", str(out), "--plot", str(picture), "--", *serve])
+    code = main(["overload", *times, "--json", str(out), "--plot", str(picture), "--", *serve])
     report = json.loads(out.read_text())
     checks, report = report["checks"], report["details"]
     assert code == (0 if all(checks.values()) else 1)
@@ -37,7 +37,7 @@ def test_a_storm_is_told_from_its_beginning_to_its_end(
 
 
 def test_a_server_that_does_not_start_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--", "--models", "no/such/folder"]) == 1
+    assert main(["overload", "--", "--models", "no/such/folder"]) == 1
     error = capsys.readouterr().err
-    assert error.startswith("python -m bench.overload: a server ended with exit code")
+    assert error.startswith("dragoman bench overload: a server ended with exit code")
     assert error.count("\n") == 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import placeholders
+from bench.cli import main
 from tests.server_process import BUNDLE
 
 PAIRS = [
@@ -27,7 +27,7 @@ def test_what_is_kept_is_in_the_translations_and_nothing_is_missing_in_silence(
 ) -> None:
     data = tmp_path / "data.tsv"
     data.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
-    assert placeholders.main(["--data", str(data)]) == 0
+    assert main(["placeholders", "--data", str(data)]) == 0
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[:2] for row in rows] == [
         [what, way]
@@ -47,6 +47,6 @@ def test_a_file_without_such_sentences_is_refused_in_one_line(tmp_path: Path, ca
     data = tmp_path / "data.tsv"
     data.write_text(content)
     with pytest.raises(SystemExit) as ended:
-        placeholders.main(["--data", str(data)])
+        main(["placeholders", "--data", str(data)])
     assert ended.value.code == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

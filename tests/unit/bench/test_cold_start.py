@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.cold_start import main, measure
+from bench.cli import main
+from bench.cold_start import started
 from bench.server_process import ServerError
 
 ROOT = Path(__file__).parents[3]
@@ -16,7 +17,7 @@ def checkout_is_importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_start_is_measured_until_the_health_service_says_serving() -> None:
-    report = measure(SLOW_STARTER, ["One.", "Two.", "Three."])
+    report = started(SLOW_STARTER, ["One.", "Two.", "Three."])
     # It listens at once and is not serving for half a second.
     assert report["time_to_serving_s"] >= 0.5
     assert report["requests"] == 3
@@ -28,11 +29,11 @@ def test_start_is_measured_until_the_health_service_says_serving() -> None:
 
 def test_server_that_does_not_start_is_an_error_that_says_how_it_ended() -> None:
     with pytest.raises(ServerError, match=r"a server ended with exit code 2: .*--no-such-flag"):
-        measure([*SLOW_STARTER, "--no-such-flag"], ["One."])
+        started([*SLOW_STARTER, "--no-such-flag"], ["One."])
 
 
 def test_command_exits_1_when_the_server_does_not_start(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["--requests", "1", "--", "--no-such-flag"]) == 1
+    assert main(["cold-start", "--requests", "1", "--", "--no-such-flag"]) == 1
     out, err = capfd.readouterr()
     assert out == ""
-    assert "python -m bench.cold_start: a server ended with exit code" in err
+    assert "dragoman bench cold-start: a server ended with exit code" in err

@@ -3,6 +3,7 @@
 import argparse
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,7 +27,8 @@ def run(figures: Figures | Exception, *argv: str) -> int:
             raise figures
         return figures
 
-    return frame.run("python -m bench.example", "An example.", lambda parser: None, measure, list(argv))
+    example = SimpleNamespace(__doc__="An example.", add_arguments=lambda parser: None, measure=measure)
+    return frame.run("example", example, list(argv))
 
 
 def test_figures_are_a_list_and_tables_and_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,13 +59,13 @@ def test_what_is_no_good_is_exit_code_2_and_one_line(error: Exception, capsys: p
     with pytest.raises(SystemExit) as ended:
         run(error)
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "python -m bench.example: no good\n"
+    assert capsys.readouterr().err == "dragoman bench example: no good\n"
 
 
 @pytest.mark.parametrize("error", [ServerError("it ended"), InternalError("it ended")])
 def test_a_server_that_fails_is_exit_code_1(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(error) == 1
-    assert capsys.readouterr() == ("", "python -m bench.example: it ended\n")
+    assert capsys.readouterr() == ("", "dragoman bench example: it ended\n")
 
 
 def test_rounds_take_turns() -> None:

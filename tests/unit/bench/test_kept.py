@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import kept
+from bench.cli import main
 from bench.kept import Sentence, kind_of, lost, read
 
 
@@ -64,7 +65,7 @@ def test_the_sentences_of_the_project_have_marks_and_none_twice(language: str) -
 def test_a_table_of_the_default_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "few.txt"
     data.write_text("[Tom] is here.\nIt is [12] [{count}].\n", encoding="utf-8")
-    assert kept.main(["--data", str(data), "--lost"]) == 0
+    assert main(["kept", "--data", str(data), "--lost"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("| placeholders | 1 |")
     assert lines[6].startswith("| sentences that keep all | 2 |")

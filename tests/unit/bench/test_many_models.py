@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.many_models import at_most, main
+from bench.cli import main
+from bench.many_models import at_most
 from bench.metrics_page import Page
 from tests.synthetic import Synthetic
 
@@ -24,7 +25,7 @@ def checkout_is_importable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_three_models_in_the_memory_of_one(int8: Synthetic, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     arguments = ["--models=3", "--room=1", "--clients=4", "--duration=0.5", f"--json={out}"]
-    assert main(["--bundle", str(int8.bundle.path), *arguments]) == 0
+    assert main(["many-models", "--bundle", str(int8.bundle.path), *arguments]) == 0
     report = json.loads(out.read_text())
     assert (report["failed_calls"], report["failed_loads"]) == (0, 0)
     assert report["loads"] - report["evictions"] == 1
@@ -40,6 +41,6 @@ def test_a_share_of_waits_is_at_most_the_bound_of_its_bucket() -> None:
 
 def test_a_folder_that_is_no_bundle_is_told_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["--bundle", str(tmp_path)])
+        main(["many-models", "--bundle", str(tmp_path)])
     assert ended.value.code == 2
     assert "bundle.json" in capsys.readouterr().err.splitlines()[-1]

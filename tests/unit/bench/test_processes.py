@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.processes import main
+from bench.cli import main
 from tests.server_process import BUNDLE
 
 
@@ -14,7 +14,7 @@ def test_one_and_two_processes_are_measured(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("Good morning.\nWhere is he?\n")
     out = tmp_path / "out.json"
     arguments = ["--data", str(tmp_path / "texts.txt"), "--seconds=0.2", "--rounds=1", "--bundle", str(BUNDLE)]
-    assert main([*arguments, "--json", str(out)]) == 0
+    assert main(["processes", *arguments, "--json", str(out)]) == 0
     one, two = json.loads(out.read_text())["processes"]
     assert (one["processes"], two["processes"]) == (1, 2)
     assert all(row["calls_per_s"] > 0 and row["cpu_ms"] > 0 for row in (one, two))

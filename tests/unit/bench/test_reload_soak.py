@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.reload_soak import main, measure
+from bench.cli import main
+from bench.reload_soak import reloaded
 from bench.server_process import ServerError
 from tests.synthetic import Synthetic
 
@@ -15,16 +16,16 @@ def checkout_is_importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_is_measured_before_and_after_each_reload(int8: Synthetic) -> None:
-    rows = measure(int8.bundle.path, 2, ["--threads=1"])
+    rows = reloaded(int8.bundle.path, 2, ["--threads=1"])
     assert [row["reloads"] for row in rows] == [0, 1, 2]
     assert min(row["resident_mib"] for row in rows) > 10
 
 
 def test_command_exits_1_when_the_server_does_not_start(capfd: pytest.CaptureFixture[str], int8: Synthetic) -> None:
-    assert main(["--bundle", str(int8.bundle.path), "--", "--no-such-flag"]) == 1
+    assert main(["reload-soak", "--bundle", str(int8.bundle.path), "--", "--no-such-flag"]) == 1
     out, err = capfd.readouterr()
     assert out == ""
-    assert "python -m bench.reload_soak: a server ended with exit code" in err
+    assert "dragoman bench reload-soak: a server ended with exit code" in err
 
 
 def test_a_reload_that_does_not_end_is_an_error(int8: Synthetic, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,4 +33,4 @@ def test_a_reload_that_does_not_end_is_an_error(int8: Synthetic, monkeypatch: py
     monkeypatch.setattr("bench.reload_soak._translate", lambda *_: None)
     monkeypatch.setattr("bench.reload_soak._is_replaced", lambda *_: False)
     with pytest.raises(ServerError, match="reload 1 did not end"):
-        measure(int8.bundle.path, 1, ["--threads=1"])
+        reloaded(int8.bundle.path, 1, ["--threads=1"])

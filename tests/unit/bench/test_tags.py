@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import tags
+from bench.cli import main
 from bench.tags import Case, lexicon, links, rows
 from service.text.alignment import Alignment, Side
 from tests.server_process import BUNDLE
@@ -52,7 +52,7 @@ def test_cases_are_counted_by_kind() -> None:
 def test_real_sentences_have_more_right_tags_by_the_alignment(tmp_path: Path) -> None:
     out = tmp_path / "tags.json"
     command = ["--train", str(PAIRS), "--data", str(PAIRS), "--sentences", "120", "--bundle", str(BUNDLE)]
-    assert tags.main([*command, "--json", str(out)]) == 0
+    assert main(["tags", *command, "--json", str(out)]) == 0
     report = json.loads(out.read_text())
     found = report["rows"][0]
     guessed, aligned = (float(found[f"right by the {way}"].removesuffix("%")) for way in ("guess", "alignment"))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import training
+from bench.cli import main
 
 pytestmark = pytest.mark.torch
 
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.torch
 def test_each_length_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "figures.json"
     arguments = ["--lengths", "4,8", "--rounds", "1", "--vocabulary-size", "300", "--batch-tokens", "64"]
-    assert training.main([*arguments, "--json", str(out)]) == 0
+    assert main(["training", *arguments, "--json", str(out)]) == 0
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()[:4]] == ["length", "---", "4", "8"]
     rows = json.loads(out.read_text())["rows"]
     assert all(row["tokens_per_s"] > 0 and row["products_share"] > 0 for row in rows)

@@ -15,9 +15,9 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_module_runs_with_its_arguments_beside_a_package_of_its_name(tmp_path: Path) -> None:
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "__init__.py").write_text("raise SystemExit('a package of the user was imported')\n")
-    done = run(tmp_path, "bench.cold_start", "--requests", "1", "--help")
+    done = run(tmp_path, "bench", "cold-start", "--requests", "1", "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("usage: python -m bench.cold_start")
+    assert done.stdout.startswith("usage: dragoman bench cold-start")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ from bench import cli
 
 pytest.importorskip("ctranslate2", reason='needs the extra "peers"')
 
-from bench.compare import command as compare
-
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -34,7 +32,7 @@ def test_a_wrong_argument_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as exit_:
-        compare.main(arguments)
+        cli.main(["compare", *arguments])
     assert exit_.value.code == 2
     error = capsys.readouterr().err
     assert error.startswith(f"dragoman bench compare: {message}")
@@ -45,18 +43,33 @@ def test_a_file_without_sentences_is_one_line(tmp_path: Path, capsys: pytest.Cap
     empty = tmp_path / "empty.tsv"
     empty.write_text("\n")
     with pytest.raises(SystemExit):
-        compare.main(["--data", str(empty), "--parts", "offline", "--models", "default", "--work", str(tmp_path)])
+        cli.main(
+            ["compare", "--data", str(empty), "--parts", "offline", "--models", "default", "--work", str(tmp_path)]
+        )
     assert capsys.readouterr().err.splitlines()[-1].startswith("dragoman bench compare: no line of")
 
 
 def test_bench_lists_its_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 0
-    assert "compare" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert all(f"  {name} " in printed for name in cli.MEASUREMENTS)
+
+
+@pytest.mark.parametrize("name", cli.MEASUREMENTS)
+def test_every_benchmark_has_a_parser_and_says_what_it_measures(name: str) -> None:
+    if name == "training":
+        pytest.importorskip("torch", reason='needs the extra "train"')
+    parser = cli.parser_of(name)
+    assert parser.prog == f"dragoman bench {name}"
+    assert parser.description
+    assert "--json" in parser.format_usage()
 
 
 def test_bench_refuses_an_unknown_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["compete"]) == 2
-    assert capsys.readouterr().err == "dragoman bench: no benchmark 'compete'; there are compare, roofline\n"
+    error = capsys.readouterr().err
+    assert error.startswith("dragoman bench: no benchmark 'compete'; there are compare, roofline, ")
+    assert error.count("\n") == 1
 
 
 def test_bench_passes_the_rest_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from bench.overload.__main__ import main
+from bench.cli import main
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ def test_bad_arguments_are_one_line_and_exit_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     with pytest.raises(SystemExit) as exit_info:
-        main(arguments)
+        main(["overload", *arguments])
     assert exit_info.value.code == 2
     error = capsys.readouterr().err
     assert said in error

@@ -1,6 +1,6 @@
 """What a server does under several times the load that it can take; prints a table of targets. Linux only.
 
-    python -m bench.overload [--factor 5] [--storm 60] [--json OUT] [--plot OUT] [-- arguments of serve]
+    python -m bench overload [--factor 5] [--storm 60] [--json OUT] [--plot OUT] [-- arguments of serve]
 
 Two servers are started. The first shows how many requests a second it answers when busy clients wait for it, and the
 p95 of an open loop at 80 % of that. The second, told how long requests may wait, is put under that load, then for a
@@ -11,10 +11,8 @@ others. Several texts a request keep it from being what is measured.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-from bench import frame
 from bench.arguments import add_serve, count, input_file, output_file, positive, whole
 from bench.frame import Figures
 from bench.load.report import GENERATOR_WARNING
@@ -24,11 +22,7 @@ from bench.overload.drive import Plan, drive
 from bench.overload.targets import check
 
 
-def main(argv: list[str]) -> int:
-    return frame.run("python -m bench.overload", __doc__, _add_arguments, _measure, argv)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     default = Path("models/en-de/checkpoint/parity.tsv")
     add(
@@ -66,7 +60,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_serve(parser)
 
 
-def _measure(arguments: argparse.Namespace) -> Figures:
+def measure(arguments: argparse.Namespace) -> Figures:
     texts = read_data_file(arguments.data).texts
     plan = {name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__}
     storm = drive(Plan(texts=texts, **plan), log_with_time())
@@ -86,7 +80,3 @@ def _measure(arguments: argparse.Namespace) -> Figures:
         "checks": {each.name: each.passed for each in checks},
         "details": report,
     }
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bench.processor_time import processor_s
+from bench.memory import processor_s
 
 
 def test_it_is_that_of_the_process() -> None:

@@ -26,6 +26,8 @@ HEAD = """# The Python client
 
 Made by `make docs` from the signatures and docstrings of the package `dragoman`.
 [Getting started](../getting-started.md#3-translate-in-python) has programs to begin with."""
+OF_ASYNC_CLIENT = """Arguments, signatures and errors are those of `Client` where none stand here.
+`await` each call; go through what it yields with `async for`."""
 HEAD_OF_ERRORS = """## Errors
 
 [Errors](../errors.md) says of each when it comes, and what to do."""
@@ -45,7 +47,10 @@ def page() -> str:
     classes = [each for module in MODULES for each in package[module].classes.values() if _is_public(each)]
     root = package["errors.DragomanError"]
     errors = [each for each in classes if root in each.mro()]
-    parts = [HEAD, *(part for each in classes if each not in (root, *errors) for part in _class(each))]
+    parts = [HEAD]
+    for each in classes:
+        if each not in (root, *errors):
+            parts += _class(each, as_in=package["client.Client"] if each.name == "AsyncClient" else None)
     rows = [(f"`{each.name}`", f"`{each.bases[0]}`", one_line(_docstring(each).value)) for each in errors]
     parts += [HEAD_OF_ERRORS, *_class(root, level=3), table(("class", "base", "what it means"), rows)]
     return "\n\n".join(parts) + "\n"
@@ -55,18 +60,27 @@ def _is_public(each: Class | Alias) -> bool:
     return each.name in dragoman.__all__ and not each.is_alias  # an alias is imported, and described where it is from
 
 
-def _class(each: Class, level: int = 2) -> Iterator[str]:
-    """Describe a class, then its public methods, each below a heading of its own."""
+def _class(each: Class, level: int = 2, as_in: Class | None = None) -> Iterator[str]:
+    """Describe a class, then its public methods, each below a heading of its own, without what is as in `as_in`."""
     yield f"{'#' * level} {each.name}"
-    if "__init__" in each.functions:
-        yield code(_signature(each.functions["__init__"], f"class {each.name}"), "python")
-    yield from _described(each)
+    made, made_first = each.functions.get("__init__"), as_in.functions["__init__"] if as_in else None
+    if made and not _takes_the_same(made, made_first):
+        yield code(_signature(made, f"class {each.name}"), "python")
+    yield from _described(each, as_in)
+    if as_in:
+        yield OF_ASYNC_CLIENT
     for name, method in each.functions.items():
         if not name.startswith("_"):
+            first = as_in.functions.get(name) if as_in else None
             yield f"{'#' * (level + 1)} {each.name}.{name}"
-            forms = (_signature(form, _definition(form)) for form in method.overloads or [method])
-            yield code("\n".join(forms), "python")
-            yield from _described(method)
+            if not _takes_the_same(method, first):
+                forms = (_signature(form, _definition(form)) for form in method.overloads or [method])
+                yield code("\n".join(forms), "python")
+            yield from _described(method, first)
+
+
+def _takes_the_same(method: Function, first: Function | None) -> bool:
+    return first is not None and list(_parameters(method)) == list(_parameters(first))
 
 
 def _definition(method: Function) -> str:
@@ -109,8 +123,15 @@ def _value(default: str, method: Function) -> str:
     return str(constant.value) if isinstance(constant, Attribute) else default
 
 
-def _described(of: Class | Function) -> Iterator[str]:
-    return map(_section, _docstring(of).parsed)
+def _described(of: Class | Function, as_in: Class | Function | None = None) -> Iterator[str]:
+    """Give the sections of a docstring, without those that another docstring has, and arguments that are as there."""
+    known = (
+        {line for section in _docstring(as_in).parsed for line in _section(section).splitlines()} if as_in else set()
+    )
+    for section in _docstring(of).parsed:
+        lines = _section(section).splitlines()
+        if not all(line in known or (as_in and f"as in `{as_in.name}`" in line) for line in lines):
+            yield "\n".join(lines)
 
 
 def _docstring(of: Class | Function) -> Docstring:

@@ -1,8 +1,8 @@
 """The page of the command line: every command with its arguments, from the parsers themselves."""
 
 import argparse
-from collections.abc import Set
-from functools import partial
+from collections import Counter
+from collections.abc import Sequence, Set
 
 from bench.cli import parser_of as bench
 from bench.load.compare_runs import build_parser as load_test_compare
@@ -26,6 +26,12 @@ from service.settings import Settings
 HEAD = """# The command line
 
 Made by `make docs` from the parsers of the commands. `dragoman COMMAND --help` says the same."""
+SHARED = """## Of several commands
+
+Each of these commands names those that it takes."""
+SHARED_FROM = 3  # commands that describe an argument in the same words
+Row = tuple[str, str, str]
+COLUMNS = ("argument", "required", "what")
 OF_SERVE = "Each [setting](../configuration.md) is a flag, too."
 PARSERS = (
     translate,
@@ -50,10 +56,13 @@ PARSERS = (
 
 def page() -> str:
     """Write the page."""
+    parsers = [build_parser() for build_parser in PARSERS]
+    times = Counter(row for parser in parsers for row in _rows(parser))
+    shared = [row for row, count in times.items() if count >= SHARED_FROM]
     parts = [HEAD, *_section(serve(), without=set(Settings.model_fields)), OF_SERVE]
-    for build_parser in PARSERS:
-        parts += _section(build_parser())
-    return "\n\n".join(parts) + "\n"
+    for parser in parsers:
+        parts += _section(parser, shared)
+    return "\n\n".join([*parts, SHARED, table(COLUMNS, shared)]) + "\n"
 
 
 def _required(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
@@ -71,15 +80,21 @@ def _form(action: argparse.Action) -> str:
     return ", ".join(f"`{flag}{value}`" for flag in action.option_strings)
 
 
-def _section(parser: argparse.ArgumentParser, without: Set[str] = frozenset()) -> list[str]:
-    # argparse has no public way to ask for the arguments.
-    actions = [each for each in parser._actions if each.dest not in {"help", *without}]
-    rows = [(_form(each), _required(parser, each), _help(parser, each)) for each in actions]
-    return [
+def _section(parser: argparse.ArgumentParser, shared: Sequence[Row] = (), without: Set[str] = frozenset()) -> list[str]:
+    rows = _rows(parser, without)
+    also = ", ".join(f"`{row[0].strip('`').split()[0]}`" for row in rows if row in shared)
+    parts = [
         f"## {parser.prog}",
         paragraphs(parser.description or "", language=""),
-        table(("argument", "required", "what"), rows),
+        table(COLUMNS, [row for row in rows if row not in shared]),
     ]
+    return [*parts, f"[And of several](#of-several-commands): {also}."] if also else parts
+
+
+def _rows(parser: argparse.ArgumentParser, without: Set[str] = frozenset()) -> list[Row]:
+    # argparse has no public way to ask for the arguments.
+    actions = [each for each in parser._actions if each.dest not in {"help", *without}]
+    return [(_form(each), _required(parser, each), _help(parser, each)) for each in actions]
 
 
 def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:

@@ -82,12 +82,10 @@ class TranslationServicer(object):
     """
 
     def TranslateText(self, request, context):
-        """Translates every text of the request: there is one answer for each text, in the order of the texts. One that
-        cannot be translated has a `text_error` in place of a translation and does not hurt the others, unless
-        `all_or_nothing` asks for the call to fail then. So it is for a request of a single text, too: the call is OK, and
-        the text has the error. What is wrong with the request itself (languages, model, options, the number of texts)
-        fails the call, and so do a passed deadline, a cancellation and a server that is full, draining or broken: an
-        answer never lacks a text without saying that the text itself was the reason.
+        """Translates every text of the request: there is one answer for each text, in the order of the texts. One that cannot
+        be translated has a `text_error` in place of a translation and does not hurt the others, unless `all_or_nothing`
+        asks for the call to fail then. What is wrong with the request itself (languages, model, options, the number of
+        texts) fails the call, and so do a passed deadline, a cancellation and a server that is full, draining or broken.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -106,10 +104,9 @@ class TranslationServicer(object):
         """Translates any number of texts over one call, while more are sent: for pipelines. The first message holds the
         `config`, each further one texts. The server sends its initial metadata once it has accepted the config.
 
-        Flow control works both ways: a server reads on only while it has room for more, so a client that sends faster
-        than texts are translated, or does not read the answers, is made to wait. A full queue makes the call wait, too,
-        and does not fail it. A text that cannot be translated has a `text_error` as in TranslateText; a message that
-        breaks the rules fails the call.
+        A client that sends faster than texts are translated, or does not read the answers, is made to wait, and so it is
+        by a full queue. A text that cannot be translated has a `text_error` as in TranslateText; a message that breaks the
+        rules fails the call.
 
         A server that shuts down reads no further message, answers all texts that it has read and then ends the call with
         UNAVAILABLE and the reason DRAINING, whose metadata `answered_texts` says how many those are: the first so many
@@ -120,10 +117,9 @@ class TranslationServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ScoreText(self, request, context):
-        """Says how probable given translations are: to choose among translations, to filter pairs of texts, to find the words
-        that a model doubts. There is one score for each pair, in the order of the pairs. A pair that cannot be scored has a
-        `text_error` in place of a score, unless `all_or_nothing` asks for the call to fail then. One model scores: no
-        translation over a third language has a score.
+        """Says how probable given translations are. There is one score for each pair, in the order of the pairs. A pair that
+        cannot be scored has a `text_error` in place of a score, unless `all_or_nothing` asks for the call to fail then.
+        One model scores: no translation over a third language has a score.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

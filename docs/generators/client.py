@@ -74,8 +74,7 @@ def _class(each: Class, level: int = 2, as_in: Class | None = None) -> Iterator[
             first = as_in.functions.get(name) if as_in else None
             yield f"{'#' * (level + 1)} {each.name}.{name}"
             if not _takes_the_same(method, first):
-                forms = (_signature(form, _definition(form)) for form in method.overloads or [method])
-                yield code("\n".join(forms), "python")
+                yield code(_signature(method, _definition(method)), "python")
             yield from _described(method, first)
 
 

@@ -3,6 +3,7 @@
 import argparse
 from collections import Counter
 from collections.abc import Sequence, Set
+from functools import partial
 
 from bench.cli import parser_of as bench
 from bench.load.compare_runs import build_parser as load_test_compare

@@ -53,6 +53,8 @@ def _changed(kind: Kind, pair: Pair, random: Random, other: Callable[[], Pair]) 
             return spelling.caps(pair)
         case "emoji":
             return _with_emoji(pair, invention.emoji(random))
+        case "names":
+            return copying.names(pair, random)
         case "copies":
             return copying.copies(pair, random)
         case "stand-ins":

@@ -31,7 +31,13 @@ class _Place(NamedTuple):
 
 def copies(pair: Pair, random: Random) -> Pair:
     """Put one or two made-up names, addresses, numbers or placeholders into both sides."""
-    return _put(pair, random.choice((1, 1, 2)), _copied, random)
+    return _put(pair, _places(pair, random.choice((1, 1, 2)), random), _copied, random)
+
+
+def names(pair: Pair, random: Random) -> Pair:
+    """Put made-up names, addresses, numbers or placeholders in place of one or two that both sides share."""
+    shared = _shared(*pair)
+    return _put(pair, random.sample(shared, min(len(shared), random.choice((1, 2)))), _copied, random)
 
 
 def stand_ins(pair: Pair, random: Random) -> Pair:
@@ -39,7 +45,7 @@ def stand_ins(pair: Pair, random: Random) -> Pair:
     around = " ".join(pair).casefold()
     free = [name for name in STAND_INS if name.casefold() not in around]
     names = random.sample(free, min(len(free), random.randint(1, MOST)))
-    return _put(pair, len(names), lambda old, random: names.pop(), random)
+    return _put(pair, _places(pair, len(names), random), lambda old, random: names.pop(), random)
 
 
 def _copied(old: str, random: Random) -> str:
@@ -50,18 +56,15 @@ def _copied(old: str, random: Random) -> str:
     return invention.copied(random)
 
 
-def _put(pair: Pair, count: int, new: Callable[[str, Random], str], random: Random) -> Pair:
-    """Put things into both sides: in place of shared words as far as there are any.
-
-    Args:
-        pair: source and target.
-        count: of the things.
-        new: gives the next thing, in place of a word or of "".
-        random: decides where.
-    """
+def _places(pair: Pair, count: int, random: Random) -> list[_Place]:
+    """Choose places: shared words as far as there are any, then places between words."""
     shared, seams = _shared(*pair), _seams(*pair)
     places = random.sample(shared, min(len(shared), count))
-    places += random.choices(seams, k=count - len(places))
+    return places + random.choices(seams, k=count - len(places))
+
+
+def _put(pair: Pair, places: Sequence[_Place], new: Callable[[str, Random], str], random: Random) -> Pair:
+    """Put things into both sides; `new` gives the next one, in place of a word or of ""."""
     source, target = pair
     things = [random.choice(place.forms).format(new(source[slice(*place.source)], random)) for place in places]
     return _edited(source, [place.source for place in places], things), _edited(

@@ -17,6 +17,16 @@ def test_shared_words_give_way_to_what_is_copied() -> None:
     assert any("Tilda" not in source for source, _ in made)
 
 
+def test_names_give_way_and_nothing_is_put_between_words() -> None:
+    for seed in range(50):
+        source, target = copying.names(("We met Tilda at 9 here.", "Wir trafen Tilda um 9 hier."), Random(seed))
+        new = re.fullmatch(r"We met (.+) at (.+) here\.", source)
+        assert new is not None
+        assert target == f"Wir trafen {new[1]} um {new[2]} hier."
+        assert (new[1], new[2]) != ("Tilda", "9")
+        assert copying.names(("We wait.", "Wir warten."), Random(seed)) == ("We wait.", "Wir warten.")
+
+
 def test_a_name_gives_way_to_names_most_of_all_and_to_words_that_nobody_has() -> None:
     made = [copying.copies(("Tom is here.", "Tom ist hier."), Random(seed)) for seed in range(400)]
     new = [source.removesuffix(" is here.") for source, _ in made if re.fullmatch(r"[^:,()-]+ is here\.", source)]

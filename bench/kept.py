@@ -3,8 +3,9 @@
     dragoman bench kept --bundle DIR [--data FILE] [--lost]
 
 What is to be kept stands in square brackets in the data: "Your order [#48213] has been shipped." The model is given
-the sentence without them. A number is kept in the writing of another language, too: 1,234.50 as 1.234,50. Nothing is
-protected by the server, so the figures are those of the model.
+the sentence without them. What has another name in the other language may be written as either: "to [Prague|Prag]". A
+number is kept in the writing of another language, too: 1,234.50 as 1.234,50. Nothing is protected by the server, so the
+figures are those of the model.
 """
 
 import argparse
@@ -40,7 +41,7 @@ _KINDS: Final[Sequence[tuple[str, Callable[[str], object]]]] = (
 
 
 class Sentence(NamedTuple):
-    """A sentence, and the texts of it that are to be kept."""
+    """A sentence, and the texts of it that are to be kept, each perhaps with other forms behind "|"."""
 
     text: str
     kept: list[str]
@@ -48,7 +49,9 @@ class Sentence(NamedTuple):
 
 def read(path: Path) -> list[Sentence]:
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [Sentence(_MARKED.sub(r"\1", line), _MARKED.findall(line)) for line in lines if line]
+    return [
+        Sentence(_MARKED.sub(lambda found: _forms(found[1])[0], line), _MARKED.findall(line)) for line in lines if line
+    ]
 
 
 def lost(sentence: Sentence, translation: str) -> list[str]:
@@ -57,8 +60,12 @@ def lost(sentence: Sentence, translation: str) -> list[str]:
     return [
         text
         for text, count in wanted.items()
-        if _times(text, translation) < count and not _is_written(text, translation)
+        if sum(_times(form, translation) for form in _forms(text)) < count and not _is_written(text, translation)
     ]
+
+
+def _forms(text: str) -> list[str]:
+    return text.split("|")
 
 
 def kind_of(text: str) -> str:

@@ -31,6 +31,18 @@ def test_numbers_are_kept_in_german_writing_and_all_else_as_it_is(text: str, tra
     assert (lost(Sentence("", [text]), translation) == []) is is_kept
 
 
+def test_a_name_may_have_a_form_in_the_other_language(tmp_path: Path) -> None:
+    data = tmp_path / "one.txt"
+    data.write_text("We go to [Prague|Prag].\n", encoding="utf-8")
+    [sentence] = read(data)
+    assert sentence.text == "We go to Prague."
+    assert [lost(sentence, f"Wir fahren nach {place}.") for place in ("Prag", "Prague", "Paris")] == [
+        [],
+        [],
+        ["Prague|Prag"],
+    ]
+
+
 def test_what_is_named_twice_is_kept_twice() -> None:
     sentence = Sentence("", ["Tom", "Tom"])
     assert lost(sentence, "Tom sieht Tom.") == []
@@ -58,7 +70,7 @@ def test_kinds(text: str, kind: str) -> None:
 def test_the_sentences_of_the_project_have_marks_and_none_twice(language: str) -> None:
     sentences = read(kept.DATA / f"kept.{language}.txt")
     assert len(sentences) >= 100
-    assert all(sentence.kept and not re.search(r"[\[\]]", sentence.text) for sentence in sentences)
+    assert all(sentence.kept and not re.search(r"[\[\]|]", sentence.text) for sentence in sentences)
     assert len({sentence.text for sentence in sentences}) == len(sentences)
 
 

@@ -17,8 +17,8 @@ Cache = tuple[Tensor, ...]  # what a decoder layer keeps of the target: `KeyValu
 
 
 def relu(states: Tensor) -> Tensor:
-    """Compute max(0, x), whose gradient, compiled for a processor, takes half of the time of that of `F.relu`."""
-    return (states + states.abs()) * 0.5
+    """Compute max(0, x): on a CPU as a sum, whose compiled gradient takes half of the time of that of `F.relu`."""
+    return F.relu(states) if states.is_cuda else (states + states.abs()) * 0.5
 
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {

@@ -1,4 +1,7 @@
-"""The loss over the vocabulary, a block of rows at a time: logits of a whole batch would not fit in a cache."""
+"""The loss over the vocabulary, a block of rows at a time: logits of a whole batch would not fit in a cache.
+
+A GPU takes larger blocks: there each operator costs a launch, and memory is what the logits have to fit in.
+"""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -9,7 +12,7 @@ from torch.autograd import Function
 
 from model.transformer import Transformer
 
-BLOCK_ROWS: Final = 512
+BLOCK_ROWS: Final = {"cpu": 512, "cuda": 8192}
 _Softmax = Callable[[Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]]
 
 
@@ -40,7 +43,7 @@ class _CrossEntropy(Function):
     """Label-smoothed cross entropy (arXiv:1512.00567) of the products of hidden states and the output weight.
 
     The gradients are computed beside it, as in Liger's fused linear cross entropy (arXiv:2410.10989): a block's logits
-    are made once and never leave the cache. Under autocast the products are in its type, and the sums in float32.
+    are made once and, on a CPU, never leave the cache. Under autocast the products are in its type, sums in float32.
     """
 
     @staticmethod
@@ -65,8 +68,9 @@ class _CrossEntropy(Function):
         shares = counts / counts.sum()
         rows_grad, weight_grad = torch.empty_like(rows), torch.zeros_like(weight, dtype=torch.float32)
         loss = torch.zeros((), device=hidden.device)
-        for start in range(0, len(rows), BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
+        size = BLOCK_ROWS[device]
+        for start in range(0, len(rows), size):
+            block = slice(start, start + size)
             part, logits_grad = softmax(rows[block] @ output.T, target[block], shares[block], smoothing)
             # Not in `softmax`: scattered writes would keep the rest of it from being vectorized.
             picked = torch.arange(len(logits_grad), device=target.device), target[block]

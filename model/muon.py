@@ -79,6 +79,7 @@ def orthogonalized(matrices: Tensor) -> Tensor:
 
 def _product_type(device: torch.device) -> torch.dtype:
     """Choose bfloat16 where the device has instructions for it."""
+    if device.type == "cuda":
+        return torch.bfloat16
     has = torch.cpu.get_capabilities()
-    fast = device.type == "cuda" or has.get("amx_bf16") or has.get("avx512_bf16")
-    return torch.bfloat16 if fast else torch.float32
+    return torch.bfloat16 if has.get("amx_bf16") or has.get("avx512_bf16") else torch.float32

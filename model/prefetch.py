@@ -1,22 +1,25 @@
-"""Batches that another process makes ahead of the training, in an order that no timing changes."""
+"""Batches that other processes make ahead of the training, in an order that no timing changes."""
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, cycle
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dragoman.errors import DataError
 from model.batches import SpecialIds
 from model.stream import Pool, Stream, StreamOptions
 
+_NICE: Final = 5  # the training comes first
+
 
 class StreamPlan(NamedTuple):
-    """What a `Stream` is made of, to be sent to another process."""
+    """What a `Stream` is made of, to be sent to other processes."""
 
     corpus: Path
     tokenizer: Path
@@ -33,40 +36,47 @@ class Prefetched(NamedTuple):
 
 
 @contextmanager
-def prefetch(plan: StreamPlan, epoch: int, first: int) -> Iterator[Iterator[Prefetched]]:
-    """Start the process, and end it with the block.
+def prefetch(plan: StreamPlan, epoch: int, first: int, processes: int = 1) -> Iterator[Iterator[Prefetched]]:
+    """Start the processes, which make the pools in turn, and end them with the block.
 
-    It makes the next pool while the batches of one are used, and then waits until that is asked for.
+    Each makes its next pool while the batches of one are used, and then waits until that is asked for.
 
     Args:
         plan: of the batches.
         epoch: to begin with.
         first: pool of that epoch to begin with.
+        processes: that make batches.
 
     Yields:
-        The pools without end, epoch after epoch; raises DataError where the process ends by itself.
+        The pools without end, epoch after epoch; raises DataError where a process ends by itself.
     """
     context = get_context("spawn")  # the threads of torch do not survive a fork
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(sender, plan, epoch, first), daemon=True)
-    resource_tracker.ensure_running()  # else the start of the process begins with this, which unblocks signals
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is not for the process, which inherits
+    pipes = [context.Pipe(duplex=False) for _ in range(processes)]
+    started = [
+        context.Process(target=_send, args=(sender, plan, epoch, first, (turn, processes)), daemon=True)
+        for turn, (_, sender) in enumerate(pipes)
+    ]
+    resource_tracker.ensure_running()  # else the start of a process begins with this, which unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is not for the processes, which inherit
     try:
-        process.start()
+        for process in started:
+            process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    sender.close()
+    for _, sender in pipes:
+        sender.close()
     try:
-        yield _received(receiver, process)
+        yield _received([receiver for receiver, _ in pipes], started)
     finally:
-        receiver.close()
-        process.terminate()
-        process.join()
-        process.close()
+        for (receiver, _), process in zip(pipes, started, strict=True):
+            receiver.close()
+            process.terminate()
+            process.join()
+            process.close()
 
 
-def _received(receiver: Connection, process: SpawnProcess) -> Iterator[Prefetched]:
-    while True:
+def _received(receivers: Sequence[Connection], processes: Sequence[SpawnProcess]) -> Iterator[Prefetched]:
+    for receiver, process in cycle(zip(receivers, processes, strict=True)):
         try:
             yield receiver.recv()
         except EOFError as error:
@@ -74,13 +84,20 @@ def _received(receiver: Connection, process: SpawnProcess) -> Iterator[Prefetche
             raise DataError(f"the process that makes batches ended with code {process.exitcode}") from error
 
 
-def _send(sender: Connection, plan: StreamPlan, epoch: int, first: int) -> None:
-    """Send the pools until nobody takes them."""
-    stream = Stream(*plan)
+def _send(sender: Connection, plan: StreamPlan, epoch: int, first: int, turn: tuple[int, int]) -> None:
+    """Send every n-th pool until nobody takes them.
+
+    Args:
+        turn: which of the first n, and n.
+    """
+    os.nice(_NICE)
+    stream, (place, processes) = Stream(*plan), turn
     try:
         for each in count(epoch):
-            for number, pool in enumerate(stream.pools(each, first), first):
-                sender.send(Prefetched(each, number, pool))
+            last = stream.pool_count(each)
+            for number in range(first + place, last, processes):
+                sender.send(Prefetched(each, number, stream.pool(each, number)))
+            place = (place - (last - first)) % processes
             first = 0
     except BrokenPipeError:
         pass  # the training has ended, however it did

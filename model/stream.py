@@ -117,14 +117,20 @@ class Stream:
 
     def pools(self, epoch: int, first: int = 0) -> Iterator[Pool]:
         """Yield the pools of an epoch, from one on."""
-        for start in range(first * self._pool_size, self._pairs.count(epoch), self._pool_size):
-            yield self._pool(epoch, range(start, min(start + self._pool_size, self._pairs.count(epoch))))
+        for number in range(first, self.pool_count(epoch)):
+            yield self.pool(epoch, number)
 
-    def _pool(self, epoch: int, places: range) -> Pool:
-        options = self._options
+    def pool_count(self, epoch: int) -> int:
+        """Count the pools of an epoch."""
+        return -(-self._pairs.count(epoch) // self._pool_size)
+
+    def pool(self, epoch: int, number: int) -> Pool:
+        """Make one pool of an epoch."""
+        options, start = self._options, number * self._pool_size
+        places = range(start, min(start + self._pool_size, self._pairs.count(epoch)))
         pairs = [pair for place in places if (pair := self._tokenized(epoch, place))]
         batches = list(bucket(pairs, options.batch_tokens))
-        order = np.random.default_rng([options.seed, epoch, places.start]).permutation(len(batches))
+        order = np.random.default_rng([options.seed, epoch, start]).permutation(len(batches))
         return Pool([collate(batches[i], self._ids) for i in order], len(places) - len(pairs))
 
     def _tokenized(self, epoch: int, place: int) -> Tokenized | None:

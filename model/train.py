@@ -1,5 +1,6 @@
 """The training loop: batches in, a checkpoint out; killed at any moment, it can go on."""
 
+import os
 import platform
 import shutil
 import signal
@@ -42,7 +43,7 @@ MOST_TOKENIZER_PAIRS = 250_000
 class Trainer:
     """One training run in a folder: `checkpoint/` (the best so far), `corpus/`, `tokenizer/`, `state/`, `snapshots/`.
 
-    The batches are made by another process, see `prefetch`.
+    The batches are made by other processes, see `prefetch`.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ class Trainer:
         """
         progress = self.progress
         first = progress.epoch
-        with prefetch(self.plan, progress.epoch, progress.pool) as pools:
+        with prefetch(self.plan, progress.epoch, progress.pool, batch_processes(self.device)) as pools:
             for epoch, number, pool in pools:
                 if (epoch, number) != (progress.epoch, progress.pool):
                     progress.epoch, progress.pool, progress.batch = epoch, number, 0
@@ -277,6 +278,11 @@ def torch_device(options: TrainingOptions) -> torch.device:
     if options.device == "cuda" and not available:
         raise DataError("device cuda: torch finds no GPU here; --device auto or --device cpu trains without one")
     return torch.device("cuda" if available and options.device != "cpu" else "cpu")
+
+
+def batch_processes(device: torch.device) -> int:
+    """Choose how many processes make batches: one beside a CPU that trains, all other cores beside a GPU."""
+    return max(1, len(os.sched_getaffinity(0)) - 1) if device.type == "cuda" else 1
 
 
 def _has_begun(out: Path) -> bool:

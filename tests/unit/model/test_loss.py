@@ -53,7 +53,7 @@ def test_loss_and_gradients_are_those_of_pytorch(rows: int, length: int, smoothi
 
 
 def test_a_batch_of_several_blocks_has_the_loss_of_one() -> None:
-    model, batch = small_model(), batch_of(2 * BLOCK_ROWS // 7 + 1, 7)
+    model, batch = small_model(), batch_of(2 * BLOCK_ROWS["cpu"] // 7 + 1, 7)
     loss, expected = Loss(model, smoothing=0.1)(*batch), of_pytorch(model, batch, 0.1)
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
     for mine, other in zip(gradients(model, loss), gradients(model, expected), strict=True):

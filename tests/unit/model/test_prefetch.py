@@ -20,10 +20,12 @@ def plan(tmp_path: Path, tokenizer_folder: Path) -> StreamPlan:
     return StreamPlan(tmp_path / "corpus", tokenizer_folder, SpecialIds(0, 1, 2), options)
 
 
-def test_the_same_pools_epoch_after_epoch(plan: StreamPlan) -> None:
+@pytest.mark.parametrize("processes", [1, 3])
+def test_the_same_pools_epoch_after_epoch(plan: StreamPlan, processes: int) -> None:
     stream = Stream(*plan)
-    expected = [(1, 1, list(stream.pools(1))[1]), *((2, n, pool) for n, pool in enumerate(stream.pools(2)))]
-    with prefetch(plan, 1, 1) as pools:
+    expected = [(1, 1, list(stream.pools(1))[1])]
+    expected += [(epoch, n, pool) for epoch in (2, 3, 4) for n, pool in enumerate(stream.pools(epoch))]
+    with prefetch(plan, 1, 1, processes) as pools:
         for (epoch, number, pool), found in zip(expected, pools, strict=False):
             assert (found.epoch, found.number, found.pool.too_long) == (epoch, number, pool.too_long)
             assert len(found.pool.batches) == len(pool.batches)

@@ -55,8 +55,10 @@ OUTPUT_WORTHS = "output_worths"
 OUTPUT_BIASES = "output_biases"
 # Of one layer's attention to the source, before the softmax.
 ATTENTION_SCORES = "attention_scores"
-# Of what lays a source's memory out as the decoder reads it; its outputs are those of `memory_names` ...
+# Of what lays the memories of some sources out as the decoder reads them, in its inputs of `memory_names` ...
 PADDING = "padding"
+SOURCE_ROWS = "source_rows"
+SLOT_ROWS = "slot_rows"
 # ... and of what copies bytes.
 BYTES = "bytes"
 COPIED = "copied"

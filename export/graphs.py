@@ -48,9 +48,9 @@ def encoder_graph(parameters: Parameters, products: Products, precision: Precisi
     source = graph.input(SOURCE, np.int64, ["batch", "source"])
     lengths = graph.input(SOURCE_LENGTHS, np.int32, ["batch"])
     size = graph.input(SOURCE_SIZE, np.int32, [])
-    positions, keys = sequence_positions(graph, source)
     rows = RowLengths(graph.node("Sub", lengths, graph.constant(np.int32(1))), size)
-    states = network.embed("source", source, positions)
+    states = network.embed("source", source)
+    positions, keys = sequence_positions(graph, source) if config.positions == "relative" else ("", "")
     biases = network.biases("encoder", positions, keys, whole=True)
     for layer, bias in enumerate(biases):
         states = network.encoder_layer(states, layer, rows, bias)

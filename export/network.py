@@ -26,14 +26,19 @@ class Network:
         self.precision = precision
         self._parameters = parameters
 
-    def embed(self, side: str, ids: str, positions: str) -> str:
-        """Embed ids of the "source" or the "target" at positions, both int [batch, length]."""
+    def embed(self, side: str, ids: str, positions: str = "") -> str:
+        """Embed ids of the "source" or the "target" at positions, both int [batch, length]; by default from 0 on."""
         config = self.config
         factor = math.sqrt(config.d_model) if config.scale_embedding else 1.0
         states = self.products.embedding(self.graph, ids, f"{side}_embedding.weight", factor)
         if config.positions != "relative":
             table = self.graph.constant(self._positions(side)[config.position_offset :], self.products.dtype)
-            states = self.graph.node("Add", states, self.graph.node("Gather", table, positions, axis=0))
+            if positions:
+                rows = self.graph.node("Gather", table, positions, axis=0)
+            else:  # beside a GPU a length stays on the host, where `Slice` wants it
+                length = self.graph.node("Shape", ids, start=1, end=2)
+                rows = self.graph.node("Slice", table, self.graph.constant([0]), length)
+            states = self.graph.node("Add", states, rows)
         return self.norm(states, f"{side}_norm") if config.embedding_norm else states
 
     def _positions(self, side: str) -> Floats:

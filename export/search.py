@@ -47,7 +47,7 @@ def write_search(vocabulary_size: int, precision: Precision, file: Path) -> None
     blocks, number, size = in_blocks(graph, logits, vocabulary_size)
     block_size = graph.constant([size])
     largest = graph.node("ReduceMax", blocks, graph.constant([2]), keepdims=0)
-    best = graph.node("Min", count, graph.constant([number]))
+    best = _at_most(graph, count, number)
     _, block_ids = graph.nodes("TopK", largest, best, names=["block_values", "block_ids"])
     places = graph.node("Unsqueeze", block_ids, graph.constant([-1]))
     best_blocks = graph.node("GatherND", blocks, places, batch_dims=1)
@@ -64,3 +64,9 @@ def write_search(vocabulary_size: int, precision: Precision, file: Path) -> None
     graph.output(BEST_LOG_PROBABILITIES, np.float32, ["rows", "count"])
     graph.output(ASKED_LOG_PROBABILITIES, np.float32, ["rows", "asked"])
     graph.save(file)
+
+
+def _at_most(graph: Graph, count: str, most: int) -> str:
+    """Limit a count, int64 [1]: as a length, which stays on the host beside a GPU, where `TopK` wants it."""
+    first = graph.node("Slice", graph.constant(np.zeros(most, np.int64)), graph.constant([0]), count)
+    return graph.node("Shape", first)

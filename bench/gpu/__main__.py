@@ -1,4 +1,4 @@
-"""Dragoman on an NVIDIA GPU: all that is to be checked and measured, in one call. It has not been run on one yet.
+"""Dragoman on an NVIDIA GPU: all that is to be checked and measured, in one call.
 
     python -m bench.gpu [--sizes default,base,large] [--work DIR] [--json FILE]
 

@@ -10,7 +10,6 @@ from service.decode import Decode, DecodeStatus
 from service.engine import decode_step
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.engine.invariants import Snapshot
-from service.engine.micro_batches import RUN_TOKENS
 from service.engine.runner import Runner
 from service.engine.scheduler import Scheduler, end_early
 from service.engine.step import Edit
@@ -19,11 +18,6 @@ from service.queue.mailbox import Mailbox
 from service.runtime.interfaces import Memory
 from service.telemetry.metrics import ModelMetrics
 
-# Segments that are encoded before there is a slot for them, so that the encoder's runs, each of which reads all its
-# weights and drives the decoder's out of the processor's cache, are few.
-AHEAD: Final = 32
-# The same while several clients wait. Encoded segments have left the fair queue, so each one delays a new client.
-AHEAD_OF_SEVERAL: Final = 8
 # Segments that one thread decodes before the next is given any: a step of 8 rows costs hardly more than of one,
 # and the core that is left serves the event loop.
 HANDFUL: Final = 8
@@ -47,6 +41,7 @@ class DecodeBatch:
         self._mailbox = mailbox
         self._metrics = metrics
         self._worker = mailbox.register_worker()
+        self._run_size = runner.run_size
         self._scheduler = Scheduler(runner.slots, manifest.eos_id, runner.note_failure)
         self._arrivals: list[Decode] = []  # taken, and perhaps not yet encoded
         self._memory_of: dict[Decode, Memory] = {}  # what the encoder made of each that is not yet in a slot
@@ -136,18 +131,18 @@ class DecodeBatch:
         """Take what the free slots need and, since a larger run of the encoder is cheaper, more than that.
 
         Segments that were taken while one client waited delay no new client: of those that come meanwhile, one each is
-        taken at once. These are at most `AHEAD`, so that everybody's turns in the mailbox go on soon.
+        taken at once. These are at most the `ahead` of a run, so that everybody's turns in the mailbox go on soon.
         """
-        free, room = self._scheduler.free - self._ready.slots, 0
+        free, room, size = self._scheduler.free - self._ready.slots, 0, self._run_size
         if free > 0:
             waiting = self._mailbox.waiting
-            room = free + (AHEAD_OF_SEVERAL if waiting.slots and waiting.clients > 1 else AHEAD)
+            room = free + (size.ahead_of_several if waiting.slots and waiting.clients > 1 else size.ahead)
         demand = max(0, min(free, HANDFUL - len(self._scheduler.active) - self._ready.slots))
-        taken = self._mailbox.take(self._worker, room, wait=wait, demand=demand, source_tokens=RUN_TOKENS)
+        taken = self._mailbox.take(self._worker, room, wait=wait, demand=demand, source_tokens=size.tokens)
         if room:
             self._strangers = 0
-        elif taken is not None and len(self._ready) > AHEAD_OF_SEVERAL:
-            taken = self._mailbox.take_new(min(self._scheduler.free, AHEAD - self._strangers), self._ready)
+        elif taken is not None and len(self._ready) > size.ahead_of_several:
+            taken = self._mailbox.take_new(min(self._scheduler.free, size.ahead - self._strangers), self._ready)
             self._strangers += len(taken)
         return taken
 
@@ -162,7 +157,7 @@ class DecodeBatch:
         memories = dict(zip(admitted, self._memories.recall([each.source_ids for each in admitted]), strict=True))
         unknown = [decode for decode, memory in memories.items() if memory is None]
         if unknown:
-            for decode, made in decode_step.encode(unknown, self._memories.encode):
+            for decode, made in decode_step.encode(unknown, self._memories.encode, self._run_size):
                 memories[decode], decode.encoded_s = made, time.monotonic()
         for decode, memory in memories.items():
             if memory is None:

@@ -11,7 +11,7 @@ from service.engine.micro_batches import micro_batches
 from service.engine.runner import Runner
 from service.engine.scheduler import Scheduler
 from service.engine.step import Step
-from service.runtime.interfaces import Memory
+from service.runtime.interfaces import Memory, RunSize
 
 # The memory of each source of a micro-batch; None where the encoder fails on it.
 Encode = Callable[[Sequence[Sequence[int]]], Sequence[Memory | None]]
@@ -19,9 +19,9 @@ Encode = Callable[[Sequence[Sequence[int]]], Sequence[Memory | None]]
 Watch = Callable[[Decode, NDArray[np.floating]], None]
 
 
-def encode(decodes: Sequence[Decode], run: Encode) -> Iterator[tuple[Decode, Memory]]:
+def encode(decodes: Sequence[Decode], run: Encode, size: RunSize) -> Iterator[tuple[Decode, Memory]]:
     """Encode segments in micro-batches; gives them after each run, but for those that end because it fails on them."""
-    for indices in micro_batches([len(decode.source_ids) for decode in decodes]):
+    for indices in micro_batches([len(decode.source_ids) for decode in decodes], size.tokens, size.cost):
         batch = [decodes[index] for index in indices]
         for decode, memory in zip(batch, run([each.source_ids for each in batch]), strict=True):
             if memory is None:

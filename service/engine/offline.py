@@ -10,7 +10,6 @@ from service.decode import Decode, raise_first
 from service.engine import decode_step
 from service.engine.decode_step import Watch
 from service.engine.graphs import open_graphs, open_runners
-from service.engine.micro_batches import RUN_TOKENS
 from service.engine.runner import Runner
 from service.engine.scheduler import Scheduler
 from service.runtime.interfaces import Memory
@@ -88,10 +87,11 @@ class OfflineEngine:
 
     def _portions(self, pending: deque[Decode]) -> Iterator[list[Decode]]:
         """Take from the segments that are left, which other threads take from too, no more than a share of them."""
+        most_tokens = self._runners[0].run_size.tokens
         while pending:
             count, slots, tokens = -(-len(pending) // len(self._runners)), 0, 0
             portion: list[Decode] = []
-            while pending and len(portion) < count and slots < _PORTION and tokens < RUN_TOKENS:
+            while pending and len(portion) < count and slots < _PORTION and tokens < most_tokens:
                 try:
                     decode = pending.popleft()
                 except IndexError:  # another thread was sooner
@@ -122,7 +122,7 @@ def drive(runner: Runner, eos_id: int, waves: Iterable[Sequence[Decode]], watch:
         if more and scheduler.free > sum(decode.slots for decode, _ in ready):
             wave = next(coming, None)
             more = wave is not None
-            ready.extend(decode_step.encode(wave or (), runner.encode))
+            ready.extend(decode_step.encode(wave or (), runner.encode, runner.run_size))
         while ready and scheduler.free >= ready[0][0].slots:
             decode_step.admit(runner, scheduler, *ready.popleft())
         if scheduler.active:

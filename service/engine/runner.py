@@ -29,6 +29,7 @@ class Runner:
     Attributes:
         slots: how many there are.
         table: their buffers.
+        run_size: of the encoder.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Runner:
             MemoryError: there is no memory for them.
         """
         self._encoder = encoder
+        self.run_size = encoder.run_size
         self.slots = slots
         self.table, self._step = decoder.new_step(manifest, slots)
         self._probe = Decode([manifest.eos_id], 1)  # the shortest source there is: if it fails, everything does

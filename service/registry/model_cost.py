@@ -7,8 +7,8 @@ import numpy as np
 
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError
-from service.engine.micro_batches import RUN_TOKENS
 from service.registry.capacity import item_bytes, slot_bytes, slots_of
+from service.runtime.host import RUN_SIZE
 from service.runtime.slots import LOGITS_TYPES
 from service.settings import MEGABYTE, Settings
 
@@ -67,7 +67,7 @@ def estimate(bundle: Bundle, settings: Settings) -> Cost:
     manifest = bundle.manifest
     number_bytes = np.dtype(LOGITS_TYPES[manifest.precision]).itemsize
     numbers = manifest.vocabulary_size + manifest.heads * manifest.max_source_tokens  # of logits, and of attention
-    run_tokens = max(RUN_TOKENS, manifest.max_source_tokens)
+    run_tokens = max(RUN_SIZE.tokens, manifest.max_source_tokens)
     of_thread = _WIDTHS_OF_TOKEN * _FLOAT_BYTES * manifest.d_model * run_tokens
     of_slot = slot_bytes(manifest) + numbers * number_bytes
     if bundle.has_shortlist and settings.shortlists:

@@ -14,12 +14,15 @@ _PROVIDER_LIBRARY: Final = Path(onnxruntime.__file__).parent / "capi" / "libonnx
 _DRIVER: Final = "libcuda.so.1"
 # Loaded by onnxruntime only when an operator needs it.
 _CUDNN: Final = "libcudnn.so.9"
+_ERRORS: Final = 3
 _INSTALL: Final = "install the extra gpu in place of cpu"
 
 
 @cache
 def preload() -> None:
     """Load the libraries that the extra `gpu` brings as packages of Python; those of the system are found without."""
+    # Beside the log of a session it has one of its own, which warns at each start of what a graph does on purpose.
+    onnxruntime.set_default_logger_severity(_ERRORS)
     with contextlib.redirect_stdout(io.StringIO()):  # what it does not find it prints; `missing` says it in a line
         onnxruntime.preload_dlls()
 

@@ -5,6 +5,7 @@ CPU too, where it is slower, for the host has to do without its own loads and st
 """
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -30,7 +31,9 @@ from dragoman.bundle import (
     PADDING,
     PLACE,
     SEARCH,
+    SLOT_ROWS,
     SOURCE_CAPACITY,
+    SOURCE_ROWS,
     TARGET_CAPACITY,
     Bundle,
     Manifest,
@@ -39,16 +42,20 @@ from dragoman.bundle import (
     present_name,
     state_names,
 )
+from dragoman.errors import BundleError
 from service.runtime.attention import attention
 from service.runtime.binding import Tensor, bind, encoder_feeds
 from service.runtime.device_memory import Buffer, Copies, DeviceMemory
-from service.runtime.interfaces import Candidates
+from service.runtime.host import RUN_SIZE
+from service.runtime.interfaces import Candidates, RunSize
 from service.runtime.output import SlotOutputs
 from service.runtime.row_state import RowState
 from service.runtime.sessions import DEVICE_LOCK, open_graph
 from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
 
 _NO_CAPTURE: Final = -1
+# Of a GPU: the default model's run of 512 tokens takes 1 ms, nearly all of it to start some 150 kernels.
+_GPU_RUN_SIZE: Final = RunSize(tokens=8192, cost=8192, ahead=128, ahead_of_several=32)
 
 
 class DeviceEncoder:
@@ -60,6 +67,7 @@ class DeviceEncoder:
         Raises:
             BundleError: it cannot be loaded.
         """
+        self.run_size = RUN_SIZE if device == "cpu" else _GPU_RUN_SIZE
         self._session = open_graph(bundle, ENCODER, device)
         self._copies = Copies(bundle, device)
         self._device = device
@@ -92,10 +100,13 @@ class DeviceDecoder:
         """Load the graphs.
 
         Raises:
-            BundleError: one cannot be loaded; on a GPU also where it would have to copy to the host and back.
+            BundleError: one cannot be loaded; on a GPU also where it would have to copy to the host and back, or the
+                bundle is of an export before there were runs that place several memories.
         """
         self.session = open_graph(bundle, DECODER, device)
         self.place = open_graph(bundle, PLACE, device)
+        if SLOT_ROWS not in {value.name for value in self.place.get_inputs()}:
+            raise BundleError(f"{bundle.path / PLACE}: is of an older dragoman export; export the model again")
         self.search = open_graph(bundle, SEARCH, device)
         self.copies = Copies(bundle, device)
         self.device = device
@@ -163,6 +174,7 @@ class DeviceSlots:
             self._ids = [reserve(of=np.int64), reserve(of=np.int64)]
             self._device_lengths = reserve(of=np.int32)
             self._device_memory_lengths = reserve(of=np.int32)
+        self._arrived: dict[int, DeviceMemory] = {}  # yet to be laid out, by row
         self.turn = 0  # which of the ids and states the next step reads
         self.divided = False  # a run of the current step has failed
         self._stale = True
@@ -182,20 +194,38 @@ class DeviceSlots:
         return int(self.rows_of[:slots].max()) + 1
 
     def fill(self, slot: int, memory: DeviceMemory) -> None:
-        """Begin a segment: its encoder memory into a row of the slot, those behind it being free."""
+        """Begin a segment: its encoder memory will be in a row of the slot, those behind it being free."""
         row, tokens = self._free_row(slot), memory.tensor.shape[1]
         if tokens > self.source_capacity:
             raise ValueError(f"a memory of {tokens} tokens in a slot of {self.source_capacity}")
-        padding = np.array([0, 0, 0, 0, self.source_capacity - tokens, 0], np.int64)
-        inputs = {MEMORY: memory.tensor, PADDING: Tensor.of(padding)}
-        place = self._decoder.place
-        binding = bind(place, inputs, {name: buffer.rows(row, 1) for name, buffer in self.memory.items()})
         with DEVICE_LOCK:
-            place.run_with_iobinding(binding)
             for state in self.states[self.turn].values():
                 self._decoder.copies.copy(self._zeros.rows(0, 1), state.rows(row, 1))
+        self._arrived[row] = memory
         self.rows.begin(row, tokens)
         self._stale = True
+
+    def place(self) -> None:
+        """Lay the memories that have arrived out in their rows, those of a micro-batch at once."""
+        if not self._arrived:
+            return
+        batches = defaultdict[Buffer, list[int]](list)
+        for row, memory in self._arrived.items():
+            batches[memory.buffer].append(row)
+        buffers = {name: buffer.rows(0, len(self.rows_of)) for name, buffer in self.memory.items()}
+        outputs = {present_name(name): tensor for name, tensor in buffers.items()}
+        for buffer, rows in batches.items():
+            padding = np.array([0, 0, 0, 0, self.source_capacity - buffer.shape[1], 0], np.int64)
+            of_batch = np.array([self._arrived[row].row for row in rows])
+            of_slots = np.array(rows).reshape(-1, 1, 1, 1)
+            inputs = {
+                MEMORY: buffer.rows(0, buffer.shape[0]),
+                SOURCE_ROWS: Tensor.of(of_batch),
+                SLOT_ROWS: Tensor.of(of_slots),
+                PADDING: Tensor.of(padding),
+            }
+            self._decoder.place.run_with_iobinding(bind(self._decoder.place, inputs | buffers, outputs))
+        self._arrived.clear()
 
     def force(self, slot: int, token: int) -> None:
         """Let a slot go on from another token than the last one that is valid."""
@@ -220,6 +250,8 @@ class DeviceSlots:
     def fork(self, source: int, target: int) -> None:
         """Begin a slot, those behind it being free, as a copy of another."""
         row = self._free_row(target)
+        with DEVICE_LOCK:
+            self.place()
         self._copy_row((*self._own_buffers, *self.memory.values()), self.row_of(source), row)
 
     def copy(self, source: int, target: int, first: int) -> None:
@@ -262,6 +294,7 @@ class DeviceSlots:
 
     def upload(self) -> None:
         """Tell the device what the host has decided since the last step; ids that a step chose are there."""
+        self.place()
         # A row whose segment has left at its last position has no room for the token that nobody looks at.
         self._device_lengths.value.update_inplace(np.minimum(self.rows.lengths, self.target_capacity - 1))
         if self._stale:

@@ -47,11 +47,15 @@ class Buffer:
 class DeviceMemory:
     """The encoder memory of one source: the first tokens of a row.
 
-    A row is of [batch, source, decoder_layers * 2 * heads * head_dim].
+    Attributes:
+        buffer: of a micro-batch, [batch, source, decoder_layers * 2 * heads * head_dim].
+        row: of it.
+        tensor: its own tokens, [1, tokens, decoder_layers * 2 * heads * head_dim].
     """
 
     def __init__(self, buffer: Buffer, row: int, tokens: int, copies: "Copies") -> None:
-        self._buffer = buffer  # as long as somebody holds this, its numbers stay
+        self.buffer = buffer  # as long as somebody holds this, its numbers stay
+        self.row = row
         self._copies = copies
         whole = buffer.rows(row, 1)
         self.tensor = whole._replace(shape=(1, tokens, *whole.shape[2:]))

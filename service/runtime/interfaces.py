@@ -44,8 +44,31 @@ class Candidates(NamedTuple):
     asked: NDArray[np.float32]
 
 
+class RunSize(NamedTuple):
+    """How much one run of an encoder takes.
+
+    Attributes:
+        tokens: padded source tokens at most, but for a source that is longer.
+        cost: of a run beside its tokens, in tokens.
+        ahead: segments at most that are encoded before there is a slot for them, so that runs are few.
+        ahead_of_several: the same while several clients wait. Encoded segments have left the fair queue, so each one
+            delays a new client.
+    """
+
+    tokens: int
+    cost: int
+    ahead: int
+    ahead_of_several: int
+
+
 class Encoder(Protocol):
-    """Source ids to encoder memory; thread-safe."""
+    """Source ids to encoder memory; thread-safe.
+
+    Attributes:
+        run_size: what its runs are cut by.
+    """
+
+    run_size: RunSize
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Sequence[Memory]:
         """Run the encoder over a micro-batch of ids, none empty; gives the memory of each source."""

@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from dragoman.bundle import Precision
+from dragoman.bundle import Precision, memory_names, present_name
 from export.rows import write_copy, write_place
 from model.config import TransformerConfig
 
@@ -35,25 +35,31 @@ def open_graph(file: Path) -> onnxruntime.InferenceSession:
 
 @pytest.mark.parametrize("source", [1, 4, CAPACITY])
 @pytest.mark.parametrize("precision", TYPES)
-def test_a_memory_is_laid_out_as_the_decoder_reads_it(
+def test_memories_are_laid_out_as_the_decoder_reads_them(
     config: TransformerConfig, tmp_path: Path, precision: Precision, source: int
 ) -> None:
     file = tmp_path / "place.onnx"
     write_place(config, precision, file)
-    width = HEADS * HEAD_DIM
-    memory = np.arange(source * LAYERS * 2 * width).reshape(1, source, -1).astype(TYPES[precision])
-    placed = open_graph(file).run(None, {"memory": memory, "padding": np.array([0, 0, 0, 0, CAPACITY - source, 0])})
+    width, dtype = HEADS * HEAD_DIM, TYPES[precision]
+    memory = (np.arange(3 * source * LAYERS * 2 * width) % 100).reshape(3, source, -1).astype(dtype)
+    buffers = {name: np.full((5, HEADS, CAPACITY, HEAD_DIM), 7, dtype) for name in memory_names(LAYERS)}
+    rows = {"source_rows": np.array([2, 0]), "slot_rows": np.array([1, 4]).reshape(2, 1, 1, 1)}
+    padding = np.array([0, 0, 0, 0, CAPACITY - source, 0])
+    placed = open_graph(file).run(None, {"memory": memory, "padding": padding, **rows, **buffers})
     for index, buffer in enumerate(placed):
-        assert (buffer.dtype, buffer.shape) == (TYPES[precision], (1, HEADS, CAPACITY, HEAD_DIM))
-        part = memory[0, :, index * width :][:, :width].reshape(source, HEADS, HEAD_DIM)
-        np.testing.assert_array_equal(buffer[0, :, :source], part.transpose(1, 0, 2))
-        assert not buffer[0, :, source:].any()
+        assert (buffer.dtype, buffer.shape) == (dtype, (5, HEADS, CAPACITY, HEAD_DIM))
+        for row, slot in ((2, 1), (0, 4)):
+            part = memory[row, :, index * width :][:, :width].reshape(source, HEADS, HEAD_DIM)
+            np.testing.assert_array_equal(buffer[slot, :, :source], part.transpose(1, 0, 2))
+            assert not buffer[slot, :, source:].any()
+        assert (buffer[[0, 2, 3]] == 7).all()
 
 
-def test_its_outputs_are_named_as_the_inputs_of_the_decoder(config: TransformerConfig, tmp_path: Path) -> None:
+def test_its_buffers_are_named_as_those_of_the_decoder(config: TransformerConfig, tmp_path: Path) -> None:
     write_place(config, "int8", tmp_path / "place.onnx")
-    outputs = [output.name for output in onnx.load(tmp_path / "place.onnx").graph.output]
-    assert outputs == ["memory_key_0", "memory_value_0", "memory_key_1", "memory_value_1"]
+    graph = onnx.load(tmp_path / "place.onnx").graph
+    assert {value.name for value in graph.input} >= set(memory_names(LAYERS))
+    assert [value.name for value in graph.output] == [present_name(name) for name in memory_names(LAYERS)]
 
 
 def test_a_copy_is_the_same_bytes(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from service.engine.search import Search
 from service.options import Decoding, Priority, Sampling
 from service.queue.fair_queue import BULK_SHARE
 from service.queue.mailbox import Mailbox
-from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
+from service.runtime.host import RUN_SIZE, DecoderSession, DecoderStep, EncoderSession
 from service.telemetry.metrics import Metrics
 from tests.engine_harness import OpenBatch
 from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
@@ -274,7 +274,7 @@ def test_fewer_are_encoded_ahead_where_several_clients_wait(sessions: Sessions, 
     driven.submit(*segments)
     driven.step()
     started = sum(segment.status is not DecodeStatus.WAITING for segment in segments)
-    assert started == 1 + batch.AHEAD_OF_SEVERAL
+    assert started == 1 + RUN_SIZE.ahead_of_several
     driven.exhaust()
 
 

@@ -1,9 +1,12 @@
 """Buffers in a device's memory, the CPU's here, beside those that the host works on itself: the same bits in both."""
 
 import gc
+import json
+import shutil
 import threading
 import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dragoman.bundle import Bundle
+from dragoman.bundle import COPY, MANIFEST, PLACE, Bundle
+from dragoman.errors import BundleError
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
 from service.runtime.device import DeviceDecoder, DeviceEncoder, DeviceSlots, DeviceStep
 from service.runtime.device_memory import Buffer, DeviceMemory
@@ -98,6 +102,7 @@ class Pair:
 
     def compare(self) -> None:
         """All that is valid of the active slots."""
+        self.table.place()
         assert self.table.lengths_of(self.active) == self.host.lengths_of(self.active)
         for slot in range(self.active):
             pairs = (
@@ -192,6 +197,16 @@ def test_a_longer_memory_than_the_slot_is_refused(sessions: Sessions) -> None:
     [memory] = sessions.encoder.encode([[5, 6, 7, 2]])
     with pytest.raises(ValueError, match="4 tokens in a slot of 3"):
         table.fill(0, memory)
+
+
+def test_a_bundle_that_places_one_memory_a_run_is_refused(sessions: Sessions, tmp_path: Path) -> None:
+    folder = shutil.copytree(sessions.bundle.path, tmp_path / "bundle")
+    shutil.copyfile(folder / COPY, folder / PLACE)  # another graph
+    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest["files"][PLACE] = manifest["files"][COPY]
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match=r"place\.onnx: is of an older dragoman export; export the model again"):
+        DeviceDecoder(Bundle.open(folder), "cpu")
 
 
 def test_steps_are_those_of_the_host_until_the_caches_are_full(pair: Pair) -> None:

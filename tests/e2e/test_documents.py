@@ -83,7 +83,7 @@ def test_markdown_keeps_its_marks(server, place, tmp_path: Path) -> None:
         b"# Good morning.\n\n- Where is the [station](a_b.md)?\n- Tom sold his car with `a b` and `c` yesterday.\n"
     )
     expected = (
-        "# Guten Morgen.\n\n- Wo ist der [Bahnhof](a_b.md)?\n- Tom verkaufte sein Auto mit `a b` und `c` gestern.\n"
+        "# Guten Morgen.\n\n- Wo ist der [Bahnhof](a_b.md)?\n- Tom hat gestern sein Auto mit `a b` und `c` verkauft.\n"
     )
     assert translated(server, place, tmp_path, "a.md", content).decode() == expected
 

@@ -230,7 +230,7 @@ def test_a_doubtful_sentence_is_marked_and_said(tab: Tab) -> None:
     tab.translation.focus()
     tab.page.keyboard.press("End")
     expect(tab.translation.locator("span").last).to_be_focused()
-    tab.text.fill("Is this medicine safe during pregnancy?")
+    tab.text.fill("The senator's gaffe torpedoed the bipartisan bill.")
     expect(note).to_have_text("This translation may be wrong.")
     expect(doubts).to_have_text(str(tab.translation.text_content()))
     tab.text.fill(ENGLISH)

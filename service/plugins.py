@@ -3,8 +3,8 @@
 from importlib.metadata import entry_points
 from typing import Any, Final
 
-# Functions from `service.http.parts.HttpParts` to routes of Starlette.
-ROUTES: Final = "dragoman.routes"
+# Functions from a `service.port.PortParts` to a `service.port.Port`.
+PORTS: Final = "dragoman.ports"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
 SERVICES: Final = "dragoman.services"
 # A function from the settings to a `service.shelf.Shelf`.

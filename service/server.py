@@ -18,7 +18,7 @@ from service.aio import first_of
 from service.engine.graphs import Graphs
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
-from service.http.http_server import HttpServer
+from service.port import Port, PortParts
 from service.processes import pages
 from service.processes.worker import Worker
 from service.registry import allocator
@@ -123,16 +123,9 @@ class _Server:
             *(make(handlers, settings) for make in plugins.load(plugins.SERVICES)),
         ]
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
-        self._http = HttpServer(
-            settings,
-            metrics,
-            handlers,
-            self._health,
-            self._gate,
-            certificates,
-            asks_for_keys=asks_for_keys,
-        )
-        self._failures = (self._registry.failed, self._http.lost)
+        parts = PortParts(settings, metrics, self._gate, handlers, self._health, certificates, asks_for_keys)
+        self._ports: list[Port] = [make(parts) for make in plugins.load(plugins.PORTS)]
+        self._failures = (self._registry.failed, *(port.lost for port in self._ports))
         self._reloading = ModelReloader(settings, metrics, self._registry, self._health, self._memory, glossaries)
         self._following: list[asyncio.Task[None]] = []
         self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly
@@ -155,7 +148,8 @@ class _Server:
 
     async def _listen(self, ports: AsyncExitStack) -> None:
         await ports.enter_async_context(self._listener.listening())
-        await ports.enter_async_context(self._http.listening())
+        for port in self._ports:
+            await ports.enter_async_context(port.listening())
 
     def _failed(self) -> bool:
         return any(failure.is_set() for failure in self._failures)

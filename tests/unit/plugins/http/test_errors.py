@@ -14,7 +14,7 @@ from dragoman.errors import (
     UnauthenticatedError,
     to_status,
 )
-from service.http import errors
+from plugins.http import errors
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from starlette.types import Receive, Scope, Send
 
 from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
+from plugins.http import errors
+from plugins.http.body import ClientLeftError
+from plugins.http.calls import while_client_stays
+from plugins.http.methods import JSON, Methods
 from service.handlers import methods
 from service.handlers.delivery import deliver
 from service.handlers.methods import Method
 from service.handlers.translation import TranslationHandlers
-from service.http import errors
-from service.http.body import ClientLeftError
-from service.http.calls import while_client_stays
-from service.http.methods import JSON, Methods
 from service.wire import Protocol
 
 HEALTH: Final = "/health"

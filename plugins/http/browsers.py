@@ -4,17 +4,18 @@ A page cannot read the answers of another origin, but its forms reach whatever i
 its own comes to stand for an address of this machine (DNS rebinding), the browser takes this server for that page's.
 """
 
+import ipaddress
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.http import errors
-from service.http.own import HEALTH
-from service.security.forwarded import TrustedProxies
-from service.security.hosts import is_loopback
+from plugins.http import errors
+from plugins.http.forwarded import TrustedProxies
+from plugins.http.own import HEALTH
 
 _HOST: Final = re.compile(r"(?:\[([^\]]*)\]|([^:]*))(?::\d*)?")
 
@@ -60,3 +61,15 @@ class BrowserGuard:
             return False
         match = _HOST.fullmatch(host)
         return match is None or not is_loopback(match[1] or match[2])
+
+
+@lru_cache(maxsize=64)  # asked at every HTTP request
+def is_loopback(host: str) -> bool:
+    """Tell whether a name or a numeric address means this machine on each machine."""
+    name = host.lower().removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -6,7 +6,7 @@ from typing import Final
 from starlette.requests import Request
 
 from dragoman.errors import DeadlineExceededError, InvalidRequestError
-from service.http.json_messages import named
+from plugins.http.json_messages import named
 
 # 8 MiB over a line of 1 Mbit/s, as a message of gRPC.
 ARRIVAL_TIMEOUT_S: Final = 60.0

@@ -11,22 +11,17 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route
 
 from dragoman.address import Address
+from plugins.http import application, own
+from plugins.http.browsers import BrowserGuard, is_loopback
+from plugins.http.calls import Calls
+from plugins.http.connections import Connections
+from plugins.http.forwarded import TrustedProxies
+from plugins.http.methods import Methods
+from plugins.http.parts import ROUTES, HttpParts
 from service import plugins
-from service.handlers.gate import Gate
-from service.handlers.translation import TranslationHandlers
-from service.http import application, own
-from service.http.browsers import BrowserGuard
-from service.http.calls import Calls
-from service.http.connections import Connections
-from service.http.methods import Methods
-from service.http.parts import HttpParts
-from service.registry.health import Health
+from service.port import PortParts
 from service.security import exposure
-from service.security.forwarded import TrustedProxies
-from service.security.hosts import is_loopback
-from service.security.tls import Certificates
 from service.settings import Settings
-from service.telemetry.metrics import Metrics
 
 _STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have ended; a busy machine needs seconds
 
@@ -36,25 +31,12 @@ _log = structlog.get_logger()
 class HttpServer:
     """The port, if the settings want one; needs a running event loop.
 
-    Args:
-        certificates: of the server; None: connections come in plain text.
-        asks_for_keys: whether callers need a key, or a certificate.
-
     Attributes:
         lost: set once nobody listens though the settings want it.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        metrics: Metrics,
-        handlers: TranslationHandlers,
-        health: Health,
-        gate: Gate,
-        certificates: Certificates | None,
-        *,
-        asks_for_keys: bool,
-    ) -> None:
+    def __init__(self, server: PortParts) -> None:
+        settings, metrics, gate, handlers, health, certificates, asks_for_keys = server
         self._address = settings.http_address
         self._scheme = "http" if certificates is None else "https"
         self._warn = partial(exposure.warn, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
@@ -63,7 +45,7 @@ class HttpServer:
         methods = Methods(handlers, calls)
         parts = HttpParts(settings, metrics, gate, handlers, calls, methods)
         routes: list[BaseRoute] = own.routes(handlers, methods, lambda: health.serving)
-        for make in plugins.load(plugins.ROUTES):
+        for make in plugins.load(ROUTES):
             routes += make(parts)
         self._has_page = any(isinstance(route, Route) and route.path == "/" for route in routes)
         self._connections = Connections(

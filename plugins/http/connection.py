@@ -14,8 +14,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from service.http.errors import refusal
-from service.http.joined_writes import JoinedWrites
+from plugins.http.errors import refusal
+from plugins.http.joined_writes import JoinedWrites
 
 # Ten round trips of a slow line: for the headers of a request, and for what is left of one that was answered early.
 HEAD_TIMEOUT_S: Final = 10.0

@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dragoman.errors import InvalidRequestError
+from plugins.http import json_messages
+from plugins.http.calls import Calls, while_client_stays
+from plugins.http.request_ids import rename
 from service.handlers.context import CallContext
 from service.handlers.methods import Method
 from service.handlers.translation import TranslationHandlers
-from service.http import json_messages
-from service.http.calls import Calls, while_client_stays
-from service.http.request_ids import rename
 from service.wire import Protocol
 
 JSON: Final = "application/json"

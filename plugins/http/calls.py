@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.types import Receive
 
 from dragoman.errors import DragomanError, InvalidRequestError
+from plugins.http.body import Body, ClientLeftError
+from plugins.http.forwarded import TrustedProxies
+from plugins.http.json_messages import named
+from plugins.http.request_ids import request_id_of
 from service.handlers.context import CallContext
 from service.handlers.translation import TranslationHandlers
-from service.http.body import Body, ClientLeftError
-from service.http.json_messages import named
-from service.http.request_ids import request_id_of
-from service.security.forwarded import TrustedProxies
 from service.wire import Protocol
 
 # A client of HTTP tells no deadline, as a rule, and a proxy before it may have forgotten the call.

@@ -14,9 +14,9 @@ from starlette.routing import Route
 from structlog.testing import capture_logs
 
 from dragoman.address import Address
-from service.http.connections import Connections
+from plugins.http.connections import Connections
+from plugins.http.forwarded import TrustedProxies
 from service.security import own_sockets
-from service.security.forwarded import TrustedProxies
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from tests.unit.service.played_engine import until
@@ -70,7 +70,7 @@ async def test_connections_that_were_not_accepted_yet_are_answered(connections: 
 
 
 async def test_a_flood_of_connections_does_not_hold_the_event_loop(connections, address: Address, monkeypatch) -> None:
-    monkeypatch.setattr("service.http.connections._BACKLOG", 3)
+    monkeypatch.setattr("plugins.http.connections._BACKLOG", 3)
     callers = [connect(address) for _ in range(10)]
     while connections.count == 0:
         await asyncio.sleep(0)

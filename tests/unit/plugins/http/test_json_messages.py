@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
-from service.http import errors, json_messages
+from plugins.http import errors, json_messages
 
 FIELDS = [field.camelcase_name for field in pb.TranslateTextRequest.DESCRIPTOR.fields]
 texts = st.text(st.characters(exclude_categories=["Cs"]))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.http.joined_writes import JoinedWrites
+from plugins.http.joined_writes import JoinedWrites
 
 
 class Transport:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.security.forwarded import TrustedProxies
+from plugins.http.forwarded import TrustedProxies
 
 PROXIES = TrustedProxies(["10.0.0.0/8", "fd00::/8"])
 

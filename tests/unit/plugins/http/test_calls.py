@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from service.http.body import ClientLeftError
-from service.http.calls import while_client_stays
+from plugins.http.body import ClientLeftError
+from plugins.http.calls import while_client_stays
 
 
 class Client:

@@ -6,10 +6,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from service.http import application, errors
-from service.http.browsers import BrowserGuard
-from service.security.forwarded import TrustedProxies
-from tests.unit.service.http.asgi import call
+from plugins.http import application, errors
+from plugins.http.browsers import BrowserGuard
+from plugins.http.forwarded import TrustedProxies
+from tests.unit.plugins.http.asgi import call
 
 HERE = {"host": "127.0.0.1:8080"}
 FOREIGN = HERE | {"sec_fetch_site": "cross-site", "origin": "https://evil.example"}

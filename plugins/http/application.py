@@ -11,9 +11,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from service.http import errors
-from service.http.body import ClientLeftError
-from service.http.request_ids import HEADER, RequestIds
+from plugins.http import errors
+from plugins.http.body import ClientLeftError
+from plugins.http.request_ids import HEADER, RequestIds
 
 _CLIENT_LEFT = 499  # nginx's, which google.rpc.Code has for CANCELLED; nobody reads it
 

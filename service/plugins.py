@@ -11,8 +11,15 @@ SERVICES: Final = "dragoman.services"
 MODELS: Final = "dragoman.models"
 # A function from settings, metrics, registry, health and loader to a `service.registry.residency.Residency`.
 RESIDENCY: Final = "dragoman.residency"
+# A function that serves by several processes, from the settings to the exit code.
+SUPERVISORS: Final = "dragoman.supervisors"
 
 
 def load(group: str) -> list[Any]:
     """Load what the entry points of a group name, in the order of their own names."""
     return [plugin.load() for plugin in sorted(entry_points(group=group), key=lambda plugin: plugin.name)]
+
+
+def first(group: str) -> Any:
+    """Load what the first entry point of a group names; None where there is none."""
+    return next(iter(load(group)), None)

@@ -1,26 +1,21 @@
 """The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from functools import partial
 from typing import Any, Final
 
 import prometheus_client
 import structlog
 
 from dragoman.address import Address
-from dragoman.bundle import Bundle
 from dragoman.errors import DrainingError
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service import plugins
 from service.aio import first_of
-from service.engine.graphs import Graphs
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.port import Port, PortParts
-from service.processes import pages
-from service.processes.worker import Worker
 from service.registry import allocator
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
@@ -41,6 +36,7 @@ from service.telemetry import logs
 from service.telemetry.access_log import AccessLog, Tracer
 from service.telemetry.hint import suggest
 from service.telemetry.metrics import Metrics
+from service.worker import Worker
 
 _ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call goes on
 
@@ -68,11 +64,6 @@ def serve(settings: Settings, load: Load = load, worker: Worker | None = None) -
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the page
         access_log = AccessLog(metrics, log, settings.log_requests, tracer)
         return asyncio.run(_run(settings, load, worker, metrics, access_log))
-
-
-def serve_one_of_several(settings: Settings, worker: Worker, take: Callable[[Bundle], Graphs | None]) -> int:
-    """Serve as one of several; `take` gives the graphs of a bundle where they are open already."""
-    return serve(settings, partial(load, take=take), worker)
 
 
 async def _run(settings: Settings, load: Load, worker: Worker | None, metrics: Metrics, access_log: AccessLog) -> int:
@@ -174,7 +165,7 @@ class _Server:
     @asynccontextmanager
     async def _metrics_page(self) -> AsyncIterator[None]:
         if self._worker:
-            async with pages.answering(self._worker.metrics, self._metrics.registry):
+            async with self._worker.showing(self._metrics.registry):
                 yield
             return
         address = Address.parse(self._settings.metrics_address)

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from service.processes import pages
-from service.processes.pages import SumOfServers
+from plugins.processes import pages
+from plugins.processes.pages import SumOfServers
 from service.telemetry.metrics import Metrics
 
 

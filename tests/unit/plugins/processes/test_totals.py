@@ -5,7 +5,7 @@ import math
 
 from prometheus_client import generate_latest
 
-from service.processes.totals import Page, Totals, page_from_json, page_of
+from plugins.processes.totals import Page, Totals, page_from_json, page_of
 from service.telemetry.metrics import Metrics
 
 

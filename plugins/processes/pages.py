@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from dragoman.exit_codes import EXIT_OK
-from service.processes.totals import Page, Totals, page_from_json, page_of
+from plugins.processes.totals import Page, Totals, page_from_json, page_of
 
 _PATIENCE_S: Final = 2.0  # with a process that does not answer
 

@@ -1,6 +1,6 @@
 import pytest
 
-from service.processes.restarts import Group, Member
+from plugins.processes.restarts import Group, Member
 
 
 def group(*names: str) -> Group:

@@ -15,21 +15,19 @@ from typing import Any, Final
 import structlog
 
 from dragoman.address import Address
-from dragoman.bundle import Bundle
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
-from service.engine.graphs import Graphs
-from service.processes import pages
-from service.processes.restarts import Group, Member
-from service.processes.weights import OpenedGraphs
-from service.processes.worker import Worker
+from plugins.processes import pages
+from plugins.processes.restarts import Group, Member
+from plugins.processes.weights import OpenedGraphs
+from service import plugins, server
+from service.registry import loading
 from service.security.binding import bound
 from service.settings import Settings
 from service.telemetry import logs
 from service.telemetry.hint import suggest
 from service.text.detection import LanguageDetector
+from service.worker import Worker
 
-# Runs one server: its settings, its ties to the supervisor, and what gives the graphs that are open already.
-Serve = Callable[[Settings, Worker, Callable[[Bundle], Graphs | None]], int]
 _Work = Callable[[], int]
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 _HANDLED: Final = (*_STOP, signal.SIGHUP, signal.SIGCHLD)
@@ -37,7 +35,7 @@ _HANDLED: Final = (*_STOP, signal.SIGHUP, signal.SIGCHLD)
 _log = structlog.get_logger()
 
 
-def supervise(settings: Settings, serve: Serve) -> int:
+def supervise(settings: Settings) -> int:
     """Run as many servers as the settings say, until SIGTERM or SIGINT.
 
     This process forks: in each process that it forks, this function gives the exit code of that one.
@@ -50,19 +48,18 @@ def supervise(settings: Settings, serve: Serve) -> int:
         OSError: cannot listen on an address.
     """
     logs.configure_without_thread(settings.log_format)
-    return _Supervisor(settings, serve).run()()
+    return _Supervisor(settings).run()()
 
 
 class _Supervisor:
     """Forks, and waits for signals, for the ends of processes and for word from them. It has no threads of its own."""
 
-    def __init__(self, settings: Settings, serve: Serve) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._signals, writing = os.pipe()
         os.set_blocking(writing, False)
         for number in _HANDLED:
             signal.signal(number, _ignore)
         signal.set_wakeup_fd(writing)
-        self._serve = serve
         self._reserved: list[socket.socket] = []
         addresses = {
             "address": self._reserve(settings.address),
@@ -70,6 +67,7 @@ class _Supervisor:
         }
         self._page = _listening(settings.metrics_address)
         self._opened = OpenedGraphs(settings)
+        plugins.load(plugins.PORTS)  # all share what they import
         if settings.http_address:  # whose protocols detect languages: 80 MB that all share
             LanguageDetector().load()
         # Of documents in memory, each server would know its own alone.
@@ -139,8 +137,8 @@ class _Supervisor:
             names = [one.getsockname() for one in self._sockets]
             return partial(pages.show_sum, self._page, names, self._alive, tell)
         listening = self._sockets[self._servers.index(member)]
-        worker = Worker(listening, self._alive, tell, takes_a_place=member.has_served)
-        return partial(self._serve, self._settings, worker, self._opened.take)
+        worker = Worker(partial(pages.answering, listening), self._alive, tell, takes_a_place=member.has_served)
+        return partial(server.serve, self._settings, partial(loading.load, take=self._opened.take), worker)
 
     def _hear(self, member: Member) -> None:
         """Note that a process serves, if it has said so before its end."""

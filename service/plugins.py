@@ -7,6 +7,8 @@ from typing import Any, Final
 PORTS: Final = "dragoman.ports"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
 SERVICES: Final = "dragoman.services"
+# A function that reads HTML and XML, as `service.text.markup` has it.
+MARKUP: Final = "dragoman.markup"
 # A function from the settings to a `service.shelf.Shelf`.
 MODELS: Final = "dragoman.models"
 # A function from settings, metrics, registry, health and loader to a `service.registry.residency.Residency`.

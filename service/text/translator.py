@@ -13,13 +13,12 @@ from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
 from service.terms import Terms
-from service.text import markup, segmentation, xml_markup
+from service.text import markup, segmentation
 from service.text.attended import SegmentText
 from service.text.document import Document
-from service.text.inline_tags import TaggedText
 from service.text.pair import Pair, scored_part
 from service.text.part import Part
-from service.text.piece import Piece
+from service.text.piece import Piece, Tags
 from service.text.quality_counts import without
 from service.text.quality_estimate import QualityEstimator
 from service.text.result import TextResult
@@ -108,7 +107,7 @@ class Translator:
         if planner is not None:
             split = partial(split, fits=lambda piece: encoder.fits(planner.read(piece)), unbroken=planner.spans)
         if options.has_tags:
-            blocks = list(markup.parse(text) if options.xml is None else xml_markup.parse(text, options.xml))
+            blocks = markup.parse(text, options.xml)
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
             pieces = markup.protect(blocks, split)
         else:
@@ -288,7 +287,7 @@ def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextR
     return [document.result() for document in documents]
 
 
-def _judged(text: str, plan: TermPlan | None, tags: TaggedText | None) -> str:
+def _judged(text: str, plan: TermPlan | None, tags: Tags | None) -> str:
     """Give what of a segment's text shows in its translation what was lost: not what is kept or replaced anyway."""
     spans = [] if tags is None else [*tags.contents]
     if plan is not None:

@@ -1,4 +1,4 @@
-"""XML to the texts between its tags. What comes of it is put together as that of HTML is, see `text.markup`.
+"""XML to the texts between its tags. What comes of it is put together as that of HTML is, see `html`.
 
 No list of names says here what ends a sentence, as in HTML: all tags stand inside one, unless a caller says otherwise.
 A pattern finds the tags, as no reader of XML gives each with its source. Nothing is an error: what is no tag is text.
@@ -11,8 +11,8 @@ from html import unescape
 from html.entities import html5
 from typing import Final
 
+from plugins.markup.html import BLANKS, KEPT_WORD, Block, OpenBlock
 from service.options import XmlTags
-from service.text.markup import BLANKS, KEPT_WORD, Block, OpenBlock
 
 # Each alternative reads a character once, as texts may be hostile: what has no end goes on to the end of the text.
 _TOKEN: Final = re.compile(

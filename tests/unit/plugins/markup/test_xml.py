@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from plugins.markup.xml import parse
 from service.options import XmlTags
 from service.text.markup import protect
 from service.text.piece import Piece
 from service.text.segmentation import split
-from service.text.xml_markup import parse
 
 TAGS = XmlTags(splitting=frozenset(["p", "title"]), kept=frozenset(["x", "code"]))
 PIECES = """<b> </b> <p> </p> <p_a="1"> <title> </title> <x> </x> <x_id="7"> <x/> <br/> <code> </code> <P>

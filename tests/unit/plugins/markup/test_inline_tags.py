@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.markup.inline_tags import TaggedText
+from plugins.markup.mark import InlineTag, partners
 from service.text.alignment import Alignment, Side
-from service.text.inline_tags import TaggedText
-from service.text.mark import InlineTag, partners
 
 TEXTS = st.text(st.sampled_from('Tom ann12 .,("<&\xa0你\u0301'), max_size=30)
 

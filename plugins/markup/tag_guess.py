@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from service.text.mark import InlineTag, Placed
+from plugins.markup.mark import InlineTag, Placed
 
 _WORD: Final = re.compile(r"\w+")
 

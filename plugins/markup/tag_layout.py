@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from plugins.markup.mark import InlineTag, Placed, partners
 from service.text.alignment import Alignment, Span
-from service.text.mark import InlineTag, Placed, partners
 
 _TARGET: Final = attrgetter("target")
 _SHARE: Final = itemgetter(0)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from service.text import tag_guess, tag_layout
+from plugins.markup import tag_guess, tag_layout
+from plugins.markup.mark import InlineTag, overlap, partners
 from service.text.alignment import Alignment
-from service.text.mark import InlineTag, overlap, partners
 
 # In a sentence, that are placed by its words one by one: more take too long.
 _MOST_MARKS: Final = 2_000

@@ -15,6 +15,8 @@ MODELS: Final = "dragoman.models"
 RESIDENCY: Final = "dragoman.residency"
 # A function that serves by several processes, from the settings to the exit code.
 SUPERVISORS: Final = "dragoman.supervisors"
+# A function from the URL of a collector to a `service.telemetry.access_log.Tracer`.
+TRACERS: Final = "dragoman.tracers"
 
 
 def load(group: str) -> list[Any]:

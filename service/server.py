@@ -30,7 +30,7 @@ from service.rpc.open_calls import OpenCalls
 from service.rpc.standard_services import add_health, add_reflection
 from service.rpc.translation import Translation
 from service.security.exposure import cannot_listen
-from service.settings import Settings
+from service.settings import Settings, SettingsError
 from service.signals import Signals
 from service.telemetry import logs
 from service.telemetry.access_log import AccessLog, Tracer
@@ -76,9 +76,10 @@ def _tracer(settings: Settings) -> Iterator[Tracer | None]:
     if not settings.otlp_endpoint:
         yield None
         return
-    from service.telemetry.tracing import CallTracer
-
-    tracer = CallTracer.to(settings.otlp_endpoint)
+    make = plugins.first(plugins.TRACERS)
+    if make is None:
+        raise SettingsError(f"DRAGOMAN_OTLP_ENDPOINT (--otlp-endpoint): needs a plugin of {plugins.TRACERS}")
+    tracer: Tracer = make(settings.otlp_endpoint)
     try:
         yield tracer
     finally:

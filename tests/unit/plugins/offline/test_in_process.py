@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.bundle import Manifest
 from dragoman.errors import BundleError, InvalidRequestError, UnknownLanguagePairError, UnknownModelError
-from service.commands.in_process import manifests, translator
+from plugins.offline.in_process import manifests, translator
 from service.settings import DEFAULT_MODELS
 from tests.e2e.bundles import copy_pair
 

@@ -3,6 +3,10 @@
 from importlib.metadata import entry_points
 from typing import Any, Final
 
+# A function that opens the graphs of a bundle on another device than the CPU.
+DEVICES: Final = "dragoman.devices"
+# A function that makes a `service.registry.folders.ModelFolders`.
+FOLDERS: Final = "dragoman.folders"
 # Functions from a `service.port.PortParts` to a `service.port.Port`.
 PORTS: Final = "dragoman.ports"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.

@@ -17,11 +17,11 @@ from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
 from service.port import Port, PortParts
 from service.registry import allocator
+from service.registry.folders import folders_of
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
 from service.registry.loading import Load, Loader, load
 from service.registry.models import ModelRegistry
-from service.registry.reloading import ModelReloader
 from service.registry.residency import residency_of
 from service.registry.watchdog import Watchdog
 from service.rpc.grpc_service import GrpcService
@@ -118,7 +118,7 @@ class _Server:
         parts = PortParts(settings, metrics, self._gate, handlers, self._health, certificates, asks_for_keys)
         self._ports: list[Port] = [make(parts) for make in plugins.load(plugins.PORTS)]
         self._failures = (self._registry.failed, *(port.lost for port in self._ports))
-        self._reloading = ModelReloader(settings, metrics, self._registry, self._health, self._memory, glossaries)
+        self._folders = folders_of(settings, metrics, self._memory, glossaries, self._registry, self._health)
         self._following: list[asyncio.Task[None]] = []
         self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly
 
@@ -128,7 +128,7 @@ class _Server:
             if not others_serve:
                 await self._listen(ports)
             try:
-                await self._reloading.start(self._signals.stop)
+                await self._folders.start(self._signals.stop)
                 if others_serve:
                     await self._listen(ports)
                 if not self._signals.stop.is_set():
@@ -154,13 +154,13 @@ class _Server:
             self._worker.tell_serving()
         else:
             suggest(self._settings)
-        for following in (self._reloading.follow(self._signals.reload), self._memory.follow()):
+        for following in (self._folders.follow(self._signals.reload), self._memory.follow()):
             self._following.append(asyncio.create_task(following))
         if self._settings.http_address:  # its protocols, and the page, detect languages by themselves
             self._detection = asyncio.create_task(self._handlers.load_detection())
         async with self._watched():
             await first_of(self._signals.stop, *self._failures)
-            self._reloading.stop()
+            self._folders.stop()
             await self._announce()
 
     @asynccontextmanager
@@ -214,7 +214,7 @@ class _Server:
         self._health.leave()
         self._registry.close()
         self._gate.close()
-        self._reloading.stop()
+        self._folders.stop()
         self._memory.close()
         _log.info("draining", timeout_s=timeout_s)
         idle, force = (asyncio.create_task(wait) for wait in (self._gate.idle(), self._signals.force.wait()))

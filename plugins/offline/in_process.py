@@ -21,8 +21,8 @@ from service.handlers.answer import scored, translated
 from service.options import SCORING, RequestOptions
 from service.registry import capacity
 from service.registry.catalog import Catalog, ServedModel
+from service.registry.folders import check_names
 from service.registry.glossaries import Glossaries
-from service.registry.reload_plan import check_names
 from service.settings import Settings, load
 from service.text.detection import MOST_GUESSES, LanguageDetector, Tongues, agree
 from service.text.pair import Pair

@@ -17,7 +17,7 @@ from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
 from service import plugins, shelf
 from service.registry import capacity, model_cost
-from service.registry.reload_plan import check_names, one_name
+from service.registry.folders import check_names, one_name
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
 from service.shelf import Shelf
 from service.telemetry.metrics import KV_CACHE_FORMULA

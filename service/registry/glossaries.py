@@ -10,7 +10,7 @@ from dragoman import language
 from dragoman.bundle import Manifest
 from dragoman.errors import DataError, UnknownGlossaryError
 from dragoman.glossary import SUFFIXES, GlossaryFile
-from service.registry.bundle_watch import FileIdentity
+from service.registry.file_identity import FileIdentity
 from service.settings import SettingsError
 from service.terms import Index
 

@@ -24,8 +24,6 @@ INNOCENT = {
     # Calibrates: no model of tests is.
     "service/text/quality_counts.py",
     "service/text/quality_estimate.py",
-    # Chooses the device that runs a graph.
-    "service/runtime/cuda.py",
     "tests/made_once.py",
 }
 

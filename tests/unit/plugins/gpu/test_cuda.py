@@ -3,7 +3,7 @@ import ctypes.util
 import onnxruntime
 import pytest
 
-from service.runtime import cuda
+from plugins.gpu import cuda
 
 
 @pytest.mark.skipif("CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="there is CUDA")
@@ -13,12 +13,12 @@ def test_an_onnxruntime_without_cuda_is_named() -> None:
 
 @pytest.mark.skipif(ctypes.util.find_library("cuda") is not None, reason="there is a driver")
 def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "_PROVIDER", "CPUExecutionProvider")
+    monkeypatch.setattr(cuda, "PROVIDER", "CPUExecutionProvider")
     assert cuda.missing() == "libcuda.so.1 is missing: there is no NVIDIA driver here"
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "_PROVIDER", "CPUExecutionProvider")
+    monkeypatch.setattr(cuda, "PROVIDER", "CPUExecutionProvider")
     monkeypatch.setattr(cuda, "_DRIVER", "libc.so.6")
     monkeypatch.setattr(cuda, "_PROVIDER_LIBRARY", "libc.so.6")
     monkeypatch.setattr(cuda, "_CUDNN", "libnone.so.9")

@@ -9,7 +9,7 @@ from typing import Final
 
 import onnxruntime
 
-_PROVIDER: Final = "CUDAExecutionProvider"
+PROVIDER: Final = "CUDAExecutionProvider"
 _PROVIDER_LIBRARY: Final = Path(onnxruntime.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"
 _DRIVER: Final = "libcuda.so.1"
 # Loaded by onnxruntime only when an operator needs it.
@@ -26,8 +26,8 @@ def preload() -> None:
 
 def missing() -> str | None:
     """Say in one line why no session can run on a GPU; None where nothing is known to be missing."""
-    if _PROVIDER not in onnxruntime.get_available_providers():
-        return f"this onnxruntime has no {_PROVIDER}: {_INSTALL}"
+    if PROVIDER not in onnxruntime.get_available_providers():
+        return f"this onnxruntime has no {PROVIDER}: {_INSTALL}"
     preload()
     if library := _absent(_DRIVER):
         return f"{library} is missing: there is no NVIDIA driver here"

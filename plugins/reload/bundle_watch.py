@@ -3,25 +3,9 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from dragoman.bundle import find_bundles
-
-
-class FileIdentity(NamedTuple):
-    """The properties of a file that change whenever it is written or replaced."""
-
-    name: str
-    size_bytes: int
-    modified_ns: int
-    inode: int
-
-    @classmethod
-    def of(cls, file: Path) -> "FileIdentity":
-        """Look at a file; raises OSError where there is none."""
-        status = file.stat()
-        return cls(file.name, status.st_size, status.st_mtime_ns, status.st_ino)
-
+from service.registry.file_identity import FileIdentity
 
 # Of each bundle's folder: all files, not the manifest alone, since a copy may write that one first.
 Snapshot = Mapping[Path, frozenset[FileIdentity]]

@@ -8,8 +8,8 @@ import onnxruntime
 from numpy.typing import DTypeLike, NDArray
 
 from dragoman.bundle import BYTES, COPIED, COPY, Bundle
+from plugins.gpu.sessions import DEVICE_LOCK, open_graph
 from service.runtime.binding import Tensor, bind
-from service.runtime.sessions import DEVICE_LOCK, open_graph
 
 
 class Buffer:

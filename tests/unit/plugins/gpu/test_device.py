@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
+from plugins.gpu.device import DeviceDecoder, DeviceEncoder, DeviceSlots, DeviceStep
+from plugins.gpu.device_memory import Buffer, DeviceMemory
+from plugins.gpu.sessions import DEVICE_LOCK
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
-from service.runtime.device import DeviceDecoder, DeviceEncoder, DeviceSlots, DeviceStep
-from service.runtime.device_memory import Buffer, DeviceMemory
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
-from service.runtime.sessions import DEVICE_LOCK
 from service.runtime.slots import SlotTable
 from service.telemetry.metrics import Metrics
 from tests.synthetic import MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS, Synthetic
@@ -119,7 +119,7 @@ def row_of(buffers: dict[str, Buffer], row: int) -> NDArray[np.generic]:
 def sessions(request: pytest.FixtureRequest) -> Sessions:
     synthetic: Synthetic = request.getfixturevalue(request.param)
     bundle = synthetic.bundle
-    host = EncoderSession(bundle, "cpu"), DecoderSession(bundle, "cpu")
+    host = EncoderSession(bundle), DecoderSession(bundle)
     return Sessions(bundle, *host, DeviceEncoder(bundle, "cpu"), DeviceDecoder(bundle, "cpu"))
 
 

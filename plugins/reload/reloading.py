@@ -1,22 +1,24 @@
-"""The models, and the glossaries, follow the folders they come from: all at the start, what has changed later."""
+"""The models, and the glossaries, follow the folders they come from."""
 
 import asyncio
 import traceback
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import structlog
 
-from dragoman.bundle import Bundle, Manifest, no_bundles
+from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import DrainingError
+from plugins.reload.bundle_watch import Snapshot, changed, look, taken_up
+from plugins.reload.plan import Origin, gone, plan
 from service.aio import first_of
-from service.registry.bundle_watch import Snapshot, changed, look, taken_up
+from service.registry.folders import ModelFolders
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
-from service.registry.loading import FAILED, LOADED, in_one_line
+from service.registry.loading import LOADED, in_one_line
 from service.registry.models import ModelRegistry
-from service.registry.reload_plan import Origin, check_names, gone, plan
 from service.registry.residency import Residency
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -40,57 +42,26 @@ class LoadFailure(NamedTuple):
     why: str
 
 
-class ModelReloader:
+class ModelReloader(ModelFolders):
     """Loads bundles off the event loop and hands them to the registry, one reload at a time."""
 
     def __init__(
         self,
         settings: Settings,
         metrics: Metrics,
+        memory: Residency,
+        glossaries: Glossaries,
         registry: ModelRegistry,
         health: Health,
-        memory: Residency,
-        glossaries: Glossaries | None = None,
     ) -> None:
-        self._settings = settings
-        self._metrics = metrics
+        super().__init__(settings, metrics, memory, glossaries)
         self._registry = registry
         self._health = health
-        self._memory = memory
-        self._glossaries = glossaries or Glossaries()
         self._seen: Snapshot = {}
-        self._found: dict[Path, Bundle] = {}  # those that were verified, and are served or about to be
-        self._broken: dict[Path, LoadFailure] = {}  # those that were not, or could not be loaded
+        self._broken: dict[Path, LoadFailure] = {}  # those that were not verified, or could not be loaded
         self._refused: dict[Path, LoadFailure] = {}  # they, and those that others stand in the way of
         self._origins: dict[str, Path] = {}
         self._kept: set[str] = set()
-        self._stopped = asyncio.Event()
-
-    async def start(self, stop: asyncio.Event) -> None:
-        """Serve every bundle, one after the other; leave early if told to stop.
-
-        Where models are loaded on demand, files are read only of those that are loaded now.
-
-        Raises:
-            BundleError: there is none, or one cannot be served: at a start somebody is watching.
-            SettingsError: there is no folder of glossaries where one is set.
-        """
-        await asyncio.to_thread(self._glossaries.start)
-        roots = self._settings.model_folders
-        self._seen = await asyncio.to_thread(look, *roots)
-        if not self._seen:
-            raise no_bundles(roots[0])
-        for path in self._seen:
-            if stop.is_set():
-                return
-            self._found[path] = await asyncio.to_thread(Bundle.listed if self._memory.on_demand else Bundle.open, path)
-        check_names(self._manifests())
-        todo = plan({}, self._manifests())
-        await asyncio.to_thread(self._memory.check, list(self._found.values()))
-        for path in todo.load:
-            if stop.is_set():
-                return
-            await self._serve(path)
 
     async def follow(self, asked: asyncio.Event) -> None:
         """Reload all when asked to, and, if the settings say so, what changes on disk; until :meth:`stop`."""
@@ -109,9 +80,9 @@ class ModelReloader:
                 _log.error("a reload failed", error=in_one_line(error), at=traceback.format_tb(error.__traceback__)[-1])
             before = now
 
-    def stop(self) -> None:
-        """Begin nothing new; what is being loaded will be stopped with the registry."""
-        self._stopped.set()
+    def _paths(self) -> Collection[Path]:
+        self._seen = look(*self._settings.model_folders)
+        return self._seen
 
     async def _wait(self, asked: asyncio.Event) -> bool:
         """Wait for a reason to look; False once there is to be none."""
@@ -166,11 +137,8 @@ class ModelReloader:
             self._metrics.model_reloads_total.labels(self._found[path].manifest.name, LOADED).inc()
 
     async def _serve(self, path: Path) -> None:
-        bundle = self._found[path]
-        for outcome in (LOADED, FAILED):  # from 0 on: Prometheus sees no increase in a counter that begins with 1
-            self._metrics.model_loads_total.labels(bundle.manifest.name, outcome)
-        await self._memory.serve(bundle)
-        self._origins[bundle.manifest.name] = path
+        await super()._serve(path)
+        self._origins[self._found[path].manifest.name] = path
 
     def _note_refused(self, refused: dict[Path, LoadFailure], paths: set[Path]) -> None:
         """Tell of those that are new, or were tried again."""

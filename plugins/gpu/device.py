@@ -39,13 +39,13 @@ from dragoman.bundle import (
     present_name,
     state_names,
 )
+from plugins.gpu.device_memory import Buffer, Copies, DeviceMemory
+from plugins.gpu.sessions import DEVICE_LOCK, open_graph
 from service.runtime.attention import attention
 from service.runtime.binding import Tensor, bind, encoder_feeds
-from service.runtime.device_memory import Buffer, Copies, DeviceMemory
 from service.runtime.interfaces import Candidates
 from service.runtime.output import SlotOutputs
 from service.runtime.row_state import RowState
-from service.runtime.sessions import DEVICE_LOCK, open_graph
 from service.runtime.slots import KEY_VALUE_TYPES, LOGITS_TYPES
 
 _NO_CAPTURE: Final = -1

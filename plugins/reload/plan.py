@@ -1,12 +1,11 @@
 """The plan of a reload, made of the served models and of the bundles on disk."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from dragoman.bundle import Manifest
-from dragoman.errors import BundleError
+from service.registry.folders import by_name, one_name
 
 
 class Origin(NamedTuple):
@@ -39,7 +38,7 @@ def plan(served: Mapping[str, Origin], found: Mapping[Path, Manifest]) -> Plan:
     """
     refuse: dict[Path, str] = {}
     origins = {}
-    for name, paths in _by_name(found).items():
+    for name, paths in by_name(found).items():
         own = served.get(name)
         chosen = own.path if own is not None and own.path in paths else paths[0] if len(paths) == 1 else None
         if chosen is not None:
@@ -47,21 +46,6 @@ def plan(served: Mapping[str, Origin], found: Mapping[Path, Manifest]) -> Plan:
         refuse |= {path: one_name(name, paths) for path in paths if path != chosen}
     load = [path for name, path in origins.items() if name not in served or served[name].manifest != found[path]]
     return Plan(refuse, load, origins)
-
-
-def check_names(found: Mapping[Path, Manifest]) -> None:
-    """Raise BundleError where several bundles have one name."""
-    for name, paths in _by_name(found).items():
-        if len(paths) > 1:
-            raise BundleError(one_name(name, paths))
-
-
-def one_name(name: str, paths: Sequence[Path]) -> str:
-    """Say which bundles have one name, and what to do."""
-    return (
-        f"{len(paths)} bundles are called {name!r}: {', '.join(map(str, paths))}; "
-        "export one of them with another --name, or give the folder of one with --models"
-    )
 
 
 def gone(served: Mapping[str, Origin], found: Mapping[Path, Manifest], refused: Collection[Path]) -> set[str]:
@@ -76,10 +60,3 @@ def gone(served: Mapping[str, Origin], found: Mapping[Path, Manifest], refused: 
     """
     names = {manifest.name for manifest in found.values()}
     return {name for name, origin in served.items() if name not in names and origin.path not in refused}
-
-
-def _by_name(found: Mapping[Path, Manifest]) -> dict[str, list[Path]]:
-    paths = defaultdict(list)
-    for path in sorted(found):
-        paths[found[path].name].append(path)
-    return paths

@@ -9,9 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from dragoman.bundle import MANIFEST, Bundle
-from dragoman.errors import BundleError
 from service.registry import allocator
-from service.registry.reload_plan import one_name
+from service.registry.folders import one_name
 from tests.unit.service.played_engine import until
 from tests.unit.service.registry.followed_models import PATIENCE_S, FollowedModels
 
@@ -20,41 +19,6 @@ from tests.unit.service.registry.followed_models import PATIENCE_S, FollowedMode
 async def models(tmp_path: Path, manifest, tokenizer) -> FollowedModels:
     (tmp_path / "models").mkdir()
     return FollowedModels(tmp_path / "models", manifest, tokenizer)
-
-
-async def test_all_bundles_are_served_at_the_start(models: FollowedModels) -> None:
-    models.write("a", "en-de")
-    models.write("b/bundle", "de-en", "2")
-    await models.start()
-    assert models.versions() == {"en-de": "1", "de-en": "2"}
-    assert models.errors == 0
-
-
-async def test_at_the_start_one_bad_bundle_is_fatal(models: FollowedModels) -> None:
-    models.write("a", "en-de")
-    (models.write("b", "de-en") / "decoder.onnx").write_text("corrupt")
-    with pytest.raises(BundleError, match=r"decoder\.onnx: sha256 is"):
-        await models.start()
-    assert models.loads == []
-
-
-async def test_at_the_start_two_bundles_of_a_name_are_fatal(models: FollowedModels) -> None:
-    models.write("a")
-    models.write("b")
-    with pytest.raises(BundleError, match="2 bundles are called 'en-de'"):
-        await models.start()
-
-
-async def test_at_the_start_an_empty_folder_is_fatal(models: FollowedModels) -> None:
-    with pytest.raises(BundleError, match="there is no bundle"):
-        await models.start()
-
-
-async def test_a_start_that_is_told_to_stop_loads_nothing_more(models: FollowedModels) -> None:
-    models.write("a")
-    models.stop.set()
-    await models.reloading.start(models.stop)
-    assert models.loads == []
 
 
 async def test_new_changed_and_removed_bundles_are_taken_up(models: FollowedModels) -> None:
@@ -212,7 +176,7 @@ async def test_the_folder_is_watched_if_so_set(tmp_path: Path, manifest, tokeniz
     models = FollowedModels(tmp_path / "models", manifest, tokenizer, watch_models_s=0.001)
     models.write("a")
     await models.start()
-    following = asyncio.create_task(models.reloading.follow(models.asked))
+    following = asyncio.create_task(models.folders.follow(models.asked))
     with capture_logs() as log:
         path = models.write("b", "de-en")
         await until(lambda: models.registry.names == ["en-de", "de-en"])
@@ -220,7 +184,7 @@ async def test_the_folder_is_watched_if_so_set(tmp_path: Path, manifest, tokeniz
         await until(lambda: models.errors == 1)
         shutil.rmtree(path)
         await until(lambda: models.registry.names == ["en-de"])
-    models.reloading.stop()
+    models.folders.stop()
     await asyncio.wait_for(following, PATIENCE_S)
     # However often it looked, it told of each bundle once; one that it saw half written it may have refused, too.
     assert [entry["model"] for entry in log if entry["event"] == "a bundle was refused"][-1] == "de-en"
@@ -233,7 +197,7 @@ async def test_of_a_bundle_that_stays_refused_is_told_once_while_others_are_take
     models = FollowedModels(tmp_path / "models", manifest, tokenizer, watch_models_s=0.001)
     models.write("a")
     await models.start()
-    following = asyncio.create_task(models.reloading.follow(models.asked))
+    following = asyncio.create_task(models.folders.follow(models.asked))
     with capture_logs() as log:
         models.write_at_once("b", "de-en", encoder="corrupt")
         await until(lambda: models.errors == 1)
@@ -242,7 +206,7 @@ async def test_of_a_bundle_that_stays_refused_is_told_once_while_others_are_take
             await until(lambda number=number: len(models.registry.names) == number)
         models.write_at_once("c", "es-de", encoder="corrupt")
         await until(lambda: models.errors == 2)
-    models.reloading.stop()
+    models.folders.stop()
     await asyncio.wait_for(following, PATIENCE_S)
     assert [entry["model"] for entry in log if entry["event"] == "a bundle was refused"] == ["de-en", "es-de"]
     assert (models.count("de-en", "refused"), models.count("es-de", "refused")) == (1, 1)
@@ -252,17 +216,17 @@ async def test_a_reload_that_fails_is_not_the_last(models: FollowedModels, monke
     models.write("a")
     await models.start()
     models.write("a", version="2")
-    following = asyncio.create_task(models.reloading.follow(models.asked))
+    following = asyncio.create_task(models.folders.follow(models.asked))
     with capture_logs() as log:
         with monkeypatch.context() as patch:
-            patch.setattr("service.registry.reloading.plan", lambda *_: 1 / 0)
+            patch.setattr("plugins.reload.reloading.plan", lambda *_: 1 / 0)
             models.asked.set()
             await until(lambda: bool(log))
         [line] = log
         assert (line["event"], line["error"]) == ("a reload failed", "ZeroDivisionError: division by zero")
         models.asked.set()
         await until(lambda: models.versions() == {"en-de": "2"})
-    models.reloading.stop()
+    models.folders.stop()
     await asyncio.wait_for(following, PATIENCE_S)
 
 
@@ -276,11 +240,11 @@ async def test_a_server_that_stops_looks_at_no_further_bundle(models: FollowedMo
 
     def open_and_stop(path: Path) -> Bundle:
         opened.append(path)
-        models.reloading.stop()
+        models.folders.stop()
         return open_bundle(path)
 
     monkeypatch.setattr(Bundle, "open", open_and_stop)
     models.asked.set()
-    await asyncio.wait_for(models.reloading.follow(models.asked), PATIENCE_S)
+    await asyncio.wait_for(models.folders.follow(models.asked), PATIENCE_S)
     assert len(opened) == 1
     assert models.loads == ["en-de 1"]

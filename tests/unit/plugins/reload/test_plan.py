@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from dragoman.bundle import AlignmentHeads, Manifest, Provenance
 from dragoman.errors import BundleError
 from dragoman.language_marks import Languages
-from service.registry.reload_plan import Origin, check_names, gone, one_name, plan
+from plugins.reload.plan import Origin, gone, plan
+from service.registry.folders import check_names, one_name
 
 A, B, C = (Path("models") / name for name in "abc")
 

@@ -1,12 +1,17 @@
 """The features beside the core, which installed distributions name by entry points."""
 
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Final
+
+from dragoman.errors import InvalidRequestError
 
 # A function that opens the graphs of a bundle on another device than the CPU.
 DEVICES: Final = "dragoman.devices"
 # A function that makes a `service.registry.folders.ModelFolders`.
 FOLDERS: Final = "dragoman.folders"
+# A function from the weights in a manifest to a `service.text.text_quality.Estimator`.
+QUALITY: Final = "dragoman.quality"
 # Functions from a `service.port.PortParts` to a `service.port.Port`.
 PORTS: Final = "dragoman.ports"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
@@ -31,3 +36,19 @@ def load(group: str) -> list[Any]:
 def first(group: str) -> Any:
     """Load what the first entry point of a group names; None where there is none."""
     return next(iter(load(group)), None)
+
+
+@cache  # a call asks for it, and a look takes milliseconds
+def needed(group: str, without: str) -> Any:
+    """Load what a request needs.
+
+    Args:
+        without: what a server does not do that lacks it, as in "reads no HTML".
+
+    Raises:
+        InvalidRequestError: it is not there.
+    """
+    found = first(group)
+    if found is None:
+        raise InvalidRequestError(f"this server {without}: it has no plugin of {group}")
+    return found

@@ -1,10 +1,8 @@
 """HTML and XML, which a plugin reads: what is to stay as it is, and the texts between the tags."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from typing import Protocol, TypeAlias
 
-from dragoman.errors import InvalidRequestError
 from service import plugins
 from service.options import XmlTags
 from service.text.piece import Piece
@@ -33,9 +31,7 @@ def parse(text: str, tags: XmlTags | None) -> Sequence[str | Block]:
     Raises:
         InvalidRequestError: no plugin can do that.
     """
-    read = _reader()
-    if read is None:
-        raise InvalidRequestError(f"this server reads no HTML and XML: it has no plugin of {plugins.MARKUP}")
+    read: Callable[[str, XmlTags | None], Blocks] = plugins.needed(plugins.MARKUP, "reads no HTML and XML")
     return list(read(text, tags))
 
 
@@ -46,10 +42,3 @@ def protect(blocks: Blocks, split: Callable[[str], Iterable[Piece]]) -> Iterator
             yield Piece(block)
         else:
             yield from block.protect(split(block.text))
-
-
-@cache
-def _reader() -> Callable[[str, XmlTags | None], Blocks] | None:
-    """Find the plugin, once: that takes milliseconds."""
-    read: Callable[[str, XmlTags | None], Blocks] | None = plugins.first(plugins.MARKUP)
-    return read

@@ -1,13 +1,14 @@
 """The translator of one model: it makes a document of segments of a text, and a text of their translations."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Final, NamedTuple, Protocol
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
+from service import plugins
 from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
@@ -19,12 +20,10 @@ from service.text.document import Document
 from service.text.pair import Pair, scored_part
 from service.text.part import Part
 from service.text.piece import Piece, Tags
-from service.text.quality_counts import without
-from service.text.quality_estimate import QualityEstimator
 from service.text.result import TextResult
 from service.text.segment_encoder import SegmentEncoder
 from service.text.term_plan import TermPlan, TermPlanner
-from service.text.text_quality import TextQuality
+from service.text.text_quality import Estimator, TextQuality, without
 
 OnProgress = Callable[[Segment], None]
 
@@ -76,7 +75,6 @@ class Translator:
         self._manifest = manifest
         self._tokenizer = tokenizer
         self._limits = limits
-        self._estimator = QualityEstimator(manifest.quality)
         self._frame = lru_cache(_FRAMES)(partial(Frame.of, manifest.languages, manifest))
 
     def open(
@@ -235,6 +233,11 @@ class Translator:
                 there = text if plan is None else plan.without_model
                 yield Part(kept + (there if tags is None else tags.restore(there, None)), split=inside)
             start += len(text)
+
+    @cached_property
+    def _estimator(self) -> Estimator:
+        estimator: Estimator = plugins.needed(plugins.QUALITY, "estimates no quality")(self._manifest.quality)
+        return estimator
 
     def _quality(self, source_language: str, options: RequestOptions) -> TextQuality:
         target_language = options.target_language or self._manifest.languages.target("") or ""

@@ -6,13 +6,13 @@ import pytest
 from dragoman.bundle import Manifest
 from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
+from plugins.quality.counts import count
+from plugins.quality.estimate import COUNTED_ALONE, QualityEstimator
 from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions
 from service.terms import Index, Terms
-from service.text.quality_counts import count, without
-from service.text.quality_estimate import COUNTED_ALONE, QualityEstimator
 from service.text.result import TextResult
-from service.text.text_quality import TextQuality
+from service.text.text_quality import TextQuality, without
 from service.text.translator import Translator
 
 ASKING = RequestOptions(quality_estimate=True)

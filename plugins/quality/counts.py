@@ -8,13 +8,14 @@ that are written as words, names where nouns have capitals or the script is anot
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import log
 from typing import Final, NamedTuple
 
 from dragoman.scripts import UNSPACED
 from service import placeholders
+from service.text.text_quality import without
 
 # How words for 0 to 12 begin, whole numbers and ordinals: a translation may have them for digits.
 _SMALL_NUMBERS: Final[Mapping[str, Sequence[Sequence[str]]]] = {
@@ -124,15 +125,6 @@ def count(
         unfinished=float(unfinished),
         unknown_pieces=min(_MOST, unknown_pieces),
     )
-
-
-def without(text: str, spans: Iterable[tuple[int, int]], between: str = "") -> str:
-    """Give a text with something else, or nothing, for the characters [start, stop) of spans in their order."""
-    pieces, done = [], 0
-    for start, stop in spans:
-        pieces.append(text[done:start])
-        done = max(done, stop)
-    return between.join([*pieces, text[done:]])
 
 
 def _apart(text: str) -> tuple[list[str], str]:

@@ -4,7 +4,8 @@ from math import exp
 from typing import Final
 
 from dragoman.quality import QualityWeights
-from service.text.quality_counts import Counted
+from plugins.quality.counts import Counted, count
+from service.text.text_quality import rounded
 
 # Of a model that was not calibrated: what can be counted, by rule of thumb. Where nothing is wrong, it is 0.82.
 COUNTED_ALONE: Final = QualityWeights(
@@ -21,7 +22,6 @@ COUNTED_ALONE: Final = QualityWeights(
     unfinished=-3.0,
     unknown_pieces=-1.0,
 )
-_DIGITS: Final = 4  # that an estimate has
 _MOST_LOG_ODDS: Final = 30.0  # beyond which no digit changes, and `exp` has room
 
 
@@ -44,6 +44,20 @@ class QualityEstimator:
         self._of_log_probability = weights.mean_log_probability
         self._of_counted = [getattr(weights, name) for name in Counted._fields]
 
+    def judge(
+        self,
+        source: str,
+        translation: str,
+        languages: tuple[str, str],
+        *,
+        unfinished: bool,
+        unknown_pieces: int,
+        mean_log_probability: float,
+    ) -> float:
+        """As `service.text.text_quality.Estimator` has it."""
+        counted = count(source, translation, *languages, unfinished=unfinished, unknown_pieces=unknown_pieces)
+        return self.estimate(counted, mean_log_probability)
+
     def estimate(self, counted: Counted, mean_log_probability: float) -> float:
         """Estimate how probable it is that a reader accepts a translation, 0 to 1.
 
@@ -54,8 +68,3 @@ class QualityEstimator:
         log_odds = self._bias + self._of_log_probability * mean_log_probability
         log_odds += sum(weight * value for weight, value in zip(self._of_counted, counted, strict=True))
         return rounded(1 / (1 + exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, log_odds)))))
-
-
-def rounded(estimate: float) -> float:
-    """Round an estimate to the digits that all of them have."""
-    return round(estimate, _DIGITS)

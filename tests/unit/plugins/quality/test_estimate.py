@@ -3,8 +3,8 @@
 import pytest
 
 from dragoman.quality import QualityWeights
-from service.text.quality_counts import Counted, count
-from service.text.quality_estimate import COUNTED_ALONE, QualityEstimator
+from plugins.quality.counts import Counted, count
+from plugins.quality.estimate import COUNTED_ALONE, QualityEstimator
 
 NOTHING = Counted(*[0] * len(Counted._fields))
 

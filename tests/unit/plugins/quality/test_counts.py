@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.text.quality_counts import Counted, count
+from plugins.quality.counts import Counted, count
 
 
 def lost(field: str, source: str, translation: str, languages: str = "en de") -> float:

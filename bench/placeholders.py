@@ -19,9 +19,10 @@ from bench.frame import ArgumentError, Figures
 from bench.load.texts import read_pairs
 from dragoman.bundle import Bundle
 from dragoman.glossary import GlossaryEntry
+from plugins.terms.finding import Index, missing
+from plugins.terms.terms import Terms
 from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
-from service.terms import Index, Terms, missing
 from service.text.translator import Translator
 
 _NAMES: Final = ("Zentrix", "Quillbox", "NovaTech 3000", "acme-tools", "MySQL", "iPhone", "Łukasz", "C++")

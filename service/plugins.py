@@ -24,6 +24,8 @@ MODELS: Final = "dragoman.models"
 RESIDENCY: Final = "dragoman.residency"
 # A function that serves by several processes, from the settings to the exit code.
 SUPERVISORS: Final = "dragoman.supervisors"
+# The class `plugins.terms.terms.Terms`, or one like it; see `service.terms`.
+TERMS: Final = "dragoman.terms"
 # A function from the URL of a collector to a `service.telemetry.access_log.Tracer`.
 TRACERS: Final = "dragoman.tracers"
 

@@ -14,7 +14,7 @@ from math import log
 from typing import Final, NamedTuple
 
 from dragoman.scripts import UNSPACED
-from service import placeholders
+from plugins.terms import placeholders
 from service.text.text_quality import without
 
 # How words for 0 to 12 begin, whole numbers and ordinals: a translation may have them for digits.

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from dragoman.tokenizer import Tokenizer
 from service.decode import Attention
+from service.rewriting import Rewriting
 from service.text.alignment import Alignment, Side
-from service.text.rewriting import Rewriting
 
 
 class Attended(NamedTuple):

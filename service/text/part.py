@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from service.segment import Segment
+from service.terms import TermPlan
 from service.text.attended import SegmentText
 from service.text.piece import Tags
-from service.text.term_plan import TermPlan
 
 
 class Part(NamedTuple):

@@ -13,7 +13,7 @@ from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.terms import Terms
+from service.terms import TermPlan, TermPlanner, Terms
 from service.text import markup, segmentation
 from service.text.attended import SegmentText
 from service.text.document import Document
@@ -22,7 +22,6 @@ from service.text.part import Part
 from service.text.piece import Piece, Tags
 from service.text.result import TextResult
 from service.text.segment_encoder import SegmentEncoder
-from service.text.term_plan import TermPlan, TermPlanner
 from service.text.text_quality import Estimator, TextQuality, without
 
 OnProgress = Callable[[Segment], None]
@@ -216,7 +215,7 @@ class Translator:
         for kept, text, inside, tags in pieces:
             start += len(kept)
             plan = None if planner is None else planner.plan(text, () if tags is None else tags.contents)
-            read = text if plan is None else plan.read
+            read = text if plan is None else plan.reading.text
             if text and not (plan and plan.is_all) and (ids := encoder.ids(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
@@ -245,7 +244,7 @@ class Translator:
 
     def _planner(self, terms: Terms, prefix_ids: tuple[int, ...]) -> TermPlanner:
         prefix = self._tokenizer.decode(prefix_ids)
-        return TermPlanner(terms, self._manifest.stand_ins, self._tokenizer, prefix, forces=self._slots > 1)
+        return terms.planner(self._manifest.stand_ins, self._tokenizer, prefix, forces=self._slots > 1)
 
     def _decode(
         self,
@@ -258,7 +257,7 @@ class Translator:
         plan: TermPlan | None,
     ) -> Decode:
         source_ids = frame.around(ids)
-        constraints = plan and plan.constraints
+        constraints = None if plan is None else plan.constraints
         given = len(prefix_ids)
         if constraints is not None:
             given += constraints.tokens
@@ -294,7 +293,7 @@ def _judged(text: str, plan: TermPlan | None, tags: Tags | None) -> str:
     """Give what of a segment's text shows in its translation what was lost: not what is kept or replaced anyway."""
     spans = [] if tags is None else [*tags.contents]
     if plan is not None:
-        spans += [(match.start, match.stop) for match in plan.matches if not match.kept]
+        spans += plan.replaced
     return without(text, sorted(spans))
 
 

@@ -8,9 +8,10 @@ from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
 from plugins.quality.counts import count
 from plugins.quality.estimate import COUNTED_ALONE, QualityEstimator
+from plugins.terms.finding import Index
+from plugins.terms.terms import Terms
 from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions
-from service.terms import Index, Terms
 from service.text.result import TextResult
 from service.text.text_quality import TextQuality, without
 from service.text.translator import Translator

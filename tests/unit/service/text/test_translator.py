@@ -10,11 +10,12 @@ from dragoman.errors import InternalError, InvalidRequestError
 from dragoman.glossary import GlossaryEntry
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.tokenizer import Tokenizer
+from plugins.terms.finding import Index, missing
+from plugins.terms.terms import Terms
 from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions, Sampling, XmlTags
 from service.segment import Segment
 from service.settings import Settings
-from service.terms import Index, Terms, missing
 from service.text.translator import Limits, Translator
 from tests.unit.service.played_segments import end, fail
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.glossary import GlossaryEntry
-from service.terms import Index, Match, Terms, missing, occurrences
+from plugins.terms.finding import Index, Match, missing, occurrences
+from plugins.terms.terms import Terms
 
 # Words that share letters, signs and scripts without blanks, so that they often stand beside and inside each other.
 PIECES = st.sampled_from(

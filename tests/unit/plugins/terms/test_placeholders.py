@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service import placeholders
+from plugins.terms import placeholders
 
 
 def found(text: str) -> list[str]:

@@ -10,15 +10,16 @@ all terms, so nothing is missing that is not named.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
 from dragoman.tokenizer import Tokenizer
+from plugins.terms.finding import Match, TermFinder, missing, occurrences
 from service.constraints import Constraints, Term
-from service.terms import Match, Terms, missing, occurrences
-from service.text.rewriting import Edit, Rewriting, Span
+from service.rewriting import Edit, Rewriting, Span
+from service.terms import Aligned
 
 # More terms make a search slower and its translations worse; further ones are written where the aligned words stand.
 MOST_FORCED: Final = 4
@@ -39,9 +40,6 @@ def _names(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _ENDS: Final = " .!?…。！？"  # a sentence ends with
-
-# Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
-Aligned = Callable[[int, int], Span | None]
 
 
 class Restored(NamedTuple):
@@ -78,9 +76,9 @@ class TermPlan(NamedTuple):
     prefix: str = ""
 
     @property
-    def read(self) -> str:
-        """The text that the model reads."""
-        return self.reading.text
+    def replaced(self) -> Sequence[Span]:
+        """Where those stand that do not stay as they are."""
+        return [(match.start, match.stop) for match in self.matches if not match.kept]
 
     @property
     def is_all(self) -> bool:
@@ -101,7 +99,7 @@ class TermPlan(NamedTuple):
         """Put what was kept into a translation, and terms that it lacks.
 
         Args:
-            aligned: see :data:`Aligned`; None: the model did not tell.
+            aligned: None: the model did not tell.
         """
         edits = list(self._put_back(translation, aligned))
         rewriting = Rewriting(translation, edits)
@@ -250,7 +248,7 @@ class TermPlanner:
     """Plans the segments of a text; remembers the last one, since each is asked about twice."""
 
     def __init__(
-        self, terms: Terms, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool = True
+        self, terms: TermFinder, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool = True
     ) -> None:
         """Make a planner.
 

@@ -3,7 +3,7 @@
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.text.rewriting import Edit, Rewriting
+from service.rewriting import Edit, Rewriting
 
 # Parts of a text: some stay, some are written anew.
 PARTS = st.lists(st.tuples(st.text("abc ", min_size=1, max_size=4), st.none() | st.text("xyz", max_size=5)))

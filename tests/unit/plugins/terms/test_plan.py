@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.glossary import GlossaryEntry
-from service.terms import Index, Terms, missing
-from service.text.term_plan import MOST_FORCED, TermPlan, TermPlanner
+from plugins.terms.finding import Index, missing
+from plugins.terms.plan import MOST_FORCED, TermPlan, TermPlanner
+from plugins.terms.terms import Terms
 
 STAND_INS = ("tom", "bahnhof", "station")
 
@@ -37,13 +38,13 @@ def test_a_text_without_terms_has_no_plan(tokenizer) -> None:
 
 def test_forms_of_terms_are_forced_as_often_as_they_occur(tokenizer) -> None:
     plan = planned(tokenizer, "good, good", GlossaryEntry("good", ("guten", "schön")))
-    assert plan.read == "good, good"
+    assert plan.reading.text == "good, good"
     assert forced(tokenizer, plan) == [["guten", "schön"]] * 2
 
 
 def test_what_is_kept_is_read_as_stand_ins_that_are_not_in_the_text(tokenizer) -> None:
     plan = planned(tokenizer, "ab tom ab cd", GlossaryEntry("ab"), GlossaryEntry("cd"))
-    assert plan.read == "bahnhof tom bahnhof station"
+    assert plan.reading.text == "bahnhof tom bahnhof station"
     assert forced(tokenizer, plan) == [["bahnhof"], ["bahnhof"], ["station"]]
     restored = plan.restore("station, bahnhof tom bahnhofs", None)
     assert restored.text == "cd, ab tom abs ab"
@@ -135,7 +136,7 @@ def test_what_the_model_wrote_too_often_without_a_stand_in_is_taken_out(
 ) -> None:
     plan = planned(tokenizer, "{a} {b} {c} {d} good", placeholders=True)
     assert plan.stand_ins == (*STAND_INS, "")
-    restored = plan.restore(translation, lambda start, _: place if start == plan.read.index("{d}") else None)
+    restored = plan.restore(translation, lambda start, _: place if start == plan.reading.text.index("{d}") else None)
     assert restored[:2] == (expected, ())
     assert restored.rewriting.text == expected
 

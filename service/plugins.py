@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from dragoman.errors import InvalidRequestError
 
+# A function that makes a `service.text.detection.Detector`.
+DETECTION: Final = "dragoman.detection"
 # A function that opens the graphs of a bundle on another device than the CPU.
 DEVICES: Final = "dragoman.devices"
 # A function that makes a `service.registry.folders.ModelFolders`.

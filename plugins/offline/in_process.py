@@ -24,7 +24,7 @@ from service.registry.catalog import Catalog, ServedModel
 from service.registry.folders import check_names
 from service.registry.glossaries import Glossaries
 from service.settings import Settings, load
-from service.text.detection import MOST_GUESSES, LanguageDetector, Tongues, agree
+from service.text.detection import MOST_GUESSES, Tongues, agree, new_detector
 from service.text.pair import Pair
 from service.text.translator import Limits, Translator
 from service.wire import HTML
@@ -137,7 +137,7 @@ def _detecting_translator(
     if not sources:
         choose(own, model, "", target)  # it says what there is
     tongues = Tongues.of(sources, _languages(own))
-    detector = LanguageDetector()
+    detector = new_detector()
     translator_of = cache(lambda code: _translator(bundles, model=model, source=code, target=target, **options))
 
     def translate(texts: list[str]) -> list[Translation]:
@@ -166,7 +166,7 @@ def detector(models: Models, *, html: bool) -> Callable[[list[str]], list[list[D
     """
     own = [manifest for _, manifest in manifests(models)]
     tongues = Tongues.of(sorted({code for each in own for code in each.source_languages}), _languages(own))
-    detector = LanguageDetector()
+    detector = new_detector()
 
     def detect(texts: list[str]) -> list[list[DetectedLanguage]]:
         rankings = [detector.rank(text, tongues, html=html) for text in texts]

@@ -25,7 +25,7 @@ from service.security.binding import bound
 from service.settings import Settings
 from service.telemetry import logs
 from service.telemetry.hint import suggest
-from service.text.detection import LanguageDetector
+from service.text.detection import new_detector
 from service.worker import Worker
 
 _Work = Callable[[], int]
@@ -69,7 +69,7 @@ class _Supervisor:
         self._opened = OpenedGraphs(settings)
         plugins.load(plugins.PORTS)  # all share what they import
         if settings.http_address:  # whose protocols detect languages: 80 MB that all share
-            LanguageDetector().load()
+            new_detector().load()
         # Of documents in memory, each server would know its own alone.
         self._documents = "" if settings.documents or not settings.http_address else tempfile.mkdtemp()
         self._settings = settings.model_copy(update=addresses | {"documents": settings.documents or self._documents})

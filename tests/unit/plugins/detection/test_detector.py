@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.text.detection import COMMON, LOOKED_AT, Guess, LanguageDetector, Tongues, agree, most_frequent
+from plugins.detection.detector import LanguageDetector
+from service.text.detection import COMMON, LOOKED_AT, Guess, Tongues, agree, most_frequent
 
 SENTENCES = {
     "en": "The train leaves the station at eight o'clock.",

@@ -86,7 +86,7 @@ class Terms(Protocol):
 
 def index(entries: Iterable[GlossaryEntry]) -> Any:
     """Sort the entries of one glossary for :func:`terms_of`; raises InvalidRequestError where no plugin does that."""
-    return _plugin().index(entries)
+    return plugin().index(entries)
 
 
 def terms_of(indexes: Sequence[Any], *, protects_placeholders: bool = False) -> Terms:
@@ -99,9 +99,14 @@ def terms_of(indexes: Sequence[Any], *, protects_placeholders: bool = False) -> 
     Raises:
         InvalidRequestError: no plugin does that.
     """
-    terms: Terms = _plugin()(indexes, protects_placeholders=protects_placeholders)
+    terms: Terms = plugin()(indexes, protects_placeholders=protects_placeholders)
     return terms
 
 
-def _plugin() -> Any:
+def plugin() -> Any:
+    """Find what does all of this: a class of :class:`Terms`, with `index`, and the `beam` of a decode with constraints.
+
+    Raises:
+        InvalidRequestError: there is none.
+    """
     return plugins.needed(plugins.TERMS, "has no glossaries, and protects no placeholders")

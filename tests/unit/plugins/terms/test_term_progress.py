@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.terms.term_progress import Progress, Terms
 from service.constraints import Constraints, Term
-from service.engine.term_progress import Progress, Terms
 from tests import terms as terms_of
 
 TOKENS = 9  # the first of them is the end

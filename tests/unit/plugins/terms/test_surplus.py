@@ -2,8 +2,8 @@
 
 import pytest
 
+from plugins.terms.surplus import Surplus
 from service.constraints import Constraints
-from service.engine.surplus import Surplus
 
 # A word begins with 1 to 5, and goes on with the others.
 CONSTRAINTS = Constraints((((9,),),), frozenset({1, 2, 3, 4, 5}), at_most=(((1,), 1), ((2, 6), 2), ((3,), 0)))

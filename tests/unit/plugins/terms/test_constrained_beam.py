@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.terms.constrained_beam import ConstrainedBeam
 from service.constraints import Constraints, Form, Term
 from service.decode import FinishReason
 from service.engine.beam import Beam, Best
-from service.engine.constrained_beam import ConstrainedBeam
+from tests.unit.plugins.terms.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
 from tests.unit.service.engine.test_beam import EOS, best_of, log_probabilities
-from tests.unit.service.engine.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
 
 seeds = st.integers(0, 10_000)
 

@@ -18,6 +18,8 @@ QUALITY: Final = "dragoman.quality"
 PORTS: Final = "dragoman.ports"
 # Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
 SERVICES: Final = "dragoman.services"
+# Functions from a port of gRPC, settings, metrics and a grace period to a context in which its connections are guarded.
+GUARDS: Final = "dragoman.guards"
 # A function that reads HTML and XML, as `service.text.markup` has it.
 MARKUP: Final = "dragoman.markup"
 # A function from the settings to a `service.shelf.Shelf`.

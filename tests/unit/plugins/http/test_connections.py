@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from dragoman.address import Address
 from plugins.http.connections import Connections
 from plugins.http.forwarded import TrustedProxies
-from service.security import own_sockets
+from plugins.sockets import own_sockets
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 from tests.unit.service.played_engine import until

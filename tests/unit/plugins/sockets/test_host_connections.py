@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from service.security.host_connections import HostConnections
+from plugins.sockets.host_connections import HostConnections
 from service.telemetry.metrics import Metrics
 
 LIMIT = 3

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from service.security import own_sockets
+from plugins.sockets import own_sockets
 from service.security.hosts import host_of
 from service.telemetry.metrics import Metrics
 

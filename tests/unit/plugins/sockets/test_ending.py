@@ -9,8 +9,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from service.rpc.ending import end_connections
-from service.security import own_sockets
+from plugins.sockets import own_sockets
+from plugins.sockets.ending import end_connections
 from tests.grpc_server import grpc_server
 from tests.unit.service.played_engine import until
 

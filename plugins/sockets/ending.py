@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import Any, Final
 
-from service.security import own_sockets
+from plugins.sockets import own_sockets
 
 _CALL: Final = "_schedule_rpc_coro"  # of grpcio; goes on until the answer is sent
 _LOOK_PERIOD_S: Final = 0.01

@@ -14,6 +14,7 @@ from dragoman.commands.model_source import choose, detects
 from dragoman.errors import DataError
 from dragoman.language import translates
 from dragoman.options import config_of
+from plugins.offline.texts import score_offline, translate_offline
 from service import shelf
 from service.calls.spread import spread
 from service.handlers import validation
@@ -117,7 +118,7 @@ def _translator(
     engine = _engine(bundle, settings)
 
     def translate(texts: list[str]) -> list[Translation]:
-        results = translator.translate_offline(engine, texts, route.options)
+        results = translate_offline(translator, engine, texts, route.options)
         return [translation_of(translated(result, route)) for result in results]
 
     return translate
@@ -197,7 +198,7 @@ def scorer(
     options = RequestOptions(decoding=SCORING, source_language=source, target_language=target)
 
     def score(pairs: Sequence[tuple[str, str]]) -> list[Score]:
-        results = translator.score_offline(engine, [Pair(*pair) for pair in pairs], options)
+        results = score_offline(translator, engine, [Pair(*pair) for pair in pairs], options)
         return [score_of(scored(result, manifest.name)) for result in results]
 
     return score

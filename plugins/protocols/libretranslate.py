@@ -17,11 +17,11 @@ from dragoman.v1 import translation_pb2 as pb
 from plugins.http import errors
 from plugins.http.calls import while_client_stays
 from plugins.http.json_messages import named
+from plugins.language_names import name_of
 from plugins.protocols import form
 from plugins.protocols.parameter_calls import ParameterCalls, answered, quality_of
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
-from service.language_names import name_of
 from service.options import MAX_BEAM_SIZE
 from service.registry.catalog import Catalog
 

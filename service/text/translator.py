@@ -1,8 +1,8 @@
 """The translator of one model: it makes a document of segments of a text, and a text of their translations."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache, partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
 from dragoman.errors import FieldViolation, InvalidRequestError
@@ -20,18 +20,10 @@ from service.text.document import Document
 from service.text.pair import Pair, scored_part
 from service.text.part import Part
 from service.text.piece import Piece, Tags
-from service.text.result import TextResult
 from service.text.segment_encoder import SegmentEncoder
 from service.text.text_quality import Estimator, TextQuality, without
 
 OnProgress = Callable[[Segment], None]
-
-
-class Decodes(Protocol):
-    """An offline engine of the same bundle."""
-
-    def decode(self, decodes: list[Decode]) -> None:
-        """Decode until all segments are finished."""
 
 
 class Limits(NamedTuple):
@@ -163,39 +155,6 @@ class Translator:
         # A translation has no blanks at its ends.
         return self._tokenizer.decode(self.prefix_ids(target_prefix)) == target_prefix == target_prefix.strip()
 
-    def translate_offline(
-        self, engine: Decodes, texts: Iterable[str], options: RequestOptions = _DEFAULT_OPTIONS
-    ) -> list[TextResult]:
-        """Translate texts in this thread, all of them together.
-
-        Raises:
-            DragomanError: a segment could not be decoded.
-        """
-        return decode_offline(engine, [self.prepare(text, options) for text in texts])
-
-    def score_offline(
-        self, engine: Decodes, pairs: Iterable[Pair], options: RequestOptions
-    ) -> list[TextResult | InvalidRequestError]:
-        """Score pairs in this thread, all of them together.
-
-        Returns:
-            The result of each, or why it cannot be scored.
-
-        Raises:
-            DragomanError: a segment could not be decoded.
-        """
-        outcomes: list[Document | InvalidRequestError] = []
-        for pair in pairs:
-            document = self.open_pair(pair, options)
-            try:
-                document.read_all()
-            except InvalidRequestError as error:
-                outcomes.append(error)
-            else:
-                outcomes.append(document)
-        results = iter(decode_offline(engine, [outcome for outcome in outcomes if isinstance(outcome, Document)]))
-        return [next(results) if isinstance(outcome, Document) else outcome for outcome in outcomes]
-
     def _parts(
         self,
         pieces: Iterable[Piece],
@@ -274,19 +233,6 @@ class Translator:
             prefix_ids=prefix_ids,
             constraints=constraints,
         )
-
-
-def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextResult]:
-    """Decode documents that were read, in this thread, all of them together.
-
-    Raises:
-        DragomanError: a segment could not be decoded.
-    """
-    segments = [segment for document in documents for segment in document.segments]
-    engine.decode([segment.decode for segment in segments])
-    for segment in segments:
-        segment.finished = True
-    return [document.result() for document in documents]
 
 
 def _judged(text: str, plan: TermPlan | None, tags: Tags | None) -> str:

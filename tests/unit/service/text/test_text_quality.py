@@ -6,6 +6,7 @@ import pytest
 from dragoman.bundle import Manifest
 from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
+from plugins.offline.texts import translate_offline
 from plugins.quality.counts import count
 from plugins.quality.estimate import COUNTED_ALONE, QualityEstimator
 from plugins.terms.finding import Index
@@ -48,7 +49,7 @@ def calibrated(manifest: Manifest) -> Manifest:
 def translated(
     manifest: Manifest, tokenizer: Tokenizer, text: str, options: RequestOptions = ASKING, engine: Echo | None = None
 ) -> TextResult:
-    [result] = Translator(manifest, tokenizer).translate_offline(engine or Echo(), [text], options)
+    [result] = translate_offline(Translator(manifest, tokenizer), engine or Echo(), [text], options)
     return result
 
 

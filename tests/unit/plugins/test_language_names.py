@@ -1,6 +1,6 @@
 import pytest
 
-from service.language_names import name_of
+from plugins.language_names import name_of
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from service.rpc.listener import Listener
 from service.rpc.open_calls import OpenCalls
 from service.rpc.standard_services import add_health, add_reflection
 from service.rpc.translation import Translation
-from service.security.exposure import cannot_listen
+from service.security.addresses import cannot_listen
 from service.settings import Settings, SettingsError
 from service.signals import Signals
 from service.telemetry import logs

@@ -17,8 +17,7 @@ from uvicorn.server import ServerState
 from dragoman.address import Address
 from plugins.http.connection import Connection
 from plugins.http.forwarded import TrustedProxies
-from service.security.binding import bound
-from service.security.exposure import cannot_listen
+from service.security.addresses import bound, cannot_listen
 from service.security.hosts import host_of
 from service.settings import Settings
 from service.telemetry.metrics import Metrics

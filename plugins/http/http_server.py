@@ -20,7 +20,7 @@ from plugins.http.methods import Methods
 from plugins.http.parts import ROUTES, HttpParts
 from service import plugins
 from service.port import PortParts
-from service.security import exposure
+from service.security import addresses
 from service.settings import Settings
 
 _STOP_GRACE_S: Final = 5.0  # for answers on their way, after all calls have ended; a busy machine needs seconds
@@ -39,7 +39,7 @@ class HttpServer:
         settings, metrics, gate, handlers, health, certificates, asks_for_keys = server
         self._address = settings.http_address
         self._scheme = "http" if certificates is None else "https"
-        self._warn = partial(exposure.warn, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
+        self._warn = partial(addresses.warn, has_tls=certificates is not None, asks_for_keys=asks_for_keys)
         proxies = TrustedProxies(settings.http_trusted_proxies)
         calls = Calls(handlers, settings.max_request_bytes, proxies)
         methods = Methods(handlers, calls)

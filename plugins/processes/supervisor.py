@@ -21,7 +21,7 @@ from plugins.processes.restarts import Group, Member
 from plugins.processes.weights import OpenedGraphs
 from service import plugins, server
 from service.registry import loading
-from service.security.binding import bound
+from service.security.addresses import bound
 from service.settings import Settings
 from service.telemetry import logs
 from service.telemetry.hint import suggest

@@ -30,7 +30,6 @@ def open_graphs(
     """Load the graphs.
 
     Args:
-        bundle: what to run.
         device: cpu or cuda.
         run_threads: as for `service.runtime.sessions.open_session`; of a CPU.
         packed: likewise.
@@ -62,9 +61,6 @@ def open_runners(
     """Reserve the slots of each thread.
 
     Args:
-        bundle: what to run.
-        graphs: of the bundle.
-        device: on which they are.
         threads: how many; 0: one per core, or one on a GPU.
         slots: of each thread.
         on_failure: told of each run that fails.

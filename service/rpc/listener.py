@@ -10,9 +10,9 @@ import structlog
 
 from dragoman.address import Address
 from service import plugins
-from service.security import api_keys, exposure, tls
+from service.security import addresses, api_keys, tls
+from service.security.addresses import bound
 from service.security.api_keys import KeyStore
-from service.security.binding import bound
 from service.security.callers import Callers
 from service.security.watched_files import ReloadableFiles
 from service.settings import Settings
@@ -77,7 +77,7 @@ class Listener:
             _log.info(f"listening on {address._replace(port=port)}")
             for guarded in plugins.load(plugins.GUARDS):
                 await open_.enter_async_context(guarded(port, self._settings, self._metrics, _STOP_GRACE_S))
-            exposure.warn(address, has_tls=self.certificates is not None, asks_for_keys=self.asks_for_keys)
+            addresses.warn(address, has_tls=self.certificates is not None, asks_for_keys=self.asks_for_keys)
             for files in (self.certificates, self._keys):
                 if files is not None:
                     await open_.enter_async_context(files.watched())

@@ -76,9 +76,7 @@ class DecoderSession:
         """Load the decoder graph and the one that searches its logits.
 
         Args:
-            bundle: whose graphs they are.
-            run_threads: as for `open_session`.
-            packed: as for `open_session`.
+            run_threads, packed: as for `open_session`.
             shortlist: choose from each segment's candidates alone where the bundle has a shortlist.
 
         Raises:

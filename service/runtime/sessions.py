@@ -30,9 +30,7 @@ def open_graph(
     Args:
         bundle: whose hashes were checked.
         name: of the file, such as `ENCODER` or `DECODER` of `dragoman.bundle`.
-        run_threads: as for `open_session`.
-        packed: as for `open_session`.
-        profile: as for `open_session`.
+        run_threads, packed, profile: as for `open_session`.
 
     Raises:
         BundleError: as `open_session`, or the file has changed.

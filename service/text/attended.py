@@ -17,8 +17,6 @@ class Attended(NamedTuple):
 
     Attributes:
         weights: float [target tokens, source tokens], see :class:`Alignment`.
-        source: what was read.
-        target: what was written.
     """
 
     weights: NDArray[np.float32]

@@ -47,7 +47,6 @@ class Tongues(NamedTuple):
         """Give those of a request.
 
         Args:
-            sources: the languages from which it can be translated.
             served: all languages that models read or write.
         """
         return cls(tuple(sources), (*sorted(set(served) - set(sources)), *COMMON))

@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from dragoman.address import Address
-from service.security.binding import bound
+from service.security.addresses import bound
 
 
 def test_a_port_is_shared_by_those_that_agree_to_it_alone() -> None:

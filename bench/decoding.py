@@ -9,6 +9,7 @@ import onnxruntime
 
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle, Manifest
+from plugins.gpu.device import DeviceDecoder, DeviceEncoder
 from service.decode import Decode, raise_first
 from service.engine.batch import DecodeBatch
 from service.engine.decode_step import Watch
@@ -17,7 +18,6 @@ from service.engine.graphs import open_graphs
 from service.engine.offline import drive
 from service.engine.runner import Runner
 from service.queue.mailbox import Mailbox
-from service.runtime.device import DeviceDecoder, DeviceEncoder
 from service.runtime.interfaces import Decoder, Encoder
 from service.telemetry.metrics import Metrics
 

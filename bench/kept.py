@@ -19,6 +19,7 @@ from bench.arguments import add_bundle, input_file
 from bench.frame import ArgumentError, Figures
 from dragoman.bundle import Bundle
 from dragoman.language import several
+from plugins.offline.texts import translate_offline
 from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
 from service.text.translator import Translator
@@ -139,6 +140,6 @@ def _translated(bundle: Bundle, sources: Sequence[str]) -> list[str]:
     """Translate as a server does, without one."""
     engine, translator = OfflineEngine(bundle, slots=32), Translator(bundle.manifest, bundle.tokenizer())
     try:
-        return [result.text for result in translator.translate_offline(engine, sources, RequestOptions())]
+        return [result.text for result in translate_offline(translator, engine, sources, RequestOptions())]
     finally:
         engine.close()

@@ -19,9 +19,11 @@ from bench.frame import ArgumentError, Figures
 from bench.load.texts import read_pairs
 from dragoman.bundle import Bundle
 from dragoman.glossary import GlossaryEntry
+from plugins.offline.texts import translate_offline
+from plugins.terms.finding import Index, missing
+from plugins.terms.terms import Terms
 from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
-from service.terms import Index, Terms, missing
 from service.text.translator import Translator
 
 _NAMES: Final = ("Zentrix", "Quillbox", "NovaTech 3000", "acme-tools", "MySQL", "iPhone", "Łukasz", "C++")
@@ -73,7 +75,7 @@ def _rows(bundle: Bundle, pairs: Sequence[tuple[str, str]], name: str) -> list[F
             sources = [source.replace(name, text) for (source, _), text in zip(pairs, lists, strict=True)]
             references = [reference.replace(name, text) for (_, reference), text in zip(pairs, lists, strict=True)]
             for way, options in (("as it is", RequestOptions()), ("kept", RequestOptions(terms=terms))):
-                results = translator.translate_offline(engine, sources, options)
+                results = translate_offline(translator, engine, sources, options)
                 counts = [list(map(result.text.count, each)) for result, each in zip(results, kept, strict=True)]
                 silent = sum(
                     bool(missing(list(terms.find(source)), result.text)) and not result.glossary_misses

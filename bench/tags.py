@@ -22,13 +22,13 @@ from bench.frame import Figures
 from bench.load.texts import read_pairs
 from dragoman.bundle import Bundle, target_limit
 from dragoman.framing import Frame
+from plugins.markup.inline_tags import TaggedText
+from plugins.markup.mark import InlineTag
 from service.decode import Decode
 from service.engine.offline import OfflineEngine
 from service.options import Decoding
 from service.text.alignment import Alignment, Span
 from service.text.attended import SegmentText
-from service.text.inline_tags import TaggedText
-from service.text.mark import InlineTag
 
 _FEWEST: Final = 10
 _SHARE: Final = 0.8

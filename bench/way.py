@@ -48,7 +48,7 @@ class Way(NamedTuple):
     """What one call passed.
 
     Attributes:
-        calls: of each function of `service`, on the thread of the event loop.
+        calls: of each function of `service` and its plugins, on the thread of the event loop.
         engine_calls: likewise, on the engine's thread.
         beside: calls of functions of `dragoman`.
     """
@@ -59,7 +59,7 @@ class Way(NamedTuple):
 
     @property
     def all_calls(self) -> Counter[_Place]:
-        """Of each function of `service`, on any thread."""
+        """Of each function of `service` and its plugins, on any thread."""
         return self.calls + self.engine_calls
 
     def row(self) -> Figures:
@@ -100,7 +100,7 @@ class Counts:
         for (on_loop, file, function), count in self._calls.items():
             if (file, function) in self._idle:
                 continue
-            if file.startswith("service/"):
+            if file.startswith(("service/", "plugins/")):
                 (way.calls if on_loop else way.engine_calls)[file, function] += count
             else:
                 way = way._replace(beside=way.beside + count)
@@ -110,7 +110,8 @@ class Counts:
         code = frame.f_code
         if self._runs and event == "call" and code.co_name not in _INLINED:
             file = code.co_filename.removeprefix(_ROOT)
-            if file.startswith(("service/", "dragoman/")) and threading.current_thread().name != _LOG_THREAD:
+            is_ours = file.startswith(("service/", "plugins/", "dragoman/"))
+            if is_ours and threading.current_thread().name != _LOG_THREAD:
                 self._calls[threading.get_ident() == self._loop, file, code.co_qualname] += 1
 
 

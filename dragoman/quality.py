@@ -12,7 +12,7 @@ class QualityWeights(BaseModel):
 
     Attributes:
         bias: the log-odds where all else is 0.
-        mean_log_probability: of its tokens, in natural logarithms; `service.text.quality_counts` says what the others
+        mean_log_probability: of its tokens, in natural logarithms; `plugins.quality.counts` says what the others
             are.
     """
 

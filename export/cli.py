@@ -225,6 +225,7 @@ def _with_checkpoint(folder: Path, texts: list[str], source: str, target: str) -
 def _with_bundle(folder: Path, texts: list[str], source: str, target: str) -> list[str]:
     from dragoman.bundle import Bundle
     from export.parity import SLOTS
+    from plugins.offline.texts import translate_offline
     from service.engine.offline import OfflineEngine
     from service.options import RequestOptions
     from service.text.translator import Translator
@@ -233,7 +234,7 @@ def _with_bundle(folder: Path, texts: list[str], source: str, target: str) -> li
     source, target = bundle.manifest.languages.told(source, target)
     translator = Translator(bundle.manifest, bundle.tokenizer())
     options = RequestOptions(source_language=source, target_language=target)
-    return [result.text for result in translator.translate_offline(OfflineEngine(bundle, slots=SLOTS), texts, options)]
+    return [result.text for result in translate_offline(translator, OfflineEngine(bundle, slots=SLOTS), texts, options)]
 
 
 def say(message: str) -> None:

@@ -116,10 +116,11 @@ def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judge
     from sacrebleu.metrics.chrf import CHRF
 
     from export.parity import SLOTS
+    from plugins.offline.texts import translate_offline
+    from plugins.quality.counts import count
     from service.decode import FinishReason
     from service.engine.offline import OfflineEngine
     from service.options import Decoding, RequestOptions
-    from service.text.quality_counts import count
     from service.text.translator import Translator
 
     languages = bundle.manifest.languages.told(source, target)
@@ -130,7 +131,7 @@ def judge(bundle: "Bundle", corpus: "Corpus", source: str, target: str) -> Judge
         target_language=languages[1],
     )
     translator = Translator(bundle.manifest, bundle.tokenizer())
-    results = translator.translate_offline(OfflineEngine(bundle, slots=SLOTS), corpus.sources, options)
+    results = translate_offline(translator, OfflineEngine(bundle, slots=SLOTS), corpus.sources, options)
     chrf, features, accepted = CHRF(), [], []
     for text, reference, result in zip(corpus.sources, corpus.targets, results, strict=True):
         if result.segments != 1 or result.mean_log_probability is None:

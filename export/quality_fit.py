@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.quality import QualityWeights
-from service.text.quality_estimate import COUNTED_ALONE
+from plugins.quality.estimate import COUNTED_ALONE
 
 BINS: Final = 10
 _TRUST: Final = 1.0  # in each coefficient of the rule of thumb: as much as a row or so says

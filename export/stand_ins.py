@@ -12,6 +12,7 @@ from typing import Final
 from dragoman.bundle import Bundle
 from export.parity import SLOTS
 from model.stand_ins import MOST, STAND_INS
+from plugins.offline.texts import translate_offline
 from service.engine.offline import OfflineEngine
 from service.text.translator import Translator
 
@@ -41,7 +42,7 @@ def measure_stand_ins(bundle: Bundle, texts: Sequence[str]) -> tuple[str, ...]:
     engine, translator = OfflineEngine(bundle, slots=SLOTS), Translator(manifest, tokenizer)
 
     def translate(texts: Sequence[str]) -> list[str]:
-        return [result.text for result in translator.translate_offline(engine, texts)]
+        return [result.text for result in translate_offline(translator, engine, texts)]
 
     try:
         return _chosen(texts, translate, lambda name: len(tokenizer.encode_target(name)))

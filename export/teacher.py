@@ -91,7 +91,7 @@ class Teacher:
             content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         mapped = Weights.of(content, self._sha256, self._folder)
         files = [self._folder / name for name in (_ENCODER, _DECODER)]
-        return [open_session(file.read_bytes(), file, "cpu", weights=mapped, packed=False) for file in files]
+        return [open_session(file.read_bytes(), file, weights=mapped, packed=False) for file in files]
 
     def run(self, batches: Iterator[Batch]) -> Iterator[Seen]:
         """Run batches, one at a time. The graphs take their memory only meanwhile."""

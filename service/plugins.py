@@ -1,18 +1,66 @@
 """The features beside the core, which installed distributions name by entry points."""
 
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Final
 
-# Functions from `service.http.parts.HttpParts` to routes of Starlette.
-ROUTES: Final = "dragoman.routes"
-# Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
-SERVICES: Final = "dragoman.services"
+from dragoman.errors import InvalidRequestError
+
+# A function that makes a `service.text.detection.Detector`.
+DETECTION: Final = "dragoman.detection"
+# A function that opens the graphs of a bundle on another device than the CPU.
+DEVICES: Final = "dragoman.devices"
+# A function that makes a `service.registry.folders.ModelFolders`.
+FOLDERS: Final = "dragoman.folders"
+# Functions from a port of gRPC, settings, metrics and a grace period to a context in which its connections are guarded.
+GUARDS: Final = "dragoman.guards"
+# A function that reads HTML and XML, as `service.text.markup` has it.
+MARKUP: Final = "dragoman.markup"
 # A function from the settings to a `service.shelf.Shelf`.
 MODELS: Final = "dragoman.models"
+# Functions from a `service.port.PortParts` to a `service.port.Port`.
+PORTS: Final = "dragoman.ports"
+# A function from the weights in a manifest to a `service.text.text_quality.Estimator`.
+QUALITY: Final = "dragoman.quality"
 # A function from settings, metrics, registry, health and loader to a `service.registry.residency.Residency`.
 RESIDENCY: Final = "dragoman.residency"
+# Functions from the handlers and the settings to a `service.rpc.grpc_service.GrpcService`.
+SERVICES: Final = "dragoman.services"
+# A function that serves by several processes, from the settings to the exit code.
+SUPERVISORS: Final = "dragoman.supervisors"
+# The class `plugins.terms.terms.Terms`, or one like it; see `service.terms`.
+TERMS: Final = "dragoman.terms"
+# A function from the URL of a collector to a `service.telemetry.access_log.Tracer`.
+TRACERS: Final = "dragoman.tracers"
+
+
+@cache
+def installed() -> Any:
+    """List all entry points, whose type depends on Python; a look at the installed distributions takes 20 ms."""
+    return entry_points()
 
 
 def load(group: str) -> list[Any]:
     """Load what the entry points of a group name, in the order of their own names."""
-    return [plugin.load() for plugin in sorted(entry_points(group=group), key=lambda plugin: plugin.name)]
+    return [plugin.load() for plugin in sorted(installed().select(group=group), key=lambda plugin: plugin.name)]
+
+
+def first(group: str) -> Any:
+    """Load what the first entry point of a group names; None where there is none."""
+    return next(iter(load(group)), None)
+
+
+@cache  # calls ask for it
+def needed(group: str, without: str) -> Any:
+    """Load what a request needs.
+
+    Args:
+        without: what a server does not do that lacks it, as in "reads no HTML".
+
+    Raises:
+        InvalidRequestError: it is not there.
+    """
+    found = first(group)
+    if found is None:
+        raise InvalidRequestError(f"this server {without}: it has no plugin of {group}")
+    return found

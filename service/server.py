@@ -1,32 +1,27 @@
 """The composition root and the life of a server: listen, load, self-check, serve, drain, exit."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from functools import partial
 from typing import Any, Final
 
 import prometheus_client
 import structlog
 
 from dragoman.address import Address
-from dragoman.bundle import Bundle
 from dragoman.errors import DrainingError
 from dragoman.exit_codes import EXIT_FAILED, EXIT_OK
 from service import plugins
 from service.aio import first_of
-from service.engine.graphs import Graphs
 from service.handlers.gate import Gate
 from service.handlers.translation import TranslationHandlers
-from service.http.http_server import HttpServer
-from service.processes import pages
-from service.processes.worker import Worker
+from service.port import Port, PortParts
 from service.registry import allocator
+from service.registry.folders import folders_of
 from service.registry.glossaries import Glossaries
 from service.registry.health import Health
 from service.registry.loading import Load, Loader, load
 from service.registry.models import ModelRegistry
-from service.registry.reloading import ModelReloader
 from service.registry.residency import residency_of
 from service.registry.watchdog import Watchdog
 from service.rpc.grpc_service import GrpcService
@@ -34,13 +29,14 @@ from service.rpc.listener import Listener
 from service.rpc.open_calls import OpenCalls
 from service.rpc.standard_services import add_health, add_reflection
 from service.rpc.translation import Translation
-from service.security.exposure import cannot_listen
-from service.settings import Settings
+from service.security.addresses import cannot_listen
+from service.settings import Settings, SettingsError
 from service.signals import Signals
 from service.telemetry import logs
 from service.telemetry.access_log import AccessLog, Tracer
 from service.telemetry.hint import suggest
 from service.telemetry.metrics import Metrics
+from service.worker import Worker
 
 _ANSWER_GRACE_S: Final = 5.0  # for the last answers to be taken, once no call goes on
 
@@ -70,11 +66,6 @@ def serve(settings: Settings, load: Load = load, worker: Worker | None = None) -
         return asyncio.run(_run(settings, load, worker, metrics, access_log))
 
 
-def serve_one_of_several(settings: Settings, worker: Worker, take: Callable[[Bundle], Graphs | None]) -> int:
-    """Serve as one of several; `take` gives the graphs of a bundle where they are open already."""
-    return serve(settings, partial(load, take=take), worker)
-
-
 async def _run(settings: Settings, load: Load, worker: Worker | None, metrics: Metrics, access_log: AccessLog) -> int:
     return await _Server(settings, load, worker, metrics, access_log).run()
 
@@ -85,9 +76,10 @@ def _tracer(settings: Settings) -> Iterator[Tracer | None]:
     if not settings.otlp_endpoint:
         yield None
         return
-    from service.telemetry.tracing import CallTracer
-
-    tracer = CallTracer.to(settings.otlp_endpoint)
+    make = plugins.first(plugins.TRACERS)
+    if make is None:
+        raise SettingsError(f"DRAGOMAN_OTLP_ENDPOINT (--otlp-endpoint): needs a plugin of {plugins.TRACERS}")
+    tracer: Tracer = make(settings.otlp_endpoint)
     try:
         yield tracer
     finally:
@@ -123,17 +115,10 @@ class _Server:
             *(make(handlers, settings) for make in plugins.load(plugins.SERVICES)),
         ]
         certificates, asks_for_keys = self._listener.certificates, self._listener.asks_for_keys
-        self._http = HttpServer(
-            settings,
-            metrics,
-            handlers,
-            self._health,
-            self._gate,
-            certificates,
-            asks_for_keys=asks_for_keys,
-        )
-        self._failures = (self._registry.failed, self._http.lost)
-        self._reloading = ModelReloader(settings, metrics, self._registry, self._health, self._memory, glossaries)
+        parts = PortParts(settings, metrics, self._gate, handlers, self._health, certificates, asks_for_keys)
+        self._ports: list[Port] = [make(parts) for make in plugins.load(plugins.PORTS)]
+        self._failures = (self._registry.failed, *(port.lost for port in self._ports))
+        self._folders = folders_of(settings, metrics, self._memory, glossaries, self._registry, self._health)
         self._following: list[asyncio.Task[None]] = []
         self._detection: asyncio.Task[None] | None = None  # kept: the event loop holds tasks weakly
 
@@ -143,7 +128,7 @@ class _Server:
             if not others_serve:
                 await self._listen(ports)
             try:
-                await self._reloading.start(self._signals.stop)
+                await self._folders.start(self._signals.stop)
                 if others_serve:
                     await self._listen(ports)
                 if not self._signals.stop.is_set():
@@ -155,7 +140,8 @@ class _Server:
 
     async def _listen(self, ports: AsyncExitStack) -> None:
         await ports.enter_async_context(self._listener.listening())
-        await ports.enter_async_context(self._http.listening())
+        for port in self._ports:
+            await ports.enter_async_context(port.listening())
 
     def _failed(self) -> bool:
         return any(failure.is_set() for failure in self._failures)
@@ -168,19 +154,19 @@ class _Server:
             self._worker.tell_serving()
         else:
             suggest(self._settings)
-        for following in (self._reloading.follow(self._signals.reload), self._memory.follow()):
+        for following in (self._folders.follow(self._signals.reload), self._memory.follow()):
             self._following.append(asyncio.create_task(following))
         if self._settings.http_address:  # its protocols, and the page, detect languages by themselves
             self._detection = asyncio.create_task(self._handlers.load_detection())
         async with self._watched():
             await first_of(self._signals.stop, *self._failures)
-            self._reloading.stop()
+            self._folders.stop()
             await self._announce()
 
     @asynccontextmanager
     async def _metrics_page(self) -> AsyncIterator[None]:
         if self._worker:
-            async with pages.answering(self._worker.metrics, self._metrics.registry):
+            async with self._worker.showing(self._metrics.registry):
                 yield
             return
         address = Address.parse(self._settings.metrics_address)
@@ -228,7 +214,7 @@ class _Server:
         self._health.leave()
         self._registry.close()
         self._gate.close()
-        self._reloading.stop()
+        self._folders.stop()
         self._memory.close()
         _log.info("draining", timeout_s=timeout_s)
         idle, force = (asyncio.create_task(wait) for wait in (self._gate.idle(), self._signals.force.wait()))

@@ -1,6 +1,6 @@
 """Where the models of the settings lie: in the folders that they name, or where a plugin puts what they name."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +43,5 @@ def bring(settings: Settings) -> Shelf:
 
 
 def _shelf(settings: Settings, *, bring_in: bool) -> Shelf:
-    for find_models in plugins.load(plugins.MODELS):
-        shelf: Shelf = find_models(settings, bring_in=bring_in)
-        return shelf
-    return Shelf(settings.model_folders)
+    find_models: Callable[..., Shelf] | None = plugins.first(plugins.MODELS)
+    return find_models(settings, bring_in=bring_in) if find_models else Shelf(settings.model_folders)

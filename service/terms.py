@@ -1,170 +1,112 @@
-"""Terms that are to have a given translation, or none: where a text holds them.
+"""Terms that are to have given translations, or none, as a plugin finds them and sees them into translations."""
 
-A term is found as whole words: no letter, digit or mark goes on at its ends. In scripts without blanks between words it
-is found anywhere. At each place the longest term counts, and what is found does not overlap.
-"""
-
-import re
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 from dragoman.glossary import GlossaryEntry
-from dragoman.scripts import UNSPACED
-from service import placeholders
+from dragoman.tokenizer import Tokenizer
+from service import plugins
+from service.constraints import Constraints
+from service.rewriting import Rewriting, Span
 
-_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
-# Where a term may begin, and by what it is looked up: a word, a character of such a script, or another sign.
-_ATOM: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
-_IN_WORDS: Final = "LMN"  # categories of letters, marks and digits
-
-
-class Match(NamedTuple):
-    """A term, or something else that has a given translation, in a text.
-
-    Attributes:
-        start: of its characters [start, stop).
-        stop: of them.
-        name: what it is called where it is missing: the source term of the entry, or the text itself.
-        forms: of which one is to stand in the translation.
-        kept: whether it stays as it is: its only form is the text itself.
-    """
-
-    start: int
-    stop: int
-    name: str
-    forms: tuple[str, ...]
-    kept: bool = False
+# Finds the characters of the model's translation that became of characters of what it read; None where nothing tells.
+Aligned = Callable[[int, int], Span | None]
 
 
-class _Term(NamedTuple):
-    source: str
-    folded: str  # "" where case counts
-    forms: tuple[str, ...]  # without itself where it may also stay as it is
-    may_stay: bool
+class TermPlan(Protocol):
+    """The plan for the terms of one segment."""
 
-    def begins(self, text: str, start: int) -> bool:
-        stop = start + len(self.source)
-        if self.folded:
-            return text[start:stop].casefold() == self.folded
-        return text.startswith(self.source, start)
+    @property
+    def matches(self) -> Sequence[object]:
+        """The terms, in their order."""
 
+    @property
+    def replaced(self) -> Sequence[Span]:
+        """Where in the text those stand that do not stay as they are."""
 
-class Index:
-    """The terms of one glossary, to be found in time that does not grow with their number."""
+    @property
+    def reading(self) -> Rewriting:
+        """From the text to what the model reads."""
 
-    def __init__(self, entries: Iterable[GlossaryEntry]) -> None:
-        """Sort the terms by what they begin with.
+    @property
+    def is_all(self) -> bool:
+        """Whether the text is nothing but one term."""
+
+    @property
+    def without_model(self) -> str:
+        """The text with its terms, where the model has nothing to translate."""
+
+    @property
+    def constraints(self) -> Constraints | None:
+        """What the search is made to write; None: nothing."""
+
+    def restore(self, translation: str, aligned: Aligned | None) -> tuple[str, tuple[str, ...], Rewriting]:
+        """Put what was kept into a translation, and terms that it lacks.
 
         Args:
-            entries: those of one source term, and the same case, are one term with the forms of all.
-        """
-        forms: dict[tuple[str, bool], dict[str, None]] = {}
-        for source, targets, ignore_case in entries:
-            forms.setdefault((source, ignore_case), {}).update(dict.fromkeys(targets or ("",)))
-        self._terms: dict[str, list[_Term]] = {}
-        for (source, ignore_case), found in forms.items():
-            folded = source.casefold() if ignore_case else ""
-            term = _Term(source, folded, tuple(filter(None, found)), "" in found)
-            self._terms.setdefault(_key(source), []).append(term)
-        for terms in self._terms.values():
-            # Of two that are equal but for the case, the one that says so comes first.
-            terms.sort(key=lambda term: (-len(term.source), bool(term.folded)))
+            aligned: None: the model did not tell.
 
-    def at(self, text: str, atom: re.Match[str], end: int) -> Match | None:
-        """Find the longest term that begins with an atom of a text.
+        Returns:
+            The translation with its terms, the names of those that it lacks, and what was changed.
+        """
+
+
+class TermPlanner(Protocol):
+    """Plans the segments of a text."""
+
+    def read(self, text: str) -> str:
+        """Give what the model reads of a text."""
+
+    def spans(self, text: str) -> Iterable[Span]:
+        """Find the terms of a text, which belong together."""
+
+    def plan(self, text: str, contents: Sequence[Span] = ()) -> TermPlan | None:
+        """Plan a segment.
 
         Args:
-            atom: of it.
-            end: behind which no term goes on.
+            contents: characters of it that are kept anyway: terms in them have no other form.
+
+        Returns:
+            The plan; None where the text has no term.
         """
-        start = atom.start()
-        for term in self._terms.get(atom[0].casefold(), ()):
-            stop = start + len(term.source)
-            if stop <= end and term.begins(text, start) and _is_whole(text, start, stop):
-                itself = (text[start:stop],) if term.may_stay else ()
-                return Match(start, stop, term.source, term.forms + itself, kept=not term.forms)
-        return None
 
 
-class Terms:
+class Terms(Protocol):
     """What a call wants to have a given translation."""
 
-    def __init__(self, indexes: Sequence[Index], *, protects_placeholders: bool = False) -> None:
-        """Put glossaries together.
+    def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:
+        """Make what plans the segments of a text.
 
         Args:
-            indexes: of the glossaries: where several have terms at the same place, the longest, of equals the first.
-            protects_placeholders: whether placeholders stay as they are; no term overlaps one.
+            stand_ins: names that the model copies.
+            prefix: what the translation begins with; "" for nothing.
+            forces: whether a search may be made to write terms.
         """
-        self._indexes = indexes
-        self._protects_placeholders = protects_placeholders
-
-    def find(self, text: str) -> Iterator[Match]:
-        """Yield what is found in a text, in its order and without overlap."""
-        begin = 0
-        for start, stop in placeholders.find(text) if self._protects_placeholders else ():
-            yield from self._find(text, begin, start)
-            placeholder = text[start:stop]
-            yield Match(start, stop, placeholder, (placeholder,), kept=True)
-            begin = stop
-        yield from self._find(text, begin, len(text))
-
-    def _find(self, text: str, begin: int, end: int) -> Iterator[Match]:
-        if not self._indexes:
-            return
-        for atom in _ATOM.finditer(text, begin, end):
-            if atom.start() < begin:
-                continue
-            found = [match for index in self._indexes if (match := index.at(text, atom, end))]
-            if found:
-                match = max(found, key=lambda match: match.stop)
-                yield match
-                begin = match.stop
 
 
-def missing(matches: Iterable[Match], translation: str) -> list[Match]:
-    """List the matches for which no form stands in the translation that none of the others needs."""
-    # Those with fewest forms choose first.
-    wanted = sorted(matches, key=lambda match: len(match.forms))
-    forms = {form for match in wanted for form in match.forms}
-    counts = Counter(translation[start:stop] for start, stop in occurrences(forms, translation))
-    missed = []
-    for match in wanted:
-        form = next((form for form in match.forms if counts[form]), None)
-        if form is None:
-            missed.append(match)
-        else:
-            counts[form] -= 1
-    return sorted(missed)
+def index(entries: Iterable[GlossaryEntry]) -> Any:
+    """Sort the entries of one glossary for :func:`terms_of`; raises InvalidRequestError where no plugin does that."""
+    return plugin().index(entries)
 
 
-def occurrences(forms: Iterable[str], text: str) -> list[tuple[int, int]]:
-    """List where forms stand in a text as whole words: the longest at each place, without overlap."""
-    index = Index(GlossaryEntry(form) for form in forms)
-    return [(match.start, match.stop) for match in Terms([index]).find(text)]
+def terms_of(indexes: Sequence[Any], *, protects_placeholders: bool = False) -> Terms:
+    """Put glossaries together.
+
+    Args:
+        indexes: where several have terms at the same place, the longest counts, of equals the first.
+        protects_placeholders: whether placeholders stay as they are; no term overlaps one.
+
+    Raises:
+        InvalidRequestError: no plugin does that.
+    """
+    terms: Terms = plugin()(indexes, protects_placeholders=protects_placeholders)
+    return terms
 
 
-def _key(source: str) -> str:
-    """Give what a term is looked up by: the first atom of it, in one case."""
-    atom = _ATOM.match(source)
-    return atom[0].casefold() if atom else source
+def plugin() -> Any:
+    """Find what does all of this: a class of :class:`Terms`, with `index`, and the `beam` of a decode with constraints.
 
-
-def _is_whole(text: str, start: int, stop: int) -> bool:
-    return _is_border(text, start) and _is_border(text, stop)
-
-
-def _is_border(text: str, place: int) -> bool:
-    """Tell whether no word goes on over a place of a text."""
-    if not 0 < place < len(text):
-        return True
-    before, behind = text[place - 1], text[place]
-    if _IS_UNSPACED.match(before) or _IS_UNSPACED.match(behind):
-        return True
-    return not (_in_word(before) and _in_word(behind))
-
-
-def _in_word(character: str) -> bool:
-    return character == "_" or unicodedata.category(character)[0] in _IN_WORDS
+    Raises:
+        InvalidRequestError: there is none.
+    """
+    return plugins.needed(plugins.TERMS, "has no glossaries, and protects no placeholders")

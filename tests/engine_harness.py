@@ -8,6 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dragoman.bundle import Manifest
+from plugins.gpu.device import DeviceSlots
+from plugins.gpu.device_memory import Buffer
 from service.decode import Decode
 from service.engine.batch import DecodeBatch
 from service.engine.encoder_cache import CachingEncoder, EncoderMemoryCache
@@ -15,8 +17,6 @@ from service.engine.graphs import Graphs
 from service.engine.runner import Runner
 from service.options import Decoding, Sampling
 from service.queue.mailbox import Mailbox
-from service.runtime.device import DeviceSlots
-from service.runtime.device_memory import Buffer
 from service.runtime.host import EncoderSession
 from service.runtime.interfaces import Memory, Slots, Step
 from service.telemetry.metrics import Metrics

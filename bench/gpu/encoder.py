@@ -12,8 +12,8 @@ from bench.gpu.models import open_bundle
 from bench.gpu.task import Task
 from bench.sentences import random_sentences
 from dragoman.bundle import ENCODER, MEMORY
+from plugins.gpu.sessions import open_graph
 from service.runtime.binding import encoder_feeds
-from service.runtime.sessions import open_graph
 
 SHORT, LONG = 3, 30
 # Of the largest number of a memory: half precision has 11 bits, and there are some layers.

@@ -12,7 +12,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 from dragoman.bundle import Bundle, Manifest
-from service.runtime.sessions import open_session
+from plugins.gpu.sessions import open_session
 from service.runtime.slots import KEY_VALUE_TYPES
 
 # Of a copy, in floats: large beside every cache, and on a GPU beside the time to launch it.

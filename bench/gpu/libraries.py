@@ -8,7 +8,7 @@ import onnxruntime
 from bench.frame import Figures
 from bench.gpu.task import Task
 from bench.machine import installed
-from service.runtime import cuda
+from plugins.gpu import cuda
 
 _PACKAGES: Final = ("onnxruntime-gpu", "onnxruntime", "torch", "onnx", "sacrebleu", "ctranslate2", "numpy")
 _OF_THE_GPU: Final = ("name", "driver_version", "memory.total", "compute_cap")

@@ -13,8 +13,8 @@ from bench.gpu.models import open_bundle
 from bench.gpu.task import Task, left_out, slot_counts
 from bench.sentences import Sentences, equal_sentences, random_sentences
 from dragoman.bundle import Manifest
+from plugins.gpu.device import DeviceSlots
 from service.decode import Decode
-from service.runtime.device import DeviceSlots
 from service.runtime.interfaces import Decoder, Step
 
 SLOTS: Final = 16

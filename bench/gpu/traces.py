@@ -9,7 +9,7 @@ from bench.frame import Figures
 from bench.gpu.models import open_bundle
 from bench.gpu.task import Task
 from bench.sentences import random_sentences
-from service.runtime.device import DeviceEncoder
+from plugins.gpu.device import DeviceEncoder
 
 TOKENS: Final = 12
 TARGET_TOKENS: Final = 4  # of which the first two steps are of the warm-up

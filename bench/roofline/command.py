@@ -148,8 +148,8 @@ def total_rows(profile: Profile, peaks: Mapping[Peak, float]) -> list[Figures]:
 
 def profile_encoder(bundle: Bundle, shape: Shape, folder: Path) -> Profile:
     """Run the encoder over a micro-batch of all rows."""
-    plain, profiled = EncoderSession(bundle, "cpu"), EncoderSession(bundle, "cpu")
-    profiled.session = session = open_graph(bundle, ENCODER, "cpu", profile=folder / "encoder")
+    plain, profiled = EncoderSession(bundle), EncoderSession(bundle)
+    profiled.session = session = open_graph(bundle, ENCODER, profile=folder / "encoder")
     sources = shape.sentences(bundle).sources
 
     def a_round(encoder: EncoderSession) -> list[float]:
@@ -161,11 +161,11 @@ def profile_encoder(bundle: Bundle, shape: Shape, folder: Path) -> Profile:
 
 def profile_decoder(bundle: Bundle, shape: Shape, folder: Path) -> Profile:
     """Run the decoder step over all rows, as the engine does: caches written in place, every output bound."""
-    memories = EncoderSession(bundle, "cpu").encode(shape.sentences(bundle).sources)
+    memories = EncoderSession(bundle).encode(shape.sentences(bundle).sources)
     slots = SlotTable(bundle.manifest, shape.rows)
     # The whole output layer, whether there is a shortlist or not: its candidates are another graph.
-    plain, profiled = (DecoderSession(bundle, "cpu", shortlist=False) for _ in range(2))
-    profiled.session = session = open_graph(bundle, DECODER, "cpu", profile=folder / "decoder")
+    plain, profiled = (DecoderSession(bundle, shortlist=False) for _ in range(2))
+    profiled.session = session = open_graph(bundle, DECODER, profile=folder / "decoder")
     steps = [DecoderStep(each, slots) for each in (plain, profiled)]
 
     def a_round(step: DecoderStep) -> list[float]:

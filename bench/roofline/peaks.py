@@ -57,7 +57,7 @@ def _product_s(operator: str, kind: type[np.generic], constants: Mapping[str, ND
     )
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-    session = open_session(model.SerializeToString(), Path("product.onnx"), "cpu")
+    session = open_session(model.SerializeToString(), Path("product.onnx"))
     binding = session.io_binding()
     binding.bind_input("rows", "cpu", 0, rows.dtype, rows.shape, rows.ctypes.data)
     binding.bind_output("result", "cpu", 0, result.dtype, result.shape, result.ctypes.data)

@@ -9,7 +9,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from service.handlers.methods import DETECT, LIST_GLOSSARIES, LIST_MODELS, SCORE, STREAM, TRANSLATE, UNARY, Method
 
-FILE: Final = Path(__file__).parents[2] / "service" / "http" / "openapi.json"
+FILE: Final = Path(__file__).parents[2] / "plugins" / "http" / "openapi.json"
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _PROTO: Final = (

@@ -67,7 +67,7 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[DetectLines
 
 @contextmanager
 def _in_process(options: argparse.Namespace) -> Iterator[DetectLines]:
-    yield load("service.commands.in_process:detector")(options.models, html=options.html)
+    yield load("plugins.offline.in_process:detector")(options.models, html=options.html)
 
 
 def _write(texts: Sequence[str], found: Sequence[Sequence[DetectedLanguage]], *, as_json: bool) -> None:

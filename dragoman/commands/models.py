@@ -45,7 +45,7 @@ def models(arguments: list[str]) -> int:
     if options.address:
         listed = _served(options.address, let_in)
     else:
-        manifests = load("service.commands.in_process:manifests")
+        manifests = load("plugins.offline.in_process:manifests")
         listed = [manifest for _, manifest in manifests(options.models)]
     write_list(listed, _FIELDS, as_json=options.json)
     return EXIT_OK

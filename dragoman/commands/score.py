@@ -93,7 +93,7 @@ def _server(options: argparse.Namespace, let_in: Access) -> Iterator[ScorePairs]
 
 @contextmanager
 def _in_process(options: argparse.Namespace) -> Iterator[ScorePairs]:
-    scorer = load("service.commands.in_process:scorer")
+    scorer = load("plugins.offline.in_process:scorer")
     yield scorer(options.models, model=options.model or "", source=options.source or "", target=options.target or "")
 
 

@@ -264,7 +264,7 @@ def _translate_remotely(client: Client, lines: list[str], asked: _Asked) -> list
 def _in_process(options: argparse.Namespace) -> Iterator[TranslateLines]:
     model, source, target = _meant(options)
     entries, names = _glossary(options.glossary)
-    translator = load("service.commands.in_process:translator")
+    translator = load("plugins.offline.in_process:translator")
     yield translator(
         options.models,
         model=model,

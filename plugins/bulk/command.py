@@ -22,7 +22,7 @@ from plugins.bulk.job import InputFile, Job, begun, complete
 from plugins.bulk.plan import Chunk, planned
 from plugins.bulk.progress import watched
 from plugins.bulk.worker import Done
-from service.commands import in_process
+from plugins.offline import in_process
 from service.settings import PREFIX, Settings
 
 _COMMAND: Final = "bulk"

@@ -13,9 +13,9 @@ from dragoman.commands.lines import CALL_TIMEOUT_S, in_calls
 from dragoman.errors import BundleError, DragomanError
 from plugins.bulk.columns import Columns
 from plugins.bulk.worker import TranslateTexts, Worker
+from plugins.offline import in_process
+from plugins.offline.in_process import Models
 from service.calls.limits import bad_texts
-from service.commands import in_process
-from service.commands.in_process import Models
 
 TARGET: Final = f"{__name__}:open_worker"
 

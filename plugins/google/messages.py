@@ -11,8 +11,8 @@ from dragoman.errors import FieldViolation, UnknownModelError
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from plugins.google.v3 import translation_service_pb2 as google
+from plugins.language_names import name_of
 from service.calls.limits import raise_if_any
-from service.language_names import name_of
 from service.wire import HTML
 
 _PROJECT: Final = "projects/[^/]{1,100}"

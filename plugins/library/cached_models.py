@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dragoman.errors import DataError
 from plugins.library.names import parse
 from plugins.library.store import Entry, Store
-from service.commands.in_process import read_settings
+from plugins.offline.in_process import read_settings
 from service.shelf import bring
 
 

@@ -2,8 +2,8 @@
 
 from starlette.routing import BaseRoute
 
+from plugins.http.parts import HttpParts
 from plugins.page import page
-from service.http.parts import HttpParts
 
 
 def routes(parts: HttpParts) -> list[BaseRoute]:

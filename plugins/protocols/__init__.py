@@ -7,13 +7,13 @@ from starlette.routing import BaseRoute
 from plugins.documents.documents import Documents
 from plugins.documents.folder import SharedFolder
 from plugins.documents.jobs import DocumentJobs
+from plugins.http.parts import HttpParts
 from plugins.protocols import connect
 from plugins.protocols.deepl import DeepL
 from plugins.protocols.deepl_documents import DeepLDocuments
 from plugins.protocols.libretranslate import LibreTranslate
 from plugins.protocols.libretranslate_files import LibreTranslateFiles
 from plugins.protocols.parameter_calls import ParameterCalls
-from service.http.parts import HttpParts
 from service.wire import Protocol
 
 

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from dragoman.errors import DragomanError, InvalidRequestError, to_status
+from plugins.http import errors
+from plugins.http.methods import JSON, Methods, kind_of
 from service.handlers.methods import UNARY, Method
-from service.http import errors
-from service.http.methods import JSON, Methods, kind_of
 from service.wire import SERVICE, Protocol
 
 _VERSION_HEADER: Final = "connect-protocol-version"

@@ -13,15 +13,15 @@ from starlette.routing import BaseRoute, Route
 from dragoman.errors import DragomanError, InvalidRequestError, UnauthenticatedError, UnknownGlossaryError
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
+from plugins.http import errors
+from plugins.http.calls import while_client_stays
+from plugins.http.json_messages import named
+from plugins.language_names import name_of
 from plugins.protocols import form
 from plugins.protocols.deepl_request import asked_of
 from plugins.protocols.parameter_calls import ParameterCalls, answered, quality_of
 from service.handlers.translation import TranslationHandlers
 from service.handlers.untranslated import languages_of
-from service.http import errors
-from service.http.calls import while_client_stays
-from service.http.json_messages import named
-from service.language_names import name_of
 from service.registry.catalog import Catalog
 
 _SCHEME: Final = "deepl-auth-key "

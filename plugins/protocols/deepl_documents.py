@@ -15,13 +15,13 @@ from dragoman.errors import DragomanError
 from dragoman.v1 import translation_pb2 as pb
 from plugins.documents.documents import METHOD
 from plugins.documents.jobs import DocumentJob, DocumentJobs
+from plugins.http import errors
 from plugins.protocols import form
 from plugins.protocols.deepl import failed, key_of
 from plugins.protocols.deepl_request import document_of
 from plugins.protocols.download import download
 from plugins.protocols.parameter_calls import ParameterCalls, answered
 from service.handlers.translation import TranslationHandlers
-from service.http import errors
 from service.wire import Protocol
 
 # Of a document: nobody waits at the other end of the connection for it.

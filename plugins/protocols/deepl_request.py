@@ -11,8 +11,8 @@ from dragoman.errors import InvalidRequestError
 from dragoman.language import AUTO
 from dragoman.v1 import translation_pb2 as pb
 from plugins.documents.documents import AskedDocument, check_name
+from plugins.http.json_messages import named
 from plugins.protocols import form
-from service.http.json_messages import named
 
 _FORMATS: Final = {"": "text/plain", "html": "text/html", "xml": "text/xml"}
 # Advice: any of these values is taken, and none changes a translation.

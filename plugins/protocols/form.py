@@ -11,11 +11,11 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError
+from plugins.http import json_messages
+from plugins.http.methods import JSON, kind_of
 from plugins.protocols import multipart, urlencoded
 from plugins.protocols.multipart import File
 from service.aio import is_large
-from service.http import json_messages
-from service.http.methods import JSON, kind_of
 
 MAX_FIELDS: Final = 2_000
 _DECODER: Final = json.JSONDecoder()

@@ -10,12 +10,12 @@ from starlette.routing import BaseRoute, Route
 from dragoman.errors import DragomanError
 from plugins.documents.documents import METHOD, AskedDocument, check_name
 from plugins.documents.jobs import DocumentJobs
+from plugins.http import errors
+from plugins.http.calls import while_client_stays
 from plugins.protocols import form
 from plugins.protocols.download import download
 from plugins.protocols.libretranslate import failed
 from plugins.protocols.parameter_calls import ParameterCalls, answered
-from service.http import errors
-from service.http.calls import while_client_stays
 from service.wire import Protocol
 
 _FETCHED_AT: Final = "/download_file/"

@@ -8,11 +8,11 @@ from starlette.responses import Response
 
 from dragoman.errors import DragomanError, UnauthenticatedError
 from dragoman.v1 import translation_pb2 as pb
+from plugins.http import errors
+from plugins.http.body import Body
+from plugins.http.calls import DEFAULT_TIMEOUT_S, Calls
 from plugins.protocols import form
 from service.handlers.context import CallContext
-from service.http import errors
-from service.http.body import Body
-from service.http.calls import DEFAULT_TIMEOUT_S, Calls
 from service.wire import Protocol
 
 # Of a body, in which a key is looked for where no header has one: as much as headers may have.

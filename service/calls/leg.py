@@ -5,8 +5,8 @@ from typing import NamedTuple
 from service.decode import worst
 from service.options import RequestOptions
 from service.registry.catalog import Pipeline
-from service.text.quality_estimate import rounded
 from service.text.result import TextResult
+from service.text.text_quality import rounded
 
 
 class Leg(NamedTuple):

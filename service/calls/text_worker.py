@@ -5,7 +5,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from service.calls.turns import Turns
 from service.options import RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.text.detection import LOOKED_AT, Guess, LanguageDetector, Tongues, agree
+from service.text.detection import LOOKED_AT, Detector, Guess, Tongues, agree, new_detector
 from service.text.document import Document
 from service.text.pair import Pair
 from service.text.result import TextResult
@@ -66,9 +66,12 @@ class TextWorker:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._turns = Turns()
-        self._detector = LanguageDetector()
         # One thread: more would only take the interpreter lock from the event loop more often.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="large-texts")
+
+    @cached_property
+    def _detector(self) -> Detector:
+        return new_detector()
 
     async def open(
         self, translator: Translator, options: RequestOptions, contents: Mapping[int, str], progress: Progress
@@ -131,7 +134,7 @@ class TextWorker:
             html: whether they are HTML.
 
         Returns:
-            What `LanguageDetector.rank` says of each.
+            What `Detector.rank` says of each.
         """
 
         def ranked(group: Iterable[tuple[int, str]]) -> list[list[Guess]]:

@@ -1,1 +1,1 @@
-"""The commands of the server, serve and api-key; and what translate and models need to work without one."""
+"""The commands of the server: serve and api-key."""

@@ -15,9 +15,9 @@ from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
 from dragoman.channel import ADDRESS_VARIABLE
 from dragoman.errors import BundleError
 from dragoman.exit_codes import EXIT_OK
-from service import shelf
+from service import plugins, shelf
 from service.registry import capacity, model_cost
-from service.registry.reload_plan import check_names, one_name
+from service.registry.folders import check_names, one_name
 from service.settings import GROUPS, PREFIX, Settings, SettingsError, load
 from service.shelf import Shelf
 from service.telemetry.metrics import KV_CACHE_FORMULA
@@ -44,13 +44,14 @@ def serve(arguments: list[str]) -> int:
     _allow_descriptors(settings)
     settings = _with(settings, shelf.bring(settings))
     _check_models(settings.model_folders)
-    from service import server
-
     if settings.processes == 1:
-        return server.serve(settings)
-    from service.processes.supervisor import supervise
+        from service import server
 
-    return supervise(settings, server.serve_one_of_several)
+        return server.serve(settings)
+    supervise = plugins.first(plugins.SUPERVISORS)
+    if supervise is None:
+        raise SettingsError(f"DRAGOMAN_PROCESSES (--processes): needs a plugin of {plugins.SUPERVISORS}")
+    return int(supervise(settings))
 
 
 def build_parser() -> Parser:

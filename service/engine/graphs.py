@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from dragoman.bundle import Bundle
 from dragoman.errors import BundleError
-from service import cores
+from service import cores, plugins
 from service.engine.runner import Graph, Runner
-from service.runtime.device import DeviceDecoder, DeviceEncoder
 from service.runtime.host import DecoderSession, EncoderSession
 from service.runtime.interfaces import Decoder, Encoder
 
@@ -25,28 +24,28 @@ def open_graphs(
     device: str,
     *,
     run_threads: int = 1,
-    resident: bool = False,
     packed: bool = True,
     shortlist: bool = True,
 ) -> Graphs:
     """Load the graphs.
 
     Args:
-        bundle: what to run.
         device: cpu or cuda.
-        run_threads: as for `service.runtime.sessions.open_session`; of buffers in host memory.
-        resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
+        run_threads: as for `service.runtime.sessions.open_session`; of a CPU.
         packed: likewise.
         shortlist: choose from each segment's candidates alone where the bundle has a shortlist; likewise.
 
     Raises:
         BundleError: a graph cannot be loaded on the device.
     """
-    if resident or device != "cpu":
-        return Graphs(DeviceEncoder(bundle, device), DeviceDecoder(bundle, device))
+    if device != "cpu":
+        open_on_device: Callable[[Bundle, str], Graphs] | None = plugins.first(plugins.DEVICES)
+        if open_on_device is None:
+            raise BundleError(f"device {device}: needs a plugin of {plugins.DEVICES}")
+        return open_on_device(bundle, device)
     with ThreadPoolExecutor(1) as beside:  # a large graph takes seconds, most of them without the interpreter's lock
-        encoder = beside.submit(EncoderSession, bundle, device, run_threads=run_threads, packed=packed)
-        decoder = DecoderSession(bundle, device, run_threads=run_threads, packed=packed, shortlist=shortlist)
+        encoder = beside.submit(EncoderSession, bundle, run_threads=run_threads, packed=packed)
+        decoder = DecoderSession(bundle, run_threads=run_threads, packed=packed, shortlist=shortlist)
         return Graphs(decoder=decoder, encoder=encoder.result())
 
 
@@ -62,9 +61,6 @@ def open_runners(
     """Reserve the slots of each thread.
 
     Args:
-        bundle: what to run.
-        graphs: of the bundle.
-        device: on which they are.
         threads: how many; 0: one per core, or one on a GPU.
         slots: of each thread.
         on_failure: told of each run that fails.

@@ -9,7 +9,7 @@ from dragoman.bundle import Bundle
 from service.decode import Decode, raise_first
 from service.engine import decode_step
 from service.engine.decode_step import Watch
-from service.engine.graphs import open_graphs, open_runners
+from service.engine.graphs import Graphs, open_graphs, open_runners
 from service.engine.runner import Runner
 from service.engine.scheduler import Scheduler
 from service.runtime.interfaces import Memory
@@ -29,9 +29,9 @@ class OfflineEngine:
         threads: int = 0,
         run_threads: int = 1,
         slots: int = 32,
-        resident: bool = False,
         shortlist: bool = True,
         packed: bool = True,
+        graphs: Graphs | None = None,
     ) -> None:
         """Load the graphs and reserve the slots.
 
@@ -41,15 +41,15 @@ class OfflineEngine:
             threads: decoding threads; 0: one per core, or one on a GPU.
             run_threads: as for `service.runtime.sessions.open_session`.
             slots: segments that one thread decodes at a time.
-            resident: keep the buffers in the device's memory as on a GPU, where they always are, on a CPU too.
             shortlist: as for `service.engine.graphs.open_graphs`.
             packed: as for `service.runtime.sessions.open_session`: without, less memory and more time.
+            graphs: of the bundle, where they are open already; closed with the engine.
 
         Raises:
             BundleError: a graph cannot be loaded on the device, or there is no memory for the slots.
         """
-        self._graphs = open_graphs(
-            bundle, device, run_threads=run_threads, resident=resident, packed=packed, shortlist=shortlist
+        self._graphs = graphs or open_graphs(
+            bundle, device, run_threads=run_threads, packed=packed, shortlist=shortlist
         )
         self._runners = open_runners(bundle, self._graphs, device=device, threads=threads, slots=slots)
         self._eos_id = bundle.manifest.eos_id

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from service import terms
 from service.decode import Attention, Decode
 from service.engine.beam import Beam, common_length
-from service.engine.constrained_beam import ConstrainedBeam
 from service.engine.repetition import goes_round
 from service.engine.step import Asked, Copy, Force, Row, Sight, Step
 
@@ -96,12 +96,8 @@ def _new_beam(decode: Decode, eos_id: int) -> Beam:
     limit, given = decode.max_target_tokens, len(decode.start_ids[1:])
     if decode.constraints is None:
         return Beam(size, length_penalty, limit=limit, eos_id=eos_id, given=given)
-    return ConstrainedBeam(
-        size,
-        length_penalty,
-        limit=limit,
-        eos_id=eos_id,
-        constraints=decode.constraints,
-        wanted=max(1, decode.decoding.alternatives),
-        given=given,
+    wanted = max(1, decode.decoding.alternatives)
+    beam: Beam = terms.plugin().beam(
+        size, length_penalty, limit=limit, eos_id=eos_id, constraints=decode.constraints, wanted=wanted, given=given
     )
+    return beam

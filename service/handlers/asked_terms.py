@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from dragoman.errors import FieldViolation
 from dragoman.glossary import GlossaryEntry
 from dragoman.v1 import translation_pb2 as pb
+from service import terms
 from service.calls.limits import bad_glossary, bad_terms_beside, raise_if_any
 from service.registry.catalog import Choice
 from service.registry.glossaries import Glossaries
-from service.terms import Index, Terms
+from service.terms import Terms
 
 
 def bad_terms(options: pb.TranslateOptions, chosen: Choice) -> Iterator[FieldViolation]:
@@ -46,10 +47,10 @@ def terms_of(options: pb.TranslateOptions, chosen: Choice, glossaries: Glossarie
     raise_if_any(violations)
     indexes = [each.terms for each in stored]
     if glossary.entries:
-        indexes.insert(0, Index(map(_entry, glossary.entries)))
+        indexes.insert(0, terms.index(map(_entry, glossary.entries)))
     if not (indexes or options.protect_placeholders):
         return None
-    return Terms(indexes, protects_placeholders=options.protect_placeholders)
+    return terms.terms_of(indexes, protects_placeholders=options.protect_placeholders)
 
 
 def _entry(entry: pb.GlossaryEntry) -> GlossaryEntry:

@@ -20,8 +20,6 @@ class Pipeline(NamedTuple):
     """The parts of a model that work for calls while it is in memory.
 
     Attributes:
-        translator: from text to segments and back.
-        mailbox: of its engine.
         intake: where segments go, which stands before the mailbox.
     """
 
@@ -57,7 +55,6 @@ class ServedModel:
     """One model: what it is, and what works for it while it is in memory; lives on the event loop.
 
     Attributes:
-        manifest: of its bundle.
         slots: of each thread of the engine: no segment may take more.
         pipeline: None while the model is not in memory.
         engine: of the pipeline; None where there is none any more.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -10,9 +10,9 @@ from dragoman import language
 from dragoman.bundle import Manifest
 from dragoman.errors import DataError, UnknownGlossaryError
 from dragoman.glossary import SUFFIXES, GlossaryFile
-from service.registry.bundle_watch import FileIdentity
+from service.registry.file_identity import FileIdentity
 from service.settings import SettingsError
-from service.terms import Index
+from service.terms import index
 
 _QUOTED: Final = 64  # characters of a name that a message repeats
 
@@ -27,14 +27,14 @@ class StoredGlossary(NamedTuple):
         source_language: BCP-47 code; "": for any.
         target_language: likewise.
         entries: how many terms the file has.
-        terms: to be found in texts.
+        terms: for `service.terms.terms_of`.
     """
 
     name: str
     source_language: str
     target_language: str
     entries: int
-    terms: Index
+    terms: Any
 
     @classmethod
     def read(cls, file: Path) -> "StoredGlossary":
@@ -44,7 +44,7 @@ class StoredGlossary(NamedTuple):
             DataError: it cannot be read, or is wrong.
         """
         content = GlossaryFile.read(file)
-        terms = Index(content.entries)
+        terms = index(content.entries)
         return cls(file.stem, content.source_language, content.target_language, len(content.entries), terms)
 
     def misfit(self, manifest: Manifest, source: str, target: str) -> str:

@@ -1,7 +1,7 @@
 """The models in memory: all of them, or those that a plugin chooses."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from dragoman.bundle import Bundle
@@ -95,9 +95,9 @@ def residency_of(
     """
     if not (settings.model_memory_mb or settings.keep_alive_s):
         return Residency(settings, registry, loader)
-    for make in plugins.load(plugins.RESIDENCY):
-        residency: Residency = make(settings, metrics, registry, health, loader)
-        return residency
+    make: Callable[..., Residency] | None = plugins.first(plugins.RESIDENCY)
+    if make is not None:
+        return make(settings, metrics, registry, health, loader)
     raise SettingsError(
         "DRAGOMAN_MODEL_MEMORY_MB (--model-memory-mb), DRAGOMAN_KEEP_ALIVE_S (--keep-alive-s): need a plugin that has "
         f"models leave the memory, an entry point of {plugins.RESIDENCY}"

@@ -1,6 +1,5 @@
 """Where calls come in: the socket, who may use it and how much of it, and what guards it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -10,12 +9,11 @@ import grpc.aio
 import structlog
 
 from dragoman.address import Address
-from service.rpc.ending import end_connections
-from service.security import api_keys, exposure, tls
+from service import plugins
+from service.security import addresses, api_keys, tls
+from service.security.addresses import bound
 from service.security.api_keys import KeyStore
-from service.security.binding import bound
 from service.security.callers import Callers
-from service.security.host_connections import HostConnections
 from service.security.watched_files import ReloadableFiles
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -77,10 +75,9 @@ class Listener:
             open_.push_async_callback(server.stop, _STOP_GRACE_S)  # first: whatever becomes of its start
             await server.start()
             _log.info(f"listening on {address._replace(port=port)}")
-            open_.push_async_callback(end_connections, port, _STOP_GRACE_S)
-            connections = HostConnections(port, self._settings.host_connections(), self._metrics)
-            open_.callback(asyncio.create_task(connections.watch()).cancel)
-            exposure.warn(address, has_tls=self.certificates is not None, asks_for_keys=self.asks_for_keys)
+            for guarded in plugins.load(plugins.GUARDS):
+                await open_.enter_async_context(guarded(port, self._settings, self._metrics, _STOP_GRACE_S))
+            addresses.warn(address, has_tls=self.certificates is not None, asks_for_keys=self.asks_for_keys)
             for files in (self.certificates, self._keys):
                 if files is not None:
                     await open_.enter_async_context(files.watched())

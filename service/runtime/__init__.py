@@ -1,4 +1,4 @@
-"""onnxruntime: how a graph is opened, and the buffers that it runs on, in host memory or a device's."""
+"""onnxruntime: how a graph is opened, and the buffers in host memory that it runs on."""
 
 import os
 

@@ -50,13 +50,13 @@ class EncoderSession:
 
     run_size = RUN_SIZE
 
-    def __init__(self, bundle: Bundle, device: str, *, run_threads: int = 1, packed: bool = True) -> None:
+    def __init__(self, bundle: Bundle, *, run_threads: int = 1, packed: bool = True) -> None:
         """Load the encoder graph; the arguments are those of `open_session`.
 
         Raises:
             BundleError: it cannot be loaded.
         """
-        self.session = open_graph(bundle, ENCODER, device, run_threads=run_threads, packed=packed)
+        self.session = open_graph(bundle, ENCODER, run_threads=run_threads, packed=packed)
         self._pad_id = bundle.manifest.pad_id
 
     def encode(self, sources: Sequence[Sequence[int]]) -> list[NDArray[np.generic]]:
@@ -79,16 +79,11 @@ class EncoderSession:
 class DecoderSession:
     """The decoder graph; thread-safe. What a thread runs is a `DecoderStep` of its own."""
 
-    def __init__(
-        self, bundle: Bundle, device: str, *, run_threads: int = 1, packed: bool = True, shortlist: bool = True
-    ) -> None:
+    def __init__(self, bundle: Bundle, *, run_threads: int = 1, packed: bool = True, shortlist: bool = True) -> None:
         """Load the decoder graph and the one that searches its logits.
 
         Args:
-            bundle: whose graphs they are.
-            device: cpu.
-            run_threads: as for `open_session`.
-            packed: as for `open_session`.
+            run_threads, packed: as for `open_session`.
             shortlist: choose from each segment's candidates alone where the bundle has a shortlist.
 
         Raises:
@@ -96,10 +91,8 @@ class DecoderSession:
         """
         narrow = shortlist and bundle.has_shortlist
         self.output = OutputLayer(bundle) if narrow else None
-        self.session = open_graph(
-            bundle, STATES_DECODER if narrow else DECODER, device, run_threads=run_threads, packed=packed
-        )
-        self.search = open_graph(bundle, SEARCH, device, run_threads=run_threads)
+        self.session = open_graph(bundle, STATES_DECODER if narrow else DECODER, run_threads=run_threads, packed=packed)
+        self.search = open_graph(bundle, SEARCH, run_threads=run_threads)
 
     def new_step(self, manifest: Manifest, slots: int) -> tuple[SlotTable, "DecoderStep"]:
         """Reserve the buffers of that number of slots, and bind the graph to them."""

@@ -1,5 +1,5 @@
 """What a decode batch asks of the graphs and of its slots, wherever their buffers lie: in host memory (`runtime.host`
-and `runtime.slots`) or in a device's (`runtime.device`).
+and `runtime.slots`) or in a device's (`plugins.gpu`).
 """
 
 from collections.abc import Sequence

@@ -97,8 +97,6 @@ class Graph:
         """Read a file.
 
         Args:
-            content: of the file.
-            file: its name, for messages.
             weights: content of the file `WEIGHTS` beside it, the only other one that constants may lie in.
 
         Raises:

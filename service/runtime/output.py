@@ -56,7 +56,7 @@ class OutputLayer:
             BundleError: one cannot be loaded, or the shortlist is that of another model.
         """
         manifest = bundle.manifest
-        self.session = open_graph(bundle, OUTPUT_LAYER, "cpu")
+        self.session = open_graph(bundle, OUTPUT_LAYER)
         with bundle.mapped(WEIGHTS) as content:
             weights = Weights.of(content, manifest.files.get(WEIGHTS, ""), bundle.path)
             self._given = defaults(Graph(*bundle.graph(OUTPUT_LAYER), content), weights)

@@ -30,10 +30,6 @@ _PART_BYTES: Final = 2**18
 def check_products(graph: Graph, file: Path) -> None:
     """Prove that no product of a graph can saturate.
 
-    Args:
-        graph: of an ONNX file.
-        file: its name, for messages.
-
     Raises:
         BundleError: a product may saturate, or it is not known whether it may.
     """

@@ -39,10 +39,6 @@ class SlotTable:
     def __init__(self, manifest: Manifest, slots: int, output: OutputLayer | None = None) -> None:
         """Reserve the buffers. Memory is taken page by page as it is written: a slot that nobody used costs nothing.
 
-        Args:
-            slots: how many.
-            output: the output layer of a model with a shortlist.
-
         Raises:
             MemoryError: there is no room for them.
         """

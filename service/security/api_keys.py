@@ -57,11 +57,8 @@ class KeyStore:
     A key is looked up under a hash of its hash, with a new salt in every process. So the time of a look-up tells an
     attacker nothing: with which stored bytes a guess agrees is not under the attacker's control.
 
-    Args:
-        entries: by the name of the key.
-
     Attributes:
-        entries: the same.
+        entries: by the name of the key.
     """
 
     def __init__(self, entries: Mapping[str, KeyEntry]) -> None:

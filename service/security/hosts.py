@@ -15,18 +15,6 @@ def host_of(address: str) -> str:
     return str(ipaddress.ip_network((numeric, 64), strict=False))
 
 
-@lru_cache(maxsize=64)  # asked at every HTTP request
-def is_loopback(host: str) -> bool:
-    """Tell whether a name or a numeric address means this machine on each machine."""
-    name = host.lower().removesuffix(".")
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 @lru_cache(maxsize=4096)  # asked at every call, and the same for all calls of a connection
 def host_of_peer(peer: str) -> str:
     """Name the host of a caller, with its family.

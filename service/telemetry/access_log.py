@@ -51,6 +51,9 @@ class Tracer(Protocol):
     def trace(self, record: CallStats, metadata: Metadata) -> str:
         """Make the spans of a call that has ended; gives the id under which they are found, "" if they are not kept."""
 
+    def close(self) -> None:
+        """Hand over what waits, as far as that is possible in a short time; blocks."""
+
 
 class AccessLog:
     """Enters each end of a call in the metrics and in the log; lives on the event loop.

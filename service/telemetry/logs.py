@@ -80,7 +80,11 @@ def _configured(
     on_terminal = os.isatty(descriptor)
     as_json = log_format == "json" or (log_format == "auto" and not on_terminal)
     handler = _Handler(write, drop)
-    last = _for_json() if as_json else [structlog.dev.ConsoleRenderer(colors=on_terminal)]
+    last: list[structlog.typing.Processor] = (
+        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        if as_json
+        else [structlog.dev.ConsoleRenderer(colors=on_terminal)]
+    )
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=_SHARED,
@@ -123,7 +127,3 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
     at_will = (cygrpc.ExecuteBatchError, UnicodeDecodeError)
     is_at_will = record.exc_info is not None and isinstance(record.exc_info[1], at_will)
     return not is_at_will and not str(record.msg).startswith("Invalid encoding on")
-
-
-def _for_json() -> list[structlog.typing.Processor]:
-    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]

@@ -49,10 +49,7 @@ class _Family(NamedTuple):
     """A metric before it is in a registry, where it is called like its attribute.
 
     Attributes:
-        kind: of the metric.
-        text: of its help.
         labels: besides that of the model.
-        buckets: of a histogram.
         series: of each model, by the value of the one other label.
     """
 

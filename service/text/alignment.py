@@ -57,8 +57,7 @@ class Alignment:
     where each is what the other mostly has to do with.
 
     Attributes:
-        source_words: of the source, in their order.
-        target_words: of the translation, in their order.
+        source_words, target_words: in the order of their texts.
         source_starts, source_stops, target_starts, target_stops: where each of these begins and ends.
         weights: float [target words, source words], 0 to 1.
     """

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from dragoman.tokenizer import Tokenizer
 from service.decode import Attention
+from service.rewriting import Rewriting
 from service.text.alignment import Alignment, Side
-from service.text.rewriting import Rewriting
 
 
 class Attended(NamedTuple):
@@ -17,8 +17,6 @@ class Attended(NamedTuple):
 
     Attributes:
         weights: float [target tokens, source tokens], see :class:`Alignment`.
-        source: what was read.
-        target: what was written.
     """
 
     weights: NDArray[np.float32]

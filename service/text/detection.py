@@ -1,27 +1,9 @@
-"""The detection of the language of a text, among those that may be meant.
+"""The languages of texts, among those that may be meant; a plugin says how probable each is."""
 
-py3langid (a naive Bayes classifier over sequences of bytes, see Lui and Baldwin, langid.py, ACL 2012) says how probable
-each language is. Its model takes some 80 MB of memory, and half a second to read, so it is read when it is first used,
-or once a server with HTTP serves.
-"""
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple, Protocol, Self
 
-import io
-import lzma
-import re
-import threading
-from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from copy import copy
-from functools import cache, lru_cache
-from html import unescape
-from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from py3langid.langid import LanguageIdentifier
+from service import plugins
 
 # Told apart on every server: a text in one of them is not taken for one in a language that happens to be served.
 _COMMON: Final = (
@@ -31,19 +13,10 @@ _COMMON: Final = (
 COMMON: Final = tuple(_COMMON.split())
 # Of a text: more of it would say no more.
 LOOKED_AT: Final = 1_000
-# Likewise of HTML, tags counted.
-_MARKUP: Final = 4 * LOOKED_AT
 # That an answer names of a text.
 MOST_GUESSES: Final = 5
-# How much more probable it is, before a text is looked at, that it is in a language that can be meant than in another
-# one. 3 has the best sum of both mistakes in bench/RESULTS.md.
-_EXPECTED: Final = 3.0
-# Likewise, that it is in the language of all texts of its call: up to (1 + _ALONE) / _ALONE times.
+# How much more probable the language of all texts of a call is for each: up to (1 + _ALONE) / _ALONE times.
 _ALONE: Final = 0.1
-# What is no text; at the end of what is looked at, an element may be open.
-_TAGS: Final = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
-# What the classifier calls otherwise than BCP-47, or not at all.
-_LABELS: Final = {"nb": "no", "iw": "he", "in": "id", "fil": "tl", "cmn": "zh"}
 
 
 class Guess(NamedTuple):
@@ -74,43 +47,20 @@ class Tongues(NamedTuple):
         """Give those of a request.
 
         Args:
-            sources: the languages from which it can be translated.
             served: all languages that models read or write.
         """
         return cls(tuple(sources), (*sorted(set(served) - set(sources)), *COMMON))
 
 
-class _Restricted(NamedTuple):
-    """A classifier that knows some languages.
-
-    Attributes:
-        identifier: itself.
-        nothing: what it says of a text that says nothing.
-    """
-
-    identifier: "LanguageIdentifier"
-    nothing: Mapping[str, float]
-
-
-class LanguageDetector:
-    """Says how probable languages are; reads its model at its first use. For any thread."""
-
-    def __init__(self) -> None:
-        self._model: LanguageIdentifier | None = None
-        self._loading = threading.Lock()
-        self._restricted = lru_cache(maxsize=4)(self._restrict)
-        self._scales = lru_cache(maxsize=256)(_scale)
+class Detector(Protocol):
+    """Says how probable languages are; reads what it needs at its first use. For any thread."""
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the model has been read."""
-        return self._model is not None
+        """Whether that has been read."""
 
     def load(self) -> None:
-        """Read the model; nothing happens where it has been read."""
-        with self._loading:
-            if self._model is None:
-                self._model = _read()
+        """Read it; nothing happens where it has been read."""
 
     def rank(self, text: str, tongues: Tongues, *, html: bool = False) -> list[Guess]:
         """Say in which languages a text may be.
@@ -120,26 +70,14 @@ class LanguageDetector:
             html: whether it is HTML.
 
         Returns:
-            All of them that the model knows, the most probable first; none where the text says nothing about it.
+            All of them that the detector knows, the most probable first; none where the text says nothing about it.
         """
-        self.load()
-        scale = self._scales(tongues)
-        shown = (unescape(_TAGS.sub(" ", text[:_MARKUP])) if html else text)[:LOOKED_AT]
-        identifier, nothing = self._restricted(frozenset(scale))
-        # The classifier knows sequences of digits, too: dates and prices of some languages.
-        if not any(map(str.isalpha, shown)) or (scores := dict(identifier.rank(shown))) == nothing:
-            return []
-        weighted = [(scale[label][0], score * scale[label][1]) for label, score in scores.items()]
-        total = sum(weight for _, weight in weighted)
-        weighted.sort(key=itemgetter(1), reverse=True)
-        return [Guess(code, weight / total) for code, weight in weighted]
 
-    def _restrict(self, labels: frozenset[str]) -> _Restricted:
-        """Make a copy for some languages; it is not changed any more, so threads can share it."""
-        assert self._model is not None
-        identifier = copy(self._model)
-        identifier.set_languages(labels & set(self._model.labels))
-        return _Restricted(identifier, dict(identifier.rank("")))
+
+def new_detector() -> Detector:
+    """Make a detector; raises InvalidRequestError where no plugin does."""
+    detector: Detector = plugins.needed(plugins.DETECTION, "detects no languages")()
+    return detector
 
 
 def agree(rankings: Sequence[Sequence[Guess]], lengths: Sequence[int]) -> list[Guess | None]:
@@ -166,43 +104,3 @@ def most_frequent(guesses: Iterable[Guess | None], default: str) -> str:
     """Give the language of most texts, of equally many the first; or another where nothing is known of any."""
     found = [guess.language for guess in guesses if guess is not None]
     return max(dict.fromkeys(found), key=found.count, default=default)
-
-
-def _scale(tongues: Tongues) -> Mapping[str, tuple[str, float]]:
-    """Map what the classifier calls languages to their codes, and to how probable they are in advance.
-
-    Of several codes an expected one is taken first, and the most general.
-    """
-    found: dict[str, tuple[str, float]] = {}
-    for group, weight in ((tongues.expected, _EXPECTED), (tongues.others, 1.0)):
-        for code in sorted(group, key=len):
-            label = code.lower().partition("-")[0]
-            found.setdefault(_LABELS.get(label, label), (code, weight))
-    return found
-
-
-@cache
-def _read() -> "LanguageIdentifier":
-    """Read the model, which nobody changes, once in a process.
-
-    `py3langid.modelio.load_model` does the same over a file of 68 MB in the system's /tmp, which may be small.
-    """
-    from py3langid import langid
-
-    with lzma.open(Path(langid.MODEL_DIR) / langid.MODEL_FILE) as file, np.load(io.BytesIO(file.read())) as data:
-        return langid.LanguageIdentifier(
-            data["ptc"],
-            data["pc"],
-            data["classes"].tolist(),
-            _array(data["nextmove"]),
-            data["out_feat"].tolist(),
-            norm_probs=True,
-            tk_row=_array(data["nextmove_row"]),
-        )
-
-
-def _array(numbers: np.ndarray) -> "array[int]":
-    """Give numbers in the form of which Python reads single ones fastest."""
-    found = array(numbers.dtype.char)
-    found.frombytes(numbers.data.cast("B"))  # one copy: other threads wait for it
-    return found

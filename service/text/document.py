@@ -68,7 +68,6 @@ class Document:
 
         Args:
             unknown_id: of pieces of the source that the model has no token for.
-            alternatives: how many of the best translations the result lists.
             quality: estimates that of its segments, whose parts have a text to judge by; None: nobody asks.
         """
         self.complete = False

@@ -1,266 +1,44 @@
-"""HTML to the texts between its tags, and back.
+"""HTML and XML, which a plugin reads: what is to stay as it is, and the texts between the tags."""
 
-turbohtml says where tags, comments and character references are; all that is not text comes back as it was, byte for
-byte. The tag of a block or of a line break ends a sentence. Other tags do not: a sentence is translated as a whole, and
-`text.inline_tags` puts its tags into the translation. Nothing in HTML is an error: what is no tag by its rules is text.
-"""
-
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Protocol, TypeAlias
 
-from turbohtml import Token, TokenType, tokenize
-
-from service.text.inline_tags import TaggedText
-from service.text.mark import InlineTag, overlap, partners
+from service import plugins
+from service.options import XmlTags
 from service.text.piece import Piece
 
-# What stands inside a line; all other elements end a sentence.
-_INLINE: Final = frozenset(
-    re.findall(
-        r"\w+",
-        """a abbr acronym b bdi bdo big cite code data del dfn em font i iframe img ins kbd mark math noembed q rp rt
-        ruby s samp script small span strike strong style sub sup svg template time tt u var wbr""",
-    )
-)
-_UNSEEN: Final = frozenset({"iframe", "noembed", "noframes", "script", "style", "svg", "template"})
-# Kept with all that is inside, like elements with translate="no" or class="notranslate".
-_KEPT: Final = _UNSEEN | {"code", "kbd", "math", "plaintext", "pre", "samp", "textarea", "tt", "var", "xmp"}
-_VOID: Final = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta param source track wbr"))
-# What is kept and yet shown to the model, so that the sentence around it is whole: it hardly ever changes such a word.
-KEPT_WORD: Final = re.compile(r"[\w.+/@-]{1,64}")
-_WORD: Final = re.compile(r"[^\W_]")
 
-# What is text as it stands, but may be a tag or a reference together with the translation behind it.
-_BARE: Final = {"<": "&lt;", "&": "&amp;"}
+class Block(Protocol):
+    """Text up to a tag that ends a sentence."""
 
-BLANKS: Final = str.maketrans("\n\t\r\f", "    ")  # a line break between tags ends no line
-
-
-class Block(NamedTuple):
-    """Text up to a tag that ends a sentence.
-
-    Attributes:
-        text: with character references resolved, and blanks for line breaks.
-        raw: the source of each of its characters; empty for those that the source of a mark holds.
-        marks: by place.
-        hard_blank: how a blank that breaks no line is written in a translation.
-    """
-
-    text: str
-    raw: Sequence[str]
-    marks: Sequence[InlineTag]
-    hard_blank: str = "&nbsp;"
+    @property
+    def text(self) -> str:
+        """Its text, without tags."""
 
     def protect(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """Give the pieces of the text: what is kept has its tags, what is translated has none."""
-        begun = start = done = 0
-        inside = False
-        ends = partners(self.marks)
-        for piece in pieces:
-            start += len(piece.kept)
-            inside |= piece.inside
-            if not piece.text:
-                continue
-            before, stop = done, start + len(piece.text)
-            first = self._first_inside(done, start, stop, ends)
-            done = self._last_inside(first, start, stop, ends)
-            kept = self._verbatim(begun, start, self.marks[before:first], escaped=True)
-            marks = [mark._replace(place=mark.place - start) for mark in self.marks[first:done]]
-            yield Piece(kept, piece.text, inside, TaggedText(piece.text, marks, self.hard_blank))
-            begun = start = stop
-            inside = False
-        yield Piece(self._verbatim(begun, start, self.marks[done:], escaped=False), inside=inside)
-
-    def _first_inside(self, index: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
-        """Find the first mark that goes with a piece: behind its begin, or there and of an element that ends inside.
-
-        `index` is that of the first mark behind the piece before.
-        """
-        while index < len(self.marks) and self.marks[index].place + bool(self.marks[index].width) <= start:
-            end = ends[index]
-            if end is not None and end > index and self.marks[end].place < stop:
-                break
-            index += 1
-        return index
-
-    def _last_inside(self, first: int, start: int, stop: int, ends: Sequence[int | None]) -> int:
-        """Find the end of the marks of a piece: before its end, or there and of an element that begins inside."""
-        index = last = first
-        while index < len(self.marks) and self.marks[index].place <= stop:
-            begin = ends[index]
-            begins_inside = begin is not None and first <= begin < index and self.marks[begin].place > start
-            if self.marks[index].place < stop or begins_inside:
-                last = index + 1
-            index += 1
-        return last
-
-    def _verbatim(self, start: int, stop: int, marks: Sequence[InlineTag], *, escaped: bool) -> str:
-        pieces: list[str] = []
-        for mark in marks:
-            pieces += (*self.raw[start : mark.place], mark.source)
-            start = mark.place
-        rest = self.raw[start:stop]
-        return "".join([*pieces, *([_BARE.get(source, source) for source in rest] if escaped else rest)])
 
 
-def protect(blocks: Iterable[str | Block], split: Callable[[str], Iterable[Piece]]) -> Iterator[Piece]:
-    """Split the texts of HTML or XML, and take the tags out of each piece.
+Blocks: TypeAlias = Iterable[str | Block]  # in the order of the source; what stays is a str
+
+
+def parse(text: str, tags: XmlTags | None) -> Sequence[str | Block]:
+    """Read a text.
 
     Args:
-        blocks: as :func:`parse` gives them, or that of :mod:`service.text.xml_markup`.
+        tags: what the names of XML's elements mean; None: it is HTML.
+
+    Raises:
+        InvalidRequestError: no plugin can do that.
     """
+    read: Callable[[str, XmlTags | None], Blocks] = plugins.needed(plugins.MARKUP, "reads no HTML and XML")
+    return list(read(text, tags))
+
+
+def protect(blocks: Blocks, split: Callable[[str], Iterable[Piece]]) -> Iterator[Piece]:
+    """Split the texts, and take the tags out of each piece."""
     for block in blocks:
         if isinstance(block, str):
             yield Piece(block)
         else:
             yield from block.protect(split(block.text))
-
-
-def parse(html: str) -> Iterator[str | Block]:
-    """Yield, in the order of the source, what is to stay as it is, and what is text."""
-    tokens, rest = _tokens(html)
-    ends = _end_tags(tokens)
-    block = OpenBlock()
-    index = 0
-    while index < len(tokens):
-        token, source = tokens[index]
-        name = token.tag or ""
-        begun, index = index, index + 1
-        if token.type is TokenType.START_TAG and _is_kept(token):
-            index = ends[begun] + 1
-            source = "".join(source for _, source in tokens[begun:index])
-            content = "" if name in _UNSEEN else "".join(_text(*token) for token in tokens[begun:index])
-            # One without an end tag would keep the text behind it as well, wherever its own place in a translation is.
-            ended = tokens[index - 1][0].type is TokenType.END_TAG and tokens[index - 1][0].tag == name
-            if ended and name in _INLINE and (KEPT_WORD.fullmatch(content) or not _WORD.search(content)):
-                block.mark(source, content=content)
-                continue
-        elif token.type in (TokenType.TEXT, TokenType.CHARACTER_REFERENCE):
-            block.write(_text(token, source), source)
-            continue
-        elif name in _INLINE or (not name and token.type is not TokenType.DOCTYPE):
-            block.mark(source, closes=token.type is TokenType.END_TAG, name="" if name in _VOID else name)
-            continue
-        yield block.close()
-        yield source
-        block = OpenBlock()
-    yield block.close()
-    yield rest
-
-
-class OpenBlock:
-    """A block that is being read.
-
-    Args:
-        hard_blank: see :class:`Block`.
-    """
-
-    def __init__(self, hard_blank: str = "&nbsp;") -> None:
-        self._hard_blank = hard_blank
-        self._texts: list[str] = []
-        self._raw: list[str] = []
-        self._marks: list[InlineTag] = []
-
-    def write(self, text: str, source: str) -> None:
-        """Add text, a source of each of its characters, or one of all of them."""
-        self._texts.append(text)
-        self._raw += source if len(source) == len(text) else [source, *[""] * (len(text) - 1)]
-
-    def mark(self, source: str, *, closes: bool = False, content: str = "", name: str = "") -> None:
-        """Add a mark."""
-        self._marks.append(InlineTag(len(self._raw), source, closes, len(content), name))
-        self._texts.append(content)
-        self._raw += [""] * len(content)
-
-    def close(self) -> Block:
-        """Make the block."""
-        text, raw, marks = _without_gaps("".join(self._texts), self._raw, _joined(self._marks))
-        return Block(text, raw, marks, self._hard_blank)
-
-
-def _without_gaps(
-    text: str, raw: Sequence[str], marks: Sequence[InlineTag]
-) -> tuple[str, Sequence[str], Sequence[InlineTag]]:
-    """Add the blank behind a mark to it if there is one in front, too: the model sees one, a translation gets both.
-
-    Only where the mark has no other side and nothing else stands in its place.
-    """
-    gaps: list[int] = []
-    moved = []
-    for mark, following in zip(marks, [*[mark.place for mark in marks[1:]], -1], strict=False):
-        place = mark.place
-        moved.append(mark._replace(place=place - len(gaps)))
-        alone = not (mark.name or mark.closes or mark.width) and place != following
-        if alone and place > 0 and text[place - 1 : place + 1] == "  ":
-            moved[-1] = moved[-1]._replace(source=mark.source + raw[place])
-            gaps.append(place)
-    if not gaps:
-        return text, raw, marks
-    bounds = list(pairwise([-1, *gaps, len(text)]))
-    rest = [part for before, gap in bounds for part in raw[before + 1 : gap]]
-    return "".join(text[before + 1 : gap] for before, gap in bounds), rest, _joined(moved)
-
-
-def _joined(marks: Sequence[InlineTag]) -> list[InlineTag]:
-    """Join marks in one place, but for those of elements that hold text: one that closes and one that does not stay."""
-    joined: list[tuple[InlineTag, list[str]]] = []  # the sources of each, still to be joined
-    ends = partners(marks)
-    all_matter = overlap(marks, ends)
-    for mark, end in zip(marks, ends, strict=True):
-        holds = all_matter or (end is not None and marks[end].place != mark.place)
-        bare = mark._replace(source="", name=mark.name if holds else "")
-        if joined and not bare.name and joined[-1][0] in (bare, bare._replace(closes=False)):
-            joined[-1][1].append(mark.source)
-        else:
-            joined.append((bare, [mark.source]))
-    return [mark._replace(source="".join(sources)) for mark, sources in joined]
-
-
-def _tokens(html: str) -> tuple[list[tuple[Token, str]], str]:
-    """List the tokens, each with its source, and what an unfinished tag at the end leaves over."""
-    tokens = []
-    start = 0
-    # turbohtml reads CR LF as one character. With another blank for CR, its tokens lie end to end in the source.
-    for token in tokenize(html.replace("\r", "\f"), resolve_references=False, capture_source=True):
-        stop = start + len(token.data or "" if token.source is None else token.source)
-        tokens.append((token, html[start:stop]))
-        start = stop
-    return tokens, html[start:]
-
-
-def _text(token: Token, source: str) -> str:
-    if token.type is TokenType.TEXT:
-        return source.translate(BLANKS)
-    return token.data or "" if token.type is TokenType.CHARACTER_REFERENCE else ""
-
-
-def _is_kept(token: Token) -> bool:
-    """Tell whether the element that a tag begins is not to be translated."""
-    return token.tag not in _VOID and (
-        token.tag in _KEPT
-        or (token.attr("translate") or "").lower() == "no"
-        or "notranslate" in (token.attr("class") or "").split()
-    )
-
-
-def _end_tags(tokens: Sequence[tuple[Token, str]]) -> dict[int, int]:
-    """Find where each element ends: at its end tag, else before the next block; indices of tokens."""
-    ends: dict[int, int] = {}
-    open_tags: dict[str, list[int]] = {}
-    for index, (token, _) in enumerate(tokens):
-        name = token.tag or ""
-        if token.type is TokenType.START_TAG:
-            open_tags.setdefault(name, []).append(index)
-        elif token.type is TokenType.END_TAG and open_tags.get(name):
-            ends[open_tags[name].pop()] = index
-    block = len(tokens)
-    for index in range(len(tokens) - 1, -1, -1):
-        token, _ = tokens[index]
-        if token.type is TokenType.START_TAG:
-            ends.setdefault(index, block - 1)
-        # In an svg or math element, a title may hold tags, though by its token it cannot.
-        if token.tag and token.tag not in _INLINE and token.tag != "title":
-            block = index
-    return ends

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from service.segment import Segment
+from service.terms import TermPlan
 from service.text.attended import SegmentText
-from service.text.inline_tags import TaggedText
-from service.text.term_plan import TermPlan
+from service.text.piece import Tags
 
 
 class Part(NamedTuple):
@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
     kept: str
     segment: Segment | None = None
-    tags: TaggedText | None = None
+    tags: Tags | None = None
     split: bool = False
     source: SegmentText | None = None
     plan: TermPlan | None = None

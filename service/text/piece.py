@@ -1,8 +1,28 @@
-"""A piece of a text that was split."""
+"""A piece of a text that was split, and the tags that were taken out of it."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
-from service.text.inline_tags import TaggedText
+from service.text.alignment import Alignment
+
+
+class Tags(Protocol):
+    """The tags of a piece, and all else in it that is no text."""
+
+    @property
+    def marks(self) -> Sequence[object]:
+        """All of them, by place."""
+
+    @property
+    def contents(self) -> Sequence[tuple[int, int]]:
+        """Characters [start, stop) of the text that marks hold, too."""
+
+    def restore(self, translation: str, alignment: Alignment | None) -> str:
+        """Write a translation with the marks in it.
+
+        Args:
+            alignment: of both; None: nobody knows which word became which.
+        """
 
 
 class Piece(NamedTuple):
@@ -18,4 +38,4 @@ class Piece(NamedTuple):
     kept: str
     text: str = ""
     inside: bool = False
-    tags: TaggedText | None = None
+    tags: Tags | None = None

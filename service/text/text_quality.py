@@ -1,10 +1,11 @@
-"""The quality estimates of one text, segment by segment."""
+"""The quality estimates of one text, segment by segment, as a plugin makes them."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol
 
 from service.decode import Decode, FinishReason
-from service.text.quality_counts import count
-from service.text.quality_estimate import QualityEstimator, rounded
+
+_DIGITS: Final = 4  # that an estimate has
 
 
 class SegmentQuality(NamedTuple):
@@ -21,6 +22,35 @@ class SegmentQuality(NamedTuple):
     estimate: float
 
 
+class Estimator(Protocol):
+    """Estimates the quality of the translations of one model.
+
+    Attributes:
+        needs_log_probability: whether it needs the log-probabilities of translations.
+    """
+
+    needs_log_probability: bool
+
+    def judge(
+        self,
+        source: str,
+        translation: str,
+        languages: tuple[str, str],
+        *,
+        unfinished: bool,
+        unknown_pieces: int,
+        mean_log_probability: float,
+    ) -> float:
+        """Estimate how probable it is that a reader accepts a translation, 0 to 1.
+
+        Args:
+            languages: codes of both; "": nobody knows.
+            unfinished: whether it was cut off at a limit, or stopped because it repeated itself.
+            unknown_pieces: pieces of the source that the model could not read.
+            mean_log_probability: of its tokens, in natural logarithms; of no effect where it is not needed.
+        """
+
+
 class TextQuality:
     """Estimates, in the order of the text.
 
@@ -28,7 +58,7 @@ class TextQuality:
         segments: the estimates so far.
     """
 
-    def __init__(self, estimator: QualityEstimator, source_language: str, target_language: str) -> None:
+    def __init__(self, estimator: Estimator, source_language: str, target_language: str) -> None:
         """Begin a text.
 
         Args:
@@ -41,10 +71,15 @@ class TextQuality:
 
     def add(self, source: str, translation: str, decode: Decode, unknown_pieces: int, start: int, stop: int) -> None:
         """Estimate the next segment, of its source without what stays as it is; places are in the whole translation."""
-        unfinished = decode.finish_reason is not FinishReason.EOS
-        counted = count(source, translation, *self._languages, unfinished=unfinished, unknown_pieces=unknown_pieces)
-        mean = decode.log_probability / max(1, decode.decoded_tokens)
-        self.segments.append(SegmentQuality(start, stop, self._estimator.estimate(counted, mean)))
+        estimate = self._estimator.judge(
+            source,
+            translation,
+            self._languages,
+            unfinished=decode.finish_reason is not FinishReason.EOS,
+            unknown_pieces=unknown_pieces,
+            mean_log_probability=decode.log_probability / max(1, decode.decoded_tokens),
+        )
+        self.segments.append(SegmentQuality(start, stop, estimate))
         self._lengths.append(len(source) + 1)  # one that has nothing left counts, too
 
     @property
@@ -54,3 +89,17 @@ class TextQuality:
             return None
         total = sum(each.estimate * length for each, length in zip(self.segments, self._lengths, strict=True))
         return rounded(total / sum(self._lengths))
+
+
+def rounded(estimate: float) -> float:
+    """Round an estimate to the digits that all of them have."""
+    return round(estimate, _DIGITS)
+
+
+def without(text: str, spans: Iterable[tuple[int, int]], between: str = "") -> str:
+    """Give a text with something else, or nothing, for the characters [start, stop) of spans in their order."""
+    pieces, done = [], 0
+    for start, stop in spans:
+        pieces.append(text[done:start])
+        done = max(done, stop)
+    return between.join([*pieces, text[done:]])

@@ -1,40 +1,29 @@
 """The translator of one model: it makes a document of segments of a text, and a text of their translations."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache, partial
+from typing import Final, NamedTuple
 
 from dragoman.bundle import TARGET_FACTOR, TARGET_OFFSET, Manifest, target_limit
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.framing import Frame
 from dragoman.tokenizer import Tokenizer
+from service import plugins
 from service.decode import Decode
 from service.options import MAX_BEAM_SIZE, Decoding, RequestOptions
 from service.segment import Segment
 from service.settings import Settings
-from service.terms import Terms
-from service.text import markup, segmentation, xml_markup
+from service.terms import TermPlan, TermPlanner, Terms
+from service.text import markup, segmentation
 from service.text.attended import SegmentText
 from service.text.document import Document
-from service.text.inline_tags import TaggedText
 from service.text.pair import Pair, scored_part
 from service.text.part import Part
-from service.text.piece import Piece
-from service.text.quality_counts import without
-from service.text.quality_estimate import QualityEstimator
-from service.text.result import TextResult
+from service.text.piece import Piece, Tags
 from service.text.segment_encoder import SegmentEncoder
-from service.text.term_plan import TermPlan, TermPlanner
-from service.text.text_quality import TextQuality
+from service.text.text_quality import Estimator, TextQuality, without
 
 OnProgress = Callable[[Segment], None]
-
-
-class Decodes(Protocol):
-    """An offline engine of the same bundle."""
-
-    def decode(self, decodes: list[Decode]) -> None:
-        """Decode until all segments are finished."""
 
 
 class Limits(NamedTuple):
@@ -77,7 +66,6 @@ class Translator:
         self._manifest = manifest
         self._tokenizer = tokenizer
         self._limits = limits
-        self._estimator = QualityEstimator(manifest.quality)
         self._frame = lru_cache(_FRAMES)(partial(Frame.of, manifest.languages, manifest))
 
     def open(
@@ -108,7 +96,7 @@ class Translator:
         if planner is not None:
             split = partial(split, fits=lambda piece: encoder.fits(planner.read(piece)), unbroken=planner.spans)
         if options.has_tags:
-            blocks = list(markup.parse(text) if options.xml is None else xml_markup.parse(text, options.xml))
+            blocks = markup.parse(text, options.xml)
             text_bytes = sum(len(block.text.encode()) for block in blocks if not isinstance(block, str))
             pieces = markup.protect(blocks, split)
         else:
@@ -167,39 +155,6 @@ class Translator:
         # A translation has no blanks at its ends.
         return self._tokenizer.decode(self.prefix_ids(target_prefix)) == target_prefix == target_prefix.strip()
 
-    def translate_offline(
-        self, engine: Decodes, texts: Iterable[str], options: RequestOptions = _DEFAULT_OPTIONS
-    ) -> list[TextResult]:
-        """Translate texts in this thread, all of them together.
-
-        Raises:
-            DragomanError: a segment could not be decoded.
-        """
-        return decode_offline(engine, [self.prepare(text, options) for text in texts])
-
-    def score_offline(
-        self, engine: Decodes, pairs: Iterable[Pair], options: RequestOptions
-    ) -> list[TextResult | InvalidRequestError]:
-        """Score pairs in this thread, all of them together.
-
-        Returns:
-            The result of each, or why it cannot be scored.
-
-        Raises:
-            DragomanError: a segment could not be decoded.
-        """
-        outcomes: list[Document | InvalidRequestError] = []
-        for pair in pairs:
-            document = self.open_pair(pair, options)
-            try:
-                document.read_all()
-            except InvalidRequestError as error:
-                outcomes.append(error)
-            else:
-                outcomes.append(document)
-        results = iter(decode_offline(engine, [outcome for outcome in outcomes if isinstance(outcome, Document)]))
-        return [next(results) if isinstance(outcome, Document) else outcome for outcome in outcomes]
-
     def _parts(
         self,
         pieces: Iterable[Piece],
@@ -219,7 +174,7 @@ class Translator:
         for kept, text, inside, tags in pieces:
             start += len(kept)
             plan = None if planner is None else planner.plan(text, () if tags is None else tags.contents)
-            read = text if plan is None else plan.read
+            read = text if plan is None else plan.reading.text
             if text and not (plan and plan.is_all) and (ids := encoder.ids(read)):
                 aligned = options.alignments or plan is not None or (tags is not None and len(tags.marks) > 0)
                 changed = aligned or options.decoding.sampling is not None
@@ -237,13 +192,18 @@ class Translator:
                 yield Part(kept + (there if tags is None else tags.restore(there, None)), split=inside)
             start += len(text)
 
+    @cached_property
+    def _estimator(self) -> Estimator:
+        estimator: Estimator = plugins.needed(plugins.QUALITY, "estimates no quality")(self._manifest.quality)
+        return estimator
+
     def _quality(self, source_language: str, options: RequestOptions) -> TextQuality:
         target_language = options.target_language or self._manifest.languages.target("") or ""
         return TextQuality(self._estimator, source_language, target_language)
 
     def _planner(self, terms: Terms, prefix_ids: tuple[int, ...]) -> TermPlanner:
         prefix = self._tokenizer.decode(prefix_ids)
-        return TermPlanner(terms, self._manifest.stand_ins, self._tokenizer, prefix, forces=self._slots > 1)
+        return terms.planner(self._manifest.stand_ins, self._tokenizer, prefix, forces=self._slots > 1)
 
     def _decode(
         self,
@@ -256,7 +216,7 @@ class Translator:
         plan: TermPlan | None,
     ) -> Decode:
         source_ids = frame.around(ids)
-        constraints = plan and plan.constraints
+        constraints = None if plan is None else plan.constraints
         given = len(prefix_ids)
         if constraints is not None:
             given += constraints.tokens
@@ -275,24 +235,11 @@ class Translator:
         )
 
 
-def decode_offline(engine: Decodes, documents: Sequence[Document]) -> list[TextResult]:
-    """Decode documents that were read, in this thread, all of them together.
-
-    Raises:
-        DragomanError: a segment could not be decoded.
-    """
-    segments = [segment for document in documents for segment in document.segments]
-    engine.decode([segment.decode for segment in segments])
-    for segment in segments:
-        segment.finished = True
-    return [document.result() for document in documents]
-
-
-def _judged(text: str, plan: TermPlan | None, tags: TaggedText | None) -> str:
+def _judged(text: str, plan: TermPlan | None, tags: Tags | None) -> str:
     """Give what of a segment's text shows in its translation what was lost: not what is kept or replaced anyway."""
     spans = [] if tags is None else [*tags.contents]
     if plan is not None:
-        spans += [(match.start, match.stop) for match in plan.matches if not match.kept]
+        spans += plan.replaced
     return without(text, sorted(spans))
 
 

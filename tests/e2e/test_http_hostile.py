@@ -27,7 +27,7 @@ MAX_CONNECTIONS = 40
 IMPATIENT = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-from service.http import body, connection, connections
+from plugins.http import body, connection, connections
 connection.HEAD_TIMEOUT_S = connection.UNREAD_TIMEOUT_S = 2.0
 connections.HANDSHAKE_TIMEOUT_S = connections.IDLE_TIMEOUT_S = body.ARRIVAL_TIMEOUT_S = 2.0
 from dragoman.cli import main

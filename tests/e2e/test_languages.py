@@ -7,6 +7,7 @@ import pytest
 
 from dragoman import Client, InvalidRequestError, UnknownLanguagePairError
 from dragoman.bundle import Bundle
+from plugins.offline.texts import translate_offline
 from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
 from service.text.translator import Translator
@@ -27,7 +28,7 @@ def expected() -> dict[str, list[str]]:
     translator, engine = Translator(bundle.manifest, bundle.tokenizer()), OfflineEngine(bundle, slots=2, threads=1)
     options = {code: RequestOptions(source_language="en", target_language=code) for code in TARGETS}
     return {
-        code: [result.text for result in translator.translate_offline(engine, TEXTS, asked)]
+        code: [result.text for result in translate_offline(translator, engine, TEXTS, asked)]
         for code, asked in options.items()
     }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.bundle import no_bundles
-from service.registry.reload_plan import one_name
+from service.registry.folders import one_name
 from tests.server_process import BUNDLE, PATIENCE_S, REPOSITORY
 
 

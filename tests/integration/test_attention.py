@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from model.inspection.attention_maps import attention_maps
+from plugins import gpu
 from service.decode import Decode
 from service.engine.offline import OfflineEngine
 from service.options import Decoding
@@ -24,7 +25,8 @@ def decode(subject: Synthetic, decoding: Decoding, *, resident: bool = False, **
         Decode([*subject.tokenizer.encode(text), eos_id], synthetic.MAX_TARGET_TOKENS, decoding=decoding, **fields)
         for text in synthetic.texts()
     ]
-    OfflineEngine(subject.bundle, threads=1, slots=5, resident=resident).decode(segments)
+    graphs = gpu.open_graphs(subject.bundle, "cpu") if resident else None
+    OfflineEngine(subject.bundle, threads=1, slots=5, graphs=graphs).decode(segments)
     return segments
 
 

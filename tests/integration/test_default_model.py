@@ -18,6 +18,7 @@ from export.write import export_bundle
 from model.checkpoint import load_checkpoint
 from model.corpus import Corpus, read_corpus
 from model.layout import PARITY, WEIGHTS
+from plugins.offline.texts import score_offline
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
 from service.options import SCORING, Decoding, RequestOptions
@@ -120,7 +121,7 @@ def check_scores(bundle: Bundle, corpus: Corpus, beam_size: int) -> None:
         Pair(source, tokenizer.decode(made.target_ids)) for source, made in zip(corpus.sources, decodes, strict=True)
     ]
     same = 0
-    scores = translator.score_offline(engine, pairs, RequestOptions(decoding=SCORING))
+    scores = score_offline(translator, engine, pairs, RequestOptions(decoding=SCORING))
     for made, scored in zip(decodes, scores, strict=True):
         assert isinstance(scored, TextResult)
         ids = tokenizer.encode_target(tokenizer.decode(made.target_ids))

@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 from dragoman.bundle import Bundle, find_bundles
 from dragoman.errors import DeadlineExceededError, InternalError
 from dragoman.tokenizer import Tokenizer
+from plugins import gpu
+from plugins.gpu.device import DeviceEncoder, DeviceStep
 from service.constraints import Constraints, Term
 from service.decode import Decode, DecodeStatus, FinishReason
 from service.engine.engine import Engine
-from service.engine.graphs import open_graphs
+from service.engine.graphs import Graphs, open_graphs
 from service.engine.invariants import violations
 from service.engine.offline import OfflineEngine, drive
 from service.engine.runner import Runner
 from service.options import SCORING, Decoding, Sampling
 from service.queue.mailbox import Mailbox
-from service.runtime.device import DeviceEncoder, DeviceStep
 from service.runtime.host import DecoderStep, EncoderSession
 from service.telemetry.metrics import Metrics
 from tests import synthetic
@@ -56,9 +57,13 @@ class Subject:
         self.bundle = bundle
         self.resident = resident
         self._on_host = open_graphs(bundle, "cpu")
-        self._graphs = open_graphs(bundle, "cpu", resident=True) if resident else self._on_host
+        self._graphs = gpu.open_graphs(bundle, "cpu") if resident else self._on_host
         self.texts = [tokenizer.encode(text) for text in synthetic.texts()]
         self.alone = cache(self._alone)
+
+    def new_graphs(self) -> Graphs | None:
+        """For an engine, which closes them; None: it opens its own."""
+        return gpu.open_graphs(self.bundle, "cpu") if self.resident else None
 
     def batch(self, mailbox: Mailbox, metrics: Metrics, slots: int) -> OpenBatch:
         return OpenBatch(self.bundle.manifest, self._graphs, mailbox, metrics, slots=slots)
@@ -443,7 +448,7 @@ def test_a_poisonous_segment_fails_alone(subject, plan: Plan, poison: dict[int, 
 
 def make_engine(subject: Subject, mailbox: Mailbox, threads: int, slots: int) -> Engine:
     return Engine(
-        subject.bundle, mailbox, Metrics(), device="cpu", threads=threads, slots=slots, resident=subject.resident
+        subject.bundle, mailbox, Metrics(), device="cpu", threads=threads, slots=slots, graphs=subject.new_graphs()
     )
 
 
@@ -543,7 +548,7 @@ def test_running_threads_decode_what_the_engine_decodes_alone(subject, slots: in
 def test_offline_decoding_gives_the_same_whatever_the_threads_and_slots(subject) -> None:
     expected = [subject.alone(subject.source(text)).target_ids for text in range(16)]
     for threads, slots in ((1, 3), (2, 4), (1, 32)):
-        engine = OfflineEngine(subject.bundle, threads=threads, slots=slots, resident=subject.resident)
+        engine = OfflineEngine(subject.bundle, threads=threads, slots=slots, graphs=subject.new_graphs())
         segments = [Decode(list(subject.source(text)), LIMIT) for text in range(16)]
         engine.decode(segments)
         assert [segment.target_ids for segment in segments] == expected

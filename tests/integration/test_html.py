@@ -7,6 +7,7 @@ from turbohtml import TokenType, tokenize
 
 from dragoman.bundle import Bundle
 from dragoman.tokenizer import Tokenizer
+from plugins.offline.texts import translate_offline
 from service.engine.offline import OfflineEngine
 from service.options import RequestOptions
 from service.text.translator import Translator
@@ -23,7 +24,7 @@ def bundle() -> Bundle:
 def translate(bundle: Bundle, texts: list[str], *, html: bool = True) -> list[str]:
     translator = Translator(bundle.manifest, Tokenizer.open(bundle.path))
     engine = OfflineEngine(bundle, threads=1, slots=16)
-    return [result.text for result in translator.translate_offline(engine, texts, RequestOptions(has_tags=html))]
+    return [result.text for result in translate_offline(translator, engine, texts, RequestOptions(has_tags=html))]
 
 
 def tags(html: str) -> list[str | None]:

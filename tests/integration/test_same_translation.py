@@ -73,8 +73,8 @@ class Subject:
 
     def __init__(self, bundle: Bundle, texts: Iterable[str]) -> None:
         self.manifest = bundle.manifest
-        self.encoder = EncoderSession(bundle, "cpu")
-        self.decoder = DecoderSession(bundle, "cpu")
+        self.encoder = EncoderSession(bundle)
+        self.decoder = DecoderSession(bundle)
         tokenizer, eos = Tokenizer.open(bundle.path), bundle.manifest.eos_id
         random = np.random.default_rng(0)
         longest = bundle.manifest.max_source_tokens

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from dragoman.bundle import Bundle, target_limit
+from plugins.offline.texts import translate_offline
+from plugins.terms.terms import Terms
 from service.constraints import Constraints
 from service.decode import Decode, FinishReason
 from service.engine.offline import OfflineEngine
 from service.options import Decoding, RequestOptions
-from service.terms import Terms
 from service.text.translator import Translator
 
 
@@ -85,6 +86,6 @@ def test_terms_that_the_model_says_anyway_change_nothing(engine: OfflineEngine) 
 def test_a_placeholder_is_not_written_once_more_where_the_model_would(engine: OfflineEngine, text: str) -> None:
     translator = Translator(BUNDLE.manifest, TOKENIZER)
     options = RequestOptions(terms=Terms([], protects_placeholders=True))
-    [result] = translator.translate_offline(engine, [text], options)
+    [result] = translate_offline(translator, engine, [text], options)
     placeholders = [word for word in ("{x}", "{y}", "{z}", "{n}") if word in text]
     assert [result.text.count(each) for each in placeholders] == [1] * len(placeholders), result.text

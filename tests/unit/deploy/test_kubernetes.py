@@ -12,7 +12,7 @@ import yaml
 from dragoman.address import Address
 from dragoman.v1 import translation_pb2 as pb
 from plugins.google.v3 import translation_service_pb2 as google_pb
-from service.http.calls import DEFAULT_TIMEOUT_S
+from plugins.http.calls import DEFAULT_TIMEOUT_S
 from service.settings import Settings, load
 from service.telemetry.metrics import Metrics
 from tests.kubernetes import kustomize

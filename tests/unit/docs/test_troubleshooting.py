@@ -11,11 +11,11 @@ from dragoman.address import Address
 from dragoman.bundle import no_bundles
 from dragoman.cli import main
 from dragoman.errors import DrainingError, LoadingError
+from plugins.gpu import cuda
 from service.handlers.gate import Gate, too_late
 from service.handlers.translation import TranslationHandlers
-from service.registry.reload_plan import one_name
+from service.registry.folders import one_name
 from service.rpc.translation import Translation
-from service.runtime import cuda
 from service.security.callers import Callers
 from service.settings import Settings, SettingsError, load
 from service.telemetry.metrics import Metrics

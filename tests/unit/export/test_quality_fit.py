@@ -6,7 +6,7 @@ import pytest
 from dragoman.quality import QualityWeights
 from export.quality_fit import Bin, expected_error, fit, held_out_estimates, reliability
 from export.quality_plot import diagram
-from service.text.quality_estimate import COUNTED_ALONE
+from plugins.quality.estimate import COUNTED_ALONE
 
 COEFFICIENTS = len(QualityWeights.model_fields) - 1
 

@@ -21,7 +21,7 @@ from bench.gpu.task import Setup, Task
 from bench.gpu.traces import traces
 from bench.sentences import Sentences
 from dragoman.bundle import Bundle
-from service.runtime.device import DeviceDecoder
+from plugins.gpu.device import DeviceDecoder
 from tests.synthetic import Synthetic
 from tests.unit.bench.gpu import behaviours
 

@@ -13,10 +13,10 @@ from docs.generators import openapi
 from dragoman import errors
 from dragoman.address import Address
 from dragoman.documents.formats import installed_suffixes
+from plugins.http import application
+from plugins.http.connections import Connections
+from plugins.http.forwarded import TrustedProxies
 from plugins.page import page
-from service.http import application
-from service.http.connections import Connections
-from service.security.forwarded import TrustedProxies
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 

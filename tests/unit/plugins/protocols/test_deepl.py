@@ -5,13 +5,13 @@ import asyncio
 import pytest
 from starlette.types import ASGIApp
 
+from plugins.http import application
+from plugins.http.calls import Calls
+from plugins.http.forwarded import TrustedProxies
 from plugins.protocols.deepl import DeepL
 from plugins.protocols.parameter_calls import ParameterCalls
-from service.http import application
-from service.http.calls import Calls
-from service.security.forwarded import TrustedProxies
 from service.wire import Protocol
-from tests.unit.service.http.asgi import call
+from tests.unit.plugins.http.asgi import call
 from tests.unit.service.played_engine import PlayedEngine
 
 ASKED = {"text": ["tom"], "source_lang": "EN", "target_lang": "DE"}

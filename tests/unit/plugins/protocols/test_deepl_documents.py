@@ -7,17 +7,17 @@ from starlette.types import ASGIApp
 
 from plugins.documents.documents import AskedDocument, Documents
 from plugins.documents.jobs import DocumentJobs
+from plugins.http import application
+from plugins.http.calls import Calls
+from plugins.http.forwarded import TrustedProxies
 from plugins.protocols import deepl_documents
 from plugins.protocols.deepl_documents import DeepLDocuments
 from plugins.protocols.libretranslate_files import LibreTranslateFiles
 from plugins.protocols.parameter_calls import ParameterCalls
 from service.handlers.context import CallContext
-from service.http import application
-from service.http.calls import Calls
 from service.security.callers import Caller
-from service.security.forwarded import TrustedProxies
 from service.wire import Protocol
-from tests.unit.service.http.asgi import call
+from tests.unit.plugins.http.asgi import call
 from tests.unit.service.played_engine import PATIENCE_S, PlayedEngine
 
 

@@ -10,12 +10,12 @@ import pytest
 from starlette.requests import Request
 
 from dragoman.errors import InvalidRequestError, UnauthenticatedError
+from plugins.http.calls import Calls
+from plugins.http.forwarded import TrustedProxies
 from plugins.protocols import form, urlencoded
 from plugins.protocols.parameter_calls import KEY_BYTES, ParameterCalls
-from service.http.calls import Calls
-from service.security.forwarded import TrustedProxies
 from service.wire import Protocol
-from tests.unit.service.http.keyed import KEY, NAME, keyed
+from tests.unit.plugins.http.keyed import KEY, NAME, keyed
 from tests.unit.service.played_engine import PlayedEngine
 
 TEXT = "good morning " * 10_000

@@ -10,6 +10,10 @@ from starlette.types import ASGIApp
 
 from plugins.documents.documents import Documents
 from plugins.documents.jobs import DocumentJobs
+from plugins.http import application, own
+from plugins.http.calls import Calls
+from plugins.http.forwarded import TrustedProxies
+from plugins.http.methods import Methods
 from plugins.protocols import connect
 from plugins.protocols.deepl import DeepL
 from plugins.protocols.deepl_documents import DeepLDocuments
@@ -17,13 +21,9 @@ from plugins.protocols.libretranslate import LibreTranslate
 from plugins.protocols.libretranslate_files import LibreTranslateFiles
 from plugins.protocols.parameter_calls import ParameterCalls
 from service.handlers.translation import TranslationHandlers
-from service.http import application, own
-from service.http.calls import Calls
-from service.http.methods import Methods
-from service.security.forwarded import TrustedProxies
 from service.wire import SERVICE, Protocol
-from tests.unit.service.http.asgi import call
-from tests.unit.service.http.keyed import KEY, keyed
+from tests.unit.plugins.http.asgi import call
+from tests.unit.plugins.http.keyed import KEY, keyed
 from tests.unit.service.played_engine import PlayedEngine
 
 CONNECT = f"/{SERVICE}/TranslateText"

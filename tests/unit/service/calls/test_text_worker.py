@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from dragoman.errors import InvalidRequestError
+from plugins.detection.detector import LanguageDetector
 from service.calls.text_worker import TextWorker
 from service.options import RequestOptions
 from service.settings import Settings
-from service.text.detection import LanguageDetector, Tongues
+from service.text.detection import Tongues
 from service.text.document import Document
 from tests.unit.service.calls.played_texts import CharacterTranslator
 from tests.unit.service.played_engine import until

@@ -93,7 +93,7 @@ class Sessions(NamedTuple):
 
 @pytest.fixture(scope="module")
 def sessions(fp32: Synthetic) -> Sessions:
-    return Sessions(fp32, EncoderSession(fp32.bundle, "cpu"), DecoderSession(fp32.bundle, "cpu"))
+    return Sessions(fp32, EncoderSession(fp32.bundle), DecoderSession(fp32.bundle))
 
 
 @pytest.fixture(scope="module")

@@ -145,7 +145,7 @@ class Subject(NamedTuple):
 @pytest.fixture(scope="module", params=["fp32", "int8"])
 def session(request: pytest.FixtureRequest) -> EncoderSession:
     synthetic: Synthetic = request.getfixturevalue(request.param)
-    return EncoderSession(synthetic.bundle, "cpu")
+    return EncoderSession(synthetic.bundle)
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from plugins import gpu
+from plugins.gpu.device import DeviceStep
 from service.decode import Decode
 from service.engine.graphs import open_graphs
 from service.engine.runner import Runner
 from service.engine.step import Asked, Copy, Force, Fork, Move
-from service.runtime.device import DeviceStep
 from service.runtime.host import DecoderStep
 from tests.engine_harness import PlantedError, fail_encoder
 from tests.synthetic import Synthetic
@@ -22,7 +23,7 @@ SOURCES = [[5, 6, 2], [7, 2], [8, 9, 10, 2]]
 
 @pytest.fixture(params=[False, True], ids=["on the host", "on a device"])
 def make(fp32: Synthetic, request: pytest.FixtureRequest) -> Callable[[int], Runner]:
-    graphs = open_graphs(fp32.bundle, "cpu", resident=request.param)
+    graphs = gpu.open_graphs(fp32.bundle, "cpu") if request.param else open_graphs(fp32.bundle, "cpu")
     return lambda slots: Runner(fp32.bundle.manifest, *graphs, slots)
 
 

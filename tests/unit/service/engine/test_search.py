@@ -14,9 +14,9 @@ from service.engine.beam import Best
 from service.engine.scheduler import Scheduler
 from service.engine.step import Copy, Edit, Force, Fork, Move
 from service.options import Decoding
+from tests.unit.plugins.terms.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
 from tests.unit.service.engine.test_beam import EOS, best_of, log_probabilities
 from tests.unit.service.engine.test_scheduler import NOTHING, Seen, decodes_of, drop
-from tests.unit.service.engine.test_term_progress import BEGINS_WORD, TOKENS, holds, terms
 
 SLOTS = 8
 START = 99

@@ -11,10 +11,11 @@ from dragoman.bundle import MANIFEST, Bundle, Manifest, sha256
 from dragoman.tokenizer import Tokenizer
 from service.queue.mailbox import Mailbox
 from service.registry.catalog import Pipeline, ServedModel
+from service.registry.folders import folders_of
+from service.registry.glossaries import Glossaries
 from service.registry.health import Health, name_of
 from service.registry.loading import Loader
 from service.registry.models import ModelRegistry
-from service.registry.reloading import ModelReloader
 from service.registry.residency import residency_of
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -35,7 +36,7 @@ class FollowedModels:
         self.settings = Settings(models=root, **settings)
         loader = Loader(self.settings, self.metrics, self._load)
         self.memory = residency_of(self.settings, self.metrics, self.registry, self.health, loader)
-        self.reloading = ModelReloader(self.settings, self.metrics, self.registry, self.health, self.memory)
+        self.folders = folders_of(self.settings, self.metrics, self.memory, Glossaries(), self.registry, self.health)
         self.asked, self.stop = asyncio.Event(), asyncio.Event()
         self.loads: list[str] = []
         self.unloadable: set[str] = set()
@@ -69,14 +70,14 @@ class FollowedModels:
         return path
 
     async def start(self) -> None:
-        await self.reloading.start(self.stop)
+        await self.folders.start(self.stop)
         self.registry.open()
 
     async def reload(self) -> list[dict]:
         """Asks for a reload and gives the log of it, but for the line that ends it."""
         with capture_logs() as log:
             self.asked.set()
-            following = asyncio.create_task(self.reloading.follow(self.asked))
+            following = asyncio.create_task(self.folders.follow(self.asked))
             await until(lambda: any(entry["event"] == "reloaded" for entry in log))
             following.cancel()
             await asyncio.wait([following], timeout=PATIENCE_S)

@@ -11,7 +11,7 @@ from dragoman.bundle import WEIGHTS, Bundle, Manifest
 from dragoman.cli import main
 from dragoman.errors import BundleError
 from service.registry.capacity import describe, run_threads_of, slot_bytes, slots_of
-from service.registry.reload_plan import one_name
+from service.registry.folders import one_name
 from service.runtime.slots import SlotTable
 from service.settings import MEGABYTE, Settings
 from service.telemetry.metrics import KV_CACHE_FORMULA

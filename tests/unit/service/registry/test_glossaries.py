@@ -8,9 +8,9 @@ from structlog.testing import capture_logs
 from dragoman.bundle import Manifest
 from dragoman.errors import UnknownGlossaryError
 from dragoman.language_marks import Languages
+from plugins.terms.terms import Terms
 from service.registry.glossaries import Glossaries, StoredGlossary
 from service.settings import SettingsError
-from service.terms import Terms
 
 
 def forms(glossaries: Glossaries, name: str, text: str) -> list[tuple[str, ...]]:

@@ -9,11 +9,12 @@ import pytest
 
 from dragoman.bundle import Bundle, Manifest
 from dragoman.errors import BundleError
+from plugins import gpu
+from plugins.gpu.device import DeviceStep
 from service.decode import Decode
 from service.engine.engine import Engine
 from service.queue.mailbox import Mailbox
 from service.registry.self_check import BEAM_SIZE, LENGTHS, Decoded, Golden, _decode, check, golden_sources
-from service.runtime.device import DeviceStep
 from service.runtime.host import DecoderSession, DecoderStep, EncoderSession
 from service.runtime.slots import SlotTable
 from service.telemetry.metrics import Metrics
@@ -283,7 +284,8 @@ def test_buffers_that_a_gpu_would_have_are_checked_on_the_threads_that_run(
     prepare, run = DeviceStep.prepare, DeviceStep.run
     monkeypatch.setattr(DeviceStep, "prepare", lambda step: [prepared.append(threading.get_ident()), prepare(step)][1])
     mailbox = Mailbox(1000)
-    engine = Engine(fp32.bundle, mailbox, Metrics(), device="cpu", threads=2, slots=4, resident=True)
+    graphs = gpu.open_graphs(fp32.bundle, "cpu")
+    engine = Engine(fp32.bundle, mailbox, Metrics(), device="cpu", threads=2, slots=4, graphs=graphs)
     check(engine, fp32.bundle.manifest, VOCABULARY)
     ran: set[int] = set()
     monkeypatch.setattr(DeviceStep, "run", lambda step, *rows: [ran.add(threading.get_ident()), run(step, *rows)][1])

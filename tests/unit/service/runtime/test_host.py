@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from dragoman.bundle import DECODER, ENCODER, WEIGHTS, Bundle, sha256
@@ -29,12 +28,12 @@ def bundle(request: pytest.FixtureRequest) -> Bundle:
 
 @pytest.fixture(scope="module")
 def encoder(bundle: Bundle) -> EncoderSession:
-    return EncoderSession(bundle, "cpu")
+    return EncoderSession(bundle)
 
 
 @pytest.fixture(scope="module")
 def decoder(bundle: Bundle) -> DecoderSession:
-    return DecoderSession(bundle, "cpu")
+    return DecoderSession(bundle)
 
 
 @pytest.fixture
@@ -128,7 +127,7 @@ def test_a_broken_graph_is_named_in_one_line(bundle: Bundle, tmp_path: Path, ses
     (tmp_path / name).write_bytes(b"no graph")
     manifest = bundle.manifest.model_copy(update={"files": {name: sha256(tmp_path / name)}})
     with pytest.raises(BundleError) as caught:
-        session(Bundle(tmp_path, manifest), "cpu")
+        session(Bundle(tmp_path, manifest))
     assert str(tmp_path / name) in caught.value.message
     assert "\n" not in caught.value.message
 
@@ -137,12 +136,6 @@ def test_the_bytes_of_a_file_are_kept_by_nobody(bundle: Bundle) -> None:
     content = bundle.read(DECODER)
     before = sys.getrefcount(content)
     with bundle.mapped(WEIGHTS) as weights:
-        session = open_session(content, bundle.decoder, "cpu", weights=Weights(weights))
+        session = open_session(content, bundle.decoder, weights=Weights(weights))
     assert sys.getrefcount(content) == before
     del session
-
-
-@pytest.mark.skipif("CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="there is CUDA")
-def test_a_missing_device_is_named(bundle: Bundle) -> None:
-    with pytest.raises(BundleError, match="device cuda"):
-        DecoderSession(bundle, "cuda")

@@ -75,7 +75,7 @@ def test_weights_that_pass_give_exact_products_here(rows: int, inputs: int) -> N
     weights[0], weights[1] = 127, 1
     weights[2], weights[3] = -1, -127
     weights[4], weights[5] = -127, 127
-    session = open_session(product(weights), FILE, "cpu")
+    session = open_session(product(weights), FILE)
     for given_rows in (np.full((rows, inputs), 255, np.uint8), random.choice(np.uint8([0, 255]), (rows, inputs))):
         [result] = session.run(None, {"a": given_rows})
         np.testing.assert_array_equal(result, given_rows.astype(np.int64) @ weights.astype(np.int64))
@@ -83,7 +83,7 @@ def test_weights_that_pass_give_exact_products_here(rows: int, inputs: int) -> N
 
 def test_unsigned_weights_are_exact_whatever_they_are() -> None:
     weights = np.random.default_rng(0).choice(np.uint8([0, 255]), (64, 17))
-    session = open_session(product(weights), FILE, "cpu")
+    session = open_session(product(weights), FILE)
     rows = np.full((3, 64), 255, np.uint8)
     [result] = session.run(None, {"a": rows})
     np.testing.assert_array_equal(result, rows.astype(np.int64) @ (weights.astype(np.int64) - 128))
@@ -103,7 +103,7 @@ def test_weights_that_may_saturate_are_refused(operator: str, sign: int) -> None
 
 def test_a_session_of_such_weights_is_not_opened() -> None:
     with pytest.raises(BundleError, match="export the bundle again"):
-        open_session(product(np.full((4, 3), 127, np.int8)), FILE, "cpu")
+        open_session(product(np.full((4, 3), 127, np.int8)), FILE)
 
 
 def test_weights_that_cannot_be_looked_at_are_refused() -> None:

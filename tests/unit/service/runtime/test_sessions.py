@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from dragoman.bundle import DECODER, ENCODER, SOURCE, SOURCE_LENGTHS, SOURCE_SIZE, WEIGHTS, Bundle
@@ -24,7 +23,7 @@ def bundle() -> Bundle:
 
 @pytest.mark.parametrize("name", [ENCODER, DECODER])
 def test_a_graph_runs_on_one_thread_of_the_cpu(bundle: Bundle, name: str) -> None:
-    session = open_graph(bundle, name, "cpu")
+    session = open_graph(bundle, name)
     options = session.get_session_options()
     assert session.get_providers() == ["CPUExecutionProvider"]
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
@@ -33,7 +32,7 @@ def test_a_graph_runs_on_one_thread_of_the_cpu(bundle: Bundle, name: str) -> Non
 def test_sessions_read_one_copy_of_the_embeddings(bundle: Bundle) -> None:
     """The default model has one for both sides; each session would make a copy of its own."""
     graphs = open_graphs(bundle, "cpu")
-    encoder, decoder, again = graphs.encoder.session, graphs.decoder.session, open_graph(bundle, ENCODER, "cpu")
+    encoder, decoder, again = graphs.encoder.session, graphs.decoder.session, open_graph(bundle, ENCODER)
     shape = [bundle.manifest.vocabulary_size, bundle.manifest.d_model]
     places = {
         table.data_ptr()
@@ -51,7 +50,7 @@ def test_sessions_read_one_copy_of_the_embeddings(bundle: Bundle) -> None:
 def test_an_open_session_maps_no_file(request: pytest.FixtureRequest, precision: str, name: str) -> None:
     """Or a file that is made shorter would end the process."""
     model = request.getfixturevalue(precision).bundle
-    session = open_graph(model, name, "cpu")
+    session = open_graph(model, name)
     assert str(model.path / WEIGHTS) not in MAPS.read_text()
     assert session.get_inputs()
 
@@ -59,7 +58,7 @@ def test_an_open_session_maps_no_file(request: pytest.FixtureRequest, precision:
 def test_an_open_session_needs_no_file(bundle: Bundle, tmp_path: Path) -> None:
     """Nor does it matter what becomes of one."""
     folder = shutil.copytree(bundle.path, tmp_path / "bundle")
-    encoder = open_graph(Bundle.open(folder), ENCODER, "cpu")
+    encoder = open_graph(Bundle.open(folder), ENCODER)
     [expected] = encoder.run(None, SOURCES)
     (folder / WEIGHTS).write_bytes(b"")
     np.testing.assert_array_equal(encoder.run(None, SOURCES)[0], expected)
@@ -69,7 +68,7 @@ def test_weights_may_be_a_link_to_another_folder(bundle: Bundle, tmp_path: Path)
     folder = shutil.copytree(bundle.path, tmp_path / "bundle")
     (folder / WEIGHTS).rename(tmp_path / "a blob")
     (folder / WEIGHTS).symlink_to(tmp_path / "a blob")
-    linked, plain = (open_graph(Bundle.open(path), ENCODER, "cpu") for path in (folder, bundle.path))
+    linked, plain = (open_graph(Bundle.open(path), ENCODER) for path in (folder, bundle.path))
     np.testing.assert_array_equal(linked.run(None, SOURCES)[0], plain.run(None, SOURCES)[0])
 
 
@@ -92,22 +91,11 @@ def test_weights_that_changed_since_they_were_hashed_are_not_loaded(bundle: Bund
     with (folder / WEIGHTS).open("r+b") as file:
         file.write(b"other")
     with pytest.raises(BundleError, match=r"weights\.bin: sha256 is .*, the manifest says"):
-        open_graph(opened, DECODER, "cpu")
+        open_graph(opened, DECODER)
 
 
 def test_what_is_no_graph_is_named_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(BundleError) as refused:
-        open_session(b"no graph", tmp_path / "decoder.onnx", "cpu")
+        open_session(b"no graph", tmp_path / "decoder.onnx")
     assert str(refused.value).startswith(f"{tmp_path / 'decoder.onnx'}: ")
     assert "\n" not in str(refused.value)
-
-
-def test_the_graph_that_runs_is_written_where_it_is_asked_for(bundle: Bundle, tmp_path: Path) -> None:
-    open_graph(bundle, ENCODER, "cpu", placed=tmp_path / "placed.onnx")
-    assert (tmp_path / "placed.onnx").stat().st_size > 0
-
-
-def test_a_device_that_is_not_there_is_named(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
-    with pytest.raises(BundleError, match="device cuda: this onnxruntime has no CUDAExecutionProvider"):
-        open_graph(bundle, ENCODER, "cuda")

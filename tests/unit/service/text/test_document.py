@@ -13,8 +13,6 @@ from service.segment import Segment
 from service.text.alignment import Alignment
 from service.text.attended import SegmentText
 from service.text.document import Document
-from service.text.inline_tags import TaggedText
-from service.text.mark import InlineTag
 from service.text.part import Part
 from tests.unit.service.played_segments import end, fail
 
@@ -148,7 +146,12 @@ def test_a_split_and_unknown_pieces_are_told_and_a_mean_where_it_is_wanted(token
     assert result.mean_log_probability == (-3.0 / segment.decode.decoded_tokens if wants else None)
 
 
-BOLD = TaggedText("tom", [InlineTag(0, "<b>", name="b"), InlineTag(3, "</b>", closes=True, name="b")])
+class Bold:
+    marks = ("<b>", "</b>")
+    contents = ()
+
+    def restore(self, translation: str, alignment: Alignment | None) -> str:
+        return f"<b>{translation}</b>"
 
 
 def look(segment: Segment, order: Sequence[int]) -> None:
@@ -203,10 +206,11 @@ def test_what_was_not_looked_at_has_no_alignment(tokenizer) -> None:
     assert text.result().alignments == []
 
 
-class Seen(TaggedText):
+class Seen(Bold):
     """Notes what it is given to restore."""
 
-    found: list[tuple[str, str]]
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
 
     def restore(self, translation: str, alignment: Alignment | None) -> str:
         assert alignment is not None
@@ -218,8 +222,7 @@ class Seen(TaggedText):
 
 def test_what_was_taken_out_is_put_back_by_the_words_of_each_alternative(tokenizer) -> None:
     source = "tom good"
-    seen = Seen(source)
-    seen.found = []
+    seen = Seen()
     segment = segment_of(tokenizer, source)
     text = document(tokenizer, [Part("", segment, seen, source=SegmentText(source, 0, 0))], alternatives=2)
     text.read_all()
@@ -260,7 +263,7 @@ def choose(tokenizer, segment: Segment, words: dict[str, float]) -> None:
 
 def test_alternatives_have_the_separators_and_the_tags_of_the_text(tokenizer) -> None:
     first, second = (segment_of(tokenizer, word) for word in ("good", "tom"))
-    parts = [Part("- ", first), Part("\n", second, BOLD), Part(" -")]
+    parts = [Part("- ", first), Part("\n", second, Bold()), Part(" -")]
     text = document(tokenizer, parts, alternatives=3)
     text.read_all()
     assert text.weight == 3 * (1 + 3)

@@ -4,6 +4,7 @@ import pytest
 
 from dragoman.errors import InvalidRequestError
 from dragoman.language_marks import LanguageMarks, Languages
+from plugins.offline.texts import score_offline
 from service.decode import Decode, FinishReason
 from service.options import SCORING, RequestOptions
 from service.text.document import Document
@@ -106,8 +107,8 @@ def test_pairs_are_scored_offline_each_or_its_error(translator) -> None:
                 decode.log_probability = -1.0 * len(decode.scored_ids)
                 decode.finish(FinishReason.EOS, 0.0)
 
-    good, bad, other = translator.score_offline(
-        Played(), [Pair("tom", "tom"), Pair("", "x"), Pair("tom", "o")], OPTIONS
+    good, bad, other = score_offline(
+        translator, Played(), [Pair("tom", "tom"), Pair("", "x"), Pair("tom", "o")], OPTIONS
     )
     assert isinstance(bad, InvalidRequestError)
     assert good.mean_log_probability == other.mean_log_probability == -1.0

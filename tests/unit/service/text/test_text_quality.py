@@ -6,13 +6,15 @@ import pytest
 from dragoman.bundle import Manifest
 from dragoman.glossary import GlossaryEntry
 from dragoman.tokenizer import Tokenizer
+from plugins.offline.texts import translate_offline
+from plugins.quality.counts import count
+from plugins.quality.estimate import COUNTED_ALONE, QualityEstimator
+from plugins.terms.finding import Index
+from plugins.terms.terms import Terms
 from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions
-from service.terms import Index, Terms
-from service.text.quality_counts import count, without
-from service.text.quality_estimate import COUNTED_ALONE, QualityEstimator
 from service.text.result import TextResult
-from service.text.text_quality import TextQuality
+from service.text.text_quality import TextQuality, without
 from service.text.translator import Translator
 
 ASKING = RequestOptions(quality_estimate=True)
@@ -47,7 +49,7 @@ def calibrated(manifest: Manifest) -> Manifest:
 def translated(
     manifest: Manifest, tokenizer: Tokenizer, text: str, options: RequestOptions = ASKING, engine: Echo | None = None
 ) -> TextResult:
-    [result] = Translator(manifest, tokenizer).translate_offline(engine or Echo(), [text], options)
+    [result] = translate_offline(Translator(manifest, tokenizer), engine or Echo(), [text], options)
     return result
 
 

@@ -10,11 +10,13 @@ from dragoman.errors import InternalError, InvalidRequestError
 from dragoman.glossary import GlossaryEntry
 from dragoman.language_marks import LanguageMarks, Languages
 from dragoman.tokenizer import Tokenizer
+from plugins.offline.texts import translate_offline
+from plugins.terms.finding import Index, missing
+from plugins.terms.terms import Terms
 from service.decode import Decode, FinishReason
 from service.options import Decoding, RequestOptions, Sampling, XmlTags
 from service.segment import Segment
 from service.settings import Settings
-from service.terms import Index, Terms, missing
 from service.text.translator import Limits, Translator
 from tests.unit.service.played_segments import end, fail
 
@@ -69,11 +71,11 @@ def translator(manifest, tokenizer) -> Translator:
 def test_marks_of_languages_are_no_tokens_of_the_text(manifest, tokenizer, translator) -> None:
     marks = {"en": LanguageMarks(source_prefix=(5, 6), source_suffix=(7,)), "de": LanguageMarks(target_tag=(8,))}
     texts = ["Tom. Where is the station?", "tom"]
-    expected = [result.source_tokens for result in translator.translate_offline(Echo(), texts)]
+    expected = [result.source_tokens for result in translate_offline(translator, Echo(), texts)]
     for ends in (True, False):
         languages = Languages(sources=("en",), targets=("de",), marks=marks, source_ends=ends)
         marked = Translator(manifest.model_copy(update={"languages": languages}), tokenizer)
-        results = marked.translate_offline(Echo(), texts)
+        results = translate_offline(marked, Echo(), texts)
         assert [result.source_tokens for result in results] == expected
 
 
@@ -84,7 +86,7 @@ def test_marks_of_languages_are_no_tokens_of_the_text(manifest, tokenizer, trans
 @example("tom\u200b. \ufeffgood")
 @example("&\n<\ntom")
 def test_an_identity_translation_is_the_text(translator, text) -> None:
-    [result] = translator.translate_offline(Echo(), [text])
+    [result] = translate_offline(translator, Echo(), [text])
     assert result.text == text
     assert result.finish_reason is FinishReason.EOS
     assert result.source_tokens == result.target_tokens
@@ -219,22 +221,22 @@ def test_a_mean_is_said_where_it_was_asked_for_and_there_are_tokens(translator, 
 
 def test_a_log_probability_that_only_alternatives_need_is_not_said_as_the_mean(translator) -> None:
     options = RequestOptions(decoding=Decoding.of(alternatives=1), alternatives=1)
-    [result] = translator.translate_offline(Echo(), ["tom."], options)
+    [result] = translate_offline(translator, Echo(), ["tom."], options)
     assert result.mean_log_probability is None
     assert [alternative.text for alternative in result.alternatives] == ["tom."]
 
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_one_segment_at_its_limit_makes_the_text_so(translator, limit) -> None:
-    [result] = translator.translate_offline(
-        Echo(), ["Tom. Where is the station?"], RequestOptions(max_target_tokens=limit)
+    [result] = translate_offline(
+        translator, Echo(), ["Tom. Where is the station?"], RequestOptions(max_target_tokens=limit)
     )
     assert result.finish_reason is FinishReason.LENGTH
     assert result.segments == 2
 
 
 def test_counts_leave_the_end_of_sentence_out(translator, tokenizer) -> None:
-    [result] = translator.translate_offline(Echo(), ["good morning"])
+    [result] = translate_offline(translator, Echo(), ["good morning"])
     assert result.source_tokens == result.target_tokens == len(tokenizer.encode("good morning"))
 
 
@@ -284,26 +286,26 @@ def test_attention_is_asked_for_where_tags_are_inside_and_where_alignments_are_w
 
 def test_alignments_have_the_places_of_the_text(translator) -> None:
     text = "  Good   tom.\n\n- Tom? 你好 "
-    [result] = translator.translate_offline(Echo(), [text], RequestOptions(alignments=True))
+    [result] = translate_offline(translator, Echo(), [text], RequestOptions(alignments=True))
     words = ["Good", "tom", "Tom", "你好"]
     assert [text[slice(*link.source)] for link in result.alignments] == words
     assert [result.text[slice(*link.target)] for link in result.alignments] == words
-    assert translator.translate_offline(Echo(), [text])[0].alignments == []
+    assert translate_offline(translator, Echo(), [text])[0].alignments == []
 
 
 def test_xml_is_text_and_tags(translator) -> None:
     xml = '<p>Good <n id="7"></n> tom.</p> <q>Where?</q> <x>is tom</x>'
     for tags, segments in ((XmlTags(), 3), (XmlTags(frozenset("n"), frozenset("x")), 3)):
-        [result] = translator.translate_offline(Echo(), [xml], RequestOptions(has_tags=True, xml=tags))
+        [result] = translate_offline(translator, Echo(), [xml], RequestOptions(has_tags=True, xml=tags))
         assert (result.text, result.segments) == (xml, segments)
 
 
 def test_html_is_text_and_tags(translator) -> None:
     html = "<p class=x>  Good <b>morning</b> tom.\n<i>Where?</i></p><!-- Tom. --><br>&amp;"
-    [result] = translator.translate_offline(Echo(), [html], RequestOptions(has_tags=True))
+    [result] = translate_offline(translator, Echo(), [html], RequestOptions(has_tags=True))
     assert result.text == html
     assert result.segments == 2
-    [result] = translator.translate_offline(Echo(), ["<p>tom</p>"])
+    [result] = translate_offline(translator, Echo(), ["<p>tom</p>"])
     assert result.segments == 1
     assert result.text == "<p>tom</p>"
 
@@ -345,7 +347,7 @@ def test_html_that_the_tokenizer_does_not_see_is_kept(translator, monkeypatch, t
 def test_pieces_without_a_token_are_counted(translator, monkeypatch, tokenizer, manifest) -> None:
     encode = tokenizer.encode
     monkeypatch.setattr(tokenizer, "encode", lambda text: [*encode(text), manifest.unknown_id, manifest.unknown_id])
-    [result] = translator.translate_offline(Echo(), ["Tom. Where?"])
+    [result] = translate_offline(translator, Echo(), ["Tom. Where?"])
     assert result.unknown_pieces == 4
 
 
@@ -365,7 +367,7 @@ def test_a_text_is_refused_where_a_single_character_is_longer_than_the_model_tak
 @pytest.mark.parametrize(("text", "split"), [("tom. " * 50, False), ("tom " * 50, True), ("", False)])
 @pytest.mark.parametrize("html", [False, True])
 def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, split: bool, html: bool) -> None:
-    [result] = translator.translate_offline(Echo(), [text], RequestOptions(has_tags=html))
+    [result] = translate_offline(translator, Echo(), [text], RequestOptions(has_tags=html))
     assert result.split is split
     assert result.unknown_pieces == 0
 
@@ -373,7 +375,7 @@ def test_it_is_said_whether_a_sentence_was_split_inside(translator, text: str, s
 @pytest.mark.parametrize("long_one", range(3))
 def test_a_sentence_of_any_block_of_html_that_was_split_inside_is_told(translator, long_one: int) -> None:
     html = "".join(f"<p>{'tom ' * (50 if block == long_one else 1)}</p>" for block in range(3))
-    [result] = translator.translate_offline(Echo(), [html], RequestOptions(has_tags=True))
+    [result] = translate_offline(translator, Echo(), [html], RequestOptions(has_tags=True))
     assert result.split
 
 
@@ -449,14 +451,14 @@ def test_only_segments_with_terms_are_searched_and_the_others_stay_as_they_are(m
 def test_a_translation_has_its_terms_or_names_them(manifest, tokenizer) -> None:
     named = Translator(manifest.model_copy(update={"stand_ins": ("tom",)}), tokenizer)
     options = terms_of(GlossaryEntry("good", ("guten",)), GlossaryEntry("Zentrix"))
-    [result] = named.translate_offline(Echo(), ["Zentrix is good. {x}\ngood, good"], options)
+    [result] = translate_offline(named, Echo(), ["Zentrix is good. {x}\ngood, good"], options)
     assert result.text == "Zentrix is guten. {x}\nguten, guten"  # in place of the aligned word
     assert (result.glossary_misses, result.term_segments) == ((), 2)
     short = options._replace(max_target_tokens=1)
-    [result] = named.translate_offline(Echo(), ["Is it good?\nIt is good."], short)
+    [result] = translate_offline(named, Echo(), ["Is it good?\nIt is good."], short)
     assert result.glossary_misses == ("good",)
     html = options._replace(has_tags=True)
-    [result] = named.translate_offline(Echo(), ["<p>a <b>Zentrix</b> &amp; <i translate=no>good</i> {x}</p>"], html)
+    [result] = translate_offline(named, Echo(), ["<p>a <b>Zentrix</b> &amp; <i translate=no>good</i> {x}</p>"], html)
     assert result.text == "<p>a <b>Zentrix</b> &amp; <i translate=no>good</i> {x}</p>"
     assert result.glossary_misses == ()
 
@@ -478,7 +480,7 @@ def test_what_is_not_kept_whole_is_named(manifest, tokenizer, text: str) -> None
     """Of what stands within a line, since a line break ends a segment."""
     named = Translator(manifest.model_copy(update={"stand_ins": ("tom",)}), tokenizer)
     options = terms_of(GlossaryEntry("a"), GlossaryEntry("b. Z"), GlossaryEntry("Z", ("b",)))
-    [result] = named.translate_offline(Echo(), [text], options)
+    [result] = translate_offline(named, Echo(), [text], options)
     assert options.terms is not None
     found = [match for line in text.split("\n") for match in options.terms.find(line)]
     assert {match.name for match in missing(found, result.text)} <= set(result.glossary_misses)

@@ -1,0 +1,75 @@
+"""Requests that browsers send for pages of others, to a server that asks for no keys.
+
+A page cannot read the answers of another origin, but its forms reach whatever its browser reaches. And where a name of
+its own comes to stand for an address of this machine (DNS rebinding), the browser takes this server for that page's.
+"""
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from plugins.http import errors
+from plugins.http.forwarded import TrustedProxies
+from plugins.http.own import HEALTH
+
+_HOST: Final = re.compile(r"(?:\[([^\]]*)\]|([^:]*))(?::\d*)?")
+
+
+class BrowserGuard:
+    """An application of ASGI that refuses what only pages of others send.
+
+    Args:
+        origins: of pages that may call; "*": all.
+        proxies: which pass on names that are not this machine's.
+        only_loopback: whether no other machine can connect.
+    """
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str], proxies: TrustedProxies, *, only_loopback: bool) -> None:
+        self._app = app
+        self._origins = origins
+        self._proxies = proxies
+        self._only_loopback = only_loopback
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request of HTTP."""
+        problem = None if scope["path"] == HEALTH else self._problem(Request(scope))  # any balancer may ask for that
+        answer = self._app if problem is None else errors.plain_answer(403, problem)
+        await answer(scope, receive, send)
+
+    def _problem(self, request: Request) -> str | None:
+        if self._is_of_another_site(request):
+            return "a page of another site may not call this server, which asks for no keys; see --http-origins"
+        if self._has_a_strange_name(request):
+            host = request.headers["host"][:100]
+            return f"host: must be localhost or an address of loopback, on which this server listens, is {host!r}"
+        return None
+
+    def _is_of_another_site(self, request: Request) -> bool:
+        if request.headers.get("sec-fetch-site") != "cross-site":
+            return False
+        follows_link = request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+        return not follows_link and not {"*", request.headers.get("origin")} & set(self._origins)
+
+    def _has_a_strange_name(self, request: Request) -> bool:
+        host = request.headers.get("host")
+        if not self._only_loopback or host is None or request.client is None or request.client.host in self._proxies:
+            return False
+        match = _HOST.fullmatch(host)
+        return match is None or not is_loopback(match[1] or match[2])
+
+
+@lru_cache(maxsize=64)  # asked at every HTTP request
+def is_loopback(host: str) -> bool:
+    """Tell whether a name or a numeric address means this machine on each machine."""
+    name = host.lower().removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

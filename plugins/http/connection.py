@@ -1,0 +1,202 @@
+"""One HTTP/1.1 connection: uvicorn's protocol, with limits on what a client owes, sends and leaves unread.
+
+uvicorn itself waits for ever for a request that has begun, keeps headers of any size, and waits for ever for a client
+that does not read its answer (seen in 0.54).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final, cast
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from plugins.http.errors import refusal
+from plugins.http.joined_writes import JoinedWrites
+
+# Ten round trips of a slow line: for the headers of a request, and for what is left of one that was answered early.
+HEAD_TIMEOUT_S: Final = 10.0
+# 8 MiB over a line of 1 Mbit/s, as for messages: so long an answer may stay partly unread.
+UNREAD_TIMEOUT_S: Final = 60.0
+# As the metadata of gRPC.
+MAX_HEAD_BYTES: Final = 16_384
+
+
+class Connection(HttpToolsProtocol):
+    """One connection, of one request after the other.
+
+    Args:
+        max_age_s: after which the client is to connect again; 0: never.
+        is_last: whether the next request is the last.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        state: ServerState,
+        max_age_s: float,
+        *,
+        on_lost: Callable[[], None],
+        is_last: Callable[[], bool],
+    ) -> None:
+        super().__init__(config, state, {}, asyncio.get_running_loop())
+        self._began_s = time.monotonic()
+        self._max_age_s = max_age_s
+        self._on_lost = on_lost
+        self._is_last = is_last
+        self._owes_since_s: float | None = self._began_s  # headers, or the rest of a request that was answered early
+        self._unread_since_s: float | None = None
+        self._in_head = False
+        self._head_bytes = 0
+        self._complete = True  # the request that came last, body included
+        self._plain_bytes = 0  # still to come of a body that the parser does not read
+        self._deaf = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is open, or was: then :meth:`connection_lost` is called at its end."""
+        return self.transport is not None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin it."""
+        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport)))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        super().connection_lost(exc)
+        self._on_lost()
+
+    def look(self, now_s: float) -> None:
+        """End it where the client has owed something for too long, or left something unread."""
+        if not self.transport.is_closing() and not self.transport.get_write_buffer_size():
+            self._unread_since_s = None
+        elif self._unread_since_s is None:
+            self._unread_since_s = now_s
+        owes = self._owes_since_s is not None and now_s - self._owes_since_s > HEAD_TIMEOUT_S
+        if owes or (self._unread_since_s is not None and now_s - self._unread_since_s > UNREAD_TIMEOUT_S):
+            self.transport.abort()
+
+    def leave(self) -> None:
+        """Say with the answer that is being made that it is the last."""
+        if self.cycle is not None:
+            self.cycle.keep_alive = False
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what comes; nothing more once a request was refused, or came before its turn."""
+        if self._deaf:
+            return
+        self._unset_keepalive_if_required()
+        if self._plain_bytes:
+            self._take_plain(data)
+            return
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._take_plain(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self._refuse(400, "the request is not valid HTTP/1.1")
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._refuse(431, f"the headers of a request must be at most {MAX_HEAD_BYTES} bytes")
+
+    def on_message_begin(self) -> None:
+        """Begin a request.
+
+        One that comes before the answer to the last is not read: the connection ends with that answer, as HTTP allows.
+        """
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.keep_alive = False
+            self._deaf = True
+            raise httptools.HttpParserError("a request before the answer to the last")
+        super().on_message_begin()
+        self._in_head, self._complete, self._head_bytes = True, False, 0
+        self._owes_since_s = time.monotonic()
+
+    def on_headers_complete(self) -> None:
+        """Begin the call, unless its headers are refused."""
+        self._in_head = False
+        self._check_head()
+        self._owes_since_s = None
+        super().on_headers_complete()
+        is_old = self._max_age_s and time.monotonic() - self._began_s > self._max_age_s
+        if is_old or self._is_last():
+            self.cycle.keep_alive = False
+        if self.parser.should_upgrade():
+            self._stay()
+
+    def on_message_complete(self) -> None:
+        """Note that the client owes nothing of this request any more."""
+        if self._plain_bytes:
+            return
+        self._complete = True
+        self._owes_since_s = None
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request once the rest of this one has come, which is read and dropped."""
+        if not self._complete:
+            self._owes_since_s = time.monotonic()
+        super().on_response_complete()
+
+    def _check_head(self) -> None:
+        """Refuse headers that are too large, do not name one host, as HTTP/1.1 asks, or announce an encoded body.
+
+        Raises:
+            HttpParserError: they were refused.
+        """
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        transfer = {value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"}
+        if size > MAX_HEAD_BYTES:
+            self._refuse(431, f"the headers of a request must be at most {MAX_HEAD_BYTES} bytes, are {size}")
+        elif hosts > 1 or not (hosts or self.parser.get_http_version() == "1.0"):
+            self._refuse(400, f"a request must have one header that names the host, has {hosts}")
+        elif transfer - {b"chunked"}:
+            self._refuse(501, "transfer-encoding: a body may be chunked, and nothing else")
+        if self._deaf:
+            raise httptools.HttpParserError("refused")
+
+    def _stay(self) -> None:
+        """Answer a request to upgrade, such as Java's own client sends, as if it were none.
+
+        The parser reads neither its body nor a further request.
+        """
+        self.cycle.keep_alive = False
+        fields = dict(self.headers)
+        length = fields.get(b"content-length", b"0")
+        if b"transfer-encoding" in fields:
+            self._refuse(400, "a request to upgrade must say the length of its body")
+        else:
+            self._plain_bytes = int(length)
+
+    def _take_plain(self, data: bytes) -> None:
+        """Take what comes of a body that the parser does not read."""
+        if not self._plain_bytes:
+            return
+        body = data[: self._plain_bytes]
+        self._plain_bytes -= len(body)
+        self.on_body(body)
+        if not self._plain_bytes:
+            self.on_message_complete()
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answer in place of the application, once, and end the connection."""
+        if self._deaf:
+            return
+        self._deaf, self._in_head = True, False
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False
+            if self._complete:  # it is something behind a whole request, whose answer comes first
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started:
+                self.transport.close()
+                return
+        self.transport.write(refusal(status, message))
+        self.transport.close()

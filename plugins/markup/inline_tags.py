@@ -1,0 +1,54 @@
+"""A sentence whose tags were taken out, and its translation with the tags put back in."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final, NamedTuple
+
+from plugins.markup import tag_guess, tag_layout
+from plugins.markup.mark import InlineTag, overlap, partners
+from service.text.alignment import Alignment
+
+# In a sentence, that are placed by its words one by one: more take too long.
+_MOST_MARKS: Final = 2_000
+
+
+class TaggedText(NamedTuple):
+    """A text to translate, and the marks in it.
+
+    Attributes:
+        text: without references and tags.
+        marks: by place.
+        hard_blank: how a blank that breaks no line is written.
+    """
+
+    text: str
+    marks: Sequence[InlineTag] = ()
+    hard_blank: str = "&nbsp;"
+
+    @property
+    def contents(self) -> Sequence[tuple[int, int]]:
+        """Characters [start, stop) of the text that marks hold, too."""
+        return [(mark.place, mark.place + mark.width) for mark in self.marks if mark.width]
+
+    def restore(self, translation: str, alignment: Alignment | None) -> str:
+        """Write a translation as HTML or XML, the marks in it.
+
+        Args:
+            alignment: of both; None: nobody knows which word became which.
+        """
+        # Elements that overlap cannot move by themselves: their tags have to keep their order.
+        marks = self.marks
+        has_order = translation == self.text or len(marks) > _MOST_MARKS or overlap(marks, partners(marks))
+        if alignment is None or has_order:
+            placed = tag_guess.placed(self.text, self.marks, translation)
+        else:
+            placed = tag_layout.placed(self.text, self.marks, translation, alignment)
+        pieces: list[str] = []
+        done = 0
+        for start, stop, source in placed:
+            pieces += (self._escaped(translation[done:start]), source)
+            done = stop
+        return "".join([*pieces, self._escaped(translation[done:])])
+
+    def _escaped(self, text: str) -> str:
+        return escape(text, quote=False).replace("\xa0", self.hard_blank)

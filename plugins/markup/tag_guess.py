@@ -1,0 +1,119 @@
+"""The places of tags in a translation that is not aligned with its source.
+
+A tag goes beside the word that it stood beside, if the translation has that very word, such as a name or a number, and
+else as far into the translation, at the edge of a word. Tags never change their order: what was nested stays nested.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from plugins.markup.mark import InlineTag, Placed
+
+_WORD: Final = re.compile(r"\w+")
+
+
+def placed(text: str, marks: Sequence[InlineTag], translation: str) -> Iterator[Placed]:
+    """Yield where the marks go, left to right."""
+    if not marks:
+        return
+    guide = _Guide(text, translation)
+    before = stop = 0
+    for mark in marks:
+        content = text[mark.place : mark.place + mark.width]
+        found = guide.content(content, mark.place, stop) if content else None
+        if found is not None:
+            start, stop = found, found + len(content)
+        elif mark.closes:
+            empty = guide.after(mark.place) <= stop and _WORD.search(text, before, mark.place)
+            start = stop = guide.word_end(stop) if empty else max(guide.after(mark.place), stop)
+        else:
+            start = stop = max(guide.before(mark.place), stop)
+        before = mark.place
+        yield Placed(start, stop, mark.source)
+
+
+class _Guide:
+    """Finds the place in a translation for a place in the text."""
+
+    def __init__(self, text: str, translation: str) -> None:
+        self._text = text
+        self._translation = translation
+        self._words = [word.span() for word in _WORD.finditer(text)]
+        self._starts = [word.start() for word in _WORD.finditer(translation)] or [0]
+        self._ends = [word.end() for word in _WORD.finditer(translation)] or [len(translation)]
+        self._contents: dict[str, tuple[list[int], list[int]]] = {}
+        ours, theirs = _singles(text), _singles(translation)
+        self._same = {ours[word]: theirs[word] for word in ours.keys() & theirs.keys()}
+
+    def content(self, content: str, place: int, least: int) -> int | None:
+        """Find the content of a mark in the translation: the third of three is the third, else it is the next."""
+        if content not in self._contents:
+            self._contents[content] = _places_of(content, self._text), _places_of(content, self._translation)
+        ours, theirs = self._contents[content]
+        if len(ours) == len(theirs) and (same := theirs[bisect_left(ours, place)]) >= least:
+            return same
+        following = bisect_left(theirs, least)
+        return theirs[following] if following < len(theirs) else None
+
+    def before(self, place: int) -> int:
+        """Find the beginning of what follows a place of the text."""
+        if self._text == self._translation:
+            return place
+        following = bisect_right(self._words, place, key=lambda word: word[1])
+        if following == len(self._words):
+            return self._ends[-1]
+        start = self._words[following][0]
+        there = self._same.get(start)
+        if there is None:
+            there = _nearest(self._starts, self._proportional(place))
+        elif start < place:
+            return there + place - start
+        lead = self._text[place:start]
+        return there - len(lead) if self._translation.endswith(lead, 0, there) else there
+
+    def after(self, place: int) -> int:
+        """Find the end of what stands before a place of the text."""
+        if self._text == self._translation:
+            return place
+        preceding = bisect_left(self._words, place, key=lambda word: word[0]) - 1
+        if preceding < 0:
+            return 0
+        start, end = self._words[preceding]
+        there = self._same.get(start)
+        if there is None:
+            there = _nearest(self._ends, self._proportional(place))
+        elif place < end:
+            return there + place - start
+        else:
+            there += end - start
+        trail = self._text[end:place]
+        return there + len(trail) if self._translation.startswith(trail, there) else there
+
+    def word_end(self, place: int) -> int:
+        """Find the end of the word of the translation that begins there or next."""
+        following = bisect_right(self._ends, place)
+        return self._ends[following] if following < len(self._ends) else len(self._translation)
+
+    def _proportional(self, place: int) -> float:
+        return place / len(self._text) * len(self._translation)
+
+
+def _singles(text: str) -> dict[str, int]:
+    """Find the words that a text has once, and where each begins."""
+    places: dict[str, int] = {}
+    for word in _WORD.finditer(text):
+        places[word[0]] = -1 if word[0] in places else word.start()
+    return {word: place for word, place in places.items() if place >= 0}
+
+
+def _places_of(content: str, text: str) -> list[int]:
+    """List the places where a text has a content, overlapping or not."""
+    return [match.start() for match in re.finditer(f"(?={re.escape(content)})", text)]
+
+
+def _nearest(places: Sequence[int], wanted: float) -> int:
+    """Find the place nearest to the wanted one; `places` ascend, and there is one."""
+    following = bisect_left(places, wanted)
+    return min(places[max(following - 1, 0) : following + 1], key=lambda place: abs(place - wanted))

@@ -1,0 +1,1 @@
+"""What `dragoman translate`, `detect`, `score`, `models` and `bulk` do without a server."""

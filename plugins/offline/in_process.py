@@ -1,0 +1,244 @@
+"""What `dragoman translate`, `detect`, `score` and `models` do without a server: read bundles, and use one of them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman import access
+from dragoman.answers import DetectedLanguage, Score, Translation, score_of, translation_of
+from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
+from dragoman.channel import ADDRESS_VARIABLE
+from dragoman.commands.model_source import choose, detects
+from dragoman.errors import DataError
+from dragoman.language import translates
+from dragoman.options import config_of
+from plugins.offline.texts import score_offline, translate_offline
+from service import shelf
+from service.calls.spread import spread
+from service.handlers import validation
+from service.handlers.answer import scored, translated
+from service.options import SCORING, RequestOptions
+from service.registry import capacity
+from service.registry.catalog import Catalog, ServedModel
+from service.registry.folders import check_names
+from service.registry.glossaries import Glossaries
+from service.settings import Settings, load
+from service.text.detection import MOST_GUESSES, Tongues, agree, new_detector
+from service.text.pair import Pair
+from service.text.translator import Limits, Translator
+from service.wire import HTML
+
+if TYPE_CHECKING:
+    from service.engine.offline import OfflineEngine
+
+Models = str | Path | Sequence[str] | None
+_Bundles = list[tuple[Path, Manifest]]
+
+
+def folders(models: Models) -> tuple[str, ...]:
+    """List the folders of bundles; what is not there yet is imported.
+
+    Args:
+        models: their names, as the setting `models`; None: that of the environment, else the models of the server.
+
+    Raises:
+        DataError: a name means nothing, or models that only a server can put together.
+    """
+    found = shelf.bring(read_settings(models))
+    if found.pivot:
+        raise DataError(f"two models would translate over {found.pivot}, which only a server does: dragoman serve")
+    return tuple(str(folder.resolve()) for folder in found.folders)
+
+
+def manifests(models: Models) -> _Bundles:
+    """List bundles with their manifests, by the names of the models.
+
+    Raises:
+        BundleError: there is none, or a manifest cannot be read.
+        DataError: as `folders`.
+    """
+    found: list[tuple[Path, Manifest]] = []
+    for folder in map(Path, folders(models)):
+        if not (paths := find_bundles(folder)):
+            raise no_bundles(folder)
+        found += [(path, Manifest.read(path)) for path in paths]
+    return sorted(found, key=lambda bundle: bundle[1].name)
+
+
+def translator(
+    models: Models, *, model: str, source: str, target: str, **options: Any
+) -> Callable[[list[str]], list[Translation]]:
+    """Load the model that is meant, and give the function that translates texts with it.
+
+    Args:
+        source: BCP-47 code of the language to translate from; "": any; "auto": that of each text, which is detected.
+        options: as the command line has them, see :func:`_translator`.
+
+    Raises:
+        DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
+    """
+    bundles = _bundles(models)
+    if detects(own := [manifest for _, manifest in bundles], model, source, target):
+        return _detecting_translator(bundles, own, model=model, target=target, **options)
+    return _translator(bundles, model=model, source=source, target=target, **options)
+
+
+def _translator(
+    bundles: _Bundles, *, model: str, source: str, target: str, html: bool, **options: Any
+) -> Callable[[list[str]], list[Translation]]:
+    """Give the function that translates texts with one model; the request is checked as a server does.
+
+    Args:
+        source: BCP-47 code of the language to translate from; "": any.
+        options: others of `dragoman.options.Options`; glossaries are in the folder that the settings name.
+
+    Raises:
+        DragomanError: no one model is meant, a bundle cannot be read, or a setting or an option is impossible.
+        ValueError: a number does not fit the request.
+    """
+    settings = read_settings()
+    bundle = _chosen(bundles, model, source, target)
+    manifest, slots = bundle.manifest, capacity.slots_of(bundle.manifest, settings)
+    translator = Translator(manifest, bundle.tokenizer(), Limits.of(settings), slots=slots)
+    glossaries = Glossaries(settings.glossaries)
+    if options.get("glossaries"):
+        glossaries.start()
+    config = config_of(
+        in_order=True,
+        model=manifest.name,
+        source_language=source,
+        target_language=target,
+        mime_type=HTML if html else "",
+        **options,
+    )
+    catalog = Catalog([ServedModel(manifest, slots)])
+    route = validation.route(config, source, catalog, settings, glossaries, translator=translator)
+    engine = _engine(bundle, settings)
+
+    def translate(texts: list[str]) -> list[Translation]:
+        results = translate_offline(translator, engine, texts, route.options)
+        return [translation_of(translated(result, route)) for result in results]
+
+    return translate
+
+
+def _detecting_translator(
+    bundles: _Bundles, own: Sequence[Manifest], *, model: str, target: str, **options: Any
+) -> Callable[[list[str]], list[Translation]]:
+    """Give the function that translates texts, each with a model of its language, which is loaded when it is needed.
+
+    Raises:
+        DragomanError: no model is meant.
+    """
+    named = [manifest for manifest in own if model in ("", manifest.name)]
+    codes = dict.fromkeys(code for manifest in named for code in manifest.source_languages)
+    sources = [code for code in codes if any(translates(each, code, target) for each in named) and code != target]
+    if not sources:
+        choose(own, model, "", target)  # it says what there is
+    tongues = Tongues.of(sources, _languages(own))
+    detector = new_detector()
+    translator_of = cache(lambda code: _translator(bundles, model=model, source=code, target=target, **options))
+
+    def translate(texts: list[str]) -> list[Translation]:
+        rankings = [detector.rank(text, tongues, html=options["html"]) for text in texts]
+        found = spread(agree(rankings, list(map(len, texts))), sources, target, model, {})
+        made = {
+            number: Translation("", "", 0, 0, "UNSPECIFIED", 0, error=error) for number, error in found.refused.items()
+        }
+        for code, numbers in found.texts.items():
+            made |= zip(numbers, translator_of(code)([texts[number] for number in numbers]), strict=True)
+        return [
+            replace(made[number], detected_language=guess.language, detection_confidence=guess.confidence)
+            if guess
+            else made[number]
+            for number, guess in enumerate(found.detected)
+        ]
+
+    return translate
+
+
+def detector(models: Models, *, html: bool) -> Callable[[list[str]], list[list[DetectedLanguage]]]:
+    """Give the function that says in which languages texts are, the most probable first.
+
+    Raises:
+        BundleError: there is none, or a manifest cannot be read.
+    """
+    own = [manifest for _, manifest in manifests(models)]
+    tongues = Tongues.of(sorted({code for each in own for code in each.source_languages}), _languages(own))
+    detector = new_detector()
+
+    def detect(texts: list[str]) -> list[list[DetectedLanguage]]:
+        rankings = [detector.rank(text, tongues, html=html) for text in texts]
+        return [[DetectedLanguage(*guess) for guess in ranking[:MOST_GUESSES]] for ranking in rankings]
+
+    return detect
+
+
+def scorer(
+    models: Models, *, model: str, source: str, target: str
+) -> Callable[[Sequence[tuple[str, str]]], list[Score]]:
+    """Load a model, and give the function that scores pairs of texts and translations with it.
+
+    Args:
+        model: name of the model that is meant; "": any.
+        source: BCP-47 code of the language of the texts; "": any.
+        target: of the language of the translations; "": any.
+
+    Raises:
+        DragomanError: no one model is meant, a bundle cannot be read, or a setting is impossible.
+    """
+    settings = read_settings()
+    bundle = _chosen(_bundles(models), model, source, target)
+    manifest = bundle.manifest
+    translator = Translator(manifest, bundle.tokenizer())
+    engine = _engine(bundle, settings)
+    source, target = manifest.languages.told(source, target)
+    options = RequestOptions(decoding=SCORING, source_language=source, target_language=target)
+
+    def score(pairs: Sequence[tuple[str, str]]) -> list[Score]:
+        results = score_offline(translator, engine, [Pair(*pair) for pair in pairs], options)
+        return [score_of(scored(result, manifest.name)) for result in results]
+
+    return score
+
+
+def _languages(manifests: Iterable[Manifest]) -> set[str]:
+    return {code for each in manifests for code in (*each.source_languages, *each.target_languages)}
+
+
+def read_settings(models: Models = None) -> Settings:
+    """Read the settings from the environment, but for the models where they are given.
+
+    Raises:
+        SettingsError: one is unknown or impossible.
+    """
+    return load({"models": models} if models else {}, other_variables={access.API_KEY_VARIABLE, ADDRESS_VARIABLE})
+
+
+def _bundles(models: Models) -> _Bundles:
+    """List bundles of which one can be meant by its name; raises BundleError where two have the same."""
+    bundles = manifests(models)
+    check_names(dict(bundles))
+    return bundles
+
+
+def _chosen(bundles: _Bundles, model: str, source: str, target: str) -> Bundle:
+    """Open the bundle that is meant."""
+    manifest = choose([manifest for _, manifest in bundles], model, source, target)
+    return Bundle.open(next(path for path, other in bundles if other is manifest))
+
+
+def _engine(bundle: Bundle, settings: Settings) -> "OfflineEngine":
+    from service.engine.offline import OfflineEngine
+
+    slots = capacity.slots_of(bundle.manifest, settings)
+    return OfflineEngine(
+        bundle,
+        device=settings.device,
+        threads=settings.decoding_threads(),
+        run_threads=capacity.run_threads_of(bundle, settings),
+        slots=slots,
+        shortlist=settings.shortlists,
+    )

@@ -1,0 +1,94 @@
+"""The metrics of several servers: each answers on a local socket, and one page over HTTP shows the sums."""
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from http.server import ThreadingHTTPServer
+from threading import Lock, Thread
+from typing import Final
+
+from prometheus_client import CollectorRegistry, MetricsHandler
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from dragoman.exit_codes import EXIT_OK
+from plugins.processes.totals import Page, Totals, page_from_json, page_of
+
+_PATIENCE_S: Final = 2.0  # with a process that does not answer
+
+
+@asynccontextmanager
+async def answering(listening: socket.socket, registry: CollectorRegistry) -> AsyncIterator[None]:
+    """Answer each connection to a socket with the metrics of this process, as JSON."""
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        page = await asyncio.to_thread(page_of, registry, os.getpid())
+        with suppress(OSError):
+            writer.write(json.dumps(page).encode())
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_unix_server(answer, sock=listening):
+        yield
+
+
+def show_sum(
+    listening: socket.socket, names: Sequence[bytes], supervisor: int, tell_serving: Callable[[], None]
+) -> int:
+    """Serve the page of the sums until the supervisor ends.
+
+    Args:
+        supervisor: a pipe that ends with it.
+        tell_serving: called once the page can be read.
+
+    Returns:
+        The exit code.
+    """
+    registry = CollectorRegistry()
+    registry.register(SumOfServers(names))
+    server = ThreadingHTTPServer(("", 0), MetricsHandler.factory(registry), bind_and_activate=False)
+    server.socket.close()
+    server.socket = listening
+    Thread(target=server.serve_forever, daemon=True).start()
+    tell_serving()
+    os.read(supervisor, 1)
+    return EXIT_OK
+
+
+class SumOfServers(Collector):
+    """The metrics of several servers.
+
+    Args:
+        names: of their sockets; a server that takes the place of another answers on the same one.
+    """
+
+    def __init__(self, names: Sequence[bytes]) -> None:
+        self._names = names
+        self._totals = Totals()
+        self._lock = Lock()  # two may read the page at a time
+
+    def collect(self) -> Iterable[Metric]:
+        """Give the sums."""
+        with self._lock:
+            return self._totals.add(asyncio.run(_read_all(self._names)))
+
+
+async def _read_all(names: Sequence[bytes]) -> dict[int, Page]:
+    pages = await asyncio.gather(*map(_read, names))
+    return {number: page for number, page in enumerate(pages) if page is not None}
+
+
+async def _read(name: bytes) -> Page | None:
+    """Read the metrics of a server; None where it does not answer."""
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            reader, writer = await asyncio.open_unix_connection(name)  # type: ignore[arg-type]  # the name of no file
+            try:
+                return page_from_json(json.loads(await reader.read()))
+            finally:
+                writer.close()
+    except (OSError, ValueError):  # a TimeoutError is an OSError
+        return None

@@ -1,0 +1,1 @@
+"""How probable it is that a reader accepts a translation."""

@@ -1,0 +1,210 @@
+"""Counts of a translation beside its source that tell of a bad one.
+
+Numbers, codes, names and placeholders of the source are looked for in the translation. Of words nothing is known, so
+what a good translation changes is left out where it can be: separators of numbers, the endings of names, small numbers
+that are written as words, names where nouns have capitals or the script is another.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import log
+from typing import Final, NamedTuple
+
+from dragoman.scripts import UNSPACED
+from plugins.terms import placeholders
+from service.text.text_quality import without
+
+# How words for 0 to 12 begin, whole numbers and ordinals: a translation may have them for digits.
+_SMALL_NUMBERS: Final[Mapping[str, Sequence[Sequence[str]]]] = {
+    language: [tuple(forms.split("|")) for forms in row.split()]
+    for language, row in {
+        "de": "null ein|erst zwei|zwo drei|dritt vier fünf sechs sieb acht neun zehn elf zwölf",
+        "en": "zero one|first two|second three|third four five|fifth six seven eight nin ten eleven twel",
+        "es": "cero un|prim dos|segund tres|tercer cuatr|cuart cinco|quint seis|sext siete|séptim ocho|octav "
+        "nuev|nov diez|décim once doce",
+        "fr": "zéro un|prem deux trois quatr cinq six sept huit neuf|neuv dix onz douz",
+        "it": "zero un|prim due|second tre|terz quattr|quart cinqu|quint sei|sest sett ott nov diec|decim undic dodic",
+        "nl": "nul een|één|eerst twee|tweed drie|derd vier vijf zes zeven acht negen tien elf twaalf",
+        "pt": "zero um|prim dois|duas|segund três|terceir quatr|quart cinco|quint seis|sext sete|sétim oito|oitav nov "
+        "dez|décim onze doze",
+    }.items()
+}
+_MOST_SMALL: Final = 12
+_CAPITALISED_NOUNS: Final = ("de", "lb")  # languages in which a capital says nothing of a name
+
+# Groups of three digits with blanks between; or digits with other signs between them.
+_NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,'’]\d+)*")
+_SEPARATOR: Final = re.compile(r"\D")
+# Letters and digits in one word, such as x86_64 or v2.1 ...
+_CODE: Final = re.compile(r"\b(?=\w*\d)(?=\w*[^\W\d_])\w+(?:[.-]\w+)*")
+# ... but for ordinals, decades and measures, which languages write in their own ways.
+_MEASURE: Final = re.compile(r"\d+(?:st|nd|rd|th|s|[^\W\d_]{1,2})")
+_WORD: Final = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+")
+_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
+_LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f]")
+_BEGINS_SENTENCE: Final = re.compile(r"[.!?…:;\"“”„»«(\n]")  # between two words
+_STEM: Final = 4  # letters by which a name is known again: Australia, Australien
+_UNSPACED_WIDTH: Final = 3  # letters for which a character of a script without blanks stands
+_LENGTH_ROOM: Final = 4  # letters by which short texts may differ
+_LONGEST_REPEAT: Final = 4  # words that follow themselves
+_MOST: Final = 3  # more of a kind says no more
+
+
+class Counted(NamedTuple):
+    """Counts of a translation beside its source; all are 0 where nothing is wrong, and counts at most 3.
+
+    Attributes:
+        numbers_lost: numbers that the translation has less often than the source.
+        numbers_added: numbers that it has more often.
+        codes_lost: words of letters and digits that it has less often.
+        names_lost: words with a capital inside a sentence of the source that it lacks.
+        placeholders_lost: placeholders, addresses of the web and of mail, and emoji that it has less often.
+        repeats: words, or up to four in a row, that follow themselves at once, more than in the source.
+        too_short: the natural logarithm of the source's length divided by the translation's, where that is above 0.
+        too_long: its negation, where that is above 0.
+        unfinished: 1 where the translation was cut off at a limit, or stopped because it repeated itself.
+        unknown_pieces: pieces of the source that the model could not read.
+    """
+
+    numbers_lost: float
+    numbers_added: float
+    codes_lost: float
+    names_lost: float
+    placeholders_lost: float
+    repeats: float
+    too_short: float
+    too_long: float
+    unfinished: float
+    unknown_pieces: float
+
+    @property
+    def lost(self) -> tuple[float, ...]:
+        """The parts of the source that the translation lacks, by kind."""
+        return self.numbers_lost, self.codes_lost, self.names_lost, self.placeholders_lost
+
+
+def count(
+    source: str,
+    translation: str,
+    source_language: str = "",
+    target_language: str = "",
+    *,
+    unfinished: bool = False,
+    unknown_pieces: int = 0,
+) -> Counted:
+    """Count what a translation has lost, and what it has too much.
+
+    Args:
+        source: a sentence, as a rule.
+        translation: of it.
+        source_language: the code of its language; "": nobody knows.
+        target_language: likewise, of the translation.
+        unfinished: whether it was cut off at a limit, or stopped because it repeated itself.
+        unknown_pieces: pieces of the source that the model could not read.
+    """
+    kept, plain = _apart(source)
+    _, plain_translation = _apart(translation)
+    folded = plain_translation.casefold()
+    codes = Counter(_codes(plain))
+    numbers, translated = _numbers(_CODE.sub(_measure, plain)), _numbers(plain_translation)
+    lost = numbers - translated - _written(numbers, folded, target_language)
+    added = translated - _numbers(plain) - _written(translated, plain.casefold(), source_language)
+    length = log((_width(translation) + _LENGTH_ROOM) / (_width(source) + _LENGTH_ROOM))
+    return Counted(
+        numbers_lost=min(_MOST, lost.total()),
+        numbers_added=min(_MOST, added.total()),
+        codes_lost=min(_MOST, sum(max(0, times - folded.count(code)) for code, times in codes.items())),
+        names_lost=min(_MOST, _names_lost(plain, plain_translation, source_language)),
+        placeholders_lost=min(_MOST, sum(max(0, n - translation.count(each)) for each, n in Counter(kept).items())),
+        repeats=min(_MOST, max(0, _repeats(translation) - _repeats(source))),
+        too_short=max(0.0, -length),
+        too_long=max(0.0, length),
+        unfinished=float(unfinished),
+        unknown_pieces=min(_MOST, unknown_pieces),
+    )
+
+
+def _apart(text: str) -> tuple[list[str], str]:
+    """Give the placeholders of a text, and what is left of it."""
+    spans = list(placeholders.find(text))
+    return [text[start:stop] for start, stop in spans], without(text, spans, " ")
+
+
+def _codes(text: str) -> list[str]:
+    return [found.group().casefold() for found in _CODE.finditer(text) if not _MEASURE.fullmatch(found.group())]
+
+
+def _measure(code: re.Match[str]) -> str:
+    """Give what looks like a code and is an ordinal, a decade or a measure; " " for a code."""
+    return code.group() if _MEASURE.fullmatch(code.group()) else " "
+
+
+def _numbers(text: str) -> Counter[str]:
+    """Count the numbers of a text by their digits.
+
+    Groups of three digits are one number, and so is a fraction, whatever the separators are; a date or a version is
+    several.
+    """
+    numbers = Counter[str]()
+    for found in _NUMBER.finditer(text):
+        first, *groups = _SEPARATOR.split(found.group())
+        is_one = len(groups) < 2 or all(len(group) == 3 for group in groups[:-1])
+        numbers.update(map(_ascii, ["".join([first, *groups])] if is_one else [first, *groups]))
+    return numbers
+
+
+def _ascii(digits: str) -> str:
+    """Write digits of any script in ASCII, without zeros in front."""
+    return "".join(str(unicodedata.digit(digit)) for digit in digits).lstrip("0") or "0"
+
+
+def _written(numbers: Counter[str], folded: str, language: str) -> Counter[str]:
+    """Count those of some small numbers that a text may have as words: in a language of unknown words, all of them."""
+    words = _SMALL_NUMBERS.get(language.partition("-")[0].lower())
+    small = {number: times for number, times in numbers.items() if len(number) < 3 and int(number) <= _MOST_SMALL}
+    if words is None or not small:
+        return Counter(small)
+    begins = [found.group() for found in _WORD.finditer(folded)]
+    return Counter({number: sum(begin.startswith(tuple(words[int(number)])) for begin in begins) for number in small})
+
+
+def _names_lost(source: str, translation: str, language: str) -> int:
+    """Count words with a capital inside a sentence whose first letters begin no word of the translation."""
+    words = list(_WORD.finditer(source))
+    if language.partition("-")[0].lower() in _CAPITALISED_NOUNS or not _LATIN.search(translation):
+        return 0
+    if not any(word.group().islower() and len(word.group()) > 1 for word in words):
+        return 0  # a title, or all of it in capitals
+    stems = {_stem(word.group()) for word in _WORD.finditer(translation)}
+    begins = {stem[:letters] for stem in stems for letters in range(1, _STEM + 1)}
+    lost = 0
+    for before, word in pairwise(words):
+        name = word.group()
+        is_name = len(name) > 1 and name[0].isupper() and _LATIN.match(name)
+        if is_name and not _BEGINS_SENTENCE.search(source, before.end(), word.start()):
+            lost += _stem(name) not in begins
+    return lost
+
+
+def _stem(word: str) -> str:
+    """Give the first letters of a word, without accents."""
+    letters = unicodedata.normalize("NFD", word.casefold()[: 2 * _STEM])
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))[:_STEM]
+
+
+def _width(text: str) -> int:
+    """Give the length of a text, in letters of a script with blanks between words."""
+    return len(text) + (_UNSPACED_WIDTH - 1) * len(_UNSPACED.findall(text))
+
+
+def _repeats(text: str) -> int:
+    """Count words, or some in a row, that follow themselves at once."""
+    words = [found.group() for found in _WORD.finditer(text.casefold())]
+    return sum(
+        words[start : start + size] == words[start + size : start + 2 * size]
+        for size in range(1, _LONGEST_REPEAT + 1)
+        for start in range(len(words) - 2 * size + 1)
+    )

@@ -1,0 +1,70 @@
+"""The quality estimate: how probable it is that a reader accepts a translation."""
+
+from math import exp
+from typing import Final
+
+from dragoman.quality import QualityWeights
+from plugins.quality.counts import Counted, count
+from service.text.text_quality import rounded
+
+# Of a model that was not calibrated: what can be counted, by rule of thumb. Where nothing is wrong, it is 0.82.
+COUNTED_ALONE: Final = QualityWeights(
+    bias=1.5,
+    mean_log_probability=0.0,
+    numbers_lost=-2.0,
+    numbers_added=-1.0,
+    codes_lost=-2.0,
+    names_lost=-1.0,
+    placeholders_lost=-2.5,
+    repeats=-1.0,
+    too_short=-2.0,
+    too_long=-1.5,
+    unfinished=-3.0,
+    unknown_pieces=-1.0,
+)
+_MOST_LOG_ODDS: Final = 30.0  # beyond which no digit changes, and `exp` has room
+
+
+class QualityEstimator:
+    """Estimates the quality of the translations of one model.
+
+    Attributes:
+        needs_log_probability: whether it needs the log-probabilities of translations.
+    """
+
+    def __init__(self, weights: QualityWeights | None) -> None:
+        """Make the estimator of a model.
+
+        Args:
+            weights: of its bundle; None: it was not calibrated, and what can be counted has to do.
+        """
+        weights = weights or COUNTED_ALONE
+        self.needs_log_probability = weights.mean_log_probability != 0
+        self._bias = weights.bias
+        self._of_log_probability = weights.mean_log_probability
+        self._of_counted = [getattr(weights, name) for name in Counted._fields]
+
+    def judge(
+        self,
+        source: str,
+        translation: str,
+        languages: tuple[str, str],
+        *,
+        unfinished: bool,
+        unknown_pieces: int,
+        mean_log_probability: float,
+    ) -> float:
+        """As `service.text.text_quality.Estimator` has it."""
+        counted = count(source, translation, *languages, unfinished=unfinished, unknown_pieces=unknown_pieces)
+        return self.estimate(counted, mean_log_probability)
+
+    def estimate(self, counted: Counted, mean_log_probability: float) -> float:
+        """Estimate how probable it is that a reader accepts a translation, 0 to 1.
+
+        Args:
+            counted: of the translation.
+            mean_log_probability: of its tokens, in natural logarithms; of no effect where it is not needed.
+        """
+        log_odds = self._bias + self._of_log_probability * mean_log_probability
+        log_odds += sum(weight * value for weight, value in zip(self._of_counted, counted, strict=True))
+        return rounded(1 / (1 + exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, log_odds)))))

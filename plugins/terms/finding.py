@@ -1,0 +1,170 @@
+"""Terms that are to have a given translation, or none: where a text holds them.
+
+A term is found as whole words: no letter, digit or mark goes on at its ends. In scripts without blanks between words it
+is found anywhere. At each place the longest term counts, and what is found does not overlap.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from dragoman.glossary import GlossaryEntry
+from dragoman.scripts import UNSPACED
+from plugins.terms import placeholders
+
+_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
+# Where a term may begin, and by what it is looked up: a word, a character of such a script, or another sign.
+_ATOM: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
+_IN_WORDS: Final = "LMN"  # categories of letters, marks and digits
+
+
+class Match(NamedTuple):
+    """A term, or something else that has a given translation, in a text.
+
+    Attributes:
+        start: of its characters [start, stop).
+        stop: of them.
+        name: what it is called where it is missing: the source term of the entry, or the text itself.
+        forms: of which one is to stand in the translation.
+        kept: whether it stays as it is: its only form is the text itself.
+    """
+
+    start: int
+    stop: int
+    name: str
+    forms: tuple[str, ...]
+    kept: bool = False
+
+
+class _Term(NamedTuple):
+    source: str
+    folded: str  # "" where case counts
+    forms: tuple[str, ...]  # without itself where it may also stay as it is
+    may_stay: bool
+
+    def begins(self, text: str, start: int) -> bool:
+        stop = start + len(self.source)
+        if self.folded:
+            return text[start:stop].casefold() == self.folded
+        return text.startswith(self.source, start)
+
+
+class Index:
+    """The terms of one glossary, to be found in time that does not grow with their number."""
+
+    def __init__(self, entries: Iterable[GlossaryEntry]) -> None:
+        """Sort the terms by what they begin with.
+
+        Args:
+            entries: those of one source term, and the same case, are one term with the forms of all.
+        """
+        forms: dict[tuple[str, bool], dict[str, None]] = {}
+        for source, targets, ignore_case in entries:
+            forms.setdefault((source, ignore_case), {}).update(dict.fromkeys(targets or ("",)))
+        self._terms: dict[str, list[_Term]] = {}
+        for (source, ignore_case), found in forms.items():
+            folded = source.casefold() if ignore_case else ""
+            term = _Term(source, folded, tuple(filter(None, found)), "" in found)
+            self._terms.setdefault(_key(source), []).append(term)
+        for terms in self._terms.values():
+            # Of two that are equal but for the case, the one that says so comes first.
+            terms.sort(key=lambda term: (-len(term.source), bool(term.folded)))
+
+    def at(self, text: str, atom: re.Match[str], end: int) -> Match | None:
+        """Find the longest term that begins with an atom of a text.
+
+        Args:
+            atom: of it.
+            end: behind which no term goes on.
+        """
+        start = atom.start()
+        for term in self._terms.get(atom[0].casefold(), ()):
+            stop = start + len(term.source)
+            if stop <= end and term.begins(text, start) and _is_whole(text, start, stop):
+                itself = (text[start:stop],) if term.may_stay else ()
+                return Match(start, stop, term.source, term.forms + itself, kept=not term.forms)
+        return None
+
+
+class TermFinder:
+    """What a call wants to have a given translation."""
+
+    def __init__(self, indexes: Sequence[Index], *, protects_placeholders: bool = False) -> None:
+        """Put glossaries together.
+
+        Args:
+            indexes: of the glossaries: where several have terms at the same place, the longest, of equals the first.
+            protects_placeholders: whether placeholders stay as they are; no term overlaps one.
+        """
+        self._indexes = indexes
+        self._protects_placeholders = protects_placeholders
+
+    def find(self, text: str) -> Iterator[Match]:
+        """Yield what is found in a text, in its order and without overlap."""
+        begin = 0
+        for start, stop in placeholders.find(text) if self._protects_placeholders else ():
+            yield from self._find(text, begin, start)
+            placeholder = text[start:stop]
+            yield Match(start, stop, placeholder, (placeholder,), kept=True)
+            begin = stop
+        yield from self._find(text, begin, len(text))
+
+    def _find(self, text: str, begin: int, end: int) -> Iterator[Match]:
+        if not self._indexes:
+            return
+        for atom in _ATOM.finditer(text, begin, end):
+            if atom.start() < begin:
+                continue
+            found = [match for index in self._indexes if (match := index.at(text, atom, end))]
+            if found:
+                match = max(found, key=lambda match: match.stop)
+                yield match
+                begin = match.stop
+
+
+def missing(matches: Iterable[Match], translation: str) -> list[Match]:
+    """List the matches for which no form stands in the translation that none of the others needs."""
+    # Those with fewest forms choose first.
+    wanted = sorted(matches, key=lambda match: len(match.forms))
+    forms = {form for match in wanted for form in match.forms}
+    counts = Counter(translation[start:stop] for start, stop in occurrences(forms, translation))
+    missed = []
+    for match in wanted:
+        form = next((form for form in match.forms if counts[form]), None)
+        if form is None:
+            missed.append(match)
+        else:
+            counts[form] -= 1
+    return sorted(missed)
+
+
+def occurrences(forms: Iterable[str], text: str) -> list[tuple[int, int]]:
+    """List where forms stand in a text as whole words: the longest at each place, without overlap."""
+    index = Index(GlossaryEntry(form) for form in forms)
+    return [(match.start, match.stop) for match in TermFinder([index]).find(text)]
+
+
+def _key(source: str) -> str:
+    """Give what a term is looked up by: the first atom of it, in one case."""
+    atom = _ATOM.match(source)
+    return atom[0].casefold() if atom else source
+
+
+def _is_whole(text: str, start: int, stop: int) -> bool:
+    return _is_border(text, start) and _is_border(text, stop)
+
+
+def _is_border(text: str, place: int) -> bool:
+    """Tell whether no word goes on over a place of a text."""
+    if not 0 < place < len(text):
+        return True
+    before, behind = text[place - 1], text[place]
+    if _IS_UNSPACED.match(before) or _IS_UNSPACED.match(behind):
+        return True
+    return not (_in_word(before) and _in_word(behind))
+
+
+def _in_word(character: str) -> bool:
+    return character == "_" or unicodedata.category(character)[0] in _IN_WORDS

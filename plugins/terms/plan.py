@@ -1,0 +1,339 @@
+"""The terms of one segment: their way into its translation, and the check that they are in it.
+
+What is to stay as it is, the model does not read: it reads a stand-in, a name that it is known to copy, which is then
+replaced in the translation. Stand-ins, and the forms of other terms, are what the search is made to write, as far as
+the model has pieces for them. Stand-ins that are too many all the same are taken out, and so is what was kept where the
+model wrote it too often by itself. What is missing is written where
+the aligned words stand, and what is to stay as it is, in any case somewhere. The text that comes of it is searched for
+all terms, so nothing is missing that is not named.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Final, NamedTuple
+
+from dragoman.tokenizer import Tokenizer
+from plugins.terms.finding import Match, TermFinder, missing, occurrences
+from service.constraints import Constraints, Term
+from service.rewriting import Edit, Rewriting, Span
+from service.terms import Aligned
+
+# More terms make a search slower and its translations worse; further ones are written where the aligned words stand.
+MOST_FORCED: Final = 4
+# The natural logarithm of how much less probable a term may make a translation. Measured: terms of references cost 2 as
+# a rule, and 8 at most; terms that do not fit cost 10 to 20, and translations with them are worse than none.
+_MOST_LOSS: Final = 8.0
+# Longer forms, such as addresses, take more steps than the rest of their sentence.
+_MOST_FORM_TOKENS: Final = 24
+# What a name may have at its end in another case, as in Tom's or Toms.
+_MOST_ENDING: Final = 2
+
+
+@lru_cache(256)
+def _names(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Give what finds names, in other cases, too."""
+    found = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.compile(rf"(?<!\w)(?:{found})(?=\w{{0,{_MOST_ENDING}}}(?!\w))")
+
+
+_ENDS: Final = " .!?…。！？"  # a sentence ends with
+
+
+class Restored(NamedTuple):
+    """A translation with its terms.
+
+    Attributes:
+        text: it itself.
+        misses: the names of the terms that it lacks, in the order of the text.
+        rewriting: from what the model wrote to this text.
+    """
+
+    text: str
+    misses: tuple[str, ...]
+    rewriting: Rewriting
+
+
+class TermPlan(NamedTuple):
+    """The plan for the terms of one segment.
+
+    Attributes:
+        text: of the segment.
+        matches: in it, in their order.
+        stand_ins: of each match, what the model reads in its place; "": itself.
+        reading: from the text to what the model reads.
+        constraints: what the search is made to write; None: nothing.
+        prefix: what the translation may begin with, and then stays as it is.
+    """
+
+    text: str
+    matches: tuple[Match, ...]
+    stand_ins: tuple[str, ...]
+    reading: Rewriting
+    constraints: Constraints | None
+    prefix: str = ""
+
+    @property
+    def replaced(self) -> Sequence[Span]:
+        """Where those stand that do not stay as they are."""
+        return [(match.start, match.stop) for match in self.matches if not match.kept]
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the text is nothing but one term."""
+        return (self.matches[0].start, self.matches[0].stop) == (0, len(self.text))
+
+    @property
+    def without_model(self) -> str:
+        """The text with its terms, where the model has nothing to translate."""
+        return Rewriting(self.text, [Edit(match.start, match.stop, match.forms[0]) for match in self.matches]).text
+
+    @property
+    def _kept(self) -> dict[str, None]:
+        """The terms that stay as they are, each once."""
+        return dict.fromkeys(match.forms[0] for match in self.matches if match.kept)
+
+    def restore(self, translation: str, aligned: Aligned | None) -> Restored:
+        """Put what was kept into a translation, and terms that it lacks.
+
+        Args:
+            aligned: None: the model did not tell.
+        """
+        edits = list(self._put_back(translation, aligned))
+        rewriting = Rewriting(translation, edits)
+        missed = missing(self.matches, rewriting.text)
+        if missed and aligned is not None:
+            replacing = list(self._replacing(missed, rewriting, aligned))
+            # In a word that is replaced, a stand-in had another case, so what it stood for was not there.
+            left = [edit for edit in edits if not any(_overlap(edit, other) for other in replacing)]
+            edits = sorted([*left, *replacing])
+            rewriting = Rewriting(translation, edits)
+            missed = missing(self.matches, rewriting.text)
+        surplus = self._surplus(rewriting, edits, aligned)
+        if surplus:
+            edits = sorted([*edits, *_taken_out(surplus, edits, translation)])
+            rewriting = Rewriting(translation, edits)
+            missed = missing(self.matches, rewriting.text)
+        lost = [match for match in missed if match.kept]
+        if lost:
+            rewriting = Rewriting(translation, self._added(lost, edits, translation, aligned))
+            missed = missing(self.matches, rewriting.text)
+        return Restored(rewriting.text, tuple(dict.fromkeys(match.name for match in missed)), rewriting)
+
+    def _put_back(self, translation: str, aligned: Aligned | None) -> Iterator[Edit]:
+        """Yield the edits that write what was kept in place of its stand-ins, and take out those that are too many."""
+        pairs = zip(self.matches, self.stand_ins, strict=True)
+        kept = {stand_in: match.forms[0] for match, stand_in in pairs if stand_in}
+        if not kept:
+            return
+        found = list(_names(tuple(kept)).finditer(translation))
+        wanted = [name for stand_in in kept for name in self._wanted(stand_in, found, aligned)]
+        done = 0
+        for name in found:
+            start, stop = name.span()
+            if name in wanted:
+                yield Edit(start, stop, kept[name[0]])
+            else:
+                start, stop = _with_blank(translation, max(done, start), _word_end(translation, stop), done)
+                yield Edit(start, stop, "")
+            done = stop
+
+    def _wanted(self, stand_in: str, found: Sequence[re.Match[str]], aligned: Aligned | None) -> list[re.Match[str]]:
+        """Choose the places of a stand-in that are wanted: as many as it was read, those that are aligned first."""
+        places = [name for name in found if name[0] == stand_in]
+        own = [match for match, name in zip(self.matches, self.stand_ins, strict=True) if name == stand_in]
+        count = len(missing(own, self.prefix))  # the prefix may have what is kept
+        if len(places) <= count:
+            return places
+        spans = [aligned(*self.reading.after((match.start, match.stop))) for match in own] if aligned else []
+
+        def rank(name: re.Match[str]) -> tuple[bool, bool]:
+            is_aligned = any(span is not None and _overlap(span, name.span()) for span in spans)
+            return _word_end(name.string, name.end()) > name.end(), not is_aligned
+
+        return sorted(places, key=rank)[:count]
+
+    def _replacing(self, missed: Iterable[Match], rewriting: Rewriting, aligned: Aligned) -> Iterator[Edit]:
+        """Yield edits that write terms in place of the words that they are aligned with, if those are no terms."""
+        taken = self._taken(rewriting)
+        for match in missed:
+            span = aligned(*self.reading.after((match.start, match.stop)))
+            if span is not None and not any(_overlap(span, other) for other in taken):
+                taken.append(span)
+                yield Edit(*span, match.forms[0])
+
+    def _taken(self, rewriting: Rewriting) -> list[Span]:
+        """List where the model wrote what stays: terms, and the prefix."""
+        forms = [form for match in self.matches for form in match.forms]
+        taken = [rewriting.before(span) for span in occurrences(forms, rewriting.text)]
+        if rewriting.original.startswith(self.prefix):
+            taken.append((0, len(self.prefix)))
+        return taken
+
+    def _surplus(self, rewriting: Rewriting, edits: Iterable[Edit], aligned: Aligned | None) -> list[Span]:
+        """List where the model wrote what was kept, if that is there too often; what is aligned stays first."""
+        kept = self._kept
+        left = Counter(rewriting.text[start:stop] for start, stop in occurrences(kept, rewriting.text))
+        left.subtract(form for match in self.matches for form in match.forms if form in kept)
+        if not any(count > 0 for count in left.values()):
+            return []
+        translation = rewriting.original
+        begin = len(self.prefix) if translation.startswith(self.prefix) else 0
+        reads = [aligned(*self.reading.after((match.start, match.stop))) for match in self.matches] if aligned else []
+
+        def rank(span: Span) -> tuple[bool, int]:
+            return any(read and _overlap(span, read) for read in reads), -span[0]
+
+        surplus = []
+        for span in sorted((span for span in occurrences(kept, translation) if span[0] >= begin), key=rank):
+            form = translation[slice(*span)]
+            if left[form] > 0 and not any(_overlap(span, edit) for edit in edits):
+                surplus.append(span)
+                left[form] -= 1
+        return sorted(surplus)
+
+    def _added(
+        self, lost: Iterable[Match], edits: Iterable[Edit], translation: str, aligned: Aligned | None
+    ) -> list[Edit]:
+        """Write what was kept behind the term that stands where it belongs; where nothing tells that, at the end."""
+        added = list(edits)
+        whole = occurrences(self._kept, translation)
+        for match in lost:
+            span = aligned(*self.reading.after((match.start, match.stop))) if aligned else None
+            place = span[1] if span else len(translation.rstrip(_ENDS)) or len(translation)
+            place = next((stop for start, stop in whole if start < place < stop), place)
+            own = next((edit for edit in added if edit.start < place <= edit.stop or not translation), None)
+            if own is None:
+                start = max(0, place - 1)
+                own = Edit(start, place, translation[start:place])
+            else:
+                added.remove(own)
+            text = f"{own.new} {match.forms[0]}".strip()
+            behind = " " if _word_end(translation, own.stop) > own.stop else ""
+            added = sorted([*added, own._replace(new=text + behind)])
+        return added
+
+
+def _word_end(text: str, place: int) -> int:
+    """Find where a word ends that goes on at a place."""
+    while place < len(text) and text[place].isalnum():
+        place += 1
+    return place
+
+
+def _with_blank(text: str, start: int, stop: int, done: int) -> Span:
+    """Take a blank beside a place, not before `done`, to what is taken out there."""
+    if start > done and text[start - 1] == " ":
+        return start - 1, stop
+    return start, stop + text.startswith(" ", stop)
+
+
+def _taken_out(spans: Iterable[Span], edits: Sequence[Edit], translation: str) -> Iterator[Edit]:
+    """Yield edits that take places out, each with a blank, beside others."""
+    done = 0
+    for start, stop in spans:
+        wide = _with_blank(translation, start, stop, done)
+        free = not any(_overlap(wide, edit) for edit in edits)
+        done = wide[1] if free else stop
+        yield Edit(*(wide if free else (start, stop)), "")
+
+
+def _overlap(one: Span | Edit, other: Span | Edit) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+class TermPlanner:
+    """Plans the segments of a text; remembers the last one, since each is asked about twice."""
+
+    def __init__(
+        self, terms: TermFinder, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool = True
+    ) -> None:
+        """Make a planner.
+
+        Args:
+            stand_ins: names that the model copies.
+            prefix: what the translation begins with; "" for nothing.
+            forces: whether a search may be made to write terms.
+        """
+        self._forces = forces
+        self._terms = terms
+        self._stand_ins = stand_ins
+        self._tokenizer = tokenizer
+        self._prefix = prefix
+        self._last: tuple[str, TermPlan | None] = ("", None)
+
+    def read(self, text: str) -> str:
+        """Give what the model reads of a text."""
+        plan = self.plan(text)
+        return text if plan is None else plan.reading.text
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Find the terms of a text, which belong together."""
+        return ((match.start, match.stop) for match in self._terms.find(text))
+
+    def plan(self, text: str, contents: Sequence[Span] = ()) -> TermPlan | None:
+        """Plan a segment.
+
+        Args:
+            contents: characters of it that are kept anyway: terms in them have no other form.
+
+        Returns:
+            The plan; None where the text has no term.
+        """
+        if self._last[0] != text:
+            matches = tuple(self._terms.find(text))
+            self._last = text, self._planned(text, matches) if matches else None
+        plan = self._last[1]
+        return self._without(plan, contents) if plan is not None and contents else plan
+
+    def _without(self, plan: TermPlan, contents: Sequence[Span]) -> TermPlan | None:
+        """Leave terms with other forms in some characters of the text out of a plan; the model reads the same."""
+
+        def is_free(match: Match) -> bool:
+            return match.kept or not any(match.start < stop and start < match.stop for start, stop in contents)
+
+        pairs = [pair for pair in zip(plan.matches, plan.stand_ins, strict=True) if is_free(pair[0])]
+        if not pairs:
+            return None
+        matches, stand_ins = tuple(match for match, _ in pairs), tuple(name for _, name in pairs)
+        return plan._replace(matches=matches, stand_ins=stand_ins, constraints=self._constraints(matches, stand_ins))
+
+    def _planned(self, text: str, matches: tuple[Match, ...]) -> TermPlan:
+        stand_ins = tuple(self._chosen(text, matches))
+        pairs = zip(matches, stand_ins, strict=True)
+        reading = Rewriting(text, [Edit(match.start, match.stop, name) for match, name in pairs if name])
+        return TermPlan(text, matches, stand_ins, reading, self._constraints(matches, stand_ins), self._prefix)
+
+    def _chosen(self, text: str, matches: Sequence[Match]) -> Iterator[str]:
+        """Choose a stand-in for each text that is kept, while there are any that nothing else here may be."""
+        around = " ".join([text, self._prefix, *(form for match in matches for form in match.forms)]).casefold()
+        free = iter([name for name in self._stand_ins if name.casefold() not in around])
+        chosen: dict[str, str] = {}
+        for match in matches:
+            if match.kept and match.forms[0] not in chosen:
+                chosen[match.forms[0]] = next(free, "")
+            yield chosen[match.forms[0]] if match.kept else ""
+
+    def _constraints(self, matches: Sequence[Match], stand_ins: Sequence[str]) -> Constraints | None:
+        """Say what the search has to write; first of all what the model would not write by itself."""
+        if not self._forces:
+            return None
+        given = [match for match, stand_in in zip(matches, stand_ins, strict=True) if not stand_in]
+        kept = [match for match, stand_in in zip(matches, stand_ins, strict=True) if stand_in]
+        left = missing(kept, self._prefix)  # a prefix may have what is kept, and has no stand-ins
+        names = [name for match, name in zip(matches, stand_ins, strict=True) if name and match in left]
+        all_forms = [*(match.forms for match in given), *((name,) for name in names)]
+        # One by one: a text may have thousands of terms.
+        terms = tuple(islice(filter(None, map(self._term, all_forms)), MOST_FORCED))
+        at_most = tuple((ids, names.count(name)) for name in dict.fromkeys(stand_ins) if (ids := self._ids(name)))
+        return Constraints(terms, self._tokenizer.begins_word, _MOST_LOSS, at_most) if terms else None
+
+    def _term(self, forms: Iterable[str]) -> Term:
+        """Give the forms that the model can write as ids."""
+        return tuple(ids for form in forms if (ids := self._ids(form)))
+
+    def _ids(self, form: str) -> tuple[int, ...]:
+        ids = tuple(self._tokenizer.encode_target(form))
+        return ids if len(ids) <= _MOST_FORM_TOKENS and self._tokenizer.decode(ids) == form else ()

@@ -1,0 +1,19 @@
+"""What a call wants to have a given translation: found in its texts, and planned for each segment."""
+
+from collections.abc import Sequence
+
+from dragoman.tokenizer import Tokenizer
+from plugins.terms.constrained_beam import ConstrainedBeam
+from plugins.terms.finding import Index, TermFinder
+from plugins.terms.plan import TermPlanner
+
+
+class Terms(TermFinder):
+    """The terms of a call, as `service.terms.Terms` has them."""
+
+    index = Index
+    beam = ConstrainedBeam
+
+    def planner(self, stand_ins: Sequence[str], tokenizer: Tokenizer, prefix: str, *, forces: bool) -> TermPlanner:
+        """Make what plans the segments of a text."""
+        return TermPlanner(self, stand_ins, tokenizer, prefix, forces=forces)

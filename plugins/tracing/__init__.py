@@ -1,0 +1,1 @@
+"""Traces: a span of each call, for OpenTelemetry."""

@@ -1,0 +1,42 @@
+"""A port beside that of gRPC, which a plugin opens."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+from service.handlers.gate import Gate
+from service.handlers.translation import TranslationHandlers
+from service.registry.health import Health
+from service.security.tls import Certificates
+from service.settings import Settings
+from service.telemetry.metrics import Metrics
+
+
+class PortParts(NamedTuple):
+    """The parts of a server that a port is made of.
+
+    Attributes:
+        certificates: of the server; None: connections come in plain text.
+        asks_for_keys: whether callers need a key, or a certificate.
+    """
+
+    settings: Settings
+    metrics: Metrics
+    gate: Gate
+    handlers: TranslationHandlers
+    health: Health
+    certificates: Certificates | None
+    asks_for_keys: bool
+
+
+class Port(Protocol):
+    """A port; needs a running event loop.
+
+    Attributes:
+        lost: set once nobody listens though the settings want it.
+    """
+
+    lost: asyncio.Event
+
+    def listening(self) -> AbstractAsyncContextManager[None]:
+        """Take calls; raises OSError where that is not possible."""

@@ -1,0 +1,108 @@
+"""The folders of the models: all that lies in them is served from the start, and a plugin follows their changes."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from dragoman.bundle import Bundle, Manifest, find_bundles, no_bundles
+from dragoman.errors import BundleError
+from service import plugins
+from service.registry.glossaries import Glossaries
+from service.registry.health import Health
+from service.registry.loading import FAILED, LOADED
+from service.registry.models import ModelRegistry
+from service.registry.residency import Residency
+from service.settings import Settings
+from service.telemetry.metrics import Metrics
+
+
+class ModelFolders:
+    """Serves what lies in the folders at the start, and the glossaries; lives on the event loop."""
+
+    def __init__(self, settings: Settings, metrics: Metrics, memory: Residency, glossaries: Glossaries) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._memory = memory
+        self._glossaries = glossaries
+        self._found: dict[Path, Bundle] = {}  # those that were verified, and are served or about to be
+        self._stopped = asyncio.Event()
+
+    async def start(self, stop: asyncio.Event) -> None:
+        """Serve every bundle, one after the other; leave early if told to stop.
+
+        Where models are loaded on demand, files are read only of those that are loaded now.
+
+        Raises:
+            BundleError: there is none, or one cannot be served: at a start somebody is watching.
+            SettingsError: there is no folder of glossaries where one is set.
+        """
+        await asyncio.to_thread(self._glossaries.start)
+        paths = await asyncio.to_thread(self._paths)
+        if not paths:
+            raise no_bundles(self._settings.model_folders[0])
+        for path in paths:
+            if stop.is_set():
+                return
+            self._found[path] = await asyncio.to_thread(Bundle.listed if self._memory.on_demand else Bundle.open, path)
+        check_names({path: bundle.manifest for path, bundle in self._found.items()})
+        await asyncio.to_thread(self._memory.check, list(self._found.values()))
+        for path in sorted(self._found):
+            if stop.is_set():
+                return
+            await self._serve(path)
+
+    async def follow(self, asked: asyncio.Event) -> None:
+        """Serve what the folders have now, whenever asked to, until :meth:`stop`: nothing, without a plugin."""
+
+    def stop(self) -> None:
+        """Begin nothing new; what is being loaded will be stopped with the registry."""
+        self._stopped.set()
+
+    def _paths(self) -> Collection[Path]:
+        """List the bundles in the folders."""
+        return [path for folder in self._settings.model_folders for path in find_bundles(folder)]
+
+    async def _serve(self, path: Path) -> None:
+        bundle = self._found[path]
+        for outcome in (LOADED, FAILED):  # from 0 on: Prometheus sees no increase in a counter that begins with 1
+            self._metrics.model_loads_total.labels(bundle.manifest.name, outcome)
+        await self._memory.serve(bundle)
+
+
+def folders_of(
+    settings: Settings,
+    metrics: Metrics,
+    memory: Residency,
+    glossaries: Glossaries,
+    registry: ModelRegistry,
+    health: Health,
+) -> ModelFolders:
+    """Choose what serves the folders: a plugin that follows them, where there is one."""
+    make: Callable[..., ModelFolders] | None = plugins.first(plugins.FOLDERS)
+    if make is None:
+        return ModelFolders(settings, metrics, memory, glossaries)
+    return make(settings, metrics, memory, glossaries, registry, health)
+
+
+def check_names(found: Mapping[Path, Manifest]) -> None:
+    """Raise BundleError where several bundles have one name."""
+    for name, paths in by_name(found).items():
+        if len(paths) > 1:
+            raise BundleError(one_name(name, paths))
+
+
+def one_name(name: str, paths: Sequence[Path]) -> str:
+    """Say which bundles have one name, and what to do."""
+    return (
+        f"{len(paths)} bundles are called {name!r}: {', '.join(map(str, paths))}; "
+        "export one of them with another --name, or give the folder of one with --models"
+    )
+
+
+def by_name(found: Mapping[Path, Manifest]) -> dict[str, list[Path]]:
+    """List the bundles of each name, by their paths."""
+    paths = defaultdict(list)
+    for path in sorted(found):
+        paths[found[path].name].append(path)
+    return paths

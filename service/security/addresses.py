@@ -1,0 +1,78 @@
+"""Addresses that are listened on: their sockets, and a warning where others reach them unguarded."""
+
+import errno
+import ipaddress
+import socket
+from typing import Any
+
+import structlog
+
+from dragoman.address import Address
+
+_log = structlog.get_logger()
+
+
+def cannot_listen(address: Address, error: OSError) -> OSError:
+    """Make an error that names the address."""
+    return OSError(f"cannot listen on {address}: {error.strerror or error}")
+
+
+def _places(address: Address) -> list[Any]:
+    """Look up what the host stands for.
+
+    Returns:
+        As `socket.getaddrinfo`.
+
+    Raises:
+        OSError: the host is unknown.
+    """
+    try:
+        return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise cannot_listen(address, error) from error
+
+
+def bound(address: Address, *, shared: bool = False) -> list[socket.socket]:
+    """Bind a socket to each place that the host stands for and this machine has, all with one port.
+
+    Args:
+        address: port 0: any free port.
+        shared: other sockets of this user may have the port too, as long as they are shared as well.
+
+    Raises:
+        OSError: there is no such place, or one is taken.
+    """
+    sockets: list[socket.socket] = []
+    failure: OSError | None = None
+    for family, kind, protocol, _, place in _places(address):
+        one = socket.socket(family, kind, protocol)
+        try:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if shared:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            port = sockets[0].getsockname()[1] if sockets else place[1]
+            one.bind((place[0], port, *place[2:]))
+            sockets.append(one)
+        except OSError as error:
+            one.close()
+            failure = error
+            if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                break
+    else:
+        if sockets:
+            return sockets
+    for one in sockets:
+        one.close()
+    assert failure is not None
+    raise cannot_listen(address, failure) from failure
+
+
+def warn(address: Address, *, has_tls: bool, asks_for_keys: bool) -> None:
+    """Say what is open to other machines."""
+    hosts = (str(place[0]).partition("%")[0] for *_, place in _places(address))
+    if all(ipaddress.ip_address(host).is_loopback for host in hosts):
+        return
+    if not has_tls:
+        _log.warning(f"{address} is open to other machines without TLS: texts and keys can be read on their way")
+    if not asks_for_keys:
+        _log.warning(f"{address} is open to other machines without API keys: everyone who reaches it can use it")

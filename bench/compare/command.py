@@ -30,7 +30,7 @@ from pathlib import Path
 from bench import frame
 from bench.arguments import count, counts, input_file, output_file, some_of
 from bench.compare import report
-from bench.compare.run import MODELS, PARTS, PEERS, Plan, run
+from bench.compare.run import MODELS, PARTS, PEERS, run
 from bench.frame import ArgumentError, Figures
 from bench.log import log_with_time
 from bench.peers import ours
@@ -59,9 +59,8 @@ def measure(arguments: argparse.Namespace) -> Figures:
         raise ArgumentError("argument --data: the default model is measured on real sentences; give a file of them")
     if max(arguments.beam_sizes) > (most := min(ours.BEAM_SLOTS)):
         raise ArgumentError(f"argument --beam-sizes: must be at most {most}")
-    plan = Plan(**{name: value for name, value in vars(arguments).items() if name in Plan.__dataclass_fields__})
     with tempfile.TemporaryDirectory(prefix="dragoman-compare-") as scratch:
-        outcomes = list(run(plan, arguments.work or Path(scratch), log_with_time()))
+        outcomes = list(run(arguments, arguments.work or Path(scratch), log_with_time()))
     figures = report.figures(outcomes)
     if arguments.results:
         with arguments.results.open("a", encoding="utf-8") as file:

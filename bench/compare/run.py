@@ -1,12 +1,14 @@
 """A whole comparison: models, peers and parts in order, one outcome after another."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import argparse
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from bench.bleu import bleu
-from bench.compare.inprocess import OFFLINE, SINGLE, Outcome, Score, compare
+from bench.compare.inprocess import OFFLINE, SINGLE, Score, compare
 from bench.compare.models import Model, base_model, default_model
+from bench.compare.outcome import Outcome
 from bench.compare.served import QUICK, Timing, compare_served, requests_of
 from bench.log import Log
 from bench.peers import ct2, ours
@@ -30,55 +32,24 @@ _COUNTS = {
 _FEW_ROUNDS = 3
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What to compare.
-
-    Attributes:
-        precision: int8 or fp32, of ours and of CTranslate2; transformers run in fp32.
-        data: its sentences; None where it is not compared.
-        beam_sizes: 1 is greedy decoding. Larger ones are measured in process, beside CTranslate2.
-    """
-
-    parts: Sequence[str]
-    models: Sequence[str]
-    served_models: Sequence[str]
-    peers: Sequence[str]
-    precision: str
-    rounds: int
-    quick: bool
-    model_folder: Path
-    data: Path | None
-    beam_sizes: Sequence[int] = (1,)
-
-
-def run(plan: Plan, work: Path, log: Log) -> Iterator[Outcome]:
+def run(plan: argparse.Namespace, work: Path, log: Log) -> Iterator[Outcome]:
+    """Compare what the arguments of the command say."""
     for name in plan.models:
         log(f"{name}: making what is compared")
-        model = _model(name, plan, work)
-        for peer in plan.peers:
-            for beam_size in plan.beam_sizes:
-                if beam_size == 1 or peer == ct2.NAME:
-                    yield from _in_process(model, peer, beam_size, plan, log)
+        if name == "base":
+            model = base_model(plan.precision, work)
+        else:
+            model = default_model(plan.model_folder, plan.data, plan.precision, work)
+        for peer, beam_size in product(plan.peers, plan.beam_sizes):
+            if beam_size == 1 or peer == ct2.NAME:
+                yield from _in_process(model, peer, beam_size, plan, log)
         if "served" in plan.parts and ct2.NAME in plan.peers and name in plan.served_models:
             yield from _served(model, plan, log)
 
 
-def _model(name: str, plan: Plan, work: Path) -> Model:
-    if name == "base":
-        return base_model(plan.precision, work)
-    if plan.data is None:
-        raise ValueError("the default model needs data")
-    return default_model(plan.model_folder, plan.data, plan.precision, work)
-
-
-def _in_process(model: Model, peer: str, beam_size: int, plan: Plan, log: Log) -> Iterator[Outcome]:
-    parts = [
-        (part, count)
-        for part, count in zip((OFFLINE, SINGLE), _COUNTS[model.name, peer], strict=True)
-        if part.name in plan.parts
-    ]
-    if not parts:
+def _in_process(model: Model, peer: str, beam_size: int, plan: argparse.Namespace, log: Log) -> Iterator[Outcome]:
+    parts = zip((OFFLINE, SINGLE), _COUNTS[model.name, peer], strict=True)
+    if not (wanted := [(part, count) for part, count in parts if part.name in plan.parts]):
         return
     programs = (
         ours.program(model.bundle, quick=plan.quick, beam_size=beam_size),
@@ -86,7 +57,7 @@ def _in_process(model: Model, peer: str, beam_size: int, plan: Plan, log: Log) -
     )
     name = model.name if beam_size == 1 else f"{model.name}, beam {beam_size}"
     rounds = plan.rounds if peer == ct2.NAME else min(plan.rounds, _FEW_ROUNDS)
-    for part, count in parts:
+    for part, count in wanted:
         some = model.pick(count // 4 if plan.quick else count)
         log(f"{name} {part.name}, {peer}: {len(some.sentences)} sentences")
         yield compare(part, name, programs, some.sentences, rounds, log, _score(some))
@@ -101,7 +72,7 @@ def _score(model: Model) -> Score | None:
     return lambda targets: bleu([tokenizer.decode(targets[place]) for place in places], references)
 
 
-def _peer(model: Model, peer: str, beam_size: int, plan: Plan) -> Program:
+def _peer(model: Model, peer: str, beam_size: int, plan: argparse.Namespace) -> Program:
     if peer == ct2.NAME:
         theirs, precision = model.ctranslate2, plan.precision
         return ct2.program(theirs, model.checkpoint, precision, quick=plan.quick, beam_size=beam_size)
@@ -110,16 +81,12 @@ def _peer(model: Model, peer: str, beam_size: int, plan: Plan) -> Program:
     return hugging_face.program(model.checkpoint, quick=plan.quick)
 
 
-def _served(model: Model, plan: Plan, log: Log) -> Iterator[Outcome]:
-    checkpoint = model.checkpoint.folder
-    return compare_served(
-        model.name,
-        (
-            our_server(model.bundle, plan.precision, quick=plan.quick),
-            ctranslate2_server(model.bundle, checkpoint, model.ctranslate2, plan.precision, quick=plan.quick),
-        ),
-        requests_of(model.texts, Bundle.open(model.bundle).manifest.name, model.max_target_tokens),
-        min(plan.rounds, _FEW_ROUNDS),
-        QUICK if plan.quick else Timing(),
-        log,
+def _served(model: Model, plan: argparse.Namespace, log: Log) -> Iterator[Outcome]:
+    theirs = model.bundle, model.checkpoint.folder, model.ctranslate2
+    servers = (
+        our_server(model.bundle, plan.precision, quick=plan.quick),
+        ctranslate2_server(*theirs, plan.precision, quick=plan.quick),
     )
+    requests = requests_of(model.texts, Bundle.open(model.bundle).manifest.name, model.max_target_tokens)
+    timing = QUICK if plan.quick else Timing()
+    return compare_served(model.name, servers, requests, min(plan.rounds, _FEW_ROUNDS), timing, log)

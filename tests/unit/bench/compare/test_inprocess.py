@@ -3,7 +3,8 @@
 import pytest
 
 from bench.compare import inprocess as compare_inprocess
-from bench.compare.inprocess import OFFLINE, SINGLE, Agreement, Part, compare, describe, sweep
+from bench.compare.inprocess import OFFLINE, SINGLE, Part, compare, sweep
+from bench.compare.outcome import Agreement, describe
 from bench.peers.contender import Program, Settings
 from bench.sentences import Sentences
 
@@ -69,11 +70,11 @@ def test_the_best_of_each_side_are_measured_in_turn(
 ) -> None:
     sides = program("a", access_log, 3, 7), program("b", access_log, 2, 6)
     outcome = compare(part(higher_is_better=higher_is_better), "m", sides, SENTENCES, 2, lambda _: None)
-    assert outcome.figures == ([ours] * 2, [theirs] * 2)
-    assert [settings["figure"] for settings in outcome.settings] == [ours, theirs]
-    assert [len(trials) for trials in outcome.sweeps] == [2, 2]
+    for side, name, figure in ((outcome.ours, "a", ours), (outcome.theirs, "b", theirs)):
+        assert (side.name, side.settings["figure"], side.figures) == (name, figure, [figure] * 2)
+        assert len(side.sweep) == 2
     assert outcome.ratio.median == ours / theirs
-    assert (outcome.names, outcome.model, outcome.higher_is_better) == (("a", "b"), "m", higher_is_better)
+    assert (outcome.model, outcome.higher_is_better) == ("m", higher_is_better)
     a, b = (f"measure side={side} figure={figure} 3" for side, figure in (("a", ours), ("b", theirs)))
     assert access_log[-6:-2] == [a, b, a, b]
     assert sum(line.startswith("open") for line in access_log) == sum(line.startswith("close") for line in access_log)

@@ -26,7 +26,7 @@ def test_what_was_not_measured_is_missed(report: dict[str, None]) -> None:
 
 def test_every_measure_of_one_rate_is_in_its_report() -> None:
     samples = Samples()
-    samples.succeeded(1, 1, 2, sentences=1, source_tokens=1, target_tokens=1, first_text_s=1.5)
+    samples.add(1, 1, 2, sentences=1, source_tokens=1, target_tokens=1, first_text_s=1.5)
     fields = {measure.field for measure in MEASURES.values() if not measure.of_ramp}
     assert fields <= summarize(samples).keys()
 

@@ -17,7 +17,7 @@ def test_sentences_all_differ() -> None:
 
 def test_a_small_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.json"
-    assert main(["bulk-stream", "--count", "400", "--as-ready", "--bundle", str(BUNDLE), "--json", str(out)]) == 0
+    assert main(["bulk-stream", "--count", "400", "--bundle", str(BUNDLE), "--json", str(out)]) == 0
     report = json.loads(out.read_text())
     assert (report["answered_once"], report["errors"]) == (400, 0)
     assert len(report["rows"]) == 20

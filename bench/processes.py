@@ -18,10 +18,9 @@ from bench import frame, metrics_page
 from bench.arguments import add_bundle, add_data, count, counts, positive
 from bench.frame import Figures
 from bench.load.cost import cost
-from bench.load.texts import read_data_file, serialize_requests
+from bench.load.texts import read_data_file, requests_of
 from bench.server_process import NOTHING_FREE, Running, ServerError, running, serve_command
 from dragoman.bundle import Manifest
-from dragoman.v1 import translation_pb2 as pb
 
 _CONNECTIONS: Final = 64  # the system spreads them over the processes by chance
 _TIMEOUT_S: Final = 60.0
@@ -39,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(arguments: argparse.Namespace) -> Figures:
-    texts = read_data_file(arguments.data).texts
-    requests = serialize_requests(texts, 1, pb.TranslateTextRequest(model=Manifest.read(arguments.bundle).name))
+    requests = requests_of(read_data_file(arguments.data).texts, Manifest.read(arguments.bundle).name)
     measures = [partial(_one, processes, requests, arguments) for processes in arguments.processes]
     return {"processes": [frame.medians(rows) for rows in frame.in_turn(measures, arguments.rounds)]}
 

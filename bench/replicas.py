@@ -18,10 +18,9 @@ from bench import frame, metrics_page
 from bench.arguments import add_bundle, add_data, count, positive
 from bench.frame import Figures
 from bench.load.cost import cost
-from bench.load.texts import read_data_file, serialize_requests
+from bench.load.texts import read_data_file, requests_of
 from bench.server_process import NOTHING_FREE, Running, running, serve_command
 from dragoman.bundle import Manifest
-from dragoman.v1 import translation_pb2 as pb
 
 SLOTS: Final = 32  # the server's default, for one thread
 _CLIENTS: Final = (1, 2, 4, 8, 16, 32, 48)
@@ -41,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(arguments: argparse.Namespace) -> Figures:
     texts, seconds = read_data_file(arguments.data).texts[: arguments.sentences], arguments.seconds
-    requests = serialize_requests(texts, 1, pb.TranslateTextRequest(model=Manifest.read(arguments.bundle).name))
-    unknown = [pb.TranslateTextRequest(contents=texts[:1], model="no/such/model").SerializeToString()]
+    requests = requests_of(texts, Manifest.read(arguments.bundle).name)
+    unknown = requests_of(texts[:1], "no/such/model")
     command = serve_command("--models", arguments.bundle, "--threads", "1", "--slots", str(SLOTS), *NOTHING_FREE)
     cores = sorted(sched_getaffinity(0))
     with running(command, cores[:1]) as first, running(command, cores[-1:]) as second:

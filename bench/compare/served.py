@@ -11,12 +11,10 @@ from bench.compare.load import Answered, closed_load, open_load
 from bench.compare.outcome import Outcome, Side, Trial, describe
 from bench.frame import in_turn
 from bench.load.search import highest_rate
-from bench.load.texts import serialize_requests
 from bench.log import Log
 from bench.peers.contender import Settings
 from bench.peers.servers import Server
 from bench.server_process import ServerError, running
-from dragoman.v1 import translation_pb2
 
 # Bound of the p95, from the scheduled arrival, as a multiple of the idle latency.
 FACTOR = 5.0
@@ -78,6 +76,15 @@ class Loaded:
         self.log(f"{self._name} holds {rate:.0f}/s with p95 <= {bound_ms:.1f} ms")
         return rate
 
+    def coarse_rate(self, bound_ms: float, guess: float) -> float:
+        """Find about the highest rate; 0 where it holds none."""
+        timing = self.timing
+        try:
+            return self.highest_rate(bound_ms, timing.sweep_s, guess, timing.growth, timing.growth)
+        except ServerError as error:
+            self.log(str(error))
+            return 0.0
+
     def holds(self, rate: float, bound_ms: float, seconds: float) -> bool:
         """Tell whether it holds a rate; a near miss has a second try, for something else may have taken the machine."""
         load = self._load(rate, bound_ms, seconds)
@@ -131,9 +138,10 @@ def sweep(server: Server, requests: Sequence[bytes], timing: Timing, log: Log) -
         tried = [stack.enter_context(started(server, settings, requests, timing, log)) for settings in server.choices]
         idle_ms = min(each.idle_ms() for each in tried)
         guess = tried[-1].busy_rate() / 2
-        coarse = guess, timing.growth, timing.growth
-        trials = [Trial(each.settings, each.highest_rate(FACTOR * idle_ms, timing.sweep_s, *coarse)) for each in tried]
+        trials = [Trial(each.settings, each.coarse_rate(FACTOR * idle_ms, guess)) for each in tried]
     best = max(trials, key=lambda trial: trial.figure)
+    if not best.figure:
+        raise ServerError(f"{server.name} holds no rate at all, whatever its settings")
     return Best(best.settings, best.figure, idle_ms, trials)
 
 
@@ -175,12 +183,6 @@ def compare_served(
             for server, chosen, figures in zip(servers, best, (ours, theirs), strict=True)
         )
         yield Outcome(model, name, unit, True, our_side, their_side)
-
-
-def requests_of(texts: list[str], model: str, max_target_tokens: int | None) -> list[bytes]:
-    """Make one request for each text, ready to send."""
-    options = translation_pb2.TranslateOptions(max_target_tokens=max_target_tokens)
-    return serialize_requests(texts, 1, translation_pb2.TranslateTextRequest(model=model, options=options))
 
 
 @contextmanager

@@ -63,7 +63,7 @@ class Generator:
         sent_s, bulk = self.now_s(), number in self._bulk
         ending = ANSWERED
         try:
-            reply = await ask(self._requests[number], self._timeout_s, self.now_s)
+            reply = await ask(self._requests[number], self._timeout_s)
             _raise_first_error(reply.translations)
         except NoAnswerError as error:
             reply, ending = Reply(), error.ending
@@ -79,7 +79,7 @@ class Generator:
             source_tokens=sum(translation.source_tokens for translation in translations),
             target_tokens=sum(translation.target_tokens for translation in translations),
             bulk=bulk,
-            first_text_s=reply.first_text_s,
+            first_text_s=reply.first_text_s - self._start,
             gaps_s=reply.gaps_s,
         )
         if self._check is not None and ending is ANSWERED:

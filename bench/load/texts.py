@@ -95,6 +95,15 @@ def serialize_requests(
     return [head + _contents(texts, start, texts_per_request) for start in starts]
 
 
+def requests_of(
+    texts: list[str], model: str, texts_per_request: int = 1, max_target_tokens: int | None = None
+) -> list[bytes]:
+    """Pack texts into requests for a model."""
+    options = translation_pb2.TranslateOptions(max_target_tokens=max_target_tokens)
+    template = translation_pb2.TranslateTextRequest(model=model, options=options)
+    return serialize_requests(texts, texts_per_request, template)
+
+
 def with_priority(request: bytes, priority: translation_pb2.Priority) -> bytes:
     return request + translation_pb2.TranslateTextRequest(priority=priority).SerializeToString()
 

@@ -10,7 +10,7 @@ from bench.load.drive import Watch, put
 from bench.load.figures import summarize
 from bench.load.loops import ClosedLoop, OpenLoop
 from bench.load.samples import Outcome, Samples
-from bench.load.texts import read_data_file, serialize_requests
+from bench.load.texts import read_data_file, requests_of
 from bench.load.timeline import timeline
 from bench.log import Log
 from bench.memory import Resident, share_grown, watch
@@ -19,7 +19,6 @@ from bench.overload.phases import Phase, answers_per_second, arrivals, due_in, i
 from bench.overload.targets import Figures
 from bench.server_process import NOTHING_FREE, Running, ServerError, english_model, running, serve_command
 from dragoman import Client
-from dragoman.v1 import translation_pb2
 
 STEADY_SHARE = 0.8
 _DELAY_FLAG = "--max-delay-s"
@@ -98,9 +97,8 @@ class _Loads:
     def __init__(self, arguments: argparse.Namespace, server: Running) -> None:
         self._arguments = arguments
         with Client(server.address) as client:
-            template = translation_pb2.TranslateTextRequest(model=english_model(client))
-        texts = read_data_file(arguments.data).texts
-        self._requests = serialize_requests(texts, arguments.texts_per_request, template)
+            model = english_model(client)
+        self._requests = requests_of(read_data_file(arguments.data).texts, model, arguments.texts_per_request)
 
     def told(self, rate: float) -> str:
         return f"{rate:.1f} requests/s, {rate * self._arguments.texts_per_request:.0f} texts/s"

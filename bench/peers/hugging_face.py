@@ -72,10 +72,6 @@ class _InProcess:
                 targets[row] = ids
         return targets
 
-    def translate_one(self, source: list[int], limit: int) -> list[int]:
-        [target] = self._generate([source], limit)
-        return target
-
     def close(self) -> None:
         """Do nothing: the next side shares the model."""
 

@@ -104,3 +104,9 @@ def test_a_near_miss_has_a_second_try_and_a_clear_one_has_none(world: World) -> 
 def test_a_server_that_holds_nothing_ends_the_search(world: World) -> None:
     with pytest.raises(ServerError, match="holds no rate at all"):
         sweep(server("ours", 0.01), [b""], TIMING, lambda _: None)
+
+
+def test_settings_that_hold_nothing_are_not_chosen(world: World) -> None:
+    best = sweep(server("ours", 0.01, 100.0), [b""], TIMING, lambda _: None)
+    assert best.settings == {"capacity": 100.0}
+    assert best.trials[0].figure == 0

@@ -77,6 +77,11 @@ class Table:
         """[requests] which were answered."""
         return self.with_outcome(Outcome.ANSWERED)
 
+    @property
+    def latency_ms(self) -> Column:
+        """[answered requests] milliseconds from the moment each was due to its answer."""
+        return (self.ended_s - self.due_s)[self.answered] * 1e3
+
     def only(self, rows: NDArray[np.bool_]) -> Table:
         columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
         return Table(**columns, endings=self.endings)
